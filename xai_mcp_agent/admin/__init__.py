@@ -1,1 +1,1 @@
-"""The REST interface of a bridge, its page, and how the lab forwards to it."""
+"""REST interface of a bridge, its page, and its proxy in the lab."""

@@ -1,4 +1,4 @@
-"""The REST interface as a Starlette app: reads and acts through `Operations`, shows by `views`."""
+"""REST interface as a Starlette app: acts through `Operations`, shows with `views`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 CALLER = "admin"
 _PAGE = Path(__file__).with_name("page.html")
-_MOST_DIGITS = 18  # of what a database takes for a number
+_MOST_DIGITS = 18  # digits that a database accepts as a number
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -57,11 +57,11 @@ _PAGE_POLICY = (
 def admin_app(
     operations: Operations, token: str | None, hosts: Collection[str] | None = LOOPBACK
 ) -> Starlette:
-    """The REST interface and its page, to be served on the bridge's own loop.
+    """The REST interface and its page, served on the bridge's own loop.
 
-    Without a `token` none is asked for: only for a socket that nobody but its owner can open.
-    `hosts` are the names it is served under. While somebody reads its events, calls of others in
-    this process that need an approval are shown there, too, if nobody else can be asked.
+    Without a `token` none is required: only for a socket that its owner alone can open. `hosts` are
+    the names it is served under. While a client reads its events, calls of others in this process
+    that need an approval are shown there, too, if nobody else can be asked.
     """
     desk = ApprovalDesk()
     operations.engine.approvals.hosts.append(WatchedDesk(desk))
@@ -75,7 +75,7 @@ def admin_app(
 
 
 class _Admin:
-    """The endpoints."""
+    """Create the endpoints."""
 
     def __init__(self, operations: Operations, desk: ApprovalDesk) -> None:
         self._operations = operations
@@ -83,7 +83,7 @@ class _Admin:
         self._discovering = anyio.Lock()
 
     def routes(self) -> list[Route]:
-        """Every route of the document, and the page."""
+        """Return every route of the document, and the page."""
         tool = "/api/tools/{key:path}"
         return [
             Route("/", self.page),
@@ -108,7 +108,7 @@ class _Admin:
         ]
 
     async def page(self, _: Request) -> Response:
-        """The page; its one script and style run by a nonce of this answer."""
+        """Return the page; its script and style are allowed by a nonce of this response."""
         nonce = secrets.token_urlsafe(16)
         text = _PAGE.read_text(encoding="utf-8")
         policy = {"Content-Security-Policy": _PAGE_POLICY.format(nonce)}
@@ -126,11 +126,11 @@ class _Admin:
         name, operations = request.path_params["id"], self._operations
         statuses = {x.name: x for x in await operations.servers()}
         if name not in statuses:
-            operations.settings.source(name)  # raises, with the nearest name
+            operations.settings.source(name)  # raises an error with the nearest name
         return status_json(statuses[name], await operations.marks(name))
 
     async def refresh(self, request: Request) -> JsonObject:
-        """List a source again; spec/4 wants 404 for an unknown one and 500 for what fails."""
+        """List a source again; spec/4 wants 404 for an unknown one and 500 for a failure."""
         name, query = request.path_params["id"], read(RefreshQuery, dict(request.query_params))
         self._operations.settings.source(name)
         (refreshed,) = await self._operations.refresh(name, force=query.force)
@@ -144,9 +144,9 @@ class _Admin:
         return refreshed_json(refreshed)
 
     async def discover(self, _: Request) -> JsonObject:
-        """Restart every source, list it anew, and read the rules again.
+        """Restart every source, list it again, and read the rules again.
 
-        The search follows the catalog, so it indexes what is listed.
+        The search follows the catalog, so it indexes the new tools.
         """
         operations = self._operations
         async with self._discovering:  # two at once would end each other's servers
@@ -159,7 +159,7 @@ class _Admin:
     # Tools
 
     async def tools(self, request: Request) -> JsonObject:
-        """One page of what is listed now; a server that is not ready is not waited for."""
+        """Return one page of the listed tools; a server that is not ready is not awaited."""
         query, operations = read(ToolsQuery, dict(request.query_params)), self._operations
         chosen = operations.choice_of([query.source] if query.source else [])
         names = operations.settings.usable if chosen is None else chosen.all_sources
@@ -187,7 +187,7 @@ class _Admin:
         }
 
     async def tool(self, request: Request) -> JsonObject:
-        """One tool; where it waits to be accepted, with what a person has to read first."""
+        """Return one tool; if it waits to be accepted, with the text a person has to read."""
         server, name = await self._named(request)
         explained = await self._operations.explain_tool(server, name)
         entry, review = explained.entry, None
@@ -209,10 +209,10 @@ class _Admin:
     async def _named(self, request: Request) -> tuple[str, str]:
         return await self._operations.server_and_name(request.path_params["key"])
 
-    # The past
+    # History
 
     async def history(self, request: Request) -> JsonObject:
-        """The newest events first page, each in the order in which they happened."""
+        """Return events, the newest page first, each page in the order they happened."""
         query = read(HistoryQuery, dict(request.query_params))
         try:
             since = moment(query.since, now()) if query.since else None
@@ -233,7 +233,7 @@ class _Admin:
         query = read(GraphQuery, dict(request.query_params))
         return (await self._operations.graph(server=query.source, tool=query.tool)).as_json()
 
-    # Use
+    # Calls
 
     async def select(self, request: Request) -> JsonObject:
         body = await read_body(SelectBody, request)
@@ -246,7 +246,7 @@ class _Admin:
         return {**plan_as_json(plan), "failed": dict(plan.failed)}
 
     async def call(self, request: Request) -> JsonObject:
-        """Call a tool as an agent does; what needs an approval waits for one."""
+        """Call a tool as an agent does; a call that needs an approval waits for one."""
         body = await read_body(CallBody, request)
         operations = self._operations.for_caller(Caller("gateway", CALLER, host=self._desk))
         call = operations.execute_tool(
@@ -279,7 +279,7 @@ def _answering(endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Re
 
 
 async def _while_there(request: Request, work: Awaitable[T]) -> T | None:
-    """The result of the work; it is cancelled, and there is none, if the client goes."""
+    """Return the result of the work; if the client disconnects, cancel it and return None."""
     result = error = None
 
     async def watch(scope: anyio.CancelScope) -> None:
@@ -291,7 +291,7 @@ async def _while_there(request: Request, work: Awaitable[T]) -> T | None:
         tasks.start_soon(watch, tasks.cancel_scope)
         try:
             result = await work
-        except XaiMcpError as ours:  # a task group would put it into another one
+        except XaiMcpError as ours:  # a task group would wrap it in a group of exceptions
             error = ours
         tasks.cancel_scope.cancel()
     if error is not None:
@@ -304,12 +304,12 @@ def _choices(choices: Sequence[Choice]) -> JsonObject:
 
 
 def _place(key: ToolKey) -> str:
-    """The place of a tool in a list: by its source, then by its name."""
+    """Return the sort key of a tool: its source, then its name."""
     return f"{key.source}\0{key.name}"
 
 
 def _position(text: str) -> int | None:
-    """The position of an event; None for what is none."""
+    """Return the position of an event, or None if it is not one."""
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
@@ -318,7 +318,7 @@ def _cursor(place: str) -> str:
 
 
 def _read_cursor(cursor: str) -> str:
-    """The place that a cursor of ours stands for; empty for none.
+    """Return the sort key in a cursor; empty for no cursor.
 
     Raises:
         BadRequest: it is not one of ours.

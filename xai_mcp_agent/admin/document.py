@@ -1,4 +1,4 @@
-"""The OpenAPI document of the REST interface: every route, and every answer."""
+"""OpenAPI document of the REST interface: every route, and every response."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _ref(name: str) -> JsonObject:
 
 
 def _record(**properties: JsonObject) -> JsonObject:
-    """An object that has exactly these."""
+    """Return the schema of an object with exactly these properties."""
     return {
         "type": "object", "properties": properties, "required": [*properties],
         "additionalProperties": False,
@@ -46,7 +46,7 @@ def _record(**properties: JsonObject) -> JsonObject:
 
 
 def _fields(kind: Any, **more: JsonObject) -> JsonObject:
-    """An object with the fields of a dataclass, as its view gives them."""
+    """Return the schema of an object with a dataclass's fields, as its view gives them."""
     return _record(**TypeAdapter(kind).json_schema()["properties"], **more)
 
 
@@ -134,12 +134,12 @@ EVENTS = {
     "approval_over": "Answered",
     "reread": "Nothing",
 }
-"""The schema of each server-sent event's data."""
+"""Schema of each server-sent event's data."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One route: what it does, what it takes, its answer, and the statuses of its problems."""
+    """One route: its effect, its parameters, its response, and the statuses of its problems."""
 
     method: str
     path: str
@@ -186,7 +186,7 @@ OPERATIONS = (
 
 @cache
 def document() -> JsonObject:
-    """The document."""
+    """Return the document."""
     paths: dict[str, JsonObject] = {}
     for route in OPERATIONS:
         paths.setdefault(route.path, {})[route.method] = _operation(route)

@@ -1,4 +1,4 @@
-"""Server-sent events of a bridge, and the calls that wait for an answer of whoever reads them."""
+"""Server-sent events of a bridge, and calls that wait for an answer of their reader."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _NO_QUESTIONS = (
     "nobody can be asked questions of servers over the REST interface. Call it from an agent, or "
     'set "elicitation": "defaults" for this server in the settings'
 )
-# No event tells that a source begins to connect, or that its breaker closed.
+# No event says that a source starts to connect, or that its breaker closed.
 _LOOK_SECONDS = 1.0
-_BURST_SECONDS = 0.05  # a listing and what is written of it come one after the other
-_KEEP_ALIVE_LOOKS = 15  # a proxy closes what is silent for a minute
+_BURST_SECONDS = 0.05  # a listing and its events in the history come shortly after each other
+_KEEP_ALIVE_LOOKS = 15  # a proxy closes a connection that is silent for a minute
 _SEND_SECONDS = 30.0
 _FIRST_EVENTS, _MOST_EVENTS, _MOST_ROWS = 30, 200, 2000
 _OF_LISTINGS = ("seeded", "discovered", "confirmed", "returned", "unavailable")
 
 ServerEvent: TypeAlias = tuple[str, JsonObject, int | None]
-"""Its name, its data, and the position in the history, if it has one."""
+"""Name, data, and the position in the history, if it has one."""
 
 
 @dataclass(eq=False)
 class WaitingCall:
-    """A call that waits for an answer."""
+    """Call that waits for an answer."""
 
     request: ApprovalRequest
     id: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -54,12 +54,12 @@ class WaitingCall:
     answered: anyio.Event = field(default_factory=anyio.Event)
 
     def as_json(self) -> JsonObject:
-        """The id, and every field of the request."""
+        """Return the id and every field of the request."""
         return {"id": self.id, "title": self.request.title, **asdict(self.request)}
 
 
 class ApprovalDesk(Nobody):
-    """A host that shows calls over the REST interface until somebody answers. On the loop."""
+    """Host that shows calls over the REST interface until somebody answers. On the loop."""
 
     def __init__(self) -> None:
         super().__init__(_NO_QUESTIONS)
@@ -67,7 +67,7 @@ class ApprovalDesk(Nobody):
         self.on_change: set[Callable[[], None]] = set()
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """The answer; no, where nobody gives one in time."""
+        """Return the answer, or a no if there is none in time."""
         call = WaitingCall(request)
         self.waiting[call.id] = call
         self._tell()
@@ -83,7 +83,7 @@ class ApprovalDesk(Nobody):
         """Answer a call.
 
         Raises:
-            UnknownApproval: none waits under this id.
+            UnknownApproval: no call waits under this id.
         """
         call = self.waiting.pop(call_id, None)
         if call is None:
@@ -98,7 +98,7 @@ class ApprovalDesk(Nobody):
 
 
 class WatchedDesk(Nobody):
-    """The desk for calls of others in this process: nobody is there while nobody reads events."""
+    """The desk for calls of others in this process; only there while somebody reads events."""
 
     def __init__(self, desk: ApprovalDesk) -> None:
         super().__init__(_NO_QUESTIONS)
@@ -106,22 +106,22 @@ class WatchedDesk(Nobody):
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody reads events."""
+        """Return whether somebody reads events."""
         return bool(self._desk.on_change)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """The answer at the desk, if somebody is there."""
+        """Return the answer at the desk, if somebody is there."""
         if not self.is_watched:
             return ApprovalAnswer.nobody("nobody has the admin page open")
         return await self._desk.approve(request)
 
 
 class EventStream(Response):
-    """A response that tells one client what happens, until it goes.
+    """Response that streams events to one client until it disconnects.
 
     It begins with the state of every source, the newest events (or those after the position
-    `after`) and the waiting calls. It looks at what is different since the last time, so nothing is
-    queued for a slow client: one that missed much gets `reread`, one that takes nothing is cut off.
+    `after`) and the waiting calls. It sends what differs since the last time, so nothing is queued
+    for a slow client: one that missed much gets `reread`, one that reads nothing is cut off.
     """
 
     media_type = "text/event-stream"
@@ -138,7 +138,7 @@ class EventStream(Response):
         self._calls: dict[str, WaitingCall] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the client goes, or takes none for long."""
+        """Send events until the client disconnects, or reads none for long."""
         engine, loop = self._operations.engine, asyncio.get_running_loop()
         wake = self._woken.set
 
@@ -181,7 +181,7 @@ class EventStream(Response):
         scope.cancel()
 
     async def _check_position(self) -> None:
-        """Begin anew for a client of another history, such as that of a process before."""
+        """Start again for a client of another history, such as that of an earlier process."""
         with suppress(StoreFailed):
             newest = await self._operations.look_up(lambda history: history.newest_position())
             if self._after > newest:
@@ -210,7 +210,7 @@ class EventStream(Response):
         is_first = not self._after
         try:
             events = await self._operations.history(after=self._after, limit=_MOST_ROWS)
-        except StoreFailed:  # everything else is still told
+        except StoreFailed:  # everything else is still sent
             return []
         if not events:
             return []
@@ -234,7 +234,7 @@ class EventStream(Response):
 
 
 def _burst(event: Event) -> object:
-    """Equal for events that say the same of all tools of a source: hundreds come with one."""
+    """Return a key that is equal for the many events that say the same of all tools of a source."""
     subject = event.subject
     is_listing = subject.tool and event.change in _OF_LISTINGS
     return (event.change, subject.source) if is_listing else (event.position, subject)

@@ -1,7 +1,7 @@
-"""The REST interface inside the lab's server: forwards to the process that keeps the servers.
+"""REST interface inside the lab's server: forwards to the process that keeps the servers.
 
-The lab's server holds no server and no secret itself: starting one there would hold it up for a
-second. Whoever is signed in to the lab may use it; `APIHandler` sees to that, and to XSRF.
+The lab's server holds no server and no secret itself: starting one there would block it for a
+second. Anybody signed in to the lab may use it; `APIHandler` checks that, and XSRF.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tornado.web import RedirectHandler, authenticated
 from ..core.errors import XaiMcpError
 
 FindSocket = Callable[[], Path]
-"""Finds the socket of the process for the lab's folder; called in a thread. May raise ours."""
+"""Returns the socket of the process for the lab's folder; called in a thread. May raise ours."""
 
 _PATH = "xai-mcp-agent/admin"
 _TO = ("Accept", "Content-Type", "Last-Event-ID")
@@ -37,30 +37,30 @@ _START_IT = "Start one with `xai-mcp-agent serve --socket` in a terminal of the 
 
 
 class AdminHandler(APIHandler):
-    """Forwards a request, and streams the answer back."""
+    """Forwards a request, and streams the response back."""
 
     auth_resource = "xai-mcp-agent"
 
     def initialize(self, find_socket: FindSocket) -> None:
-        """Take what finds the socket."""
+        """Store the function that returns the socket."""
         self._find_socket = find_socket
         self._forwarding: asyncio.Task[None] | None = None
 
     @authenticated
     @authorized
     async def get(self, _: str) -> None:
-        """Read."""
-        assert self.xsrf_token  # sets the cookie, which the page sends with what it does
+        """Forward a GET."""
+        assert self.xsrf_token  # sets the cookie that the page sends with its requests
         await self._forward()
 
     @authenticated
     @authorized
     async def post(self, _: str) -> None:
-        """Do."""
+        """Forward a POST."""
         await self._forward()
 
     def on_connection_close(self) -> None:
-        """Let go of a stream, or a call, that nobody waits for any more."""
+        """Cancel a stream or a call whose client has disconnected."""
         if self._forwarding is not None:
             self._forwarding.cancel()
 
@@ -73,7 +73,7 @@ class AdminHandler(APIHandler):
             with suppress(asyncio.CancelledError, StreamClosedError):
                 await self._forwarding
         except httpx2.TransportError:
-            if self._headers_written:  # it ended during a stream, which ends with it
+            if self._headers_written:  # the process ended during a stream
                 await self.finish()
             else:
                 await self._refuse(_NOT_RUNNING, _START_IT)
@@ -114,12 +114,12 @@ class AdminHandler(APIHandler):
 
 
 def _find_socket() -> Path:
-    from ..sources.warm import place_of  # reads settings: not while the lab starts
+    from ..sources.warm import place_of  # reads settings, so not while the lab starts
 
     return place_of(None).admin_socket
 
 
-# Jupyter looks for these two by their names.
+# Jupyter looks for these two names.
 def _jupyter_server_extension_points() -> list[dict[str, str]]:  # pyright: ignore[reportUnusedFunction]
     return [{"module": __name__}]
 
@@ -127,7 +127,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:  # pyright: igno
 def _load_jupyter_server_extension(  # pyright: ignore[reportUnusedFunction]
     app: ServerApp, find_socket: FindSocket = _find_socket
 ) -> None:
-    """Serve it below an address of the lab's server."""
+    """Add its handlers to the lab's server."""
     here = url_path_join(app.base_url, _PATH)
     routes: list[Any] = [
         (here, RedirectHandler, {"url": f"{here}/"}),

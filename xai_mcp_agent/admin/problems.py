@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457), made here alone: status, words, next step."""
+"""Errors as `application/problem+json` (RFC 9457): status, text, next step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..gateway.guard import Problem
 
 M = TypeVar("M", bound=BaseModel)
 
-# The first that fits counts.
+# The first match counts.
 _STATUS: tuple[tuple[type[XaiMcpError], int], ...] = (
     (errors.UnknownServer, 404),
     (errors.UnknownTool, 404),
@@ -49,14 +49,14 @@ _WORDS = {
 
 
 class RequestFailed(XaiMcpError):
-    """Base of the errors of this interface, each with the `status` of its answer."""
+    """Base of the errors of this interface, each with the `status` of its response."""
 
     status = 500
     next_step = "See /openapi.json for what this takes."
 
 
 class BadRequest(RequestFailed):
-    """What was sent cannot be used; `problems` has a line for each fault."""
+    """The request cannot be used; `problems` has a line for each fault."""
 
     def __init__(self, problems: Sequence[str], status: int = 422) -> None:
         super().__init__("\n".join(problems))
@@ -65,20 +65,20 @@ class BadRequest(RequestFailed):
 
 
 class UnknownApproval(RequestFailed):
-    """No call waits under this id: somebody answered, or nobody did in time."""
+    """No call waits under this id: it was answered, or timed out."""
 
     status = 404
     next_step = "Ask for /api/approvals, which has every call that waits."
 
 
 class RefreshFailed(RequestFailed):
-    """A source could not be listed again, or the history could not take what it listed."""
+    """A source could not be listed again, or the history could not store the listing."""
 
     next_step = "See /api/sources for the state of the source, and refresh it again."
 
 
 def read(model: type[M], value: object) -> M:
-    """The value of a request, checked.
+    """Return the validated value of a request.
 
     Raises:
         BadRequest: it does not fit.
@@ -91,10 +91,10 @@ def read(model: type[M], value: object) -> M:
 
 
 async def read_body(model: type[M], request: Request) -> M:
-    """The JSON of a request, checked; nothing counts as an empty object.
+    """Return the validated JSON of a request; no body counts as an empty object.
 
     Raises:
-        BadRequest: it does not fit, is no JSON, or too large.
+        BadRequest: it does not fit, is not JSON, or is too large.
     """
     body = bytearray()
     async for piece in request.stream():
@@ -109,7 +109,7 @@ async def read_body(model: type[M], request: Request) -> M:
 
 
 def handlers(mask: Callable[[str], str]) -> dict[Any, Callable[[Request, Any], Response]]:
-    """Starlette's handlers of exceptions; `mask` hides secrets in their words."""
+    """Return Starlette's exception handlers; `mask` hides secrets in their text."""
 
     def ours(_: Request, error: XaiMcpError) -> Response:
         return problem_of(error, mask)
@@ -118,7 +118,7 @@ def handlers(mask: Callable[[str], str]) -> dict[Any, Callable[[Request, Any], R
 
 
 def problem_of(error: XaiMcpError, mask: Callable[[str], str]) -> Problem:
-    """The answer for one of our errors."""
+    """Return the response for one of our errors."""
     is_own = isinstance(error, RequestFailed)
     status = error.status if is_own else next((x for k, x in _STATUS if isinstance(error, k)), 500)
     text = str(error) or getattr(error, "for_model", "")
@@ -150,7 +150,7 @@ def _unexpected(_: Request, error: Exception) -> Response:
 
 
 def _fault(error: ErrorDetails, names: Sequence[str]) -> str:
-    """One line of ours for a fault that pydantic found; a value is never quoted."""
+    """Return one line about a fault that pydantic found, without its value."""
     place = ".".join(map(str, error["loc"])) or "the body"
     if error["type"] == "extra_forbidden":
         hint = did_you_mean(place, names) or f"Known: {', '.join(names)}."

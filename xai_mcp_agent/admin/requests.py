@@ -1,4 +1,4 @@
-"""Requests of the REST interface: their bodies and queries, checked by pydantic."""
+"""Requests of the REST interface: bodies and queries, validated by pydantic."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Secrets: how they are found, and how they are redacted."""
+"""Secrets: finding and masking them, and files that only their owner can read."""

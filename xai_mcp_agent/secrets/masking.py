@@ -15,12 +15,12 @@ from ..core.results import LinkPart, ResourcePart, ResultPart, TextPart, ToolRes
 from .redactor import redacted
 from .secrets import Mask
 
-_LOGGERS = ("httpx2", "httpx")  # both are in use: models and agents come with their own
+_LOGGERS = ("httpx2", "httpx")  # both are in use: models and agents bring their own
 
 
 @contextmanager
 def masked_logs(mask: Mask) -> Generator[None]:
-    """Mask the logs of the HTTP libraries within the block, in the whole process."""
+    """Mask the logs of the HTTP libraries in the whole process within the block."""
 
     def hide(record: logging.LogRecord) -> bool:
         record.msg, record.args = mask(record.getMessage()), ()
@@ -36,12 +36,12 @@ def masked_logs(mask: Mask) -> Generator[None]:
             logger.removeFilter(hide)
 
 
-# Characters above which the search for secrets is worth a thread; each value counts as some.
+# Characters from which the search for secrets is worth a thread; each value counts as some.
 _LARGE, _EACH_VALUE = 128 * 1024, 32
 
 
 async def masked_result(result: ToolResult, mask: Mask) -> ToolResult:
-    """The result with secrets masked in its texts and values. Binary data stays as it is."""
+    """Return the result with secrets masked in its texts and values; binary data is unchanged."""
     if _is_large(result):
         return await anyio.to_thread.run_sync(_masked, result, mask)
     return _masked(result, mask)
@@ -76,13 +76,13 @@ def _masked_part(part: ResultPart, mask: Mask) -> ResultPart:
 
 
 def _masked_value(value: Any, mask: Mask) -> Any:
-    """The value itself if it has no secret: searching all its texts at once is cheap."""
+    """Return the masked value; a value without secrets is returned as it is, after one search."""
     texts = "\n".join(_texts_in(value))
     return value if mask(texts) == texts else redacted(value, mask)
 
 
 def _texts_in(value: Any) -> Iterator[str]:
-    """The texts and numbers in a JSON value."""
+    """Yield the texts and numbers in a JSON value."""
     left = [value]
     while left:
         part = left.pop()
@@ -94,7 +94,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _is_large(result: ToolResult) -> bool:
-    """Whether masking takes long enough to hold up the event loop; stops when that is clear."""
+    """Return whether masking takes long enough to block the event loop."""
     words = (x.text or "" for x in result.parts if isinstance(x, TextPart | ResourcePart))
     left = _LARGE - sum(map(len, words))
     for text in _texts_in(result.structured):

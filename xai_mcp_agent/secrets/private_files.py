@@ -1,6 +1,6 @@
-"""Files that only their owner may read, whatever the umask; and a lock on one between processes.
+"""Files that only their owner may read, whatever the umask, and locks between processes.
 
-Windows closes a person's folders to others by itself, and knows neither modes nor these owners.
+Windows closes a person's folders to others by itself, and has neither modes nor these owners.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _FILE, _FOLDER = 0o600, 0o700
-_OF_NEW_FILES = 0o666  # less what the umask takes
-_NAME_CHARS = 100  # of a file's name, in that of the file beside it
+_OF_NEW_FILES = 0o666  # minus the umask
+_NAME_CHARS = 100  # characters of a file's name in its temporary file's name
 _OTHERS = 0o077
-_LOOK_SECONDS = 0.01  # at the lock of a file
+_LOOK_SECONDS = 0.01  # between two tries to get a lock
 # Not through a link, which may be new; not inherited by children; without line-end conversion.
 _ALWAYS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class NotOurs(PermissionError):
-    """A file, folder or link that belongs to somebody else, who could read what we write."""
+    """The file, folder or link belongs to another user, who could read what we write."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(errno.EPERM, "it belongs to somebody else", str(path))
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file for writing, as `os.open` does, and take other users' access to it away.
+    """Open a file for writing, as `os.open` does, and remove other users' access to it.
 
     A new file is private from the start. A link is followed if it and its target are ours.
 
     Raises:
-        NotOurs: the file or the link is somebody else's.
+        NotOurs: the file or the link is another user's.
         OSError: as `os.open` does.
     """
     place = followed(path)
@@ -80,12 +80,12 @@ def append_private(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace a private file as a whole: readers never see a part of it."""
+    """Replace a private file atomically."""
     _replace(path, data, _FILE)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file as a whole, and keep its mode; a new file gets the usual one."""
+    """Replace a file atomically and keep its mode; a new file gets the usual one."""
     try:
         _replace(path, data, _FILE, change_to=stat.S_IMODE(os.stat(path).st_mode))
     except FileNotFoundError:
@@ -117,10 +117,10 @@ def make_private_folder(folder: Path) -> None:
 
 
 def close_to_others(path: Path, file: int | None = None) -> bool:
-    """Take other users' access to a path, open as `file`, away; whether they had any.
+    """Remove other users' access to a path, open as `file`; return whether they had any.
 
     Raises:
-        NotOurs: it is somebody else's.
+        NotOurs: it is another user's.
     """
     place = path if file is None else file
     status = os.stat(place)
@@ -136,10 +136,10 @@ def close_to_others(path: Path, file: int | None = None) -> bool:
 
 
 def followed(path: Path) -> Path:
-    """The target of a link that is ours or the system's; any other path as it is.
+    """Return the target of a link that is ours or the system's; any other path as it is.
 
     Raises:
-        NotOurs: the link is somebody else's.
+        NotOurs: the link is another user's.
     """
     if not path.is_symlink():
         return path
@@ -152,7 +152,7 @@ def followed(path: Path) -> Path:
 def file_lock(path: Path, seconds: float) -> Generator[bool]:
     """Hold the lock of this file, which is created, within the block; yield whether there is one.
 
-    A folder can be locked too, but not on Windows. There is no lock on some network drives, and in
+    A folder can be locked too, but not on Windows. Some network drives have no locks, and so have
     folders that cannot be written.
 
     Raises:
@@ -171,7 +171,7 @@ def file_lock(path: Path, seconds: float) -> Generator[bool]:
 
 
 def open_lock(path: Path) -> int | None:
-    """Open a file for its lock; None if there can be no lock."""
+    """Open a file for its lock; return None if it cannot be locked."""
     try:
         if path.is_dir():
             return os.open(path, os.O_RDONLY | _ALWAYS)
@@ -184,7 +184,7 @@ def open_lock(path: Path) -> int | None:
 def close_lock(file: int) -> None:
     """Release the lock of a file and close it.
 
-    Closing alone may not release it: a process that is being started has a copy for a moment.
+    Closing alone may not release it: a starting child process has a copy for a moment.
     """
     with suppress(OSError):  # files cannot be locked here
         if os.name != "nt":
@@ -196,7 +196,7 @@ if os.name == "nt":
     import msvcrt
 
     def take_lock(file: int) -> bool:
-        """Whether the lock is ours now."""
+        """Try to get the lock; return whether it is ours."""
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -207,7 +207,7 @@ else:
     import fcntl
 
     def take_lock(file: int) -> bool:
-        """Whether the lock is ours now, or there can be none."""
+        """Try to get the lock; return True if it is ours, or if locks do not exist here."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

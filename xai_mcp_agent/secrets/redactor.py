@@ -1,4 +1,4 @@
-"""Finds secrets by name, pattern and context, and redacts them in texts, JSON and URLs."""
+"""Finds secrets by name, pattern and context, and masks them in text, JSON and URLs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SECRET_PARTS = (
 )  # fmt: skip
 _SECRET_ENDINGS = ("key", "keys", "auth", "pass", "pwd")
 _SECRET_WORDS = frozenset(("session", "dsn", "pat", "jwt", "bearer", "sig", "signature"))
-# A name that ends in one of these tells where or how, not the secret: KEY_FILE, TOKEN_TYPE. What
-# programs start by it (GIT_ASKPASS, TOKEN_COMMAND) must be read before somebody agrees to it.
+# A name that ends in one of these says where or how, not the secret: KEY_FILE, TOKEN_TYPE. Programs
+# that it starts (GIT_ASKPASS, TOKEN_COMMAND) must be readable before somebody agrees to them.
 _HARMLESS_LAST_WORDS = frozenset((
     "algorithm", "askpass", "command", "count", "dir", "directory", "enabled", "endpoint", "file",
     "folder", "format", "host", "issuer", "length", "limit", "method", "mode", "model", "name",
@@ -31,7 +31,7 @@ _HARMLESS_LAST_WORDS = frozenset((
     "socket", "timeout", "ttl", "type", "uri", "url", "version",
 ))  # fmt: skip
 _COUNTING_WORDS = frozenset(("budget", "max", "min", "num", "tokens", "total"))
-# MAX_TOKENS=100000 is a count; nobody counts further in a setting than this.
+# MAX_TOKENS=100000 is a count; no setting counts further.
 _MAX_COUNT_DIGITS = 9
 
 # `NAME=`, `--flag=`, `Header:`, `"key":`, anywhere in a text; the value follows.
@@ -39,13 +39,13 @@ _NAME_AND_MARK = re.compile(
     r"(?:^|(?<=[\s;,&?'\"{=]))-{0,2}([A-Za-z][\w.-]{0,80})['\"]?\s?[=:](?!//)\s*"
 )
 _END_OF_VALUE = re.compile(r"[;,&\s'\"}]")
-# Where a shell ends a value: what follows may be a command, which nobody may agree to unseen.
+# A shell ends a value here: what follows may be a command, which must be seen before agreement.
 _END_IN_SHELL = re.compile(r"[\s'\"`;&|<>()]|\$\(")
 # In "Authorization: Bearer abc" the secret is the second word.
 _AFTER_SCHEME = re.compile(r"((?i:bearer|basic|token)) [^;,&\s'\"}]+")
-# It ends where a shell would end it: what follows may be a command. A password may hold any mark; a
-# `&` goes on only with a parameter. The scheme is bounded, or a long text without any URL would
-# take time by its square.
+# It ends where a shell would end it: what follows may be a command. A password may contain any
+# sign; a `&` continues only with a parameter. The scheme is bounded, or a long text without a URL
+# would take quadratic time.
 _URL = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,30}://(?:[^\s\"'<>/?#@]{0,300}@)?"
     r"(?:(?!\$\()[^\s\"'<>`;&|()]|&(?=[\w.%\[\]-]{1,80}=))+"
@@ -55,26 +55,26 @@ _KNOWN_TOKEN = re.compile(
     r"\b(?:sk-|gh[opsur]_|github_pat_|glpat-|xox[abeprs]-|AKIA|AIza|hf_|npm_|pypi-|ntn_|eyJ)"
     r"[A-Za-z0-9_.-]{12,}"
 )
-# Zapier and others put the key of a hosted server in the path; a random one mixes in digits.
+# Zapier and others put the key of a hosted server in the path; a random one contains digits.
 _RANDOM_SEGMENT = re.compile(r"(?=(?:[^0-9]*[0-9]){3})(?=.*[A-Za-z])[A-Za-z0-9_-]{24,}")
-# A user name this long is a token more often than a person.
+# A user name this long is more often a token than a person.
 _LONG_USER_NAME = 16
-# As deep as secrets stand in JSON texts people put in variables; guards against hostile nesting.
+# Depth of JSON inside text, as people put it in variables.
 _MAX_JSON_DEPTH = 4
 
 # Shorter ones are words as well: DESKTOP_SESSION=ubuntu.
 _LEAST_CHARS_IN_ENVIRONMENT = 12
-_MOST_CHARS = 4_000  # of one recorded value: what a person reads, not a copy of a book
-# What is cut off is not searched for secrets, but one that begins before the cut is no longer.
+_MOST_CHARS = 4_000  # of one recorded value: enough for a person to read
+# The rest is not searched, but a secret that begins before the cut is at most this long.
 _SECRET_CHARS = 16_000
-_DEEPEST = 20  # guards against hostile nesting
+_DEEPEST = 20  # limit for hostile nesting
 
 
 def looks_secret(name: str) -> bool:
-    """Whether a value with this name (of a variable, header, flag, parameter) is a secret.
+    """Return whether a value with this name (of a variable, header, flag, parameter) is a secret.
 
-    Judged by its words, in any spelling: `GITHUB_TOKEN`, `X-Api-Key`, `--clientSecret`. Names
-    that tell where or how (`KEY_FILE`, `AUTH_URL`, `TOKEN_TYPE`) are not.
+    Judged by its words, in any spelling: `GITHUB_TOKEN`, `X-Api-Key`, `--clientSecret`. Names that
+    say where or how (`KEY_FILE`, `AUTH_URL`, `TOKEN_TYPE`) are not.
     """
     words = _words(name)
     if not words or words[-1] in _HARMLESS_LAST_WORDS:
@@ -88,10 +88,10 @@ def looks_secret(name: str) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether this value of this name is a secret.
+    """Return whether this value of this name is a secret.
 
-    As `looks_secret`, but a number under a counting name (`MAX_TOKENS=4096`) and the absolute
-    path of a file or folder that exists are not.
+    It is like `looks_secret`, but excludes a number under a counting name (`MAX_TOKENS=4096`) and
+    the absolute path of an existing file or folder.
     """
     if not value or not looks_secret(name):
         return False
@@ -102,7 +102,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def secrets_in_env(env: Mapping[str, str]) -> Iterator[str]:
-    """The secret texts in a server's environment variables."""
+    """Return the secret texts in a server's environment variables."""
     for name, value in env.items():
         if is_secret(name, value):
             yield from _with_credentials(value)
@@ -110,7 +110,7 @@ def secrets_in_env(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
-    """The secret texts in HTTP headers: whole values, and the credentials within them."""
+    """Return the secret texts in HTTP headers: whole values, and the credentials within them."""
     for name, value in headers.items():
         if looks_secret(name):
             yield from _with_credentials(value)
@@ -120,9 +120,9 @@ def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
 
 
 def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
-    """The secret texts among command line arguments.
+    """Return the secret texts among command line arguments.
 
-    What follows a flag such as `--api-key`, and what `secrets_in_text` finds in any argument.
+    These are values of flags such as `--api-key`, and what `secrets_in_text` finds in any argument.
     """
     for arg, follows_flag in with_flags(args):
         if follows_flag:
@@ -134,7 +134,7 @@ def secrets_in_text(text: str) -> Iterator[str]:
     """The secret texts in a value: well-known tokens, and what stands in a URL, after a
     secret-looking name (`name=value`, `Header: value`), or in JSON."""
     yield from tokens_in_text(text)
-    # Most texts have none of these, and looking for the signs alone takes no time.
+    # Most texts have none of these signs, and a search for them takes no time.
     for url in _URL.findall(text) if "://" in text else ():
         yield from secrets_in_url(url)
     if "=" in text or ":" in text:
@@ -144,14 +144,14 @@ def secrets_in_text(text: str) -> Iterator[str]:
 
 
 def tokens_in_text(text: str) -> list[str]:
-    """The texts that nothing but a key or a token looks like, such as `sk-...`."""
+    """Return texts that can only be a key or a token, such as `sk-...`."""
     return _KNOWN_TOKEN.findall(text)
 
 
 def secrets_in_url(url: str) -> Iterator[str]:
-    """The secret texts in a URL: its password, secret-looking parameters, random path parts.
+    """Return the secret texts in a URL: its password, secret parameters, random path parts.
 
-    The user name counts too when it stands alone or is long, because a token is often put there.
+    The user name counts too if it stands alone or is long, because a token is often put there.
     """
     try:
         parts = urlsplit(url)
@@ -167,7 +167,7 @@ def secrets_in_url(url: str) -> Iterator[str]:
 
 
 def with_flags(args: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Each argument, and whether it is the secret value of the flag before it."""
+    """Yield each argument, and whether it is the secret value of the flag before it."""
     flag = ""
     for arg in args:
         yield arg, bool(flag) and not arg.startswith("--") and is_secret(flag, arg)
@@ -195,14 +195,14 @@ def _with_credentials(value: str) -> Iterator[str]:
 def _basic_credentials(credentials: str) -> Iterator[str]:
     try:
         plain = base64.b64decode(credentials, validate=True).decode()
-    except ValueError:  # not what Basic asks for; the text itself is masked all the same
+    except ValueError:  # not valid for Basic; the text itself is masked all the same
         return
     yield plain
     yield plain.partition(":")[2]
 
 
 def _secrets_after_names(text: str) -> Iterator[str]:
-    """Up to the next separator, and up to where a shell would end it: its value may hold a `,`."""
+    """Return the value up to the next separator, and up to where a shell would end it."""
     for begins, ends in _named_secrets(text):
         value = text[begins:ends]
         yield from _with_credentials(value)
@@ -210,9 +210,9 @@ def _secrets_after_names(text: str) -> Iterator[str]:
 
 
 def _named_secrets(text: str) -> Iterator[tuple[int, int]]:
-    """Where values of secret-looking names begin and end.
+    """Yield start and end of values with secret-looking names.
 
-    What follows one may be a command, which somebody must read before they agree to it.
+    A command may follow, which must stay readable before somebody agrees to it.
     """
     position = 0
     while match := _NAME_AND_MARK.search(text, position):
@@ -240,7 +240,7 @@ def _secrets_in_json(text: str) -> Iterator[str]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        # Only looked like JSON.
+        # It only looked like JSON.
         return
     yield from _secrets_in_value(value, _MAX_JSON_DEPTH)
 
@@ -253,11 +253,11 @@ def _secrets_in_value(value: Any, depth: int) -> Iterator[str]:
 
 
 class Redactor:
-    """Redacts the secrets in `known`, those in `environ`, and tokens such as `sk-...`.
+    """Masks the secrets in `known`, those in `environ`, and tokens such as `sk-...`.
 
     With `guesses`, also texts that their name or the words around them mark as secrets, and short
-    ones of `environ`: for what is kept. On a screen that would hide answers, too ("the key: turn
-    it twice").
+    ones of `environ`: for text that is stored. On a screen that would hide answers, too ("the key:
+    turn it twice").
     """
 
     def __init__(
@@ -273,15 +273,15 @@ class Redactor:
         self._guesses = guesses
 
     def __call__(self, text: str) -> str:
-        """The text without secrets."""
-        # Guesses come first: they need the words around a secret, before any is redacted.
+        """Return the text without secrets."""
+        # Guesses come first: they need the words around a secret before any is masked.
         guessed = list(secrets_in_text(text)) if self._guesses else tokens_in_text(text)
         for secrets in (Secrets(guessed), *self._known) if guessed else self._known:
             text = secrets.redact(text)
         return text
 
     def short(self, value: Any, name: str = "") -> Any:
-        """The value of this name for the record: as JSON has it; of a long one, the beginning."""
+        """Return a value of this name for the record, as JSON; cut if it is long."""
         room = _Room(_MOST_CHARS)
         clean = self._clean(value, name, room)
         if isinstance(clean, str):
@@ -291,7 +291,7 @@ class Redactor:
         return clean if is_short else f"{text[:_MOST_CHARS]}..."
 
     def _clean(self, value: Any, name: str, room: _Room, depth: int = 0) -> Any:
-        """The value without secrets; items that would stand behind what is shown are left out."""
+        """Return the value without secrets; items beyond the limit are left out."""
         clean: Any
         match value:
             case str():
@@ -324,7 +324,7 @@ class Redactor:
 
 @dataclass
 class _Room:
-    """Characters of a long value that are still shown."""
+    """Remaining characters of a long value."""
 
     chars: int
 
@@ -334,23 +334,23 @@ class _Room:
 
 
 def redact_beginning(text: str, redact: Callable[[str], str], chars: int) -> str:
-    """The text redacted, or of one longer than so many characters at least what they hold."""
+    """Return the masked text; one longer than the limit is at least masked up to it."""
     searched = chars + _SECRET_CHARS
     shown = redact(text[:searched])
-    # The end may hold half a secret, wherever masks moved it.
+    # The end may contain half a secret, wherever masks moved it.
     return shown[:-_SECRET_CHARS] if len(text) > searched else shown
 
 
 def redact_json(text: str, redact: Callable[[str], str]) -> str:
-    """The JSON text with every text in it redacted; itself if there is nothing to hide.
+    """Return the JSON text with every text in it masked; itself if there is nothing to hide.
 
-    Redacted as a whole it might be JSON no more: a secret of digits may be part of a number.
+    Masked as a whole it might not be JSON any more: a secret of digits may be part of a number.
     """
     return text if redact(text) == text else json.dumps(redacted(json.loads(text), redact))
 
 
 def redact_args(args: Sequence[str], secrets: Secrets) -> list[str]:
-    """The arguments for a person to read: secrets masked, however short they are."""
+    """Return the arguments for a person to read, with secrets masked, however short."""
     return [
         MASK if follows_flag or secrets.knows(arg) else _redacted_arg(arg, secrets)
         for arg, follows_flag in with_flags(args)
@@ -358,7 +358,7 @@ def redact_args(args: Sequence[str], secrets: Secrets) -> list[str]:
 
 
 def redact_url(url: str) -> str:
-    """A URL for a person to read: no user, no password, no parameter values, no fragment."""
+    """Return a URL for a person to read: without user, password, parameter values and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -371,7 +371,7 @@ def redact_url(url: str) -> str:
 
 
 def redacted(value: Any, redact: Callable[[str], str]) -> Any:
-    """A JSON value with every text, name and number in it redacted."""
+    """Return a JSON value with every text, name and number in it masked."""
     match value:
         case str():
             return redact(value)
@@ -388,11 +388,11 @@ def redacted(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _redacted_arg(text: str, secrets: Secrets) -> str:
-    """Without secrets; what follows one is shown, as it may be a command.
+    """Return the text without secrets; what follows one is shown, as it may be a command.
 
-    Where one holds a mark at which a shell would begin another command, that is said.
+    If a secret contains a sign at which a shell would begin another command, that is said.
     """
-    # Named ones only where they stand: the same text behind them may be the command.
+    # Named ones only in their place: the same text later may be the command.
     anywhere = [*tokens_in_text(text), *_secrets_in_json(text)]
     shown = secrets.redact(Secrets(anywhere).redact(text))
     shown = _without_named_secrets(_URL.sub(lambda url: redact_url(url[0]), shown))

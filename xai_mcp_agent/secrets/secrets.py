@@ -1,4 +1,4 @@
-"""`Secret` hides one value; `Secrets` redacts all known ones in any text."""
+"""`Secret` hides one value; `Secrets` masks all known ones in any text."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from ..core.visible import visible
 MASK = "***"
 
 Mask: TypeAlias = Callable[[str], str]
-"""Gives a text without its secrets."""
+"""Returns a text without its secrets."""
 
-# To mask more than this takes time, and nobody reads it.
+# Masking more takes time, and nobody reads it.
 _LOOKED_AT = 64 * 1024
 
 
 def masked_and_cut(text: str, mask: Mask, at_most: int = 300) -> str:
-    """The beginning of a stranger's text, as it looks, on one line: no line of it passes for ours.
+    """Return the beginning of a stranger's text on one line, so that none of it passes for ours.
 
-    Masked before it is cut: half a secret is not known. Nor is one with hidden characters in it.
+    It is masked before it is cut: half a secret is not recognised. Nor is one with hidden
+    characters in it.
     """
     shown = mask(visible(text[:_LOOKED_AT]).replace("\n", " "))
     return clipped(shown, at_most)
 
 
-# Shorter texts occur in ordinary words: masking them hides little and ruins what is read.
+# Shorter texts occur in ordinary words: masking them hides little and spoils the text.
 MIN_SECRET_LENGTH = 6
-# A line of a private key is shown on its own in a log; a shorter line may be any word.
+# A log shows a line of a private key on its own; a shorter line may be any word.
 _MIN_LINE_LENGTH = 16
-# They stand where a secret could, hide nothing, and occur in every other message.
+# These may stand in place of a secret, hide nothing, and occur in many messages.
 _COMMON_WORDS = frozenset((
     "basic", "bearer", "cookie", "default", "development", "digest", "disabled", "enabled",
     "localhost", "oauth2", "optional", "private", "production", "public", "required", "session",
@@ -43,7 +44,7 @@ _COMMON_WORDS = frozenset((
 
 
 class Secret:
-    """A text that shows itself as `***` wherever it is printed; `reveal()` gives it back.
+    """Text that shows itself as `***` wherever it is printed; `reveal()` returns it.
 
     It is not a `str`, so nothing that only accepts text can show it by accident. Copying and
     pickling keep the value: a pickle of it is as secret as the value itself.
@@ -55,7 +56,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The text itself."""
+        """Return the text itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -75,27 +76,27 @@ class Secret:
 
 
 class Secrets:
-    """The secret texts known so far, as the keys of `texts`. Only grows; used from any thread."""
+    """Known secret texts, as the keys of `texts`. It only grows, and any thread may use it."""
 
     def __init__(self, texts: Iterable[str | Secret] = ()) -> None:
         self.texts: dict[str, None] = {}
-        # From how many texts the forms were made, and the forms, longest first.
+        # Number of texts that the forms were made of, and the forms, longest first.
         self._forms: tuple[int, list[str]] = (0, [])
         self.update(texts)
 
     def add(self, text: str | Secret) -> None:
-        """Remember one secret text. Common words and what is masked already are ignored."""
+        """Add one secret text. Common words and masked texts are ignored."""
         plain = text.reveal() if isinstance(text, Secret) else text
         if plain.strip("* \t\r\n") and plain.strip().casefold() not in _COMMON_WORDS:
             self.texts[plain] = None
 
     def update(self, texts: Iterable[str | Secret]) -> None:
-        """Remember many."""
+        """Add several secret texts."""
         for text in texts:
             self.add(text)
 
     def knows(self, text: str) -> bool:
-        """Whether exactly this text was remembered, however short it is."""
+        """Return whether exactly this text was added, however short it is."""
         return text in self.texts
 
     def redact(self, text: str) -> str:
@@ -105,9 +106,9 @@ class Secrets:
         within a longer text, as in Basic authentication), and line by line.
         """
         forms = self._current_forms()
-        # Looking for each form in turn is several times faster than one regular expression of
-        # all. Again until nothing is found: a mask can complete a secret that has stars in it.
-        # It ends because every form is longer than the mask.
+        # A search for each form in turn is several times faster than one regular expression of all.
+        # It is repeated until nothing is left: a mask can complete a secret with stars in it. It
+        # ends because every form is longer than the mask.
         while contained := [form for form in forms if form in text]:
             for form in contained:
                 text = text.replace(form, MASK)
@@ -133,7 +134,7 @@ class Secrets:
 
 
 def _forms_of(text: str) -> Iterator[str]:
-    """Every form in which a secret is looked for; none for one too short to look for."""
+    """Return every form in which a secret is searched; none if it is too short."""
     if len(text) < MIN_SECRET_LENGTH:
         return
     yield text
@@ -168,10 +169,10 @@ def _url_quoted(data: bytes) -> Iterator[str]:
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
-    """What base64 makes of `data` wherever it stands in a longer text, without the edges.
+    """Return the base64 forms of `data` within a longer text, without the edges.
 
-    Three bytes give four letters, so there are three ways to fall; the letters that also
-    depend on the neighbours are left out.
+    Three bytes give four letters, so there are three alignments; letters that depend on the
+    neighbours are left out.
     """
     for shift in range(3):
         encoded = base64.b64encode(b"\0" * shift + data).decode()
