@@ -264,6 +264,7 @@ def nested(depth: int) -> list[Any]:
     [
         ({"items": {"allOf": [{"$ref": "#"}, {"anyOf": [{"$ref": "#"}]}]}}, nested(60)),
         ({"items": {"pattern": "(?=a)(a+)+$"}}, ["a" * 100_000 + "!"]),
+        ({"items": {"pattern": "(?=a)(a+)+$"}}, ["a" * 9_000 + "!"] * 50),
         ({"items": {"pattern": "[ab]*a[ab]{900}x"}}, ["ab" * 1_000_000]),
         ({"patternProperties": {"[ab]*a[ab]{900}x": {}}}, {"ab" * 1_000_000: 1}),
         ({"items": doubled(12)}, [1] * 10_000),
@@ -271,7 +272,17 @@ def nested(depth: int) -> list[Any]:
         ({"items": doubled(8, "anyOf") | {"$defs": doubled(8)["$defs"]}}, [1] * 1_000),
         ({"items": {}}, [[1] * 10] * 100_000),
     ],
-    ids=["depth", "looking around", "repeats", "names", "steps", "quoted", "explained", "parts"],
+    ids=[
+        "depth",
+        "looking around",
+        "in many texts",
+        "repeats",
+        "names",
+        "steps",
+        "quoted",
+        "explained",
+        "parts",
+    ],
 )
 def test_a_value_that_would_take_for_ever_is_not_checked(schema: Any, value: Any):
     began = time.process_time()

@@ -6,6 +6,7 @@ Nothing a schema refers to is ever fetched: a `$ref` that leaves its document is
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -28,7 +29,7 @@ _MAX_DEPTH = 500  # of a value: at some depth jsonschema_rs crashes
 _TIMES_UNEVALUATED = 3  # everything beside such a word is checked again, and again inside that
 _MAX_PATTERN_BYTES = 4_000_000  # when compiled, which takes 0.05 s
 _MAX_BACKTRACKING = 1_000  # for each character: 10 microseconds
-_MAX_MATCHED = 10_000  # characters of a text or a name
+_MAX_MATCHED = 10_000  # characters of all texts of a value, and of a name
 _MAX_PROBLEMS = 5  # more would bury the one line a model needs to mend its call
 # A problem quotes the value; what is wrong stands behind that. Characters.
 _HEAD_OF_PROBLEM, _TAIL_OF_PROBLEM = 200, 100
@@ -39,8 +40,8 @@ class SchemaCheck:
     """Checks values against one schema; compiled on first use.
 
     A schema that cannot be compiled, or takes too long to check, checks nothing (fail open), and
-    a value that would take too long passes. So does each text whose pattern is wrong, or larger or
-    longer than can be matched in time.
+    a value that would take too long passes. So do texts whose pattern is wrong or too large, and
+    those beyond the first ten thousand characters that are matched.
     """
 
     def __init__(self, schema: JsonObject) -> None:
@@ -76,12 +77,14 @@ class SchemaCheck:
             steps = self._cost.steps(value)
         if steps > _MAX_STEPS:
             return []
+        _unmatched.characters = _MAX_MATCHED
         try:
             # Far faster than looking for errors.
             if self._validator.is_valid(value):
                 return []
             if steps > _MAX_STEPS_TO_EXPLAIN:
                 return ["it does not fit, and is too large to say where"]
+            _unmatched.characters = _MAX_MATCHED
             errors = islice(self._validator.iter_errors(value), _MAX_PROBLEMS)
             return [_problem(x) for x in errors]
         except ValueError as cause:
@@ -117,6 +120,15 @@ def fits_pattern(pattern: str, text: str) -> bool:
     """Whether a text fits a regular expression; True where that cannot be checked in time."""
     validator = _compiled_pattern(pattern) if len(text) <= _MAX_MATCHED else None
     return validator is None or validator.is_valid(text)
+
+
+class _Unmatched(threading.local):
+    """The characters that the check in this thread may match still."""
+
+    characters = 0
+
+
+_unmatched = _Unmatched()
 
 
 class _Cost:
@@ -203,8 +215,12 @@ class _Pattern:
 
     def validate(self, instance: Any) -> None:
         """Raise ValueError if a text does not fit."""
-        is_checked = isinstance(instance, str) and isinstance(self._pattern, str)
-        if is_checked and not fits_pattern(self._pattern, instance):
+        if not isinstance(instance, str) or not isinstance(self._pattern, str):
+            return
+        if (left := _unmatched.characters - len(instance)) < 0:
+            return
+        _unmatched.characters = left
+        if not fits_pattern(self._pattern, instance):
             raise ValueError(f"{json.dumps(instance)} does not match {json.dumps(self._pattern)}")
 
 
