@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from ..core.json import JsonObject, as_list, as_object, children, is_object
+from ..core.json import JsonObject, as_list, as_object, is_object, parts_of
 from ..core.tools import META, STATIC
 from ..history.event import Event
 from ..secrets.secrets import MASK
@@ -163,9 +163,7 @@ def is_cut(value: Any) -> bool:
 
 def is_hidden(value: Any) -> bool:
     """Whether something in a recorded value was hidden as a secret."""
-    if isinstance(value, str):
-        return MASK in value
-    return any(map(is_hidden, children(value)))
+    return any(isinstance(x, str) and MASK in x for x in parts_of(value))
 
 
 @dataclass

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeAlias
 
-from ..core.json import JsonObject, as_object, children, is_list, is_object
+from ..core.json import JsonObject, as_object, children, is_list, is_object, parts_of
 from ..steps.references import Joined, Number, PathStep, Reference
 from ..steps.results import NotInResult, StepResult, fill
 from .flow import DrawnCall
@@ -82,7 +82,7 @@ def _drawn(call: RecordedCall, results: _Results, hides: Hides) -> DrawnCall:
     for name, value in call.arguments.items():
         if is_hidden(value):
             missing[name] = _HIDDEN
-        elif _has_cut(value):
+        elif any(map(is_cut, parts_of(value))):
             missing[name] = _SHORTENED
         elif _has_secret(source := results.source_of(value, name), name, hides):
             missing[name] = _SECRET
@@ -107,10 +107,6 @@ def _has_secret(value: Any, name: str, hides: Hides) -> bool:
             return any(_has_secret(x, key, hides) or hides("", key) for key, x in items)
         case _:
             return any(_has_secret(x, name, hides) for x in children(value))
-
-
-def _has_cut(value: Any) -> bool:
-    return is_cut(value) or any(map(_has_cut, children(value)))
 
 
 class _Results:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core.json import JsonObject, children, clipped
+from ..core.json import JsonObject, clipped, parts_of
 from ..core.names import did_you_mean
 from ..core.schema_check import SchemaCheck
 from ..core.schemas import properties, signature
@@ -157,8 +157,8 @@ class Advice:
         request = self._request.casefold()
         for number, call in enumerate(calls, 1):
             for name, source in call.arguments.items():
-                texts = _texts_in(source.value) if isinstance(source, Given) else ()
-                for text in texts:
+                parts = parts_of(source.value) if isinstance(source, Given) else ()
+                for text in (x for x in parts if isinstance(x, str)):
                     if _ADDRESS.search(text) and text.casefold() not in request:
                         yield (
                             f"Call {number}, {call.name}: {name!r} is {clipped(repr(text), _SHOWN)}"
@@ -183,10 +183,3 @@ def _calls_of(plan: Plan) -> str:
         for call, written in zip(plan.calls, plan_as_json(plan)["calls"], strict=True)
     ]
     return json.dumps({"calls": calls}, ensure_ascii=False)
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    for part in children(value):
-        yield from _texts_in(part)
