@@ -215,10 +215,10 @@ def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
     """
     agent = ctx.get(f"{_PREFIX}{name}")
     if not _is_agent(agent):
-        known = [str(k).removeprefix(_PREFIX) for k, v in ctx.items() if _is_agent(v)]
-        having = f"There are: {', '.join(known)}." if known else "There is none yet."
+        agents = [str(k).removeprefix(_PREFIX) for k, v in ctx.items() if _is_agent(v)]
+        having = f"There are: {', '.join(agents)}." if agents else "There is none yet."
         raise UnknownAgent(
-            f"No agent {name!r} in this run. {did_you_mean(name, known) or having} "
+            f"No agent {name!r} in this run. {did_you_mean(name, agents) or having} "
             "Put an AgentInit with this `agent_name` before the node."
         )
     return agent
@@ -234,14 +234,14 @@ def model_of(
     Raises:
         UnknownProvider: the agent has no model's name, which its provider wants.
     """
-    given = settings_of(agent)
-    key: str | None = revealed(given.get("api_key"))
+    own = settings_of(agent)
+    key: str | None = revealed(own.get("api_key"))
     return model_for(
         agent["agent_provider"],
         agent["agent_model"],
-        base_url=revealed(given.get("base_url") or ""),
+        base_url=revealed(own.get("base_url") or ""),
         api_key=Secret(key) if key else None,
-        settings=settings or as_model_settings(given),
+        settings=settings or as_model_settings(own),
         env=env,
     )
 
@@ -332,26 +332,26 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
         BadSetting: the value on that port is no such spec.
     """
     wire = "the toolbelt_spec of AgentMakeToolbelt"
-    given = mapping(spec, port, node, wire=wire)
-    drawn = mapping(given.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)
-    lock = given.get("lock_tools")
+    values = mapping(spec, port, node, wire=wire)
+    drawn = mapping(values.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)
+    lock = values.get("lock_tools")
     lock = lock if lock == "first" else bool(lock)
-    found: dict[str, Any] = {"agent_toolbelt": drawn, "lock_tools": lock}
-    found[PLANNING_TOOLS] = bool(given.get(PLANNING_TOOLS))
-    found["toolbelt_name"] = optional(given.get("toolbelt"), f"{port}.toolbelt", node)
-    found["tool_approval"] = approval_in(given.get(APPROVAL), f"{port}.{APPROVAL}", node)
+    tools: dict[str, Any] = {"agent_toolbelt": drawn, "lock_tools": lock}
+    tools[PLANNING_TOOLS] = bool(values.get(PLANNING_TOOLS))
+    tools["toolbelt_name"] = optional(values.get("toolbelt"), f"{port}.toolbelt", node)
+    tools["tool_approval"] = approval_in(values.get(APPROVAL), f"{port}.{APPROVAL}", node)
     lists = (*PREFERENCES, REQUIRED)
-    found |= {key: names(given.get(key), f"{port}.{key}", node) for key in lists}
-    found[FILTERS] = mapping(given.get(FILTERS), f"{port}.{FILTERS}", node, wire=wire)
-    for name, written in found[FILTERS].items():
+    tools |= {key: names(values.get(key), f"{port}.{key}", node) for key in lists}
+    tools[FILTERS] = mapping(values.get(FILTERS), f"{port}.{FILTERS}", node, wire=wire)
+    for name, written in tools[FILTERS].items():
         filter_in(written, f"{port}.{FILTERS}.{name}")
-    found[_IS_TAKEN] = bool(given.get(_IS_TAKEN))
+    tools[_IS_TAKEN] = bool(values.get(_IS_TAKEN))
     for key in (SERVERS, SOURCES):
-        listed: Any = given.get(key) or []
+        listed: Any = values.get(key) or []
         if not isinstance(listed, list | tuple):
             raise BadSetting(f"`{key}` in `{port}` of {node} is no list. Wire {wire} to it.")
-        found[f"enabled_{key}"] = list(cast(list[str], listed))
-    return found
+        tools[f"enabled_{key}"] = list(cast(list[str], listed))
+    return tools
 
 
 def _named(name: Any, node: str) -> str:
@@ -388,9 +388,9 @@ def _one_of(own: str, settings: JsonObject, key: str, new: str, node: str) -> st
 
 def _refuse_unsaid(settings: JsonObject) -> None:
     """Without a provider nobody is asked what is set here, and that is hardly meant."""
-    if said := [x for x in ("base_url", "api_key") if x in settings]:
+    if keys := [x for x in ("base_url", "api_key") if x in settings]:
         raise BadSetting(
-            f"{MODEL_NODE} sets `{said[0]}`, and no `provider` says whom to ask. Set it to "
+            f"{MODEL_NODE} sets `{keys[0]}`, and no `provider` says whom to ask. Set it to "
             "`openai`, which is also every service that speaks as OpenAI does, or to another one."
         )
 

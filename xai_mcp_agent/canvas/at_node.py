@@ -171,14 +171,14 @@ class AtNode:
 
 
 @contextmanager
-def at_node(ctx: Any, node: str, label: str, run_id: str = "", **asked: Any) -> Generator[AtNode]:
+def at_node(ctx: Any, node: str, label: str, run_id: str = "", **fields: Any) -> Generator[AtNode]:
     """What a node works with, for the length of its work; `label` stands before its lines.
 
-    The transcript has `NodeStarted` with what was `asked`, and `NodeFinished` or `NodeFailed`.
+    The transcript has `NodeStarted` with these `fields`, and `NodeFinished` or `NodeFailed`.
     """
-    asked = {"run_id": run_id, **asked} if run_id else asked
+    fields = {"run_id": run_id, **fields} if run_id else fields
     bridge, started = bridge_of(ctx), time.monotonic()
-    note = partial(recorder(ctx, bridge, node=node).note, **asked)
+    note = partial(recorder(ctx, bridge, node=node).note, **fields)
     note("NodeStarted")
     work = AtNode(bridge, node, label, run_id)
     try:

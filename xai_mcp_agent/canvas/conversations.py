@@ -53,26 +53,28 @@ def conversation_with(conversation: Any, question: Any, node: str) -> Any:
         BadSetting: the question is no text.
         BadConversation: the conversation is none.
     """
-    asked = optional(question, "question", node)
-    if not asked.strip():
+    text = optional(question, "question", node)
+    if not text.strip():
         return conversation
     if is_nothing(conversation):
-        return asked
-    return [*Conversation(conversation).messages, {"role": "user", "content": asked}]
+        return text
+    return [*Conversation(conversation).messages, {"role": "user", "content": text}]
 
 
 def kept_for(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
     """The whole texts of the results that this conversation has in part, by their ids."""
-    said = [x for x in map(text_of, conversation) if '"result_id"' in x]
-    kept: dict[str, str] = ctx.get(_RESULTS, {})
-    return {id_: x for id_, x in kept.items() if any(f'"result_id": "{id_}"' in y for y in said)}
+    shown = [x for x in map(text_of, conversation) if '"result_id"' in x]
+    results: dict[str, str] = ctx.get(_RESULTS, {})
+    return {
+        id_: x for id_, x in results.items() if any(f'"result_id": "{id_}"' in y for y in shown)
+    }
 
 
 def keep(ctx: Any, texts: Mapping[str, str]) -> None:
     """Keep these for the nodes to come."""
-    kept: dict[str, str] = {**ctx.get(_RESULTS, {}), **texts}
-    while len(kept) > 1 and sum(map(len, kept.values())) > _MOST_CHARS:
-        oldest = next(iter(kept))
-        del kept[oldest]
+    results: dict[str, str] = {**ctx.get(_RESULTS, {}), **texts}
+    while len(results) > 1 and sum(map(len, results.values())) > _MOST_CHARS:
+        oldest = next(iter(results))
+        del results[oldest]
         logger.warning("The long result %s cannot be read on: there are too many others.", oldest)
-    ctx[_RESULTS] = kept
+    ctx[_RESULTS] = results

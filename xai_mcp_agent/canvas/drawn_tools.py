@@ -91,13 +91,13 @@ class DrawnToolset(Toolset):
         def begin() -> None:
             scope.deadline = loop.time() + drawn.timeout_seconds
 
-        def run(ctx: Any, text: str, given: JsonObject | None) -> Any:
+        def run(ctx: Any, text: str, values: JsonObject | None) -> Any:
             begun.append(True)
             self._running = drawn.name
             # What waits for a person's answer in the same thread does not count.
             loop.call_soon_threadsafe(begin)
             try:
-                return drawn.run(ctx, text, given)
+                return drawn.run(ctx, text, values)
             finally:
                 self._running = ""
 

@@ -65,9 +65,9 @@ class Run:
             self._printed.append(line)
             self._flush_soon()
 
-    def keep(self, told: JsonObject) -> None:
+    def keep(self, message: JsonObject) -> None:
         """Keep an event for a page that comes later; of very many the first ones go."""
-        self.events.append(told)
+        self.events.append(message)
         if len(self.events) > _MOST_EVENTS:
             del self.events[1]
 
@@ -82,9 +82,9 @@ class Run:
             _send({"run": self.id, "event": "Nodes", "nodes": nodes})
         if printed:
             text = clean(_COLOURS.sub("", _redacted("\n".join(printed))))
-            told = {"run": self.id, "event": "Printed", "text": text}
-            self.keep(told)
-            _send(told)
+            message = {"run": self.id, "event": "Printed", "text": text}
+            self.keep(message)
+            _send(message)
 
     def _flush_soon(self) -> None:
         if self._timer is None:
@@ -141,12 +141,12 @@ def tell(event: str, **values: Any) -> None:
     if (run := _current_run()) is None:
         return
     run.flush()
-    told = {"run": run.id, "event": event, **values}
+    message = {"run": run.id, "event": event, **values}
     last = run.events[-1] if run.events else {}
     if event in BRIEF and last.get("event") == event:
         run.events.pop()
-    run.keep(told)
-    _send(told)
+    run.keep(message)
+    _send(message)
 
 
 def begin(path: str, **values: Any) -> None:

@@ -101,17 +101,17 @@ def settings_on(value: Any, port: str, node: str, env: Env = dict) -> JsonObject
         BadSetting: no such dict, something unknown in it, or a value that cannot be.
         UnknownProvider: no such provider of models.
     """
-    given = mapping(value, port, node, wire=WIRE)
-    if unknown := [x for x in given if x not in _READERS]:
-        known = did_you_mean(str(unknown[0]), _READERS) or f"Known: {', '.join(_READERS)}."
-        raise BadSetting(f"`{port}` of {node} has the unknown key {unknown[0]!r}. {known}")
-    found = _checked(given, node, lambda key: f"{port}.{key}", env)
-    if MASK in str([revealed(found.get(x)) for x in _OF_ONE_SERVICE]):
+    values = mapping(value, port, node, wire=WIRE)
+    if unknown := [x for x in values if x not in _READERS]:
+        hint = did_you_mean(str(unknown[0]), _READERS) or f"Known: {', '.join(_READERS)}."
+        raise BadSetting(f"`{port}` of {node} has the unknown key {unknown[0]!r}. {hint}")
+    settings = _checked(values, node, lambda key: f"{port}.{key}", env)
+    if MASK in str([revealed(settings.get(x)) for x in _OF_ONE_SERVICE]):
         raise BadSetting(
             f"`{port}` of {node} has {MASK} in place of a secret: it is a copy, in which secrets "
             f"are not. Wire {WIRE} itself."
         )
-    return found
+    return settings
 
 
 def of_another_service(settings: JsonObject) -> JsonObject:
@@ -170,11 +170,11 @@ def provider_on(value: Any, port: str, node: str) -> str:
 
 
 def _checked(
-    given: Mapping[str, Any], node: str, port: Callable[[str], str], env: Env
+    values: Mapping[str, Any], node: str, port: Callable[[str], str], env: Env
 ) -> JsonObject:
     readers = {**_READERS, "api_key": partial(_key, env=env)}
-    found = {key: read(given.get(key), port(key), node) for key, read in readers.items()}
-    return {key: x for key, x in found.items() if x not in (None, "", {})}
+    settings = {key: read(values.get(key), port(key), node) for key, read in readers.items()}
+    return {key: x for key, x in settings.items() if x not in (None, "", {})}
 
 
 def _address(url: Any, port: str, node: str) -> str:

@@ -129,5 +129,5 @@ async def branch_answer(
 def as_dict(request: ApprovalRequest) -> JsonObject:
     """What the branch reads of a call, as plain values."""
     names = ("server", "tool", "arguments", "description", "agent", "reason")
-    said = {name: x for name, x in asdict(request.annotations).items() if x is not None}
-    return {x: getattr(request, x) for x in names} | {"annotations": said, "title": request.title}
+    claims = {name: x for name, x in asdict(request.annotations).items() if x is not None}
+    return {x: getattr(request, x) for x in names} | {"annotations": claims, "title": request.title}

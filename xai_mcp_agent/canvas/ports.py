@@ -136,15 +136,15 @@ def names(value: Any, port: str, node: str) -> list[str]:
     Raises:
         BadSetting: it has something else.
     """
-    given: Any = _parted(value) if isinstance(value, str) else value or []
-    if not isinstance(given, list | tuple):
+    items: Any = _parted(value) if isinstance(value, str) else value or []
+    if not isinstance(items, list | tuple):
         raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire a list or a text to it.")
-    found = [x for x in cast(list[Any], given) if isinstance(x, str)]
-    if len(found) < len(cast(list[Any], given)):
+    texts = [x for x in cast(list[Any], items) if isinstance(x, str)]
+    if len(texts) < len(cast(list[Any], items)):
         raise BadSetting(
             f"`{port}` of {node} has something in it that is no text. Wire names to it."
         )
-    return [x.strip() for x in found if x.strip()]
+    return [x.strip() for x in texts if x.strip()]
 
 
 def _parted(text: str) -> list[Any]:
@@ -210,11 +210,11 @@ def file_on(named: str, port: str, node: str, settings_file: str) -> str:
     """
     folders = (os.path.dirname(sys.argv[0]), os.curdir, os.path.dirname(settings_file))
     places = [os.path.abspath(os.path.join(x, os.path.expanduser(named))) for x in folders]
-    found = next((x for x in places if os.path.isfile(x)), None)
-    if found is None:
+    path = next((x for x in places if os.path.isfile(x)), None)
+    if path is None:
         looked = ", ".join(dict.fromkeys(places))
         raise BadSetting(f"{node} finds no file {named!r}. Looked for {looked}. Correct `{port}`.")
-    return found
+    return path
 
 
 def as_text(value: Any) -> str:

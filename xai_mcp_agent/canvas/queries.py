@@ -95,8 +95,8 @@ def explain_tool(
     """
     spec = toolbelt_spec or {}
     agent = tools_in(spec, "toolbelt_spec", _EXPLAIN)
-    asked = {"server": server_name, "tool": tool_name} | ({"request": request} if request else {})
-    with at_node(ctx, _EXPLAIN, server_name, **asked) as work:
+    fields = {"server": server_name, "tool": tool_name} | ({"request": request} if request else {})
+    with at_node(ctx, _EXPLAIN, server_name, **fields) as work:
         work.bridge.settings.source(server_name)
         tool = _explained(work, server_name, tool_name)
         work.answer["example"] = tool.example
@@ -149,14 +149,14 @@ def tool_history(
     """
     chosen = _chosen(ports)
     named = {"server_name": server_name, "tool_name": tool_name, **ports}
-    asked = {port: value for port, value in named.items() if value}
+    fields = {port: value for port, value in named.items() if value}
 
     async def read(operations: Operations) -> tuple[list[Event], bool, Records | None]:
         events = await _events(operations, server_name, tool_name, chosen)
         records = None if tool_name else await operations.records()
         return events, await _has_older(operations, server_name, tool_name, chosen, events), records
 
-    with at_node(ctx, _HISTORY, "history", **asked) as work:
+    with at_node(ctx, _HISTORY, "history", **fields) as work:
         try:
             events, has_older, records = work.wait(
                 read, waiting_for="the history", summary=lambda x: count(len(x[0]), "event")

@@ -48,20 +48,20 @@ class KeptRun:
         self,
         file: Path,
         agent: str,
-        given: Conversation,
+        conversation: Conversation,
         granted: set[tuple[ToolKey, str]],
         facts: RunFacts,
     ) -> None:
-        asked = keyed_digest(given.messages)
-        self._run = WaitingRun(file, agent, asked, RunState(given))
+        digest = keyed_digest(conversation.messages)
+        self._run = WaitingRun(file, agent, digest, RunState(conversation))
         self._granted, self._facts = granted, facts
         self._writing = anyio.Lock()
         self.mask: Mask = str
-        self.start: RunState | Conversation = given
+        self.start: RunState | Conversation = conversation
         self.approvals = RunApprovals(granted, waits=True)
         self.is_resumed = file.exists()
         if self.is_resumed:
-            self._resume(WaitingRun.read(file), given)
+            self._resume(WaitingRun.read(file), conversation)
 
     async def note(self, event: RunEvent, progress: Callable[[], RunState]) -> None:
         """Write down what a run that went on is about to do, or has done."""
@@ -95,7 +95,7 @@ class KeptRun:
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(partial(run.write, self.mask))
 
-    def _resume(self, run: WaitingRun, given: Conversation) -> None:
+    def _resume(self, run: WaitingRun, conversation: Conversation) -> None:
         mine = self._run
         if (run.agent, run.asked) != (mine.agent, mine.asked):
             what = "agent" if run.agent != mine.agent else "conversation"
@@ -104,7 +104,7 @@ class KeptRun:
                 f"delete the file, or give this {_NODE} another `run_state`."
             )
         self._run = replace(mine, stamp=run.stamp)
-        said = Conversation(given.messages, run.state.conversation.said)
+        said = Conversation(conversation.messages, run.state.conversation.said)
         self.start = replace(run.state, conversation=said)
         self._granted.update(run.granted)
         self._facts.go_on_from(run.facts)
@@ -119,7 +119,7 @@ def kept_run(
     named: Any,
     asks_nobody: Any,
     agent: str,
-    given: Conversation,
+    conversation: Conversation,
     granted: set[tuple[ToolKey, str]],
     facts: RunFacts,
 ) -> Generator[KeptRun | None]:
@@ -141,6 +141,6 @@ def kept_run(
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
     with held(file):
-        kept = KeptRun(file, agent, given, granted, facts)
+        kept = KeptRun(file, agent, conversation, granted, facts)
         kept.approvals.asks_nobody = bool(asks_nobody)
         yield kept

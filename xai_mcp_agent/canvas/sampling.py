@@ -60,12 +60,12 @@ class AgentSampler:
         try:
             if request.tools and not model.calls_functions:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
-            asked = self._asked(request)
+            model_request = self._asked(request)
             limit = f"{request.max_tokens} tokens at most"
             shown = _short(_last_words(request))
             self._tell(f"{request.server} asks the model of {self._name} ({limit}): {shown}")
             try:
-                reply = await model.reply(asked, _unheard)
+                reply = await model.reply(model_request, _unheard)
             except XaiMcpError as cause:
                 raise SamplingRefused(f"the model gave no answer: {cause}") from cause
             self._count(reply.usage)
@@ -128,8 +128,8 @@ def _messages_of(message: SamplingMessage, *, sees: bool) -> list[Message]:
     if uses:
         calls = [ToolCall(x.id, x.name, json.dumps(x.arguments)) for x in uses]
         return [call_message(_text(parts), calls)]
-    said: Message = {"role": message.role, "content": _content(parts, sees=sees)}
-    return [*answers, said] if parts else answers
+    own: Message = {"role": message.role, "content": _content(parts, sees=sees)}
+    return [*answers, own] if parts else answers
 
 
 def _content(parts: Sequence[ResultPart], *, sees: bool) -> Any:

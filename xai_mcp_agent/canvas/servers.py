@@ -56,10 +56,10 @@ def call_tool(
     timeout_seconds: float | None = None,
 ) -> ToolResult:
     """Call a tool; None as a limit is the server's own."""
-    given = arguments or {}
-    asked = {"server": server_name, "tool": tool_name, "arguments": given}
-    with at_node(ctx, "MCPCallTool", server_name, new_run_id(), **asked) as work:
-        result = work.call(server_name, tool_name, given, timeout_seconds)
+    values = arguments or {}
+    fields = {"server": server_name, "tool": tool_name, "arguments": values}
+    with at_node(ctx, "MCPCallTool", server_name, new_run_id(), **fields) as work:
+        result = work.call(server_name, tool_name, values, timeout_seconds)
         work.answer.update(text=result.text, structured=result.structured, is_error=result.is_error)
     return result
 
@@ -132,8 +132,8 @@ def get_prompt(
     if not prompt_name:
         return _list_prompts(ctx, server_name)
     texts = {key: as_text(value) for key, value in arguments.items()}
-    asked: JsonObject = {"server": server_name, "prompt": prompt_name, "arguments": texts}
-    with at_node(ctx, "MCPGetPrompt", server_name, **asked) as work:
+    fields: JsonObject = {"server": server_name, "prompt": prompt_name, "arguments": texts}
+    with at_node(ctx, "MCPGetPrompt", server_name, **fields) as work:
         messages = work.wait(
             lambda operations: operations.get_prompt(server_name, prompt_name, texts),
             waiting_for=f"the server {server_name} to fill in {prompt_name}",

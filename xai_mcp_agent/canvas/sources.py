@@ -172,13 +172,13 @@ def _require(settings: Settings, source: str, kind: SourceKind) -> None:
 
 
 def _no_source(settings: Settings, name: str) -> UnknownServer:
-    known = [*settings.group_names, *settings.names]
-    hint = did_you_mean(name, known) or f"Known: {', '.join(known) or 'none'}."
+    every_name = [*settings.group_names, *settings.names]
+    hint = did_you_mean(name, every_name) or f"Known: {', '.join(every_name) or 'none'}."
     return UnknownServer(
         f"No group and no source {name!r} in {settings.file or 'any settings file'}. {hint} "
         "Correct `group_name`, or add it under `groups`.",
         name,
-        known,
+        every_name,
     )
 
 
@@ -265,9 +265,9 @@ def use_workflow(ctx: Any, node: Any) -> None:
         entry = {"file": file_on(name, "workflow", "AgentUseWorkflow", settings.file), **more}
         add_source(ctx, WORKFLOW, WorkflowSettings, tool_name(name), entry, chosen)
         return
-    if said := [x for x in more if more[x]]:
+    if extra := [x for x in more if more[x]]:
         raise BadSetting(
-            f"AgentUseWorkflow has {' and '.join(said)} for {name!r}, which is the name of an "
+            f"AgentUseWorkflow has {' and '.join(extra)} for {name!r}, which is the name of an "
             "entry in the settings. Set that there, or name the file itself."
         )
     try:

@@ -48,13 +48,13 @@ def call_step(ctx: Any, call: str, results: Any) -> dict[str, Any]:
         step = read_step(call)
     except BadStep as reason:
         raise BadSetting(f"`call` of {_NODE} cannot be read. {reason}") from reason
-    given = [_given(ctx, number, x) for number, x in enumerate(results or [])]
+    earlier = [_given(ctx, number, x) for number, x in enumerate(results or [])]
     try:
-        arguments = {name: fill(x, given) for name, x in step.arguments.items()}
+        arguments = {name: fill(x, earlier) for name, x in step.arguments.items()}
     except NotInResult as reason:
         raise BadSetting(f"{step.name} cannot be called: {reason}") from reason
-    asked = {"server": step.source, "tool": step.tool, "arguments": arguments}
-    with at_node(ctx, _NODE, step.source, new_run_id(), **asked) as work:
+    fields = {"server": step.source, "tool": step.tool, "arguments": arguments}
+    with at_node(ctx, _NODE, step.source, new_run_id(), **fields) as work:
         result = _result_of(ctx, work, step, arguments)
         work.answer.update(text=result.text, structured=result.structured, is_error=result.is_error)
     if result.is_error:
@@ -127,10 +127,10 @@ def _source(value: Any) -> Source | None:
     references = references_in(value)
     if not references:
         return Given(value)
-    found = tuple(_from(x) for x in references if x.result >= 0)
+    origins = tuple(_from(x) for x in references if x.result >= 0)
     if isinstance(value, Reference) and not (value.after or value.before):
-        return found[0] if found else None
-    return Parts(found)
+        return origins[0] if origins else None
+    return Parts(origins)
 
 
 def _from(reference: Reference) -> FromResult:

@@ -181,8 +181,8 @@ def prefer_tools(
 
 def preferences_for(ctx: Any, toolbelt: str) -> dict[str, list[str]]:
     """What was said of a toolbelt so far, for its spec; only what was said."""
-    found = {key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in PREFERENCES}
-    return {key: patterns for key, patterns in found.items() if patterns}
+    lists = {key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in PREFERENCES}
+    return {key: patterns for key, patterns in lists.items() if patterns}
 
 
 def preferences_of(agent: Mapping[str, Any]) -> Preferences:
@@ -192,5 +192,5 @@ def preferences_of(agent: Mapping[str, Any]) -> Preferences:
 
 
 def _add(ctx: Any, key: str, toolbelt: str, patterns: list[str]) -> None:
-    known = ctx.setdefault(f"{key}_{toolbelt}", [])
-    known += [x for x in dict.fromkeys(patterns) if x not in known]
+    listed = ctx.setdefault(f"{key}_{toolbelt}", [])
+    listed += [x for x in dict.fromkeys(patterns) if x not in listed]

@@ -82,13 +82,13 @@ class ApprovalPage(AnswerPage):
     def as_json(self) -> JsonObject:
         """The question as plain values, for a page or the lab's panel to show as text."""
         request = self._request
-        said = [escaped(request.description, "\n"), *claims(request.annotations)]
+        words = [escaped(request.description, "\n"), *claims(request.annotations)]
         return {
             "title": escaped(request.title),
             "message": f"You are asked because {request.reason}." if request.reason else "",
             "arguments": [[x, "\n".join(y).lstrip("\n")] for x, y in shown_arguments(request)],
             "server": escaped(request.server),
-            "said": [x for x in said if x] if request.server else [],
+            "said": [x for x in words if x] if request.server else [],
             "buttons": [[x, y, "" if x == "no" else SCOPE_WORDS[x]] for x, y in _BUTTONS.items()],
         }
 

@@ -10,11 +10,13 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.questions import Answer, Question, too_late
 from .form import NO_DEFAULT, Field, Unfit, fields_of
 from .question_words import host_of, words_of
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -137,19 +139,17 @@ class _Form:
             self._say("  ", f"{field.label}: {field.description}")
         for number, label in enumerate(field.choices.values(), 1):
             self._say("  ", f"  {number}. {label}")
-        for _ in range(_MOST_TRIES):
-            typed = _typed(self._prompt(field), self._read)
+
+        def value_of(typed: str) -> Any:
             if typed.strip() == _SKIP and not field.is_needed:
                 return NO_DEFAULT
-            if not typed.strip() and (field.default is not NO_DEFAULT or not field.is_needed):
-                return field.default
-            try:
-                if not typed.strip():
-                    raise Unfit(f"An answer is needed here: {field.expected()}.")
+            if typed.strip():
                 return field.read(typed)
-            except Unfit as why:
-                self._say("!!", str(why))
-        raise _too_often()
+            if field.is_needed and field.default is NO_DEFAULT:
+                raise Unfit(f"An answer is needed here: {field.expected()}.")
+            return field.default
+
+        return _ask_until(value_of, self._prompt(field), self._say, self._read)
 
     def _prompt(self, field: Field) -> str:
         if field.default is not NO_DEFAULT:
@@ -176,8 +176,8 @@ def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
     return accepted
 
 
-def _accepted_or_not(asked: str, say: Say, read: Read) -> Answer:
-    if not agrees(f"{asked} (yes or no; {_CANCEL} stops asking): ", say, read):
+def _accepted_or_not(question: str, say: Say, read: Read) -> Answer:
+    if not agrees(f"{question} (yes or no; {_CANCEL} stops asking): ", say, read):
         raise Ended(Answer.declined("the person said no"))
     return Answer.accepted()
 
@@ -200,23 +200,29 @@ def agrees(prompt: str, say: Say, read: Read) -> bool:
         Ended: they stopped the questions, closed the terminal, or said neither too often.
         TimeoutError: as `read` does.
     """
+    return _ask_until(_yes_or_no, prompt, say, read)
+
+
+def _yes_or_no(typed: str) -> bool:
+    word = typed.strip().casefold()
+    if word not in ("yes", "y", "no", "n"):
+        raise Unfit("Type yes or no.")
+    return word in ("yes", "y")
+
+
+def _ask_until(value_of: Callable[[str], T], prompt: str, say: Say, read: Read) -> T:
+    """Ask until the value of what is typed is no `Unfit`."""
     for _ in range(_MOST_TRIES):
-        typed = _typed(prompt, read).strip().casefold()
-        if typed in ("yes", "y", "no", "n"):
-            return typed in ("yes", "y")
-        say("!!", "Type yes or no.")
-    raise _too_often()
-
-
-def _typed(prompt: str, read: Read) -> str:
-    typed = read(prompt)
-    match typed.strip():
-        case "/decline":
+        typed = read(prompt)
+        if typed.strip() == _DECLINE:
             raise Ended(Answer.declined("the person said no"))
-        case "/cancel":
+        if typed.strip() == _CANCEL:
             raise Ended(Answer.cancelled("the person stopped the questions"))
-        case _:
-            return typed
+        try:
+            return value_of(typed)
+        except Unfit as why:
+            say("!!", str(why))
+    raise _too_often()
 
 
 def _too_often() -> Ended:

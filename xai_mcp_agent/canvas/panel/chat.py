@@ -69,9 +69,9 @@ def note_value(conversation: Any, value: Any) -> None:
     chat = _now[0] if _now else None
     if chat is None or value is None or not chat.is_asked or is_inside_an_agent():
         return
-    said = Conversation(conversation).messages
-    if len(chat.conversation) <= len(said):  # an agent of the route has noted its own
-        chat.conversation = [*said, {"role": "assistant", "content": str(value)}]
+    messages = Conversation(conversation).messages
+    if len(chat.conversation) <= len(messages):  # an agent of the route has noted its own
+        chat.conversation = [*messages, {"role": "assistant", "content": str(value)}]
 
 
 def chat_memory(key: Hashable, make: Callable[[], Any]) -> Any:

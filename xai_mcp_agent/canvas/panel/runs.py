@@ -57,11 +57,11 @@ def _compile(workflow: Path) -> Path:
         recursive_compile,  # pyright: ignore[reportUnknownVariableType]
     )
 
-    script, said = workflow.absolute().with_suffix(".py"), io.StringIO()
-    with redirect_stdout(said), suppress(ValueError):
+    script, printed = workflow.absolute().with_suffix(".py"), io.StringIO()
+    with redirect_stdout(printed), suppress(ValueError):
         recursive_compile(str(workflow))
-    if f"Compiled {workflow.absolute()} to" not in said.getvalue():
-        raise BadSetting(f"{workflow} cannot be compiled. {said.getvalue().strip()}")
+    if f"Compiled {workflow.absolute()} to" not in printed.getvalue():
+        raise BadSetting(f"{workflow} cannot be compiled. {printed.getvalue().strip()}")
     return script
 
 

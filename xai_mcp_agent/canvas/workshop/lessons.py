@@ -70,8 +70,8 @@ def lesson_called(name: str) -> Lesson:
     for lesson in LESSONS:
         if name.strip("/") in (str(lesson.number), lesson.name, lesson.folder):
             return lesson
-    known = ", ".join(x.folder for x in LESSONS)
-    raise UnknownLesson(f"There is no lesson {name!r}. The lessons are: {known}.")
+    names = ", ".join(x.folder for x in LESSONS)
+    raise UnknownLesson(f"There is no lesson {name!r}. The lessons are: {names}.")
 
 
 def lesson_of_file(file: Path) -> Lesson | None:
