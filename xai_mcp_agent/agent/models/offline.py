@@ -11,15 +11,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
 from anyio.lowlevel import checkpoint
 
-from ...core.json import JsonObject, canonical, is_object
+from ...core.json import JsonObject, as_object, canonical, is_list, is_object
 from ...core.provider_schema import FunctionSpec
 from ...core.schemas import example_arguments
 from ...core.threads import beside_loop
@@ -28,37 +28,27 @@ from ...search.meta_tools import META_TOOLS, MOST_RESULTS, TOOL_SEARCH
 from ...search.shortening import first_sentence
 from ...search.terms import SYNONYMS, root, spaced, spelled_terms, terms, weighted
 from ...search.tools import ToolIndex
-from ..messages import Message, ToolCall, calls_of, text_of
+from ..messages import Message, ToolCall, calls_of, text_of, with_calls
 from ..meta_tools import PLANNING_TOOLS
 from .base import ModelReply, ModelRequest, OnAgain, OnText
 from .offline_arguments import (
     CHANGING,
     READING,
-    Filled,
     Filler,
     Slot,
+    Span,
     conversion_in,
-    is_unit,
+    ids_in,
+    items_in,
+    number_of,
+    pick,
+    roots_in,
     roots_of,
     slots_of,
     spans_in,
     unit_name,
-    words_refer,
-)
-from .offline_results import (
-    SUPERLATIVE,
-    Outcome,
-    as_text,
-    ids_in,
-    is_empty,
-    items_in,
-    mended_by,
-    number_of,
-    outcomes_in,
-    pick,
-    share_said,
-    shortened,
     value_for,
+    words_refer,
 )
 
 WHO = "I am the offline model. I follow rules; ask me for one thing a tool can do."
@@ -68,20 +58,15 @@ CONNECT = (
     "`xai-mcp-agent ask` give `--model openai:NAME`. For one on your own machine, wire an "
     "AgentModel with its `base_url` to `model_settings`, or give `--base-url`."
 )
-_MOST_ASKED = 6_000  # characters of a request
+_MOST_ASKED, _MOST_SHOWN = 6_000, 6_000  # characters of a request, and of a result
 _MOST_CLAUSES, _MOST_CALLS, _MOST_EACH, _MOST_LOOKS = 8, 24, 5, 6
 _MOST_LISTED = 20  # tools in an introduction
-_MOST_RANKED = 24
+_MOST_RANKED, _MOST_FILLED = 24, 8
 _CHARS_A_TOOL = 50  # of a conversation take as long to read as a tool to make ready
 _LEAST_ROUTED = 0.05  # of what all words of a request could score
 # What most servers have some tool for.
 _WIDELY = "search list find all"
-# Where a search says that it has everything for no words at all.
-_ALL_IF_EMPTY = re.compile(
-    r"\bempty\b[^.;]*\b(?:all|every)|\b(?:all|every)\w*\b[^.;]*\bempty\b", re.I
-)
 _ALSO_NOUNS = roots_of("book change email mark order patch place post run share store")
-_THINGS = roots_of("buy shop thing item goods")
 _SEARCHING = roots_of("find look lookup search")
 _GENERIC = roots_of("""
     all call check current data find get item list look new number result run search show tell
@@ -89,11 +74,11 @@ _GENERIC = roots_of("""
 """)
 _ASKING = re.compile(
     r"(?:what|whats|which|who|whom|whose|when|where|why|how|is|are|does|do|did|was|were|has|have|can|"
-    r"should|could i)\b(?! you (?:please )?(?!have|know|sell))", re.IGNORECASE,
+    r"should|could i)\b", re.IGNORECASE,
 )  # fmt: skip
 _POLITE = re.compile(
-    r"(?:(?:please|also|now|ok|okay|so|well|and|then|hi|hello|kindly|can you|could you|would you|"
-    r"will you|i want to|i would like to|i'd like to|i need to|i want you to|help me|let's|just|"
+    r"(?:(?:please|also|now|ok|okay|so|well|and|then|hi|hello|can you|could you|would you|"
+    r"i want to|i would like to|i'd like to|i need to|i want you to|help me|let's|just|"
     r"(?:please )?don't forget to|tell me|give me|next|finally|\d{1,2}[.)]|[-*\u2022])[,:!]?\s+)*",
     re.IGNORECASE,
 )
@@ -105,22 +90,14 @@ _IN_ORDER = re.compile(r"\s*(?:and )?(?:then|after that|afterwards|finally|next)
 _RESULT = re.compile(r"\b(?<!is )(?:it|the (?:result|sum|product|answer))\b", re.IGNORECASE)
 _EACH = re.compile(r"\b(?:them|these|those|each|all of|both|every)\b", re.IGNORECASE)
 _ALL = re.compile(r"\b(?:all|everything|every|list of)\b", re.IGNORECASE)
-_FIELD = re.compile(
-    r"(?:(?:tell|show|give)(?: me)?|say|what(?:'s| is| was)?|who)?\s*"
-    r"(?:its|their|his|her|the|it|has|what)\b.{0,30}", re.IGNORECASE,
-)  # fmt: skip
 # What else is said for a deed, and for things that a question asks for.
 _MEANT = (
     (r"\b(?:give|bring|take|send)\b.{1,40}\bback\b|\b(?:bring|give|take) back\b", "return"),
-    (r"\b(?:put|keep) \b", "add"), (r"\bsave\b|\bmake a note\b", "write"),
-    (r"\bremember\b|\bkeep in mind\b|\bnote that\b", "remember create"),
-    (r"\blend\b", "borrow"), (r"\brent\b", "borrow"), (r"\bget rid of\b", "delete"),
+    (r"\bsave\b|\bmake a note\b", "write"), (r"\bremember\b|\bkeep in mind\b", "remember create"),
     (r"\bdo you sell\b|\bcan i buy\b|\bprice\b|\bhow much (?:is|are)\b", "product price"),
-    (r"\babout\b", "search subject"),
-    (r"\bhow (?:many|much)\b", "count"), (r"\bpopular\b", "most borrowed"),
-    (r"\bhow far\b", "distance"), (r"\bborrowed\b|\bon loan\b|\bgive .* back\b", "loan"),
-    (r"\bopposite\b", "negative invert"), (r"\d ?%", "percent"), (r"\bplus\b|\d ?\+ ?\d", "add"),
-    (r"\bminus\b|\d - \d", "subtract"), (r"\btimes (?=\d)|\d ?\* ?\d", "multiply"),
+    (r"\babout\b", "search subject"), (r"\bhow (?:many|much)\b", "count"),
+    (r"\bborrowed\b|\bon loan\b", "loan"), (r"\d ?%", "percent"),
+    (r"\d ?\+ ?\d", "add"), (r"\btimes (?=\d)|\d ?\* ?\d", "multiply"),
     (r"\bweek ?day\b|\bday of the week\b|\bwhat day\b", "weekday"),
 )  # fmt: skip
 _WANTING = re.compile(
@@ -128,16 +105,14 @@ _WANTING = re.compile(
     r"(?:i want to |i'd like to )?buy\b)", re.IGNORECASE,
 )  # fmt: skip
 _TALK = re.compile(
-    r"\s*(?:hi|hello|hey|hallo|good (?:morning|afternoon|evening|day)|help|help me|start|test|"
-    r"who are you|what are you|"
-    r"what (?:can|do|does) (?:you|it|this|the \w+) (?:do|know|offer)(?: for me)?|"
+    r"\s*(?:hi|hello|hey|help(?: me)?|start|who are you|what are you|"
+    r"what (?:can|do|does) (?:you|it|this) (?:do|know|offer)(?: for me)?|"
     r"how (?:do|does|can) (?:this|you|i) (?:work|use|ask|begin|start)\b.{0,30}|"
-    r"(?:what|which|list|show)(?: me)?(?: all)?(?: (?:your|the|my|available))* (?:tools|functions)"
-    r"(?: (?:do you have|are there|can you use|are available))?)[\s,.!?]*(?:there|all)?[\s,.!?]*",
+    r"(?:what|which|list|show)(?: (?:me|all|your|the|my|available))* (?:tools|functions)"
+    r"(?: (?:do you have|are there|can you use))?)[\s,.!?]*(?:there|all)?[\s,.!?]*",
     re.IGNORECASE,
 )
 _THANKS = re.compile(r"\s*(?:many )?(?:thanks?|thank you|great|ok|okay|bye|goodbye)\b.{0,12}", re.I)
-_NO_MORE_TOOLS = re.compile(r"\b(?:no|not|without|never)\b[^.!?]*\btools?\b", re.IGNORECASE)
 _ERROR = re.compile(r"^ERROR:?\s*(?:Error (?:executing|calling|running) tool [^:\n]+:\s*)?")
 _FOUND = re.compile(r"^([\w-]{1,64})\(", re.MULTILINE)
 _CHOOSING = frozenset((x.name, x.description) for x in (*PLANNING_TOOLS, *META_TOOLS))
@@ -151,19 +126,11 @@ class OfflineModel:
 
     is_program = True
     """It takes functions in each protocol, and its text is the answer as it is."""
+    name = "offline rules"
+    calls_functions = True
 
     def __init__(self, today: Callable[[], date] = date.today) -> None:
         self._today = today
-
-    @property
-    def name(self) -> str:
-        """Honest about what it is."""
-        return "offline rules"
-
-    @property
-    def calls_functions(self) -> bool:
-        """It takes functions."""
-        return True
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
@@ -184,19 +151,8 @@ class OfflineModel:
 
 
 def _reply(request: ModelRequest, today: date) -> ModelReply:
-    if choice := _choice(request):
-        return ModelReply(choice)
-    messages = list(request.messages)
-    if not request.may_call and messages and _is_notice(messages[-1]):
-        messages.pop()
-    asked_at = max((n for n, x in enumerate(messages) if x.get("role") == "user"), default=-1)
-    asked = text_of(messages[asked_at]) if asked_at >= 0 else ""
-    turn = _Turn(
-        asked[:_MOST_ASKED], request.functions, today, request.may_call,
-        list(outcomes_in(messages[asked_at + 1 :])), list(outcomes_in(messages[: asked_at + 1])),
-        {str(x.get("id")) for message in messages for x in calls_of(message)},
-    )  # fmt: skip
-    return turn.reply()
+    choice = _choice(request)
+    return ModelReply(choice) if choice else _Turn(request, today).reply()
 
 
 def _choice(request: ModelRequest) -> str:
@@ -215,7 +171,7 @@ def _choice(request: ModelRequest) -> str:
 
 
 def _is_notice(message: Message) -> bool:
-    return message.get("role") == "user" and bool(_NO_MORE_TOOLS.search(text_of(message)))
+    return message.get("role") == "user" and "no tool can be used" in text_of(message).lower()
 
 
 class _Tool:
@@ -228,9 +184,9 @@ class _Tool:
         # "Add up what it costs" adds nothing.
         first = re.match(r"\W*(?!add up\b)(\w+)", function.description, re.IGNORECASE)
         self.leading = root(first[1].lower()) if first else ""
-        self.name_roots = _roots(function.name) | {root(x) for x in self.words}
+        self.name_roots = roots_in(function.name) | {root(x) for x in self.words}
         about = " ".join(f"{x.name} {x.description}" for x in self.slots)
-        self.roots = self.name_roots | _roots(function.description) | _roots(about)
+        self.roots = self.name_roots | roots_in(function.description) | roots_in(about)
         deeds = [x for x in map(root, self.words) if x in READING | CHANGING]
         reads = deeds[:1] != [] and deeds[0] in READING
         # `return_book` books nothing, and `order_cancel` orders nothing.
@@ -244,18 +200,54 @@ class _Tool:
     @property
     def query(self) -> Slot | None:
         """What it searches for, where it needs no more than that."""
-        texts = [x for x in self.slots if x.kind == "string" and x.is_required and not x.choices]
         needed = [x for x in self.slots if x.is_required]
-        is_search = texts and (texts[0].topic == "query" or self.name_roots & _SEARCHING)
-        return texts[0] if is_search and len(needed) == 1 and self.only_reads else None
+        if len(needed) != 1 or needed[0].kind != "string" or needed[0].choices:
+            return None
+        return needed[0] if needed[0].topic == "query" and self.only_reads else None
 
     @property
-    def everything(self) -> JsonObject | None:
-        """The arguments with which it lists all that it has, where it does so."""
-        if self.query and _ALL_IF_EMPTY.search(self.query.description):
-            return {self.query.name: ""}
-        is_list = self.only_reads and self.name_roots & READING
-        return {} if is_list and not any(x.is_required for x in self.slots) else None
+    def lists_all(self) -> bool:
+        """Whether it lists all that it has."""
+        is_list = self.only_reads and bool(self.name_roots & READING)
+        return is_list and not any(x.is_required for x in self.slots)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """A call that was made, and what came back."""
+
+    name: str
+    arguments: JsonObject
+    text: str
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it failed."""
+        return self.text.startswith("ERROR")
+
+    @cached_property
+    def data(self) -> Any:
+        """The result as data: its JSON value, a list where it holds several, else its text."""
+        several = re.sub(r"(?<=})\s*\n(?={)", ",", self.text.strip())
+        for written in (self.text, f"[{several}]") if self.text.lstrip()[:1] in ("{", "[") else ():
+            try:
+                return json.loads(written)
+            except (ValueError, RecursionError):
+                continue
+        return self.text
+
+
+def _outcomes_in(messages: Sequence[Message]) -> Iterator[_Outcome]:
+    """Every answered call, in order."""
+    for message, call in with_calls(messages):
+        if message.get("role") == "tool":
+            function = as_object(call.get("function"))
+            try:
+                arguments = as_object(json.loads(str(function.get("arguments") or "{}")))
+            except (ValueError, RecursionError):
+                arguments = {}
+            name = str(function.get("name") or message.get("name") or "")
+            yield _Outcome(name, arguments, text_of(message))
 
 
 @dataclass(frozen=True)
@@ -263,35 +255,32 @@ class _Match:
     """A tool for a clause, with the arguments that the clause gives. `worth` ranks it."""
 
     tool: _Tool
-    filled: Filled
+    filled: Filler
     worth: float
-    doubt: float
 
 
-@dataclass
 class _Turn:
     """One turn of a conversation, worked out anew from what was asked and what came back."""
 
-    asked: str
-    functions: Sequence[FunctionSpec]
-    today: date
-    may_call: bool
-    outcomes: list[Outcome]
-    earlier: list[Outcome]
-    call_ids: set[str]
-    results: list[Outcome] = field(default_factory=list[Outcome])
-    pending: list[tuple[str, JsonObject, str]] = field(
-        default_factory=list[tuple[str, JsonObject, str]]
-    )
-    shown: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-
-    def __post_init__(self) -> None:
-        own = [x for x in self.functions if (x.name, x.description) not in _CHOOSING]
+    def __init__(self, request: ModelRequest, today: date) -> None:
+        messages = list(request.messages)
+        if not request.may_call and messages and _is_notice(messages[-1]):
+            messages.pop()
+        numbers = [n for n, x in enumerate(messages) if x.get("role") == "user"]
+        after = numbers[-1] + 1 if numbers else 0
+        self.asked = text_of(messages[after - 1])[:_MOST_ASKED] if numbers else ""
+        self.outcomes = list(_outcomes_in(messages[after:]))
+        self.earlier = list(_outcomes_in(messages[:after]))
+        self.call_ids = {str(x.get("id")) for message in messages for x in calls_of(message)}
+        self.today, self.may_call = today, request.may_call
+        own = [x for x in request.functions if (x.name, x.description) not in _CHOOSING]
         self.tools = {x.name: _Tool(x) for x in own}
         self.index = ToolIndex[JsonObject](map(_as_dict, own))
-        self.searches = any(x.name == TOOL_SEARCH.name for x in self.functions)
+        self.searches = any(x.name == TOOL_SEARCH.name for x in request.functions)
         self.has_zones = any(y.topic == "zone" for x in self.tools.values() for y in x.slots)
-        self.done = list(self.outcomes)
+        self.results: list[_Outcome] = []
+        self.pending: list[tuple[str, JsonObject, str]] = []
+        self.shown: dict[tuple[str, str], None] = {}
 
     def reply(self) -> ModelReply:
         """The calls that come next, or the answer."""
@@ -302,7 +291,7 @@ class _Turn:
             if self._must_wait(clause):
                 break
             self._serve(_POLITE.sub("", clause, count=1).strip())
-        if self.pending and self.may_call and len(self.done) < _MOST_CALLS:
+        if self.pending and self.may_call and len(self.outcomes) < _MOST_CALLS:
             return self._calls()
         if len(clauses) > _MOST_CLAUSES:
             left = len(clauses) - _MOST_CLAUSES
@@ -313,13 +302,12 @@ class _Turn:
 
     def _answer(self) -> str:
         """What is shown; of several results each with the call that gave it."""
-        shown = list(dict.fromkeys(self.shown))
-        if sum(bool(heading) for heading, _ in shown) < 2:
-            shown = [("", text) for _, text in shown]
-        return "\n\n".join(_headed(*x) for x in shown)
+        if sum(bool(heading) for heading, _ in self.shown) < 2:
+            return "\n\n".join(text for _, text in self.shown)
+        return "\n\n".join(_headed(*x) for x in self.shown)
 
     def _say(self, text: str, heading: str = "") -> None:
-        self.shown.append((heading, text))
+        self.shown[heading, text] = None
 
     def _calls(self) -> ModelReply:
         words = dict.fromkeys(f'I will use {name} for "{why}".' for name, _, why in self.pending)
@@ -343,35 +331,26 @@ class _Turn:
         pieces, at = list[str](), 0
         for joint in _JOINED.finditer(sentence):
             sides = sentence[at : joint.start()], sentence[joint.end() :]
-            if all(self._begins(x) and self._fits(x) for x in sides):
+            if all(map(self._begins, sides)):
                 pieces.append(sides[0])
                 at = joint.end()
         return [x for x in (*pieces, sentence[at:]) if x.strip(" .!?")]
 
     def _begins(self, text: str) -> bool:
-        if _first(text) in READING:  # "tell me the weather"
-            return True
-        text = _POLITE.sub("", text, count=1)
-        word = _first(text)
-        if bool(_ASKING.match(text)) or word in CHANGING | READING:
-            return True
-        tools = () if self.searches else self.tools.values()
-        return any(word == x.leading or word in map(root, x.words[-2:]) for x in tools)
-
-    def _fits(self, text: str) -> bool:
-        text = _POLITE.sub("", text, count=1)
+        """Whether a new request may begin here, and some tool would serve it."""
+        polite = _POLITE.sub("", text, count=1)
+        word = _first(polite)
+        begins = _ASKING.match(polite) or {word, _first(text)} & (CHANGING | READING)
         if self.searches:  # the parts stay the same when a search has found tools
-            return len({root(x) for x in terms(text)} - _GENERIC) > 1
-        return bool(self._ranked(text))
+            return bool(begins) and len(roots_in(polite) - _GENERIC) > 1
+        names = (y for x in self.tools.values() for y in (x.leading, *map(root, x.words[-2:])))
+        return bool(begins or word in names) and bool(self._ranked(polite))
 
     def _must_wait(self, clause: str) -> bool:
         """Whether a clause needs what is not there yet."""
-        changing = any(self._changes(name) for name, _, _ in self.pending)
+        changes = any(x in self.tools and self.tools[x].changes for x, _, _ in self.pending)
         in_order = _IN_ORDER.match(clause) or words_refer(clause)
-        return bool(self.pending) and bool(changing or in_order)
-
-    def _changes(self, name: str) -> bool:
-        return name in self.tools and self.tools[name].changes
+        return bool(self.pending) and bool(changes or in_order)
 
     # Choosing a tool
 
@@ -379,81 +358,43 @@ class _Turn:
         """The tools that the words of a clause speak for, the best first."""
         spans = spans_in(clause, self.today, zones=self.has_zones)
         words = _without(clause, [x for x in spans if x.kind not in ("name", "sum")])
-        hints = self._hints(clause, words, {x.kind for x in spans})
-        query_words = [*terms(words), *hints]
+        hints = _hints(clause, {x.kind for x in spans})
         hits = self.index.search(" ".join([words, *hints]), _MOST_RANKED)
-        names = [str(x.tool["name"]) for x in hits]
         scores = {str(x.tool["name"]): x.score for x in hits}
         for place, name in enumerate(among):
             scores[name] = max(scores.get(name, 0), 0.6**place)
-        tools = [self.tools[x] for x in dict.fromkeys([*names, *among]) if x in self.tools]
-        fitting = [x for x in tools if self._may_serve(x, clause, query_words)]
-        matches = [self._match(x, clause, spans, query_words, scores[x.name]) for x in fitting[:8]]
+        said = {root(x) for x in (*terms(words), *hints)}
+        tools = [self.tools[x] for x in scores if x in self.tools]
+        fitting = [x for x in tools if self._may_serve(x, clause, said)][:_MOST_FILLED]
+        matches = [self._match(x, clause, spans, scores[x.name]) for x in fitting]
         return sorted(matches, key=lambda x: -x.worth)
 
-    def _hints(self, clause: str, words: str, kinds: set[str]) -> list[str]:
-        """Words that a clause speaks for without saying them."""
-        low = clause.lower()
-        hints = [meant for pattern, meant in _MEANT if re.search(pattern, low)]
-        if conversion := conversion_in(clause):
-            hints += ["convert unit", unit_name(conversion.unit), unit_name(conversion.target)]
-        if kinds & {"sum", "expression"}:
-            hints.append("calculate expression")
-        hints += [x for x in ("date", "time", "zone", "path", "url", "email") if x in kinds]
-        if _wants(clause):
-            hints.append("add item")
-        return " ".join(hints).split()
-
-    def _may_serve(self, tool: _Tool, clause: str, query_words: Sequence[str]) -> bool:
+    def _may_serve(self, tool: _Tool, clause: str, said: set[str]) -> bool:
         """Whether the words are enough to call the tool, and may mean a change that it makes."""
-        roots = {root(x) for x in query_words}
-        first, own = _first(clause), tool.name_roots | {tool.leading}
-        if tool.changes and not self._asks_for_change(tool, clause, roots):
+        first = _first(clause)
+        if tool.changes and not _asks_for_change(tool, clause, said):
             return False
-        if _wants(clause) and tool.changes and not tool.roots & _THINGS:
+        if first in CHANGING and not (
+            tool.changes or _same(first) & {tool.leading, *tool.name_roots}
+        ):
             return False
-        if first in CHANGING and not tool.changes and not ({first} | _others(first)) & own:
-            return False
-        named = [x for x in tool.words[-2:] if root(x) in _spoken(clause)]
-        if tool.only_reads and len(named) > 1:
+        last_words = {root(x) for x in tool.words[-2:]}
+        if tool.only_reads and len(last_words) > 1 and last_words <= _spoken(clause):
             return True
         if first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool]:
             return True
-        telling = [*(roots - _GENERIC)]
-        speaking = [x for x in telling if ({x} | _others(x)) & tool.roots]
-        share = len(speaking) / max(1, len(telling))
-        in_name = any(({x} | _others(x)) & tool.name_roots for x in telling)
-        return bool(speaking) and share >= (0.15 if in_name else 0.25 if telling[1:] else 0.5)
+        telling = said - _GENERIC
+        speaking = [x for x in telling if _same(x) & tool.roots]
+        in_name = any(_same(x) & tool.name_roots for x in telling)
+        return bool(speaking) and len(speaking) / len(telling) >= (0.15 if in_name else 0.25)
 
-    def _asks_for_change(self, tool: _Tool, clause: str, query_roots: set[str]) -> bool:
-        """Only where its verb is said, as an order or a wish; a question changes nothing."""
-        if _ASKING.match(clause) or _first(clause) in READING:
-            return False
-        spoken = {root(x) for x in re.findall(r"[a-z]+", clause.lower()) if not _is_inflected(x)}
-        meant = spoken | {x for x in query_roots if x not in _roots(clause)}
-        return any(x in meant or _others(x) & meant & CHANGING for x in tool.verbs)
-
-    def _match(
-        self,
-        tool: _Tool,
-        clause: str,
-        spans: Sequence[Any],
-        query_words: Sequence[str],
-        score: float,
-    ) -> _Match:
-        filled = Filler(tool.function, clause, spans, self.today).fill()
-        roots = [root(x) for x in query_words if root(x) not in _GENERIC]
-        values = {y for x in filled.calls for y in _roots(" ".join(map(str, x.values())))}
-        unsaid = [x for x in roots if x not in tool.roots and x not in values]
+    def _match(self, tool: _Tool, clause: str, spans: Sequence[Span], score: float) -> _Match:
+        filled = Filler(tool.function, clause, spans, self.today)
         worth = score * (1.2 if _first(clause) == tool.leading else 1.0)
-        worth *= 1.3 if tool.name_roots.intersection(roots) else 1.0
         worth *= _conversion_factor(tool.name, clause)
-        worth *= 0.6 if filled.missing else 1.0
-        worth *= 0.9 if filled.guessed else 1.0
+        worth *= 0.6 if filled.missing else 0.9 if filled.is_guessed else 1.0
         worth *= 0.5 ** len([x for x in filled.unused if x.kind not in ("name", "expression")])
-        worth *= 0.7 if filled.unused else 1.0
-        doubt = 1.0 if filled.missing else len(unsaid) / max(1, len(roots))
-        return _Match(tool, filled, worth, doubt)
+        return _Match(tool, filled, worth)
 
     # Serving a clause
 
@@ -468,36 +409,27 @@ class _Turn:
             widely = {"query": _WIDELY, "max_results": MOST_RESULTS}
             if not self._call(TOOL_SEARCH.name, widely, clause):
                 return
-        if match is None and self._look(clause):
-            return
         if match is None:
-            if not (self.shown and _FIELD.fullmatch(clause.rstrip("?.! "))):
+            if not self._look(clause):
                 self._say(self._nothing_fits(clause))
             return
         calls = self._complete(match, clause)
         outcomes = [self._call(match.tool.name, x, clause) for x in calls]
-        found_nothing = bool(outcomes) and all(x and is_empty(x) for x in outcomes)
-        if found_nothing and match.tool.query and self._look(clause, after=match.tool):
+        is_vain = bool(outcomes) and all(x and _is_empty(x) for x in outcomes)
+        if is_vain and match.tool.query and self._look(clause, after=match.tool):
             return
         for outcome in outcomes:
             if outcome:
                 self._show(outcome)
 
     def _chosen(self, clause: str) -> _Match | None:
-        """The best tool; in doubt one that a search finds, or None while that search runs."""
+        """The best tool, or one that a search finds; None while that search runs."""
         ranked = self._ranked(clause)
-        best = ranked[0] if ranked else None
-        if best and best.filled.missing and best.tool.only_reads and not self.results:
-            ready = [x for x in ranked if not x.filled.missing and x.worth > 0.15 * best.worth]
-            best = next((x for x in ready if x.tool.only_reads), best)
-        if not self.searches or (best and best.doubt <= 0.5):
-            return best
-        query = _query_of(clause, self._hints(clause, clause, set()))
+        query = "" if ranked or not self.searches else _query_of(clause)
         outcome = self._call(TOOL_SEARCH.name, {"query": query}, clause) if query else None
-        if outcome is None:
-            return best if not query else None
-        matches = self._ranked(clause, _FOUND.findall(outcome.text))
-        return matches[0] if matches else best
+        if outcome:
+            ranked = self._ranked(clause, _FOUND.findall(outcome.text))
+        return ranked[0] if ranked else None
 
     def _complete(self, match: _Match, clause: str) -> list[JsonObject]:
         """The calls of a match, with what earlier results give; none where something lacks."""
@@ -523,7 +455,7 @@ class _Turn:
     def _each_thing(self, match: _Match, clause: str) -> list[JsonObject]:
         """`add bread and 3 pears`: a call for each thing that is put on a list."""
         texts = [x for x in match.filled.calls[0].values() if isinstance(x, str)]
-        if not ({"add", "put"} & match.tool.verbs and match.filled.guessed and texts):
+        if not ({"add", "put"} & match.tool.verbs and match.filled.is_guessed and texts):
             return []
         start = clause.find(texts[0])
         before = re.search(r"(?:\d+|\b(?:an?|two|three|four|five|six))\s*$", clause[:start])
@@ -531,44 +463,32 @@ class _Turn:
         pieces = [x for x in re.split(r"\s*,\s*(?:and )?|\s+and\s+", stretch) if x]
         if len(pieces) < 2 or any(len(x.split()) > 6 for x in pieces):
             return []
-        filled = [
-            Filler(match.tool.function, f"add {x}", spans_in(f"add {x}", self.today), self.today)
-            for x in pieces
+        texts = [f"add {x}" for x in pieces]
+        fillers = [
+            Filler(match.tool.function, x, spans_in(x, self.today), self.today) for x in texts
         ]
-        return [x.fill().calls[0] for x in filled]
+        return [x.calls[0] for x in fillers]
 
     def _looked_up(self, slot: Slot, match: _Match, clause: str) -> list[Any]:
         """The ids of the things that a clause calls by name: "borrow Dracula"."""
-        search = self._search_for(slot, match.tool) if slot.is_id else None
-        names = [x for x in match.filled.unused if x.kind in ("name", "quoted")]
-        if search is None and slot.is_id and self.searches:
+        if not slot.is_id or words_refer(clause):
+            return []
+        search = self._search_for(slot, match.tool)
+        if search is None and self.searches:
             things = " ".join(x for x in slot.words if x != "id")
-            if not self._call(TOOL_SEARCH.name, {"query": f"search {things}"}, clause):
-                return []
-        if search is None:
-            return []
-        if words_refer(clause):
-            return []
-        if names:
-            name = clause[names[0].start : names[-1].end].strip("\"'")
-        else:
-            used = _roots(" ".join(str(x) for y in match.filled.calls for x in y.values()))
-            name = " ".join(x for x in clause.split() if _is_name_word(x, match.tool, used))
-        if not name or search.query is None:
+            self._call(TOOL_SEARCH.name, {"query": f"search {things}"}, clause)
+        name = _name_in(clause, match)
+        if search is None or search.query is None or not name:
             return []
         outcome = self._call(search.name, {search.query.name: name}, clause)
-        if outcome is None:
-            return []
-        ids = ids_in(outcome, slot, name)
-        if not ids:
+        ids = ids_in(outcome.data, slot, name) if outcome else []
+        if outcome and not ids:
             self._say(f'{search.name} did not give exactly one `{slot.name}` for "{name}".')
         return ids
 
     def _search_for(self, slot: Slot, tool: _Tool) -> _Tool | None:
         """The search that gives the ids which a parameter takes."""
-        things = {
-            root(x) for x in slot.words if x not in ("id", "number", "key")
-        } or tool.name_roots
+        things = roots_of(" ".join(slot.words)) - {"id", "number", "key"} or tool.name_roots
         searches = [x for x in self.tools.values() if x.query and things & x.name_roots]
         named = [x for x in searches if x.name in slot.description]
         return next(iter(named or searches), None)
@@ -578,19 +498,18 @@ class _Turn:
 
         Shown is the result that says most of it.
         """
-        is_wish = _ASKING.match(clause) or _ALL.search(clause) or clause.endswith("?")
-        if not (is_wish or after):
+        if not (after or _ASKING.match(clause) or _ALL.search(clause) or clause.endswith("?")):
             return False
-        names = [x for x in spans_in(clause, self.today) if x.kind in ("name", "quoted")]
-        sought = [str(x.value) for x in names] or [
-            x for x in terms(clause) if root(x) not in _GENERIC | CHANGING
-        ]
-        calls = list(self._looks(clause, sought[:1] if names else [], after))[:_MOST_LOOKS]
+        names = [str(x.value) for x in spans_in(clause, self.today) if x.kind in ("name", "quoted")]
+        sought = names or [x for x in terms(clause) if root(x) not in _GENERIC | CHANGING]
+        calls = list(self._looks(clause, names[:1], after))[:_MOST_LOOKS]
         outcomes = [self._call(name, arguments, clause) for name, arguments in calls]
-        shares = [(share_said(x, sought), x) for x in outcomes if x and not x.is_error]
-        share, best = max(shares, key=lambda x: x[0], default=(0.0, None))
-        is_all = after is not None and best is not None and best.arguments == after.everything
-        if best and (share or is_all or SUPERLATIVE.search(clause)):
+
+        def says(outcome: _Outcome) -> int:
+            return sum(x.lower() in outcome.text.lower() for x in sought)
+
+        best = max((x for x in outcomes if x and not x.is_error), key=says, default=None)
+        if best and says(best):
             self._show(best)
             return True
         return bool(self.pending)
@@ -601,9 +520,7 @@ class _Turn:
         for tool in self.tools.values():
             if tool.query and tool.function.read_only and tool is not after:
                 yield from ((tool.name, {tool.query.name: x}) for x in names)
-        for tool in self.tools.values():
-            if (everything := tool.everything) is not None:
-                yield tool.name, everything
+        yield from ((x.name, {}) for x in self.tools.values() if x.lists_all)
         if re.search(r"\b(?:my|mine|me|i|our|we)\b", clause, re.IGNORECASE):
             for tool in self.tools.values():
                 if tool.query and "memory" in tool.words:
@@ -623,10 +540,12 @@ class _Turn:
     def _from_results(self, slot: Slot, clause: str) -> list[Any]:
         """What a result gives for a parameter; several values for "them"."""
         refers = words_refer(clause)
-        results = [x for x in reversed(self.results) if not x.is_error]
+        results = [*reversed(self.results)]
         if refers or slot.topic == "path":
-            results += [x for x in reversed(self.earlier) if not x.is_error]
+            results += reversed(self.earlier)
         for outcome in results:
+            if outcome.is_error:
+                continue
             items = items_in(outcome.data)
             if items and _EACH.search(clause) and slot.kind != "array":
                 values = [value_for(slot, x, strict=True) for x in items[:_MOST_EACH]]
@@ -643,38 +562,32 @@ class _Turn:
 
     # Calls
 
-    def _call(self, name: str, arguments: JsonObject, why: str) -> Outcome | None:
-        """The result of a call; None while it is not made. An error may offer another value."""
-        outcome = self._take(name, arguments)
-        mended = mended_by(arguments, outcome) if outcome and outcome.is_error else None
-        if mended:
-            arguments, outcome = mended, self._take(name, mended)
-        if outcome is None:
-            if (name, arguments, why) not in self.pending:
-                self.pending.append((name, arguments, why))
-            return None
-        if name != TOOL_SEARCH.name:
+    def _call(self, name: str, arguments: JsonObject, why: str) -> _Outcome | None:
+        """The result of a call; None while it is not made."""
+        key = canonical(arguments)
+        same = (x for x in self.outcomes if x.name == name and canonical(x.arguments) == key)
+        outcome = next(same, None)
+        if outcome is None and (name, arguments, why) not in self.pending:
+            self.pending.append((name, arguments, why))
+        if outcome and name != TOOL_SEARCH.name:
             self.results.append(outcome)
         return outcome
 
-    def _take(self, name: str, arguments: JsonObject) -> Outcome | None:
-        key = canonical(arguments)
-        same = (x for x in self.outcomes if x.name == name and canonical(x.arguments) == key)
-        return next(same, None)
-
     # Words
 
-    def _show(self, outcome: Outcome) -> None:
+    def _show(self, outcome: _Outcome) -> None:
         if outcome.is_error:
             reason = _ERROR.sub("", outcome.text).strip() or "it gave no reason"
             self._say(f"{outcome.name} failed: {reason}")
-        elif is_empty(outcome):
+        elif _is_empty(outcome):
             words = ", ".join(f'"{x}"' for x in outcome.arguments.values() if isinstance(x, str))
             self._say(f"{outcome.name} found nothing{f' for {words}' if words else ''}.")
         else:
-            given = ", ".join(str(x) for x in outcome.arguments.values() if not is_object(x))
-            heading = f"{outcome.name} ({given})" if given else outcome.name
-            self._say(shortened(as_text(outcome.data)), heading)
+            values = ", ".join(str(x) for x in outcome.arguments.values() if not is_object(x))
+            text = _as_text(outcome.data)
+            left = len(text) - _MOST_SHOWN
+            text = text if left <= 0 else f"{text[:_MOST_SHOWN]} ... ({left} more characters)"
+            self._say(text, f"{outcome.name} ({values})" if values else outcome.name)
 
     def _small_talk(self) -> str:
         if _THANKS.fullmatch(self.asked):
@@ -686,8 +599,8 @@ class _Turn:
         own = [x.function for x in self.tools.values()]
         lines = [f"- {x.name}: {first_sentence(x.description, 120)}" for x in own[:_MOST_LISTED]]
         lines += [f"... and {len(own) - _MOST_LISTED} more."] if len(own) > _MOST_LISTED else []
-        listed = "\n".join(lines)
-        return f"{WHO} I have {_counted(own)}:\n{listed}\n{self._examples()}\n{CONNECT}"
+        count = "1 tool" if len(own) == 1 else f"{len(own)} tools"
+        return "\n".join([f"{WHO} I have {count}:", *lines, self._examples(), CONNECT])
 
     def _nothing_fits(self, clause: str) -> str:
         quoted = clause if len(clause) <= 120 else f"{clause[:120]} ..."
@@ -695,14 +608,10 @@ class _Turn:
 
     def _examples(self) -> str:
         """Three requests that the tools surely answer."""
-        examples: dict[str, None] = {}
         tools = sorted(self.tools.values(), key=lambda x: (x.changes, len(x.slots)))
-        for number in range(3):
-            for tool in tools:
-                request = _example(tool, number)
-                if len(examples) < 3 and self._understands(request, tool):
-                    examples[f'"{request}"'] = None
-        return f"For example: {' or '.join(examples)}." if examples else ""
+        requests = ((_example(x, number), x) for number in range(3) for x in tools)
+        examples = dict.fromkeys(f'"{x}"' for x, tool in requests if self._understands(x, tool))
+        return f"For example: {' or '.join(islice(examples, 3))}." if examples else ""
 
     def _understands(self, request: str, tool: _Tool) -> bool:
         ranked = self._ranked(request)
@@ -722,17 +631,34 @@ def _headed(heading: str, text: str) -> str:
     return f"{heading}:\n{text}" if "\n" in text else f"{heading}: {text}"
 
 
-def _counted(tools: Any) -> str:
-    return "1 tool" if len(tools) == 1 else f"{len(tools)} tools"
-
-
-def _roots(text: str) -> set[str]:
-    return {root(x) for x in terms(text)}
+def _hints(clause: str, kinds: set[str]) -> list[str]:
+    """Words that a clause speaks for without saying them. `kinds` are those of its values."""
+    low = clause.lower()
+    hints = [meant for pattern, meant in _MEANT if re.search(pattern, low)]
+    if conversion := conversion_in(clause):
+        hints += ["convert unit", *map(unit_name, conversion[1:])]
+    if kinds & {"sum", "expression"}:
+        hints.append("calculate expression")
+    hints += [x for x in ("date", "time", "zone", "path", "url", "email") if x in kinds]
+    if _wants(clause):
+        hints.append("add item")
+    return " ".join(hints).split()
 
 
 def _wants(clause: str) -> bool:
     """Whether somebody says no more than what is needed: "we need 6 eggs"."""
     return bool(_WANTING.match(clause)) and not clause.endswith("?")
+
+
+def _asks_for_change(tool: _Tool, clause: str, said: set[str]) -> bool:
+    """Only where its verb is said, as an order or a wish; a question changes nothing."""
+    if _ASKING.match(clause) or _first(clause) in READING:
+        return False
+    words = re.findall(r"[a-z]+", clause.lower())
+    # A plural or past form asks for nothing: "the deleted files" are not to be deleted.
+    spoken = {root(x) for x in words if not re.search(r"(?<=\w\w)(?:[^s]s|ed|ing)$", x)}
+    meant = spoken | (said - roots_in(clause))
+    return any(_same(x) & meant & (CHANGING | {x}) for x in tool.verbs)
 
 
 def _first(text: str) -> str:
@@ -746,23 +672,16 @@ def _spoken(text: str) -> set[str]:
     return {root(x.removesuffix("s")) for x in re.findall(r"[a-z]+", text.lower())}
 
 
-def _others(word: str) -> frozenset[str]:
-    return _SAME.get(word, frozenset())
+_SAME = {
+    root(x): frozenset(map(root, line.split()))
+    for line in SYNONYMS.splitlines()
+    for x in line.split()
+}
 
 
-def _same() -> dict[str, frozenset[str]]:
-    """By root the roots of other words for the same deed or thing."""
-    groups: dict[str, frozenset[str]] = {}
-    for line in (SYNONYMS + _SAME_THINGS).strip().splitlines():
-        group = _roots(line)
-        for word in group:
-            groups[word] = groups.get(word, frozenset()) | (group - {word})
-    return groups
-
-
-def _is_inflected(word: str) -> bool:
-    """Whether it is a plural or past form: "the deleted files" are not to be deleted."""
-    return bool(re.search(r"(?<=\w\w)(?:[^s]s|ed|ing)$", word))
+def _same(word: str) -> frozenset[str]:
+    """A root, and those of other words for the same deed."""
+    return _SAME.get(word, frozenset((word,)))
 
 
 def _parts(boundary: re.Pattern[str], text: str, solid: Sequence[tuple[int, int]]) -> list[str]:
@@ -776,29 +695,35 @@ def _parts(boundary: re.Pattern[str], text: str, solid: Sequence[tuple[int, int]
     return [x for x in (*parts, text[at:]) if x.strip(" .!?,")]
 
 
-def _without(text: str, spans: Sequence[Any]) -> str:
+def _without(text: str, spans: Sequence[Span]) -> str:
     for span in spans:
         text = text[: span.start] + " " * (span.end - span.start) + text[span.end :]
     return text
 
 
-def _query_of(clause: str, hints: Sequence[str]) -> str:
-    words = [x for x in dict.fromkeys([*terms(clause), *hints]) if not x.isdigit()]
+def _query_of(clause: str) -> str:
+    words = [x for x in dict.fromkeys([*terms(clause), *_hints(clause, set())]) if not x.isdigit()]
     return " ".join(words) if any(root(x) not in _GENERIC for x in words) else ""
 
 
-def _is_name_word(word: str, tool: _Tool, used: set[str]) -> bool:
-    return bool(_roots(word)) and not _roots(word) & (tool.roots | CHANGING | used)
+def _name_in(clause: str, match: _Match) -> str:
+    """What a clause calls a thing by: a name, or the words that nothing else has used."""
+    names = [x for x in match.filled.unused if x.kind in ("name", "quoted")]
+    if names:
+        return clause[names[0].start : names[-1].end].strip("\"'")
+    values = " ".join(str(x) for y in match.filled.calls for x in y.values())
+    used = match.tool.roots | CHANGING | roots_in(values)
+    return " ".join(x for x in clause.split() if roots_in(x) and not roots_in(x) & used)
 
 
 def _conversion_factor(name: str, clause: str) -> float:
     """What a tool that is called `a_to_b` is worth where the clause converts something."""
     parts = re.fullmatch(r"(?:.* )?(\w+) to (\w+).*", spaced(name).lower())
     conversion = conversion_in(clause) if parts else None
-    if not parts or conversion is None or not is_unit(parts[1]):
+    if not parts or conversion is None or not unit_name(parts[1]):
         return 1.0
     ends = unit_name(parts[1]), unit_name(parts[2])
-    return 3.0 if ends == (unit_name(conversion.unit), unit_name(conversion.target)) else 0.1
+    return 3.0 if ends == tuple(map(unit_name, conversion[1:])) else 0.1
 
 
 def _takes(slot: Slot) -> str:
@@ -833,21 +758,38 @@ def _sample(slot: Slot, made: Any, number: int) -> Any:
     return shown[1] if shown else _SAMPLES.get(slot.topic, "something")
 
 
-_SAME_THINGS = """
-    price cost
-    buy purchase order sell product
-    save write store
-    borrow lend rent loan
-    reader member
-    file document path
-    mean average
-    count statistic
-    remember memory note
-    put add
-    text word
-    weekday day
-    clock time
-    colour color
-    share split
-"""
-_SAME = _same()
+def _is_empty(outcome: _Outcome) -> bool:
+    """Whether nothing was found."""
+    data = outcome.data
+    lists = [x for x in as_object(data).values() if is_list(x)]
+    return data in ([], {}, "") or (len(as_object(data)) < 4 and lists == [[]])
+
+
+def _as_text(data: Any) -> str:
+    """A result for a person: its text, or its fields line by line."""
+    if _is_table(data):
+        return "\n".join(f"- {_line(x)}" for x in data)
+    if not is_object(data):
+        return _line(data)
+    return "\n".join(
+        f"{_label(k)}:\n{_as_text(v)}" if _is_table(v) else f"{_label(k)}: {_line(v)}"
+        for k, v in data.items()
+    )
+
+
+def _is_table(data: Any) -> bool:
+    return is_list(data) and any(isinstance(x, dict | list) for x in data)
+
+
+def _line(value: Any) -> str:
+    if is_object(value):
+        return ", ".join(f"{_label(k)}: {_line(v)}" for k, v in value.items())
+    if is_list(value):
+        return ", ".join(map(_line, value))
+    if value is None:
+        return "none"
+    return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ")
