@@ -44,7 +44,7 @@ STORE, EMBEDDINGS, REGISTRIES = "store", "toolSearch.embeddings", "registries"
 """Sections with an address or a file."""
 
 APPROVAL, RULES, BLOCKED, RECORD = "approval", "rules", "toolSearch.blocked", "record"
-"""Sections that hold calls back, let them through, or record them: see `guards`."""
+"""Sections that hold calls back, let them through, or record them."""
 
 _ADDRESSES = ("url", "serverUrl", "httpUrl", "baseUrl", "base_url", "spec")
 _SENTENCES = {
