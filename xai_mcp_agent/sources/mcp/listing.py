@@ -124,14 +124,10 @@ class Listings:
         self._settled.set()
         connection.is_repeatable = self._is_repeatable
 
-    def tool(self, name: str) -> Tool | None:
-        """The tool, also one that the settings leave out."""
-        listed = self._listed.get(_TOOLS, {}).get(name)
-        return listed.item if listed else None
-
     def _is_repeatable(self, name: str) -> bool:
         """Whether the server says that calling this tool twice does no more than once."""
-        hints = tool.annotations if (tool := self.tool(name)) else None
+        listed = self._listed.get(_TOOLS, {}).get(name)
+        hints = listed.item.annotations if listed else None
         return hints is not None and bool(hints.read_only or hints.idempotent)
 
     async def refresh(

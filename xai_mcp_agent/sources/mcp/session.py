@@ -172,10 +172,10 @@ class McpSession:
             result = await anyio.to_thread.run_sync(result_of, request.answer, request.notes)
         else:
             result = result_of(request.answer, request.notes)
-        listed = self.listings.tool(tool)
-        if listed is None or listed.output_schema is None or result.is_error:
+        key, schema = invocation.tool.key, invocation.tool.output_schema
+        if schema is None or result.is_error:
             return result
-        problems = self._checks.problems(listed.key, listed.output_schema, result.structured)
+        problems = self._checks.problems(key, schema, result.structured)
         if not problems:
             return result
         note = f"The result does not match the tool's output schema: {'; '.join(problems)}"
