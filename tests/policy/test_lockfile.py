@@ -294,6 +294,12 @@ async def test_who_never_decided_anything_gets_no_file(path: Path):
     assert (file.trouble, file.lock) == (None, DecisionLock())
 
 
+async def test_an_inventory_without_tools_that_was_accepted_is_written(path: Path):
+    """Else the tools that appear later would be taken for the first inventory."""
+    await LockFile(path).change(accepted())
+    assert (await looked_at(path)).lock.of("mcp:a").accepted == {}
+
+
 async def test_a_process_that_waits_for_another_ends(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lockfile, "_LOCK_SECONDS", 0.2)
     file = LockFile(path)

@@ -279,3 +279,19 @@ def test_a_file_that_says_nothing_useful_costs_the_operations_that_need_it(tmp_p
     assert "cannot be read" in found.problems[0].reason
     with pytest.raises(BadReference):
         Document(document({}), file.as_uri(), files_beside(file)).file("x.json")
+
+
+def test_when_a_document_is_large_enough_no_more_of_it_is_read(monkeypatch: pytest.MonkeyPatch):
+    """Its host may offer any number of files, each of them as large as one may be."""
+    monkeypatch.setattr("xai_mcp_agent.sources.openapi.document._BUDGET", 10_000)
+    asked: list[str] = []
+
+    def fetch(url: str) -> bytes:
+        asked.append(url)
+        return b'{"type": "string", "description": "%s"}' % (b"x" * 600)
+
+    paths = {f"/{n}": {"post": body({"$ref": f"s{n}.json"})} for n in range(50)}
+    found = convert(Document(document(paths), "https://h.example/x.json", fetch))
+    assert len(asked) == 2
+    assert len(found.operations) == 1
+    assert all("too large" in x.reason for x in found.problems)

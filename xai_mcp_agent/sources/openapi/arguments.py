@@ -15,7 +15,7 @@ from typing import Any, cast
 from ...core.json import JsonObject, as_list, as_object
 from .document import BadOperation, Document, text_of, texts_of
 from .plan import Body, Part, Placement, Style
-from .request import FORM, JSON, MULTIPART, base_of
+from .request import FORM, JSON, MULTIPART, TOKEN, base_of
 from .schemas import Notes, Schemas, is_example, types_of
 
 # The styles of each location, the usual one first.
@@ -29,7 +29,6 @@ _STYLES: dict[str, tuple[Style, ...]] = {
 _ORDER = tuple(_STYLES)
 # OpenAPI wants these ignored: they come from the body, the responses and the security.
 _IGNORED_HEADERS = ("accept", "content-type", "authorization")
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # What is in two braces is a template of somebody.
 _IN_PATH = re.compile(r"(?<!\{)\{([^{}/?#%\x00-\x1f]+)\}(?!\})")
 # A pattern may have braces of its own: `{id:[0-9]{3}}`.
@@ -137,7 +136,7 @@ def _is_sent(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> boo
         return False
     elif text_of(name, _MAX_NAME) != name:
         problem = "its name is too long or has invisible characters"
-    elif location in ("header", "cookie") and not _TOKEN.fullmatch(name):
+    elif location in ("header", "cookie") and not TOKEN.fullmatch(name):
         problem = f"this is not a valid name of a {location}"
     elif location == "path" and name not in in_path:
         notes.add(f"The parameter {name!r} is not in the path, and is not sent.")

@@ -10,9 +10,8 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import date
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import url2pathname
 
@@ -103,18 +102,6 @@ def _parse(text: str) -> Any:
         raise NotReadable(problem or str(cause)) from None
 
 
-def json_of(value: Any) -> str:
-    """Write a document that a program read: YAML readers return numbers as keys, and dates.
-
-    Raises:
-        NotReadable: it holds itself, or is nested too deeply.
-    """
-    try:
-        return json.dumps(value, default=_plain, skipkeys=True)
-    except (ValueError, RecursionError) as cause:
-        raise NotReadable(f"it is not JSON: {cause}") from None
-
-
 def texts_of(value: Any) -> list[str]:
     """Return the texts in a list, each once."""
     return list(dict.fromkeys(as_texts(value)))
@@ -132,12 +119,6 @@ def _decode(data: bytes) -> str:
         raise NotReadable("it is not text in UTF-8") from None
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(cast(Mapping[Any, Any], value))
-    return value.isoformat() if isinstance(value, date) else str(value)
-
-
 # Files
 
 
@@ -150,11 +131,9 @@ def read_file(file: Path) -> bytes:
     """Read a whole file; raises OSError where it is none, or too large."""
     if not file.is_file():  # a pipe may never end
         raise FileNotFoundError("there is no such file")
-    with file.open("rb") as stream:
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
+    if file.stat().st_size > MAX_BYTES:
         raise OSError(f"it is larger than {MAX_BYTES // 1024**2} MiB")
-    return data
+    return file.read_bytes()
 
 
 def path_of(uri: str) -> Path:

@@ -25,7 +25,7 @@ from .arguments import (
 )
 from .document import BadOperation, Document, text_of, texts_of
 from .plan import RequestPlan
-from .request import base_of
+from .request import TOKEN, base_of
 from .schemas import Definition, Notes, Schemas
 from .swagger import NoServer, inputs_of, security_needs, server_url, success_responses
 
@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 _METHODS = ("get", "put", "post", "delete", "patch", "query")
 # They are about an operation, or of no use to a model.
 _NO_TOOLS = ("OPTIONS", "HEAD", "TRACE", "CONNECT")
-_METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}")
 _WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 _READING = ("GET", "HEAD", "QUERY")
 _REPEATABLE = (*_READING, "PUT", "DELETE")
@@ -162,7 +161,7 @@ class _Converter:
                 continue
             for method, raw in _methods(path_item):
                 try:
-                    if not _METHOD.fullmatch(method):
+                    if not TOKEN.fullmatch(method):
                         raise BadOperation("this is not a valid method")
                     yield _Endpoint(path, method, self._follow(raw), path_item)
                 except BadOperation as cause:

@@ -57,10 +57,12 @@ JSON, FORM, MULTIPART = (
 HOLE = re.compile(r"\{([^{}]*)\}")
 """Where a parameter stands in a path."""
 
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A name of a header or a cookie, or a method (RFC 9110, 5.6.2)."""
+
 IN_TEMPLATE = "%/:@!$&'()*+,;=~"
 """What a template of a path may hold besides letters; anything else is encoded."""
 
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MAX_URL_CHARS = 65_536  # the HTTP library sends no longer ones, and hardly a service takes them
 # The connection decides them; another value would make the server read other requests than these.
 _OF_THE_CONNECTION = frozenset((
@@ -111,7 +113,7 @@ def request_parts(
 
 def can_be_header(name: str) -> bool:
     """Whether a document or an argument may have this header sent."""
-    return bool(_HEADER_NAME.fullmatch(name)) and name.lower() not in _OF_THE_CONNECTION
+    return bool(TOKEN.fullmatch(name)) and name.lower() not in _OF_THE_CONNECTION
 
 
 def put_together(

@@ -10,12 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
+
 from ...core.errors import BadSetting, InvalidArguments, UnknownTool
 from ...core.names import did_you_mean
 from ...core.schema_check import ArgumentChecks
 from ...core.schemas import signature
 from ...core.tools import JsonObject, definition_of
-from .document import BadDocument, Document, NotReadable, files_beside, json_of, read_file
+from .document import BadDocument, Document, files_beside, read_file
 from .operations import Operation, Problem, convert
 from .plan import RequestPlan
 from .swagger import is_usable
@@ -137,10 +139,12 @@ def load_service(
 
 
 def _document_in(value: Mapping[str, Any]) -> Document:
+    # Readers of YAML return numbers as keys, and dates.
     try:
-        return Document.parse(json_of(value))
-    except NotReadable as cause:
+        text = to_json(dict(value), inf_nan_mode="constants", fallback=str)
+    except ValueError as cause:
         raise BadDocument(f"the document cannot be read: {cause}.") from None
+    return Document.parse(text)
 
 
 def _open(name: str) -> Document:
