@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from xai_components.base import Component
 
-from tests.support.canvas import call, chain, make, play
+from tests.support.canvas import agent_nodes, call, chain, drawn, make, play, shout
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
 from xai_mcp_agent import BadSetting, ModelError, NoTools, SettingsError, UnknownAgent, XaiMcpError
@@ -21,10 +21,8 @@ from xai_mcp_agent.agent.conversation import BadConversation
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
     AgentInit,
-    AgentMakeToolbelt,
     AgentRun,
     AgentRunTool,
-    AgentToolOutput,
     AgentUpdate,
     AgentUseMCPTools,
 )
@@ -41,33 +39,16 @@ def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
     use_servers(library=library, broken={"command": "no-such-program-anywhere"})
 
 
-def shout() -> list[Component]:
-    """A drawn tool that writes a text in capitals."""
-    start = make(AgentDefineTool, tool_name="shout", description="Says a text loudly.")
-    work = call(str.upper, start.tool_input)
-    return [start, work, make(AgentToolOutput, results=[work.result])]
-
-
-def agent_with(*servers: str, name: str = "a", **inputs: Any) -> list[Component]:
+def agent_with(*servers: str, **inputs: Any) -> list[Component]:
     """The nodes that set an agent up, with these servers and what is drawn."""
-    belt = make(AgentMakeToolbelt)
-    agent = make(AgentInit, agent_name=name, toolbelt_spec=belt.toolbelt_spec, **inputs)
-    return [*(make(AgentUseMCPTools, server_name=x) for x in servers), belt, agent]
+    return agent_nodes(*(make(AgentUseMCPTools, server_name=x) for x in servers), **inputs)
 
 
 @contextmanager
 def scripted(*steps: Any) -> Iterator[tuple[ModelEndpoint, dict[str, Any]]]:
     """A scripted model, and what AgentInit needs to talk to it."""
     with model_endpoint(steps) as endpoint:
-        yield (
-            endpoint,
-            {
-                "agent_provider": "openai",
-                "agent_model": "scripted",
-                "base_url": endpoint.base_url,
-                "api_key": "sk-dummy",
-            },
-        )
+        yield endpoint, endpoint.inputs
 
 
 # Setting up
@@ -415,9 +396,7 @@ def test_branch_and_drawn_tools_run_in_the_thread_of_the_workflow() -> None:
         threads.append(threading.get_ident())
         return "noted"
 
-    start = make(AgentDefineTool, tool_name="note", description="Notes.")
-    work = call(note, start.tool_input)
-    tool = [start, work, make(AgentToolOutput, results=[work.result])]
+    tool = drawn("note", note)
     run = make(AgentRun, agent_name="a", conversation="Hello!")
     run.on_thought = chain(call(note))
     with scripted(calls(("note", {"input": "x"})), says("Done.")) as (_, model):
@@ -489,9 +468,7 @@ def test_two_agents_run_at_once_in_two_threads() -> None:
     answers: dict[str, str] = {}
 
     def work(subject: str) -> None:
-        start = make(AgentDefineTool, tool_name="meet", description="Meets the other.")
-        met = call(lambda _: str(both.wait() >= 0), start.tool_input)
-        tool = [start, met, make(AgentToolOutput, results=[met.result])]
+        tool = drawn("meet", lambda _: str(both.wait() >= 0))
         run = make(
             AgentRun, agent_name="a", conversation=f'Find a book about {subject}, and meet "you".'
         )

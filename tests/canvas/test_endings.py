@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from xai_components.base import Component
 
-from tests.support.canvas import call, chain, make, play
+from tests.support.canvas import agent_nodes, call, chain, make, play, shout
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, fails, model_endpoint, says
 from tests.support.scripts import compile_workflow, run_script
 from tools.workflows import Workflow
@@ -18,9 +18,7 @@ from xai_mcp_agent.agent.models.base import Usage
 from xai_mcp_agent.agent_components import (
     AgentDefineRoute,
     AgentDefineTool,
-    AgentInit,
     AgentLearn,
-    AgentMakeToolbelt,
     AgentNumpyMemory,
     AgentRouter,
     AgentRun,
@@ -40,21 +38,9 @@ def _no_servers(use_servers: UseServers) -> None:
     use_servers()
 
 
-def shout() -> list[Component]:
-    """A drawn tool that writes a text in capitals."""
-    start = make(AgentDefineTool, tool_name="shout", description="Says a text loudly.")
-    work = call(str.upper, start.tool_input)
-    return [start, work, make(AgentToolOutput, results=[work.result])]
-
-
 def agent(endpoint: ModelEndpoint, name: str = "a", **inputs: Any) -> list[Component]:
     """The nodes that set an agent up whose model is scripted."""
-    belt = make(AgentMakeToolbelt)
-    values = {
-        "agent_provider": "openai", "agent_model": "m", "base_url": endpoint.base_url,
-        "api_key": "sk-dummy", "toolbelt_spec": belt.toolbelt_spec,
-    }  # fmt: skip
-    return [belt, make(AgentInit, agent_name=name, **{**values, **inputs})]
+    return agent_nodes(name=name, **{**endpoint.inputs, **inputs})
 
 
 def ended(*steps: Step, way_on: bool = True, **inputs: Any) -> tuple[AgentRun, list[str]]:
@@ -90,7 +76,7 @@ def test_a_run_with_an_answer_says_how_it_ended(
 @pytest.mark.parametrize(
     ("steps", "inputs", "why"),
     [
-        (NOTHING, {}, "openai m ended its turn without an answer"),
+        (NOTHING, {}, "openai scripted ended its turn without an answer"),
         ([says("", finish="length")], {}, "Raise `max_output_tokens`"),
         ([SHOUT, SHOUT, *NOTHING], {"max_thoughts": 2}, "Raise `max_thoughts`"),
         ([says("", finish="content_filter")], {}, "content filter"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.canvas import make, play
+from tests.support.canvas import agent_nodes, make, play
 from tests.support.fault_http import FaultHttp, fault_http, refuse
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, NoTools, SettingsError, UnknownServer
@@ -54,12 +54,8 @@ def _known(use_servers: UseServers, library: dict[str, Any], tagged: FaultHttp) 
 
 
 def run(endpoint: ModelEndpoint, *using: Any) -> None:
-    belt = make(AgentMakeToolbelt)
-    agent = make(
-        AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, agent_provider="openai",
-        agent_model="scripted", base_url=endpoint.base_url, api_key="sk-dummy",
-    )  # fmt: skip
-    play({}, *using, belt, agent, make(AgentRun, agent_name="a", conversation="Hello!"))
+    run = make(AgentRun, agent_name="a", conversation="Hello!")
+    play({}, *agent_nodes(*using, **endpoint.inputs), run)
 
 
 def shown_by(*using: Any) -> set[str]:

@@ -109,10 +109,7 @@ def test_a_node_makes_one_server_enough_to_fail(use_servers: UseServers, node: A
     use_servers(it=entry(), gone=GONE)
     port = "server_name" if node is AgentUseMCPTools else "group_name"
     with model_endpoint([says("Done.")]) as endpoint:
-        model = {
-            "agent_provider": "openai", "agent_model": "m", "base_url": endpoint.base_url,
-            "api_key": "sk-dummy",
-        }  # fmt: skip
+        model = endpoint.inputs
         run = make(AgentRun, question="Go.")
         play({}, *agent(use("it"), make(node, **{port: "gone"}), **model), run)
         assert run.last_response.value == "Done."
@@ -128,10 +125,7 @@ def test_another_agent_that_has_it_as_a_tool_goes_on(use_servers: UseServers) ->
     inner = make(AgentRun, agent_name="counter", question="Count.")
     output = make(AgentToolOutput, results=[inner.last_response])
     with model_endpoint([calls(("count", {"input": "x"})), says("I cannot count.")]) as endpoint:
-        outer = agent(
-            belt="outer", agent_name="helper", agent_provider="openai", agent_model="m",
-            base_url=endpoint.base_url, api_key="sk-dummy",
-        )  # fmt: skip
+        outer = agent(belt="outer", agent_name="helper", **endpoint.inputs)
         run = make(AgentRun, agent_name="helper", question="Go.")
         play(
             {},

@@ -38,13 +38,6 @@ def agent_with(*preferring: Any, toolbelt: str = "default", **inputs: Any) -> li
     return [use, *preferring, belt, agent]
 
 
-def scripted(endpoint: ModelEndpoint, **inputs: Any) -> dict[str, Any]:
-    return {
-        "agent_provider": "openai", "agent_model": "scripted", "base_url": endpoint.base_url,
-        "api_key": "sk-dummy", **inputs,
-    }  # fmt: skip
-
-
 def shown(endpoint: ModelEndpoint, request: int = 0) -> set[str]:
     """The names of the functions in a request."""
     return {x["function"]["name"] for x in endpoint.requests[request].body["tools"]}
@@ -53,7 +46,7 @@ def shown(endpoint: ModelEndpoint, request: int = 0) -> set[str]:
 def shown_by(*preferring: Any, **inputs: Any) -> set[str]:
     with model_endpoint([says("Done.")]) as endpoint:
         run = make(AgentRun, agent_name="a", conversation="Hello!")
-        play({}, *agent_with(*preferring, **scripted(endpoint, **inputs)), run)
+        play({}, *agent_with(*preferring, **endpoint.inputs, **inputs), run)
         return shown(endpoint)
 
 
@@ -112,7 +105,7 @@ def test_a_blocked_tool_is_not_shown_found_or_called() -> None:
     guess = calls(("library_search_books", {"text": "sea"}))
     with model_endpoint([ask, guess, says("Done.")]) as endpoint:
         run = make(AgentRun, agent_name="a", conversation="Hello!")
-        play({}, *agent_with(block, **scripted(endpoint, tool_token_budget=500)), run)
+        play({}, *agent_with(block, **endpoint.inputs, tool_token_budget=500), run)
     *_, said = endpoint.requests
     results = [x["content"] for x in said.body["messages"] if x["role"] == "tool"]
     assert "library_get_book" in results[0]
@@ -133,7 +126,7 @@ def test_a_trusted_tool_comes_first() -> None:
         ask = calls(("tool_search", {"query": "return or borrow", "max_results": 6}))
         with model_endpoint([ask, says("Done.")]) as endpoint:
             run = make(AgentRun, agent_name="a", conversation="Hello!")
-            play({}, *agent_with(*preferring, **scripted(endpoint, tool_token_budget=400)), run)
+            play({}, *agent_with(*preferring, **endpoint.inputs, tool_token_budget=400), run)
         return str(endpoint.requests[-1].body["messages"][-1]["content"])
 
     assert found(make(AgentPreferTools, trusted="return_book")).startswith("library_return_book(")
@@ -144,7 +137,7 @@ def test_of_what_a_search_finds_the_best_is_the_last_to_give_way() -> None:
     ask = calls(("tool_search", {"query": "details of a book", "max_results": 6}))
     with model_endpoint([ask, says("Done.")]) as endpoint:
         run = make(AgentRun, agent_name="a", conversation="Hello!")
-        play({}, *agent_with(**scripted(endpoint, tool_token_budget=400)), run)
+        play({}, *agent_with(**endpoint.inputs, tool_token_budget=400), run)
     found = str(endpoint.requests[1].body["messages"][-1]["content"]).splitlines()
     assert found[0].startswith("library_get_book(")
     left = shown(endpoint, 1) - BOTH

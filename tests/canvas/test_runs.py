@@ -15,12 +15,10 @@ from typing import Any
 import pytest
 from xai_components.base import Component
 
-from tests.support.canvas import call, chain, make, play
+from tests.support.canvas import agent_nodes, call, chain, drawn, make, play
 from tests.support.processes import is_running, pid_in, wait_until
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
-    AgentInit,
-    AgentMakeToolbelt,
     AgentRun,
     AgentRunTool,
     AgentUseMCPTools,
@@ -68,17 +66,11 @@ def burn(_: Any) -> None:
 
 def cooking() -> Flow:
     """A drawn tool that raises."""
-    start = make(AgentDefineTool, tool_name="cook", description="Cooks something.")
-    return [start, call(burn, start.tool_input)]
+    return drawn("cook", burn)
 
 
 def agent(*servers: str, **inputs: Any) -> Flow:
-    belt = make(AgentMakeToolbelt)
-    return [
-        *(make(AgentUseMCPTools, server_name=x) for x in servers),
-        belt,
-        make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, **inputs),
-    ]
+    return agent_nodes(*(make(AgentUseMCPTools, server_name=x) for x in servers), **inputs)
 
 
 def asking(text: str) -> AgentRun:

@@ -12,7 +12,7 @@ from xai_components.xai_controlflow.branches import ForEach, LoopComponent
 from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
 
 from tests.support.canvas import call, chain, make, play
-from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
+from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
@@ -59,15 +59,6 @@ def agent_as_tool(of: str, tool: str, description: str, agent_name: str, asked: 
     return [start, phrase, inner, make(AgentToolOutput, results=[inner.last_response])]
 
 
-def model_at(endpoint: ModelEndpoint) -> dict[str, Any]:
-    return {
-        "agent_provider": "openai",
-        "agent_model": "scripted",
-        "base_url": endpoint.base_url,
-        "api_key": "sk-dummy",
-    }
-
-
 def tools_offered(body: Body) -> list[str]:
     return [x["function"]["name"] for x in body.get("tools", [])]
 
@@ -80,8 +71,8 @@ def test_each_agent_has_the_tools_of_its_own_toolbelt() -> None:
         first, second = asking("reader", "Hello!"), asking("counter", "Hello!")
         play(
             {},
-            *agent("reader", "library", **model_at(endpoint)),
-            *agent("counter", "units", **model_at(endpoint)),
+            *agent("reader", "library", **endpoint.inputs),
+            *agent("counter", "units", **endpoint.inputs),
             first,
             second,
         )
@@ -94,7 +85,7 @@ def test_an_agent_answers_what_another_said() -> None:
     found = asking("reader", "Find a book about whales.")
     heard = asking("echo", found.last_response)
     with model_endpoint(lambda body: says(body["messages"][-1]["content"][:30])) as endpoint:
-        play({}, *agent("reader", "library"), *agent("echo", **model_at(endpoint)), found, heard)
+        play({}, *agent("reader", "library"), *agent("echo", **endpoint.inputs), found, heard)
     assert heard.last_response.value == found.last_response.value[:30]
 
 
@@ -120,7 +111,7 @@ def test_agents_in_agents_keep_their_conversations_apart() -> None:
         return calls((tools_offered(body)[0], {"input": f"{last['content']}!"}))
 
     with ExitStack() as stack:
-        models = [model_at(stack.enter_context(model_endpoint(ask_further))) for _ in range(3)]
+        models = [stack.enter_context(model_endpoint(ask_further)).inputs for _ in range(3)]
         names = ["top", "middle", "bottom"]
         setup = [x for name, it in zip(names, models, strict=True) for x in agent(name, **it)]
         tools = [
@@ -142,7 +133,7 @@ def test_an_agent_that_is_a_tool_of_itself_is_stopped_and_told_why() -> None:
     with model_endpoint(always_calls) as endpoint:
         tool = agent_as_tool("a", "again", "Asks again.", "a")
         run = asking("a", "Go.")
-        play({}, *agent("a", **model_at(endpoint)), run, tools=[tool])
+        play({}, *agent("a", **endpoint.inputs), run, tools=[tool])
     assert "would run inside itself once more (a > a > a > a)" in run.last_response.value
     assert len(endpoint.requests) == 6
 
@@ -164,9 +155,7 @@ def test_an_agent_in_a_loop_answers_each_item() -> None:
 def test_an_agent_set_up_anew_in_each_round_is_the_one_of_that_round() -> None:
     each = make(ForEach, items=["one", "two", "three"])
     with model_endpoint(lambda body: says(body["messages"][0]["content"])) as endpoint:
-        init = make(
-            AgentInit, agent_name="a", system_prompt=each.current_item, **model_at(endpoint)
-        )
+        init = make(AgentInit, agent_name="a", system_prompt=each.current_item, **endpoint.inputs)
         run = asking("a", "Which round is it?")
         answers: list[str] = []
         each.body = chain(init, run, call(answers.append, run.last_response))
@@ -185,7 +174,7 @@ def test_a_conversation_goes_round_a_loop_and_grows() -> None:
         loop.body = chain(last, run, keep, call(lambda _: setattr(more, "value", len(kept) < 4)))
         more = loop.condition
         more.value = True
-        play({}, *agent("a", **model_at(endpoint)), loop)
+        play({}, *agent("a", **endpoint.inputs), loop)
     assert [x["role"] for x in kept[-1]] == ["user", *["assistant"] * 3]
 
 

@@ -18,6 +18,13 @@ from xai_components.base import (
     xai_component,
 )
 
+from xai_mcp_agent.agent_components import (
+    AgentDefineTool,
+    AgentInit,
+    AgentMakeToolbelt,
+    AgentToolOutput,
+)
+
 C = TypeVar("C", bound=Component)
 
 
@@ -87,3 +94,22 @@ def call(function: Any, value: Any = None) -> Call:
     node = make(Call, value=value)
     node.function = function
     return node
+
+
+def drawn(name: str, function: Any, **inputs: Any) -> list[Component]:
+    """A drawn tool: what `function` makes of its input."""
+    start = make(AgentDefineTool, tool_name=name, description=f"Does {name}.", **inputs)
+    work = call(function, start.tool_input)
+    return [start, work, make(AgentToolOutput, results=[work.result])]
+
+
+def shout() -> list[Component]:
+    """A drawn tool that writes a text in capitals."""
+    return drawn("shout", str.upper)
+
+
+def agent_nodes(*using: Component, name: str = "a", **inputs: Any) -> list[Component]:
+    """The nodes that set an agent up, with what these and the drawn tools give to a toolbelt."""
+    belt = make(AgentMakeToolbelt)
+    agent = make(AgentInit, agent_name=name, **{"toolbelt_spec": belt.toolbelt_spec, **inputs})
+    return [*using, belt, agent]

@@ -164,6 +164,14 @@ class ModelEndpoint:
         self._next = script if callable(script) else _in_order(script)
         self._closing = asyncio.Event()
 
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What AgentInit needs to ask it."""
+        return {
+            "agent_provider": "openai", "agent_model": "scripted", "base_url": self.base_url,
+            "api_key": "sk-dummy",
+        }  # fmt: skip
+
     async def answer(self, request: Request) -> Response:
         body = json.loads(await request.body())
         self.requests.append(ModelAsked(dict(request.headers), body))

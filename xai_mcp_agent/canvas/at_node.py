@@ -154,6 +154,7 @@ class AtNode:
                 stage.show(ToolProgressed(_CALL, name, done, total, message))
 
             async def do(operations: Operations) -> ToolResult:
+                """Call the tool, between the two lines that show it."""
                 stage.show(ToolStarted(_CALL, name, arguments, server))
                 started = time.monotonic()
                 result = await operations.call_tool(

@@ -159,6 +159,7 @@ def begin(path: str, **values: Any) -> None:
     close = _show_prints(run)
 
     def end(error: BaseException | None) -> None:
+        """End the run with its cell."""
         close()
         _end(run, error)
 
@@ -172,6 +173,7 @@ def _show_prints(run: Run) -> Callable[[], None]:
     write = out.write
 
     def write_and_tell(text: str) -> int:
+        """Send the whole lines of a text, and write it."""
         nonlocal line, is_blank
         *lines, line = f"{line}{text}".split("\n")
         for whole in lines:
