@@ -19,6 +19,8 @@ async def test_pauses_double_up_to_the_longest_and_begin_anew_once_it_works():
         backoff.count()
         pauses.append(backoff.seconds)
     assert pauses == [0.0, 0.5, 1.0, 2.0, 3.0, 3.0]
+    backoff.tries = 5000  # the tries of two days
+    assert backoff.seconds == 3.0
     backoff.reset()
     assert backoff.seconds == 0.0
 

@@ -7,15 +7,20 @@ import anyio
 STABLE_SECONDS = 30.0
 """What was open this long did not fail because it cannot be opened."""
 
+_MOST_STEPS = 60  # what fails for a day is tried a thousand times, and 2.0**1024 is no number
+
 
 class Backoff:
-    """Pauses before something is opened again, each twice as long as the one before.
+    """Pauses before something is opened again, each `growth` times as long as the one before.
 
     `tries` counts in a row; one that held for `STABLE_SECONDS`, once it was open, begins a new row.
     """
 
-    def __init__(self, first_seconds: float = 1.0, longest_seconds: float = 60.0) -> None:
+    def __init__(
+        self, first_seconds: float = 1.0, longest_seconds: float = 60.0, growth: float = 2.0
+    ) -> None:
         self.tries = 0
+        self._growth = growth
         self._first = first_seconds
         self._longest = longest_seconds
         self._opened_at: float | None = None
@@ -23,7 +28,9 @@ class Backoff:
     @property
     def seconds(self) -> float:
         """The pause before the next try; none before the first."""
-        return min(self._first * 2 ** (self.tries - 1), self._longest) if self.tries else 0.0
+        if not self.tries:
+            return 0.0
+        return min(self._first * self._growth ** min(self.tries - 1, _MOST_STEPS), self._longest)
 
     def count(self, opened_at: float | None = None) -> None:
         """Count a try that is over; `opened_at` is when it was open, if it ever was."""

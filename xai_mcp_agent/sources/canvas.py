@@ -55,8 +55,8 @@ class DrawnTool:
             return result_of(self.run(ctx, text, arguments))
         # A model may take the names of arguments from the description, where workflows of
         # xai-agent have them: it is given what it wrote, not an empty text.
-        given = arguments.get("input", arguments or "")
-        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        value = arguments.get("input", arguments or "")
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return result_of(self.run(ctx, text, _object_in(text)))
 
 

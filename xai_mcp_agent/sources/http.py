@@ -29,7 +29,7 @@ from ..core.places import INTERNET, OutOfPlace, place_of, place_of_host
 from ..core.util import trusted_certificates
 from ..secrets.secrets import Mask, masked_and_cut
 from .web.network_errors import by_which_way, proxy_of, reaching_help
-from .web.origins import origin_of
+from .web.origins import is_same_host, origin_of
 
 CONNECT_SECONDS = 10.0
 """What accepts no connection within this is as good as down."""
@@ -255,7 +255,7 @@ def following(
     url, is_read = request.url, request.method in _READING
     count = cast(int, sent.extensions.get(_REDIRECTS, 0)) + 1
     request.extensions = {**sent.extensions, _REDIRECTS: count}
-    is_home = _is_within_origin(sent.url, url)
+    is_home = is_same_host(str(sent.url), str(url))
     is_address = url.scheme in ("http", "https") and 0 <= (url.port or 0) <= _MAX_PORT
     refusals = {
         "which is not an address of the web": not (is_address and url.host),
@@ -271,21 +271,13 @@ def following(
         plain = str(url.copy_with(userinfo=b"", query=None, fragment=None))
         raise NotFollowed(f"it redirects to {masked_and_cut(plain, mask)}, {reason}")
     if not is_home:  # any other header may be a credential
-        kept = {name: text for name, text in request.headers.items() if name in _HARMLESS}
-        request.headers = httpx2.Headers({"host": url.netloc.decode("ascii"), **kept})
+        headers = {name: text for name, text in request.headers.items() if name in _HARMLESS}
+        request.headers = httpx2.Headers({"host": url.netloc.decode("ascii"), **headers})
     elif "cookie" in sent.headers:  # the library drops what its own store did not add
         request.headers.setdefault("cookie", sent.headers["cookie"])
     if request.method != sent.method:
         request.headers.pop("content-type", None)
     return request
-
-
-def _is_within_origin(url: httpx2.URL, place: httpx2.URL) -> bool:
-    if (url.scheme, url.host, url.port) == (place.scheme, place.host, place.port):
-        return True
-    # The usual ports of both: the same server, from now on encrypted.
-    is_upgrade = (url.scheme, place.scheme) == ("http", "https")
-    return is_upgrade and url.host == place.host and url.port is None and place.port is None
 
 
 async def check_places(url: httpx2.URL, places: Collection[str]) -> None:

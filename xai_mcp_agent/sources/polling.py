@@ -8,19 +8,12 @@ from typing import TypeVar
 
 import anyio
 
+from ..core.backoff import Backoff
+
 T = TypeVar("T")
 
 _LEAST_SECONDS = 0.05  # `Retry-After: 0` must not become a storm
 _IN_TIME = 0.9  # of what is left of the call: a longer pause could only end without a result
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Pauses between questions, which grow."""
-
-    first_seconds: float
-    growth: float
-    longest_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +25,19 @@ class NotYet:
 
 
 async def poll(
-    ask: Callable[[int], Awaitable[T | NotYet]], pace: Pace, before: NotYet | None = None
+    ask: Callable[[int], Awaitable[T | NotYet]], pauses: Backoff, before: NotYet | None = None
 ) -> T:
     """Ask until there is an answer, first after a pause, and return it.
 
     `ask` gets the number of answers lost in a row and decides when those are too many. `before` is
     what is known before the first question. The caller limits the time.
     """
-    state, pause, lost = before or NotYet(), pace.first_seconds, 0
+    state, lost = before or NotYet(), 0
     while True:
-        seconds = pause if state.seconds is None else max(state.seconds, _LEAST_SECONDS)
+        pauses.count()
+        seconds = pauses.seconds if state.seconds is None else max(state.seconds, _LEAST_SECONDS)
         left = anyio.current_effective_deadline() - anyio.current_time()
         await anyio.sleep(min(seconds, max(_IN_TIME * left, _LEAST_SECONDS)))
-        pause = min(pause * pace.growth, pace.longest_seconds)
         answer = await ask(lost)
         if not isinstance(answer, NotYet):
             return answer

@@ -187,6 +187,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._stderr_ended = anyio.Event()
         self._taken = 0
         self._look_at = 0.0
+        self._next_look: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int:
@@ -236,7 +237,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
             await self._end(in_a_hurry)
 
     async def _end(self, in_a_hurry: bool) -> None:
-        self._next_look.cancel()
+        if self._next_look is not None:
+            self._next_look.cancel()
         try:
             if self.stdout_ended:
                 await self.last_words()
@@ -276,11 +278,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """Begin: the process was started."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
-        loop = asyncio.get_running_loop()
-        self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
-        with suppress(RuntimeError):  # Python is ending, and starts no threads any more
-            # Imports psutil meanwhile: the next look must be in time for a sudden end.
-            loop.run_in_executor(None, self._family.look)
+        self._look()  # imports psutil meanwhile: the next look must be in time for a sudden end
         # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -337,7 +335,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def _look(self) -> None:
         """Look for descendants in a thread: a machine may have thousands of processes."""
         loop = asyncio.get_running_loop()
-        self._next_look.cancel()
+        if self._next_look is not None:
+            self._next_look.cancel()
         self._look_at = monotonic() + _LOOK_WHILE_SPEAKING_SECONDS
         self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
         with suppress(RuntimeError):  # Python is ending, and starts no threads any more

@@ -291,7 +291,7 @@ class ReadSource(ABC, Generic[T]):
 def file_stamp(file: str) -> object:
     """What changes when somebody saves the file; None where there is none. The disk may hang."""
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -10,9 +10,10 @@ from uuid import uuid4
 
 import httpx2
 
+from ...core.backoff import Backoff
 from ...core.errors import SourceClosed, SourceFailed
 from ...core.json import JsonObject, as_list, as_object, as_text, is_object
-from ..polling import NotYet, Pace, poll
+from ..polling import NotYet, poll
 from .answer import Answer, Tell
 from .card import Card
 from .http import MAX_ANSWER_BYTES, AgentHttp
@@ -27,7 +28,7 @@ from .messages import (
     text_in,
 )
 
-_PACE = Pace(first_seconds=0.1, growth=2, longest_seconds=5.0)
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 _MOST_MISSES = 3  # in a row; an agent that restarts is asked again
 
 # The methods of JSON-RPC, and method and path of HTTP+JSON.
@@ -98,7 +99,7 @@ class A2aAgent:
             return answer if answer.is_settled else NotYet()
 
         if not answer.is_settled:
-            await poll(ask, _PACE)
+            await poll(ask, Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS))
 
     async def _send(self, request: Request) -> AsyncGenerator[Update]:
         """Send a message; yield the updates of a stream, or the one of a whole response."""

@@ -119,17 +119,17 @@ def usable(
 
     The last of the texts identifies an item; `kind` begins a sentence.
     """
-    found: dict[str, JsonObject] = {}
+    items_by_id: dict[str, JsonObject] = {}
     for item in map(as_object, as_list(items)):
         missing = [x for x in required if not isinstance(item.get(x), str)]
         if missing:
             named = next((f" {item[x]!r}" for x in required if x not in missing), "")
             note(f"{kind}{named} was left out: it has no {missing[0]}.")
-        elif (name := item[required[-1]]) in found:
+        elif (name := item[required[-1]]) in items_by_id:
             note(f"{kind} {name!r} is listed twice; the first one is used.")
         else:
-            found[name] = item
-    return list(found.values())
+            items_by_id[name] = item
+    return list(items_by_id.values())
 
 
 def resource_of(raw: JsonObject, *, is_template: bool = False) -> Resource:
@@ -176,8 +176,8 @@ def seen_part(part: ResultPart) -> ResultPart:
         case TextPart(text):
             return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
         case LinkPart(uri, name, description):
-            said = _shown(description) or None
-            return replace(part, uri=visible(uri), name=_shown(name), description=said)
+            words = _shown(description) or None
+            return replace(part, uri=visible(uri), name=_shown(name), description=words)
         case ResourcePart(text=str(text)):
             return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
         case _:

@@ -261,8 +261,8 @@ class ServerClient(httpx2.AsyncClient):
             return error_response(request, problem, trouble="unreadable")
         if is_whole and body is came:
             return response
-        kept = {x: headers[x] for x in ("content-type", _SESSION_HEADER) if x in headers}
-        return httpx2.Response(response.status_code, headers=kept, content=body, request=request)
+        needed = {x: headers[x] for x in ("content-type", _SESSION_HEADER) if x in headers}
+        return httpx2.Response(response.status_code, headers=needed, content=body, request=request)
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Return a refusal as a JSON-RPC error, which its body may be already."""

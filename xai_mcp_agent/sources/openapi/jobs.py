@@ -21,12 +21,13 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 import anyio
 import anyio.to_thread
 
+from ...core.backoff import Backoff
 from ...core.errors import Misdirected, SourceError, ToolTimeout, XaiMcpError
 from ...core.json import at
 from ...core.results import OnProgress, TextPart, ToolResult
 from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.openapi import AsyncSettings, OpenApiSettings, OperationSettings
-from ..polling import NotYet, Pace, poll
+from ..polling import NotYet, poll
 from ..web.origins import origin_of
 from .auth import ClientTokens, ServiceAuth, grants_for
 from .client import ResponseTooLarge, ServiceClient, ServiceResponse
@@ -187,13 +188,13 @@ class JobWatch:
         """
         settings = self._settings
         self._check_host(job.url)
-        pace = Pace(settings.interval_seconds, settings.growth, settings.max_interval_seconds)
+        pauses = Backoff(settings.interval_seconds, settings.max_interval_seconds, settings.growth)
 
         async def ask(lost: int) -> ServiceResponse | NotYet:
             return await self._ask_status(job, lost, on_progress)
 
         try:
-            response = await poll(ask, pace, NotYet(_retry_after(job.first)))
+            response = await poll(ask, pauses, NotYet(_retry_after(job.first)))
         except anyio.get_cancelled_exc_class():
             await self._cancel(job)
             raise
