@@ -150,6 +150,13 @@ def insert_missing(
     connection.execute(added, rows)
 
 
+def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Add rows of stored values. SQLAlchemy would take a third of the time of a remembered call."""
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    marks = ", ".join([mark] * len(table.columns))
+    connection.exec_driver_sql(f"INSERT INTO {table.name} VALUES ({marks})", list(rows))
+
+
 def portions(values: Iterable[T]) -> Iterator[list[T]]:
     """The values in lists that a statement can take: databases bind only so many at once."""
     rest = list(values)

@@ -19,7 +19,7 @@ from .event import (
     tool_payload,
     usual_payload,
 )
-from .tables import events, subjects
+from .tables import encode_json, encode_text, encode_time, events, subjects
 
 LARGEST_POSITION = 2**63 - 1
 """Databases compare with no larger number."""
@@ -55,34 +55,28 @@ class Range:
 
 def row_of(
     project: int, position: int, event: Event, numbers: Mapping[str, int], run: int | None
-) -> JsonObject:
-    """The row of an event at a position; `numbers` are those of subjects, by their digests."""
+) -> tuple[Any, ...]:
+    """The row of an event at a position: values of the columns in their order, as they are stored.
+
+    `numbers` are those of subjects, by their digests.
+    """
     change, payload, seconds = event.change, event.payload, None
     agent = payload.get(_AGENT)
+    agent = agent if isinstance(agent, str) else None
     if is_told_by_definition(event) or payload == usual_payload(change):
         payload, agent = None, None
     elif change == "called":
         seconds = payload.get("seconds")
         payload = {x: y for x, y in payload.items() if x not in ("status", "seconds", _AGENT)}
-    elif isinstance(agent, str):
+    elif agent is not None:
         payload = {x: y for x, y in payload.items() if x != _AGENT}
-    return {
-        "project": project,
-        "position": position,
-        "time": event.time,
-        "run": run,
-        "change": change,
-        "subject": numbers[event.subject.digest],
-        "anchor": numbers[event.subject.anchor.digest],
-        "followed_by": event.followed_by,
-        "definition": event.definition,
-        "reason": event.reason or None,
-        "payload": payload or None,
-        "seconds": seconds,
-        "failed": is_failure(event) or None,
-        "agent": agent if isinstance(agent, str) else None,
-        "teller": event.teller,
-    }
+    subject = event.subject
+    return (
+        project, position, encode_time(event.time), run, change, numbers[subject.digest],
+        numbers[subject.anchor.digest], event.followed_by, event.definition,
+        encode_text(event.reason) or None, encode_json(payload) if payload else None, seconds,
+        is_failure(event) or None, encode_text(agent) if agent is not None else None, event.teller,
+    )  # fmt: skip
 
 
 def event_of(row: Any, subject: Subject, run: str, project: Project) -> Event:

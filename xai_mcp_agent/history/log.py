@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from ..core.json import JsonObject
-from .database import insert_missing, portions
+from .database import insert_missing, insert_rows, portions
 from .event import Change, Event, Links, Project, Subject, links_of, subject_of, usual_payload
 from .events_table import (
     LARGEST_POSITION,
@@ -140,7 +140,7 @@ class EventLog:
             row_of(self.number, position, x, numbers, run_numbers.get(x.run or run))
             for position, x in enumerate(new, self._position + 1)
         ]
-        connection.execute(insert(events), rows)
+        insert_rows(connection, events, rows)
         fold.take(new)
         self._position += len(new)
         self.take_snapshot(connection)
