@@ -88,6 +88,19 @@ def test_the_next_sync_asks_for_what_changed_since(
         assert "com.example/weather" not in [x.name for x in found.search("weather")]
 
 
+def test_a_server_that_a_registry_removed_without_a_word_leaves_the_search(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    """Only `deleted` ones are among the changes of a registry; others are not found when asked."""
+    with registries(service, tmp_path) as found:
+        synced(found)
+        assert "com.example/weather" in [x.name for x in found.search("weather")]
+        service.faults["*"] = "404"
+        listing = found.find("com.example/weather")
+        assert (listing.status, listing.note != "") == ("deleted", True)
+        assert "com.example/weather" not in [x.name for x in found.search("weather")]
+
+
 def test_a_sync_that_was_killed_goes_on_where_it_was(
     service: RegistryService, tmp_path: Path
 ) -> None:

@@ -187,6 +187,9 @@ class Registries:
                 return ""
         except Answered as reason:
             if reason.status == NOT_FOUND:
+                if registry.type == "api":  # of npm and lists all is read at each sync
+                    self._indexes.clear()
+                    self._store.mark_deleted(registry.address, name)
                 return f"{registry.name} has no {_quoted(name)} (any more)"
             return f"{registry.name} could not be asked: {reason}"
         except (OSError, RegistryError) as reason:

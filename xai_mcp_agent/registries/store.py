@@ -174,6 +174,12 @@ class Store:
             (alarm.registry, alarm.name, alarm.version),
         )
 
+    def mark_deleted(self, registry: str, name: str) -> None:
+        """Note that a registry has no such server any more; what was seen of it first stays."""
+        with self.writing():
+            query = "UPDATE documents SET meta = ? WHERE registry = ? AND name = ?"
+            self._db.execute(query, (_encode({"status": "deleted"}), registry, name))
+
     def remove_unseen(self, registry: str, run: str) -> int:
         """Remove the documents that a sync did not see; return how many were usable."""
         unseen = "FROM documents WHERE registry = ? AND run != ?"
