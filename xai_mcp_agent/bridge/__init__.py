@@ -1,1 +1,1 @@
-"""Joins callers, who wait, to sources, which do not: an event loop and the engine on it."""
+"""The bridge: an event loop with the engine on it, and the faces for callers in other threads."""

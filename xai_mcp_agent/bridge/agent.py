@@ -1,6 +1,6 @@
 """An agent from Python, without a canvas: `Agent`, and the same as coroutines.
 
-See docs/python.md. Kept stable.
+See docs/python.md. This interface is kept stable.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ T = TypeVar("T")
 _FUNCTIONS = "functions of the program"
 
 ToolbeltPart: TypeAlias = str | Callable[..., Any]
-"""The name of a source or of a group of the settings, or a function."""
+"""Name of a source or of a group of the settings, or a function."""
 
 Parts: TypeAlias = tuple[ToolbeltPart, ...] | None
 
 AgentInput: TypeAlias = str | Iterable[Mapping[str, Any]]
-"""A question, or messages as a former run gave them back, with the next question at their end."""
+"""A question, or messages as an earlier run returned them, with the next question at the end."""
 
 
 @dataclass(frozen=True)
 class AgentResult:
-    """The result of a run. `stopped` says why it ended: `answered`, or at which limit.
+    """Result of a run. `stopped` says why it ended: `answered`, or at which limit.
 
-    `conversation` has all messages, to go on with. `calls` are the calls of tools, in order;
+    `conversation` has all messages, to continue with. `calls` are the calls of tools, in order;
     `usage` counts tokens, turns, calls and seconds; `structured` is the answer as a value, with an
-    `output_schema`; `left_out` has a line for each source that could not be used, `notes` what
-    else a person must know.
+    `output_schema`; `left_out` has a line for each source that could not be used, `notes` what else
+    a person must know.
     """
 
     answer: str
@@ -83,8 +83,8 @@ class Agent:
     `toolbelt` names the sources and groups of the settings that it may use; functions in it become
     tools, too. Without a toolbelt it may use all of them. `required` names sources and groups of
     which it must have a tool; they belong to the toolbelt, too. The run waits for each source of a
-    toolbelt to its own limit; without a toolbelt, once one is ready, for the others at most
-    `wait_seconds`, by default those of the settings. `model` is `offline`, a name such as
+    toolbelt up to its own limit; without a toolbelt, once one is ready, it waits for the others at
+    most `wait_seconds`, by default as the settings say. `model` is `offline`, a name such as
     `gpt-5-mini` or `openai:gpt-5-mini`, or an `AgentModel`. The other arguments are those of the
     nodes AgentInit, AgentMakeToolbelt and AgentPreferTools. Questions of servers and calls that
     wait for approval go to `answer` and `approve` of the bridge.
@@ -92,9 +92,9 @@ class Agent:
     Several threads and tasks can use it at once; each run is independent.
 
     Raises:
-        UnknownServer, SettingsError: a name that cannot be used.
-        UnknownProvider: no such provider of models, or it wants a model's name.
-        BadSetting: a value that cannot be.
+        UnknownServer, SettingsError: a name cannot be used.
+        UnknownProvider: there is no such provider of models, or it wants a model's name.
+        BadSetting: a value is invalid.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Agent:
                 choice, own, preferences, tool_token_budget, failures, required=required
             )
 
-        spec()  # refuses what no run could begin with
+        spec()  # raises for what no run could start with
         settings.secrets.update(model.secrets)
         words = _approval(approval)
         if wait_seconds is None:
@@ -158,19 +158,18 @@ class Agent:
         """The same methods for callers that own an asyncio loop."""
 
     def run(self, question: AgentInput) -> AgentResult:
-        """Run to the answer. An interrupt stops it, and cancels its calls.
+        """Run until there is an answer. An interrupt stops the run, and cancels its calls.
 
         Raises:
-            BadConversation: `question` is none.
-            ModelError: the model's service; of what tools do, nothing ends a run.
-            NoTools: none of its sources gives it a tool, or a required one does not. The model was
-                not asked.
+            BadConversation: `question` is neither a question nor a conversation.
+            ModelError: the model's service failed; failures of tools never end a run.
+            NoTools: no source, or not a required one, gives it a tool. The model was not asked.
             RuntimeError: the bridge is closed.
         """
         return self._bridge.aio.portal.call(self.aio.play, question, _ignore)
 
     def stream(self, question: AgentInput) -> AgentStream[AgentResult]:
-        """Begin to run, and go through what happens: `for event in agent.stream(...)`.
+        """Start a run, and iterate over its events: `for event in agent.stream(...)`.
 
         Raises:
             RuntimeError: the bridge is closed. What `run` raises comes at the end of the events.
@@ -180,7 +179,7 @@ class Agent:
 
 
 class AioAgent:
-    """The methods of `Agent` as coroutines. The agent still runs on the bridge's own loop."""
+    """Methods of `Agent` as coroutines. The agent still runs on the bridge's own loop."""
 
     def __init__(
         self,
@@ -191,7 +190,7 @@ class AioAgent:
         wait_seconds: float,
     ) -> None:
         self._bridge = bridge
-        # Each makes one for a run; the run closes the model of its spec.
+        # Each makes a toolset for a run; the run closes the model of its spec.
         self._caller = caller
         self._spec = spec
         self._tools = tools
@@ -215,8 +214,8 @@ class AioAgent:
     ) -> AgentResult:
         """Run on the bridge's loop; `tell` gets every event there.
 
-        `host` is asked what servers want to know, and for approval; None: the bridge's own.
-        `show_waiting` gets the names of the sources that are waited for.
+        `host` answers questions of servers and approvals; None stands for the bridge's own.
+        `show_waiting` gets the names of the awaited sources.
         """
         _check_question(question)
         caller = self._caller(host)
@@ -254,7 +253,7 @@ class AioAgent:
         )
 
     def _recorder(self, caller: Caller) -> Callable[[RunEvent], Awaitable[None]]:
-        """A function that writes events of a run into the transcript, in order."""
+        """Return a function that writes the events of a run into the transcript, in order."""
         who = {"run": caller.run, "run_id": caller.run, "agent": caller.name}
         transcript = Recorder(transcript_file(), who, [self._bridge.settings.secrets])
         lock = Lock()
@@ -276,7 +275,7 @@ def _check(max_thoughts: int, tool_protocol: str) -> None:
 
 
 def _sources(settings: Settings, parts: Parts, required: Iterable[str]) -> list[str]:
-    """The sources and groups of the toolbelt, or of the settings without one, each once."""
+    """Return the sources and groups of the toolbelt, or of the settings without one."""
     named = [x for x in parts or () if isinstance(x, str)]
     named = list(dict.fromkeys((*named, *required)))
     for name in named:
@@ -286,7 +285,7 @@ def _sources(settings: Settings, parts: Parts, required: Iterable[str]) -> list[
 
 
 def _own_tools(bridge: Bridge, parts: Parts, memory: Memory | None) -> list[Toolset]:
-    """The toolsets of the memory and of functions, for all runs of the agent."""
+    """Return the toolsets of the memory and of functions, for all runs of the agent."""
     own: list[Toolset] = [] if memory is None else [MemoryToolset(memory)]
     functions = [x for x in parts or () if not isinstance(x, str)]
     if functions:
@@ -305,7 +304,7 @@ def _check_question(question: Any) -> None:
 
 
 def _as_tuple(values: T | Iterable[T]) -> tuple[T, ...]:
-    """The values of a list; a name alone is one value, and not its letters."""
+    """Return the values of a list; a single name is one value, not its letters."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         return (cast(T, values),)
     return tuple(cast("Iterable[T]", values))
@@ -319,7 +318,7 @@ def _approval(words: str | Mapping[str, str] | None) -> ApprovalWords:
 
 
 def _ignore(_: object) -> None:
-    """Do nothing."""
+    """Ignore the event."""
 
 
 class FunctionToolset(Toolset):
@@ -335,11 +334,11 @@ class FunctionToolset(Toolset):
         self._calls = FunctionCalls(FunctionSettings(name=_FUNCTIONS), mask)
 
     async def tools(self) -> Sequence[Tool]:
-        """All of them."""
+        """Return all of them."""
         return self._tools
 
     def known(self) -> Sequence[Tool]:
-        """All of them."""
+        """Return all of them."""
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
@@ -371,5 +370,5 @@ def _function(run: Callable[..., Any]) -> Function:
         file = inspect.getsourcefile(inspect.unwrap(run)) or ""
         return Function.of(ToolKey(STATIC.name, "", name), file, run)
     except Exception as cause:
-        # Pydantic and Python raise of every kind here: of annotations that a person wrote.
+        # Pydantic and Python raise errors of every kind for annotations that a person wrote.
         raise BadSetting(f"The function {name!r} cannot be a tool: {cause}") from cause

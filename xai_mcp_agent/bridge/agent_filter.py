@@ -1,4 +1,4 @@
-"""The filter of an agent's tools: what people switched off, blocked, denied, or did not accept."""
+"""Filter of an agent's tools: switched off, blocked, denied, or not accepted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..search.preferences import Preferences
 from .context import Context
 
 AskToAccept: TypeAlias = Callable[[str], Awaitable[str]]
-"""Asks the person in front of a run to accept what is new of a source; the problem, if any."""
+"""Asks the person in front of a run to accept new definitions of a source; returns the problem."""
 
 _MOST_NAMES = 5
 _NAME_CHARS = 60
@@ -31,7 +31,7 @@ class AgentFilter:
     """Leaves out tools that are switched off, blocked, denied by a rule, or not accepted.
 
     `tell` gets a line for the person, once for each source that waits to be accepted. With
-    `ask_to_accept` the person is asked before, where the first listing is not accepted by itself.
+    `ask_to_accept` the person is asked first, unless the first listing is accepted by itself.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class AgentFilter:
         self._ask_to_accept = ask_to_accept
         self._asked_digests: set[str] = set()
         self._reported_sources: set[str] = set()
-        self._held: dict[ToolKey, Tool] = {}  # shown as they were accepted, or not at all
+        self._held: dict[ToolKey, Tool] = {}  # shown as accepted, or not at all
 
     @property
     def version(self) -> object:
-        """Changes with each decision and with the rules."""
+        """Return a value that changes with each decision and with the rules."""
         return self._decisions.version, self._engine.rules.book
 
     async def prepare(self, tools: Sequence[Tool], *, is_new: bool) -> None:
-        """Work out rulings and digests, and ask the person about what is held back."""
-        with suppress(RulesUnknown):  # each call says so
+        """Compute rulings and digests, and ask the person about held tools."""
+        with suppress(RulesUnknown):  # each call reports it
             await self._engine.rules.prepare(tools if is_new else (), self._context.caller)
         if not is_new:
             return
@@ -68,12 +68,12 @@ class AgentFilter:
             await self._ask(source, [x for x in tools if x.source == source])
 
     def why_off(self, key: ToolKey) -> str:
-        """Why a person does not want the tool to be used, with a place for its name; or empty."""
+        """Return why a person has forbidden the tool, with a placeholder for its name, or ""."""
         blocked = _BLOCKED if self._preferences.is_blocked(key) else ""
         return self._decisions.why_off(key) or blocked
 
     def keep(self, tool: Tool) -> Tool | str:
-        """The tool as it was accepted, where its source is locked; or why it is not shown."""
+        """Return the accepted definition of a tool of a locked source, or why it is not shown."""
         self._held.pop(tool.key, None)
         if why := self.why_off(tool.key):
             return why
@@ -87,12 +87,12 @@ class AgentFilter:
         return accepted or _HELD
 
     def keeps_instructions(self, source: str) -> bool:
-        """Whether the instructions were accepted, where the source is locked."""
+        """Return whether the instructions of a locked source are accepted."""
         is_locked = self._context.lock_of(source)
         return not is_locked or self._decisions.has_accepted_instructions(source)
 
     def notice(self, tools: Sequence[Tool], sources: Collection[str]) -> None:
-        """Tell the person once, in one line, what is held back."""
+        """Tell the person once, in one line, which tools are held back."""
         held = [x.key for x in tools if self._held.get(x.key) is x] if self._held else []
         silent = [x for x in sources if not self.keeps_instructions(x)]
         waiting = dict.fromkeys((*(x.source for x in held), *silent))
@@ -115,7 +115,7 @@ class AgentFilter:
         return f"{name}, which looks like {plain(like, _NAME_CHARS)}" if like else name
 
     async def _ask(self, source: str, tools: Sequence[Tool]) -> None:
-        """Ask the person to accept what is new of a source, once in a run for each text."""
+        """Ask the person to accept new definitions of a source, once in a run for each text."""
         decisions, catalog = self._decisions, self._engine.catalog
         waiting = [catalog.digest(x) for x in tools if decisions.standing(x) != "accepted"]
         if not decisions.has_accepted_instructions(source):

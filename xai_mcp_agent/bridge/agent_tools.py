@@ -30,19 +30,19 @@ from .operations import Operations
 from .source_toolset import Failure, SourceToolset
 from .toolbox import agent_tools
 
-_SUGGESTED_OF = 1_000  # to find the nearest of more names takes too long
+_SUGGESTED_OF = 1_000  # with more names a search for the nearest takes too long
 _MOST_NAMES = 5
 _ASKER = "a locked server"
 
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """The tools of an agent: those of sources and groups, and `own` ones, such as drawn ones.
+    """Tools of an agent: of sources and groups, and `own` ones, such as drawn tools.
 
     `failed` are failures of sources in earlier runs; it is kept up to date. Without `budget_tokens`
-    that of the settings counts. `describe_plan` puts a plan into words for a model; with it the
-    agent has the tools to plan with, too. It must have a tool of each source and group in
-    `required`, and of those that the settings require.
+    the settings decide. `describe_plan` puts a plan into words for a model; with it the agent has
+    the planning tools, too. It must have a tool of each source and group in `required`, and of
+    those that the settings require.
     """
 
     choice: ToolChoice
@@ -56,7 +56,7 @@ class ToolSpec:
 
 @dataclass(frozen=True)
 class ReadyTools:
-    """The tools of a run, the pages of its long results, and lines on what is left out.
+    """Tools of a run, the pages of its long results, and lines about what was left out.
 
     `no_tools` is the error of a run that lacks a tool it needs.
     """
@@ -71,8 +71,8 @@ class ReadyTools:
 class Listener:
     """Callbacks of a run that gets its tools. `tell` gets what a person must know.
 
-    `show_waiting` gets the names of the sources that are waited for. With `describe_review`, which
-    puts it into words, the person in front of the run may accept what is new of locked sources.
+    `show_waiting` gets the names of the awaited sources. With `describe_review`, which puts it into
+    words, the person in front of the run may accept new definitions of locked sources.
     """
 
     tell: Callable[[str], None]
@@ -89,9 +89,9 @@ async def ready_tools(
     state: RunState | None = None,
     earlier_results: Mapping[str, str] | None = None,
 ) -> ReadyTools:
-    """Connect an agent's sources and give its tools; for the wait see `SourceToolset.connect`.
+    """Connect an agent's sources and return its tools; for the wait see `SourceToolset.connect`.
 
-    `state` is that of a run that goes on, `earlier_results` are long ones of its conversation.
+    `state` is the state of a resumed run, `earlier_results` are long results of its conversation.
     """
     await operations.engine.rules.renew()
     choice = spec.choice
@@ -112,7 +112,7 @@ async def ready_tools(
     required = _required(operations, spec)
     needed = {x for name in required for x in choice.sources_of(name)}
     left_out = await sources.connect(listener.show_waiting, wait_seconds, needed)
-    if not left_out:  # else the names may be those of tools that are missing
+    if not left_out:  # otherwise a missing source may have the names
         await _tell_unmatched(operations, spec, CombinedToolset(*parts), listener)
         await _tell_unknown(operations, spec.choice, listener)
     offered = [x.tool for x in (await tools.available()).definitions]
@@ -130,7 +130,7 @@ async def ready_tools(
 def planning_of(
     operations: Operations, describe: Callable[[Plan], str], preferences: Preferences | None
 ) -> Planning:
-    """How one agent selects a tool and makes a plan, without what rules or settings deny.
+    """Tool selection and planning of one agent, without tools that rules or settings deny.
 
     `describe` puts a plan into words.
     """
@@ -164,7 +164,7 @@ async def _ask_to_accept(
     """See `AskToAccept`."""
     try:
         _, why = await operations.ask_to_accept(_ASKER, source, (), describe)
-    except LockFailed as reason:  # it counts for this run
+    except LockFailed as reason:  # the acceptance holds for this run
         return str(reason)
     except XaiMcpError as reason:  # its tools cannot be listed, so they are held back
         why = str(reason)
@@ -191,7 +191,7 @@ def _no_tools(
 
 
 def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
-    """Why the agent can use none of the source's tools."""
+    """Return why the agent can use none of the source's tools."""
     engine, preferences = operations.engine, operations.preferences(spec.preferences)
 
     def why(tool: Tool) -> str:
@@ -217,7 +217,7 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
 async def _tell_unmatched(
     operations: Operations, spec: ToolSpec, tools: Toolset, listener: Listener
 ) -> None:
-    """Tell which patterns of a person match no tool: they may be misspelled."""
+    """Report a person's patterns that match no tool: they may be misspelled."""
     own, sources = spec.preferences, spec.choice.all_sources
     if own == Preferences():
         return
@@ -230,7 +230,7 @@ async def _tell_unmatched(
 
 
 async def _tell_unknown(operations: Operations, choice: ToolChoice, listener: Listener) -> None:
-    """Tell which names in groups and filters match no source and no tool."""
+    """Report names in groups and filters that match no source and no tool."""
     if choice.is_everything:
         return
     tools = [x for name in choice.all_sources for x in operations.engine.catalog.tools(name)]
@@ -239,7 +239,7 @@ async def _tell_unknown(operations: Operations, choice: ToolChoice, listener: Li
 
 
 def _describe_unmatched(patterns: Iterable[str], names: list[str]) -> str:
-    """A line about patterns that match no tool and no server."""
+    """Return a line about patterns that match no tool and no server."""
     unmatched = tuple(patterns)
     hints = [did_you_mean(x, names[:_SUGGESTED_OF]) for x in unmatched]
     hint = f" {hints[0]}" if len(unmatched) == 1 and hints[0] else ""

@@ -1,4 +1,4 @@
-"""Answers from the program: its functions for questions of servers and for approvals."""
+"""Host that calls functions of the program, for questions of servers and for approvals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NOBODY = Nobody(
 
 
 class _Raised(Exception):
-    """A function of the program raised an error, of this name."""
+    """A function of the program raised an error with this name."""
 
 
 class CallbackHost:
@@ -54,11 +54,11 @@ class CallbackHost:
 
     @property
     def why_nobody(self) -> str:
-        """Empty if the program answers."""
+        """Why questions cannot be answered; empty if the program answers."""
         return "" if self._answerer else _NOBODY.why_nobody
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """The function's answer; no, where it raises or takes too long."""
+        """Return the function's answer; a no if it raises or takes too long."""
         if self._approver is None:
             return await _NOBODY.approve(request)
         try:
@@ -70,7 +70,7 @@ class CallbackHost:
         return _checked_approval(answer)
 
     async def answer(self, question: Question) -> Answer:
-        """The function's answer; cancelled, where it raises or takes too long."""
+        """Return the function's answer; cancelled if it raises or takes too long."""
         if self._answerer is None:
             return await _NOBODY.answer(question)
         try:
@@ -86,10 +86,10 @@ class CallbackHost:
         raise SamplingRefused(NO_MODEL)
 
     async def _call(self, function: Callable[[A], object], request: A, seconds: float) -> object:
-        """Call the function in a thread when it is its turn, which has to be in time, too.
+        """Call the function in a thread when its turn comes; the wait counts, too.
 
         Raises:
-            TimeoutError: it takes longer than so many seconds.
+            TimeoutError: it takes longer than the limit.
             _Raised: it raised.
         """
         with anyio.fail_after(seconds):
@@ -119,5 +119,5 @@ def _checked_approval(answer: object) -> ApprovalAnswer:
 
 
 def host_for(answerer: Answerer | None, approver: Approver | None = None) -> Host:
-    """The host of a bridge: the program's functions, or nobody."""
+    """Return the host of a bridge: the program's functions, or one that always declines."""
     return CallbackHost(answerer, approver) if answerer or approver else _NOBODY

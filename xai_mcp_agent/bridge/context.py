@@ -36,7 +36,7 @@ class OwnTools:
     perform: Perform
 
     def tool(self, name: str) -> Tool:
-        """Find a tool by its name.
+        """Return a tool by its name.
 
         Raises:
             UnknownTool: there is none; the message has the nearest.
@@ -58,7 +58,7 @@ class _OwnSettings(SourceSettings):
 
 
 def settings_with(settings: Settings) -> Settings:
-    """The settings with `canvas` as a source."""
+    """Return the settings with `canvas` as a source."""
     own = _OwnSettings(name=CANVAS_SOURCE, transport="canvas", secrets=settings.secrets)
     return replace(settings, sources={**settings.sources.copy(), CANVAS_SOURCE: own})
 
@@ -66,7 +66,7 @@ def settings_with(settings: Settings) -> Settings:
 class Context:
     """An engine, the caller, and the caller's `own` tools.
 
-    These are the source `canvas`, unless the settings have one of that name.
+    The own tools are the source `canvas`, unless the settings have one of that name.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Context:
     def start_sources(
         self, names: Iterable[str], *, is_anew: bool = False
     ) -> dict[str, XaiMcpError]:
-        """Begin to connect these sources, without waiting; the errors of those that cannot be used.
+        """Start to connect these sources, without waiting; return the errors of unusable ones.
 
         `is_anew`: their circuit breakers are reset.
         """
@@ -91,12 +91,12 @@ class Context:
             try:
                 self.engine.pool.start(name)
             except (UnknownServer, SettingsError) as reason:
-                # The traceback's frames hold this dict, and that the run.
+                # The traceback's frames hold this dict, and the dict the run.
                 refused[name] = reason.with_traceback(None)
         return refused
 
     async def wait_for(self, *names: str) -> dict[str, XaiMcpError]:
-        """Wait for these servers, each to its own limit; the errors of those that failed."""
+        """Wait for these servers, each up to its own limit; return the errors of failed ones."""
         sources = [x for x in names if self.own is None or x != CANVAS_SOURCE]
         refused = self.start_sources(sources)
         results = await self.engine.pool.ready(
@@ -106,18 +106,18 @@ class Context:
         return refused | {name: error for name, error in results.items() if error}
 
     async def tools_of(self, source: str) -> tuple[Tool, ...]:
-        """The source's tools, connecting it first if needed."""
+        """Return the source's tools, connecting it first if needed."""
         inventory = await self.engine.pool.start(source).ready(self.caller)
         await self.accept_first([source])
         return inventory.tools
 
     def entry(self, tool: Tool) -> CatalogEntry:
-        """The tool with what was decided about it, as of the last `decisions.read`."""
+        """Return the tool with its decisions, as of the last `decisions.read`."""
         lock = self.lock_of(tool.source)
         return self.engine.decisions.marked(self.engine.catalog.entry_of(tool), lock)
 
     async def tool(self, server: str, name: str) -> Tool:
-        """One tool of a server, which is connected for it.
+        """Return one tool of a server, connecting it if needed.
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
@@ -128,7 +128,7 @@ class Context:
         return await self.engine.find_tool(server, name, None, self.caller)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Make a call of a source's tool, or of the caller's own; see `CallPipeline`."""
+        """Call a source's tool, or the caller's own; see `CallPipeline`."""
         own = None if invocation.tool.source else self.own
         perform = self.engine.perform if own is None else own.perform
         return await self.engine.calls.run(invocation, perform)
@@ -140,19 +140,18 @@ class Context:
                 await self.engine.decisions.take_first(name)
 
     def lock_of(self, source: str) -> DefinitionLock:
-        """Whether the settings or the caller lock the source to its accepted definitions."""
+        """Return whether the settings or the caller lock the source to its accepted definitions."""
         return self.engine.lock_of(source, self.caller)
 
     def choice(
         self, names: Iterable[str], filters: Mapping[str, ToolFilter] | None = None
     ) -> ToolChoice:
-        """The choice of these sources and groups, with filters by name.
+        """Return the choice of these sources and groups, with filters by name.
 
-        Groups have no tools of sources that a run added: those are for the toolbelt that they were
-        added to.
+        Groups have no tools of sources that a run added: those belong to one toolbelt.
 
         Raises:
-            SettingsError: something is wrong in one of the groups.
+            SettingsError: one of the groups is wrong.
         """
         groups = {name: self.settings.group(name) for name in dict.fromkeys(names)}
         kinds = self._kinds()
@@ -161,7 +160,7 @@ class Context:
         return ToolChoice(sources, chosen, filters or {})
 
     def choice_of(self, names: Iterable[str]) -> ToolChoice | None:
-        """The choice of names that a person writes; None for no names.
+        """Return the choice of names that a person wrote, or None without names.
 
         Raises:
             UnknownServer, SettingsError: there is none of that name, or it cannot be used.
@@ -173,11 +172,11 @@ class Context:
         return self.choice(names) if names else None
 
     def preferences(self, own: Preferences | None = None) -> Preferences:
-        """The preferences of the settings, joined with a toolbelt's `own`.
+        """Return the preferences of the settings, joined with a toolbelt's `own`.
 
         Raises:
-            SettingsError: something is wrong in a group that is blocked.
-            BadSetting: a pattern of what is blocked is wrong.
+            SettingsError: a blocked group is wrong.
+            BadSetting: a pattern of `blocked` is wrong.
         """
         search = self.settings.search
         of_settings = Preferences(
@@ -204,16 +203,16 @@ class Context:
         return tool is not None and group.has(tool)
 
     def _kinds(self) -> dict[str, str]:
-        """The kinds of the file's enabled sources, by name."""
+        """Return the kinds of the file's enabled sources, by name."""
         sources = self.settings.of_file.items()
         return {name: x.kind.name for name, x in sources if not x.disabled}
 
     def ranking(self, preferences: Preferences) -> Ranking:
-        """The order of search results, by preferences and rules."""
+        """Return the order of search results, by preferences and rules."""
         return Ranking(preferences, ranking_rules(self.engine.rules, self.caller))
 
     def search_for(self, preferences: Preferences) -> Search:
-        """The caller's search, which knows what its toolbelt was used for."""
+        """Return the caller's search, which knows its toolbelt's past uses."""
         engine, toolbelt = self.engine, self.caller.toolbelt
         ranking = self.ranking(preferences)
         engine.usage.follow(toolbelt)
@@ -227,12 +226,12 @@ class Context:
         return search
 
     def is_denied(self, tool: Tool) -> bool:
-        """Whether `approval` of the settings or the toolbelt denies every call of the tool."""
+        """Return whether `approval` of settings or toolbelt denies every call of the tool."""
         return self.engine.approvals.verdict(tool, self.caller).word == "deny"
 
 
 def is_of_person(tool: Tool) -> bool:
-    """Whether a tool is of a source, drawn, or a function of the program, not built in."""
+    """Return whether a tool belongs to a source, is drawn or a function, and is not our own."""
     return bool(tool.source) or tool.key.kind == STATIC.name
 
 

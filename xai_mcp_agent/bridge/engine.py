@@ -1,4 +1,4 @@
-"""Composes the parts of one bridge and serves them; `operations` has what a user can do."""
+"""Composes the parts of one bridge and serves them; `operations` has the user's operations."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _GONE = "{} has no tool {!r} now."
-# At the end, for what is not yet in the history.
+# Limit at the end, for events that are not yet in the history.
 _WRITE_SECONDS = 3.0
-_SETTLE_SECONDS = 2.0  # writing takes milliseconds
+_SETTLE_SECONDS = 2.0  # writing usually takes milliseconds
 
 
 class Engine:
     """The parts of one bridge. Made and used on its event loop only.
 
-    `host` answers questions of servers where the caller has no host; `access` signs in to servers;
-    `recorder` writes the history; `embed` makes the vectors to search by meaning, instead of the
-    model of the settings. `lock` is the file of people's decisions, which else stay in memory;
+    `host` answers questions of servers for callers without a host; `access` signs in to servers;
+    `recorder` writes the history; `embed` makes the vectors of a search by meaning, instead of the
+    settings' model. `lock` is the file of people's decisions, which otherwise stay in memory;
     `warn` gets what a person should know. `route` leads to servers that another process keeps.
     """
 
@@ -105,11 +105,11 @@ class Engine:
         self.pool = SourcePool(self._make_source, observers)
         self.sessions = Sessions(self.pool, settings, self._source_of)
         self._starts = StartQueue()
-        self.digests: dict[str, str] = {}  # of the sources, when they were made
+        self.digests: dict[str, str] = {}  # of the sources' listings, when they were made
         self.definitions = Definitions()
         self._embed = embed
         self.search = ToolSearch(self.catalog, self._meaning)
-        # Also of prompts and resources: their words must not weigh in what agents find.
+        # Separate: words of prompts and resources must not weigh in a search for tools.
         self.wide_search = ToolSearch(self.catalog, self._meaning)
         self.usage = UsageMemory(recorder, learns=settings.search.learns)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
@@ -147,14 +147,14 @@ class Engine:
             self.search.close()
             self.wide_search.close()
             self.planner.close()
-            # Nobody else is on the loop any more, and Python may refuse new threads by now.
+            # The loop has no other work left, and Python may refuse new threads by now.
             self.recorder.close(_WRITE_SECONDS)
 
     async def flush(self) -> None:
         """Wait until the history is written, so that a crash loses nothing that was shown.
 
-        For a moment at most, and not at all while an earlier flush is late: a slow store does not
-        make a person wait. The writer reports trouble with the store.
+        The wait is short, and skipped while an earlier flush is late: a slow store does not make a
+        person wait. The writer reports trouble with the store.
         """
         is_late = self._late is not None and not self._late.done()
         if is_late or not self.recorder.place.is_lasting:
@@ -168,7 +168,7 @@ class Engine:
             self._late = settled
 
     async def perform(self, invocation: ToolInvocation) -> ToolResult:
-        """Have the source make an allowed call; secrets are masked in its result."""
+        """Let the source make an allowed call; secrets are masked in its result."""
         source = invocation.tool.key.source
         try:
             if invocation.caller.far is None:
@@ -187,20 +187,20 @@ class Engine:
     async def find_tool(
         self, server: str, name: str, timeout_seconds: float | None, caller: Caller
     ) -> Tool:
-        """The tool as it is now: connected first if needed, listed again if it may be new.
+        """Return the current tool: connect first if needed, list again if it may be new.
 
         Raises:
-            UnknownTool: the server does not offer it; the message names the nearest it does.
+            UnknownTool: the server does not offer it; the message names the nearest.
         """
         source = self.pool.start(server)
         find = partial(self._find, source, name, timeout_seconds, caller)
         return await self.breakers.guard(server, find, timeout_seconds, is_call=False)
 
     async def current(self, invocation: ToolInvocation, lock: DefinitionLock) -> ToolInvocation:
-        """The call with the tool as its source lists it now; a locked one is looked up anew.
+        """Return the call with the tool as listed now; a locked one is looked up again.
 
         Raises:
-            UnknownTool: it is not there any more.
+            UnknownTool: it no longer exists.
         """
         tool, limit = invocation.tool, invocation.timeout_seconds
         source, name = tool.key.source, tool.key.name
@@ -213,7 +213,7 @@ class Engine:
             except UnknownTool:
                 if not lock:
                     raise
-                # Without the names of other tools, which nobody may have accepted.
+                # Without the names of other tools, which may not be accepted.
                 raise UnknownTool(_GONE.format(source, name)) from None
             limit = left_of(limit, anyio.current_time() - started)
         if listed is tool and limit == invocation.timeout_seconds:
@@ -221,7 +221,7 @@ class Engine:
         return replace(invocation, tool=listed, timeout_seconds=limit)
 
     def lock_of(self, source: str, caller: Caller) -> DefinitionLock:
-        """Whether the settings or the caller lock the source to its accepted definitions."""
+        """Return whether the settings or the caller lock the source to its accepted definitions."""
         if not source:
             return False  # drawn, or our own
         entry = self.settings.sources.get(source)
@@ -234,7 +234,7 @@ class Engine:
         self.recorder.answered(key, answer, digest, of.caller.name, of.call_id)
 
     def record_static(self, tools: Iterable[Tool]) -> None:
-        """Write down that these tools are there from the start."""
+        """Record that these tools exist from the start."""
         for kind, group in groupby(sorted(tools, key=_kind), key=_kind):
             self.recorder.seeded(kind_named(kind), group)
 
@@ -256,7 +256,7 @@ class Engine:
             ) from cause
 
     def _meaning(self) -> tuple[Embedder, StoredVectors | None] | None:
-        """The model to search by meaning, if there is one. In a thread: it may load the model.
+        """Return the model for a search by meaning, if any. In a thread: it may load the model.
 
         Raises:
             NoEmbeddings: the model of the settings cannot be used.

@@ -1,7 +1,7 @@
 """The Python face of the library: `Bridge`, and `AioBridge` with the same methods as coroutines.
 
-Both hand every operation to the bridge's own loop; what one does stands in `operations`. See
-docs/python.md. Kept stable.
+Both pass every operation to the bridge's own loop; `operations` says what each does. See
+docs/python.md. This interface is kept stable.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ T = TypeVar("T")
 
 
 class Operation(Generic[P, T]):
-    """One of the `Operations` as a method of both faces: of `Bridge` it waits, of `AioBridge` not.
+    """One of the `Operations` as a method of both faces: `Bridge` waits, `AioBridge` does not.
 
-    Each face gets a function for it when its class is made; `__get__` is for type checkers.
+    Each face gets its function when its class is made; `__get__` is for type checkers.
     """
 
     def __init__(self, do: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]]) -> None:
@@ -66,7 +66,7 @@ class Operation(Generic[P, T]):
 
 
 class _Face:
-    """What both faces have: every operation, by topic."""
+    """Every operation, by topic, for both faces."""
 
     def __init_subclass__(cls, adapt: Callable[..., Any]) -> None:
         for name, operation in vars(_Face).items():
@@ -161,7 +161,7 @@ def _awaits(do: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutin
 
 
 class AioBridge(_Face, adapt=_awaits):
-    """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
+    """Methods of `Bridge` as coroutines, for callers that own an asyncio loop.
 
     The servers still live on the bridge's own loop: yours is never blocked. Cancelling a call
     cancels it on the server.
@@ -171,7 +171,7 @@ class AioBridge(_Face, adapt=_awaits):
         self.portal = portal
         self.engine = engine
         self.operations = Operations(engine)
-        # A bridge that becomes garbage ends its servers, too.
+        # A bridge that is garbage-collected ends its servers, too.
         weakref.finalize(self, portal.begin_to_close).atexit = False
 
     async def subscribe(
@@ -188,7 +188,7 @@ class AioBridge(_Face, adapt=_awaits):
         self, do: Callable[Concatenate[Operations, P], Coroutine[Any, Any, T]],
         *args: P.args, **options: P.kwargs,
     ) -> T:  # fmt: skip
-        """For our own parts: a coroutine function of the operations, on the bridge's loop."""
+        """Run a coroutine function of the operations on the bridge's loop; for our own parts."""
         return await self.portal.awaited(do, self.operations, *args, **options)
 
     async def _listen(
@@ -202,16 +202,16 @@ class AioBridge(_Face, adapt=_awaits):
 class Bridge(_Face, adapt=_waits):
     """Connects to the configured servers and calls their tools, from any thread.
 
-    Servers are started when they are first needed, kept, healed when they
-    break, and ended when the bridge is closed: at the end of its `with`
-    block, by `close`, or at the latest when Python exits.
+    Servers are started when they are first needed, kept, healed when they break, and ended when the
+    bridge is closed: at the end of its `with` block, by `close`, or at the latest when Python
+    exits.
 
     `settings` is the content of a settings file, such as `{"mcpServers": {...}}`, or a `Settings`
-    value, which is used as it is. Without it the file is looked for (see README.md), and what it
-    starts or reaches is used once you have agreed to it (see docs/settings.md). `answer` gets the
-    questions that servers ask during a call, in a thread of its own; without it they are declined.
-    `approve` gets the calls of agents that wait for approval, where nobody sits in front of the
-    run. `sign_in` asks a person to sign in where a server wants that; tokens are in `token_folder`
+    value, which is used as it is. Without it the settings file is searched (see README.md), and
+    what it starts or reaches is used once you have agreed to it (see docs/settings.md). `answer`
+    gets the questions that servers ask during a call, in a thread of its own; without it they are
+    declined. `approve` gets agents' calls that wait for approval, if nobody sits in front of the
+    run. `sign_in` asks a person to sign in if a server wants that; tokens are in `token_folder`
     (see docs/authorization.md). `store` is the place of the history: a file, the URL of a database,
     or `memory` (see docs/history.md). `embed` makes a vector for each of a list of texts, to search
     tools by meaning, too (see docs/search.md); it is called in threads. `lock` is the file of
@@ -220,8 +220,8 @@ class Bridge(_Face, adapt=_waits):
     of its process.
 
     Raises:
-        SettingsError: the file is unreadable. What is wrong with one server
-            disables that server only, and is raised when it is used.
+        SettingsError: the file is unreadable. What is wrong with one server disables that server
+            only, and is raised when it is used.
     """
 
     def __init__(
@@ -265,7 +265,7 @@ class Bridge(_Face, adapt=_waits):
         embed: Embed | None = None,
         lock: str | Path | None = None,
     ) -> Bridge:
-        """A bridge for this settings file; without a path the file is looked for.
+        """Return a bridge for this settings file; without a path the file is searched.
 
         Raises:
             SettingsError: the file does not exist or cannot be read.
@@ -284,11 +284,11 @@ class Bridge(_Face, adapt=_waits):
 
     @property
     def is_open(self) -> bool:
-        """False once it was closed."""
+        """Return whether it is open."""
         return self.aio.portal.is_open
 
     def usable_servers(self) -> tuple[str, ...]:
-        """The names of the servers that are neither disabled nor wrong in the settings."""
+        """Return the names of the servers that are neither disabled nor wrong in the settings."""
         return self.settings.usable
 
     def subscribe(self, server: str, uri: str, on_updated: OnChange | None = None) -> Subscription:
@@ -348,12 +348,12 @@ def _on_loop(loop: AbstractEventLoop, on_change: OnChange, what: str) -> None:
 
 
 def _load() -> Settings:
-    """The settings of this folder; unlike a file that the program names, they may be anybody's."""
+    """Return the settings of this folder; unlike a named file, they may be a stranger's."""
     return without_untrusted(load_settings())
 
 
 def _opened(make: Callable[[], Engine]) -> AioBridge:
-    """An engine on a loop of its own. Neither knows the bridge, so that one can be forgotten."""
+    """An engine on its own loop. Neither knows the bridge, which can be garbage-collected."""
     engines: list[Engine] = []
 
     async def serve(ready: Callable[[], None], stop: anyio.Event) -> None:

@@ -1,4 +1,4 @@
-"""The flow of data between tools of a history: which results fit which parameters."""
+"""Flow of data between tools of a history: which results fit which parameters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ..planning.flows import Flow, Flows
 
 MOST_FLOWS = 30
-"""More than that nobody looks through."""
-_MOST_TOOLS = 300  # of a source; their flows take some seconds
+"""Limit of the flows shown; nobody looks through more."""
+_MOST_TOOLS = 300  # tools of a source; their flows take some seconds
 
 
 class FlowFinder:
     """Finds flows to and from a source or tool, for several threads.
 
-    It keeps the parameters and results of tools, and reads a tool again when that has changed.
+    It caches the parameters and results of tools until a tool changes.
     """
 
     def __init__(self) -> None:
@@ -37,10 +37,10 @@ class FlowFinder:
         is_off: Callable[[ToolKey], bool] | None = None,
         most: int = MOST_FLOWS,
     ) -> Graph:
-        """The graph around a source or tool, with the best flows to and from it.
+        """Return the graph around a source or tool, with the best flows to and from it.
 
-        Tools that are gone or switched off have none, nor have built-in ones. Without `is_off` the
-        history says which are off.
+        Tools that are gone, switched off or built in have none. Without `is_off` the history says
+        which are off.
         """
         graph = history.graph.marked(is_off) if is_off else history.graph
         off = {x.subject for x in graph.nodes if not x.is_enabled}
@@ -76,7 +76,7 @@ class FlowFinder:
                 self._digests[key] = digest
 
     def _best_flows(self, keys: list[str]) -> list[Flow]:
-        """The best flow into each parameter from each tool, and from each tool into others."""
+        """Yield the best flow into each parameter from each tool, and from it into others."""
         best: dict[tuple[str, str, str], Flow] = {}
         for key in keys:
             ports = self._flows.ports(key)

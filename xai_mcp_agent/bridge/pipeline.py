@@ -29,7 +29,7 @@ from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 
 Step: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolInvocation]]
-"""Lets a call go on, perhaps as another one; raises where it may not."""
+"""Lets a call go on, perhaps changed; raises if it may not."""
 
 Perform: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]
 """Makes a call that every step let through."""
@@ -45,17 +45,16 @@ _REFUSED: dict[type[XaiMcpError], str] = {
     RuleDenied: "A rule does not allow it.",
 }
 _STRICT_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-_MOST_REFUSED = 10_000  # that are remembered, so that each is told once
+_MOST_REFUSED = 10_000  # remembered reports, so that each is made once
 
 
 class CallPipeline:
-    """Used on the bridge's loop.
+    """The steps of every call, used on the bridge's loop.
 
     The steps: enabled, current, locked, arguments, then the `policy` (rules, approvals), then the
     source's circuit breaker, then the call itself, which is recorded, as is a refusal of the first
     three and of the policy. `current` gives a tool as its source lists it now; `lock_of` says which
-    sources are held to what was accepted. What is switched off, and the policy, hold for callers
-    that are governed.
+    sources are locked. Switched-off tools and the policy apply to callers that are governed.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class CallPipeline:
                 await self._decisions.read()
                 if why := self._decisions.why_off(invocation.tool.key):
                     raise ToolDisabled(why.format(invocation.name))
-            if source := invocation.tool.key.source:  # else drawn, or our own
+            if source := invocation.tool.key.source:  # otherwise drawn, or our own
                 lock = self._lock_of(source, invocation.caller)
                 invocation = await self._current(invocation, lock)
                 if lock:
@@ -109,10 +108,10 @@ class CallPipeline:
         return await breaker.guard(call, invocation.timeout_seconds)
 
     def _with_fitting_arguments(self, invocation: ToolInvocation) -> ToolInvocation:
-        """The call with arguments as they are sent: without nulls that mean "not given".
+        """Return the call with arguments as they are sent: without nulls that mean "not given".
 
-        Checking them here saves a round trip to the server. First whether they can be sent at all:
-        a schema looks only at what it mentions.
+        Checking them here saves a round trip to the server. First it checks that they can be sent
+        at all: a schema checks only what it mentions.
         """
         tool, arguments = invocation.tool, invocation.arguments
         schema = tool.input_schema
@@ -135,10 +134,10 @@ class CallPipeline:
         return invocation
 
     async def _recorded(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
-        """Make the call and write down how long it took, and what went wrong with it.
+        """Make the call and record how long it took, and its error.
 
-        One that may change something is noted before it is sent: if we are killed meanwhile, it
-        is known that it may have been carried out.
+        A call that may change something is noted before it is sent: if we are killed meanwhile, the
+        history knows that it may have been carried out.
         """
         tool, begun = invocation.tool, 0
         by = self._recorder.use_of(invocation.caller, invocation.call_id)
@@ -168,9 +167,9 @@ class CallPipeline:
                 self._recorder.called(tool.key, seconds, error, arguments, result, begun, by)
 
     def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:
-        """Write down that it was refused: once in a run for each tool and reason.
+        """Record a refusal: once in a run for each tool and reason.
 
-        What somebody answered is written down already.
+        A person's answer is recorded already.
         """
         if isinstance(reason, NotApproved) and reason.is_answer:
             return
@@ -187,7 +186,7 @@ class CallPipeline:
 
 
 def _check_sendable(arguments: object) -> None:
-    """Raise a ValueError with the reason where these cannot be sent."""
+    """Raise a ValueError with the reason if these cannot be sent."""
     if not isinstance(arguments, dict):
         raise ValueError(f"a dict with the arguments by name, not {arguments!r:.100}")
     try:

@@ -1,4 +1,4 @@
-"""Runs of plans by the agent loop: the tools of their calls, and the file to go on from."""
+"""Runs of plans by the agent loop: the tools of their calls, and the file to resume from."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ Tell: TypeAlias = Callable[[RunEvent], None]
 """Gets each event of the run, on the bridge's loop."""
 
 _REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
-_TURNS_BESIDE_CALLS = 2  # the answer, and one that is never reached: the last has no tools
+# one for the answer, and one that is never reached, since the last turn has no tools
+_TURNS_BESIDE_CALLS = 2
 
 
 class PlanTools(Toolset):
-    """The tools of a plan's calls; each call goes through the call pipeline.
+    """Tools of a plan's calls; each call goes through the call pipeline.
 
-    `doubted` are the places of calls that may have been carried out without a result.
+    `doubted` are the positions of calls that may have been carried out without a result.
     """
 
     def __init__(
@@ -70,11 +71,11 @@ class PlanTools(Toolset):
 
     @property
     def reads(self) -> set[int]:
-        """The calls of read-only tools: whether one of them was made need not be known."""
+        """Return the calls of read-only tools, which may be repeated."""
         return {n for n, x in self.by_call.items() if x.annotations.read_only}
 
     async def prepare(self, made: Collection[int], preferences: Preferences) -> None:
-        """Look up the tools of the calls that are left, and check that they may be called.
+        """Look up the tools of the remaining calls, and check that they may be called.
 
         Raises:
             BadPlan, UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one
@@ -116,20 +117,20 @@ class PlanTools(Toolset):
                 )
 
     async def tools(self) -> Sequence[Tool]:
-        """Each of them once."""
+        """Return each of them once."""
         return self._tools
 
     def known(self) -> Sequence[Tool]:
-        """Each of them once."""
+        """Return each of them once."""
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Make one call; see `CallPipeline`."""
         try:
-            # A person reads of it, who knows the tool by its own name.
+            # The question to a person uses the tool's own name.
             invocation = replace(invocation, shown_name="", timeout_seconds=self._timeout_seconds)
             return await self._context.call(invocation)
-        except (SourceClosed, ToolTimeout):  # what was sent then, nobody knows
+        except (SourceClosed, ToolTimeout):  # the arguments of an earlier process are unknown
             if not invocation.tool.annotations.read_only:
                 self.doubted.add(number_of(invocation.call_id))
             raise
@@ -138,10 +139,10 @@ class PlanTools(Toolset):
 
 
 class KeptPlan:
-    """The run of a plan: what it goes on from, and its file, if it has one.
+    """Run of a plan: what it resumes from, and its file, if it has one.
 
-    The file is written before and after each call, so that nothing is done twice, whatever becomes
-    of the process. `given` are all arguments that were given so far.
+    The file is written before and after each call, so that nothing is done twice, even if the
+    process ends. `given` are all arguments given so far.
 
     Raises:
         BadSetting: the run is of another plan.
@@ -165,18 +166,18 @@ class KeptPlan:
 
     @property
     def made(self) -> set[int]:
-        """The places of the calls that were made."""
+        """Return the positions of finished calls."""
         of_turn = (number_of(x.call_id) for x in self._run.state.made.values())
         return {*map(int, self._saved.get("results", {})), *of_turn}
 
     def caller(
         self, caller: Caller, agent: str, granted: set[tuple[ToolKey, str]], facts: RunFacts
     ) -> Caller:
-        """The caller of the run's calls, with the facts and approvals so far."""
+        """Return the caller of the run's calls, with the facts and approvals so far."""
         before, state = self._run, self._run.state
         granted.update(before.granted)
         facts.go_on_from(before.facts)
-        used = {*state.made, *state.begun}  # an answer to a call that was made is used up
+        used = {*state.made, *state.begun}  # an answer to a finished call is used up
         answered = [x for n, x in state.awaiting.items() if x.answer and n not in used]
         return replace(
             caller,
@@ -188,7 +189,7 @@ class KeptPlan:
         )
 
     async def model(self, tools: PlanTools) -> PlanModel:
-        """The plan as a model that has the results so far."""
+        """Return the plan as a model that has the results so far."""
         model = PlanModel(self._plan, self.given, tools.reads, tools.doubted)
         for number, (result, seconds) in self._saved.get("results", {}).items():
             await model.take(int(number), result_from_json(result), seconds)
@@ -197,10 +198,10 @@ class KeptPlan:
         return model
 
     def doubted(self, reads: Collection[int], again: int | None) -> ToolCall | None:
-        """The call that may have been carried out, and is not to be made `again`.
+        """Return the call that may have been carried out, and is not to be made `again`.
 
         Raises:
-            BadSetting: the one to be made again is not that one.
+            BadSetting: `again` names another call.
         """
         state = self._run.state
         begun = [state.pending[n] for n in state.begun if n not in state.made]
@@ -215,7 +216,7 @@ class KeptPlan:
     async def go(
         self, tools: PlanTools, model: PlanModel, context: Context, tell: Tell, again: int | None
     ) -> PlanRun:
-        """Make the calls that are left, as far as that can be done now.
+        """Make the remaining calls, as far as possible now.
 
         Raises:
             BadSetting: no such call waits to be made again.
@@ -226,7 +227,7 @@ class KeptPlan:
             problem = MAY_BE_MADE.format(number + 1, self._plan.calls[number].name)
             return PlanRun("unknown", model.made, problem=problem, kept=self._run)
         caller, before = context.caller, self._run.state
-        # The plan asks again for what is pending; an answer that was given counts for it.
+        # The plan asks again for a pending call; an answer to it counts.
         start = replace(before, pending=(), made={}, begun=(), awaiting={})
         turns = start.step + len(self._plan.calls) + _TURNS_BESIDE_CALLS
         spec = AgentSpec(caller.name, model, max_thoughts=turns, window=ContextWindow(0))
@@ -294,7 +295,7 @@ class KeptPlan:
 async def kept_plan(
     resume: PlanRun | WaitingRun | str | Path | None, plan: Plan, given: Mapping[Place, object]
 ) -> AsyncGenerator[KeptPlan]:
-    """The run to go on with, or a new one; a file stays locked meanwhile.
+    """Return the run to resume, or a new one; a file stays locked meanwhile.
 
     Raises:
         BadSetting: the run is of another plan.

@@ -24,10 +24,10 @@ Main: TypeAlias = Callable[[Callable[[], None], anyio.Event], Awaitable[None]]
 _START_SECONDS = 30.0
 # On Windows an interrupt is seen only between waits.
 _STEP_SECONDS = 1.0
-# Sources are ended within eight seconds; a little more for the loop itself.
+# Sources end within eight seconds; a little more for the loop itself.
 _CLOSE_SECONDS = 12.0
-# In a notebook an interrupt only marks the cell as cancelled: a loop that sleeps sees it when
-# something wakes it up.
+# In a notebook an interrupt only marks the cell as cancelled: a sleeping loop sees it at its next
+# wake-up.
 _BEAT_SECONDS = 1.0
 
 _open_portals: weakref.WeakSet[Portal] = weakref.WeakSet()
@@ -35,12 +35,12 @@ _selectors: weakref.WeakSet[selectors.BaseSelector] = weakref.WeakSet()
 
 
 class Portal:
-    """A daemon thread with one event loop. Any thread may call in; the loop's own may not.
+    """A daemon thread with one event loop. Any thread may call in, except the loop's own.
 
-    `main` runs on the loop for as long as the portal is open. It calls the first thing it
-    is given when it can be called itself, and ends when the event, the second, is set.
-    A portal that is still open when Python exits is closed then. One of the parent of a forked
-    process is closed from the start, and stays as it is in the parent.
+    `main` runs on the loop while the portal is open. It calls its first argument when it can be
+    called itself, and ends when its second, an event, is set. A portal that is still open when
+    Python exits is closed then. In a forked child the parent's portal is closed from the start, and
+    the parent's stays as it is.
     """
 
     def __init__(self, main: Main) -> None:
@@ -61,12 +61,12 @@ class Portal:
                 problem = f"The bridge's event loop did not start: {self._failure}"
                 raise RuntimeError(problem) from self._failure
         except BaseException:
-            self.begin_to_close()  # an interrupt: nobody will have this portal, or close it
+            self.begin_to_close()  # an interrupt: no caller will get this portal, or close it
             raise
 
     @property
     def is_open(self) -> bool:
-        """Whether calls can still be made from this process."""
+        """Return whether calls can still be made from this process."""
         return self._thread.is_alive() and not self._closing and self._pid == os.getpid()
 
     def call(self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
@@ -85,7 +85,7 @@ class Portal:
                 if not self._thread.is_alive():
                     raise closed_meanwhile()
             error, call.error = call.error, None
-        except BaseException as cause:  # an interrupt, or the loop was closed since
+        except BaseException as cause:  # an interrupt, or the loop has been closed
             self.post(call.cancel)
             del call  # as below
             if isinstance(cause, RuntimeError):
@@ -101,15 +101,15 @@ class Portal:
             raise error
         finally:
             # An error holds this frame: were the call or the error still in it, they would hold
-            # each other, and with them the run of a workflow, until garbage is collected.
+            # each other, and with them the run of a workflow, until the next garbage collection.
             del call, error
 
     async def awaited(
         self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
     ) -> T:
-        """As `call`, for a caller on a loop, which it does not block. It may be this loop.
+        """Like `call`, for a caller on a loop, which it does not block; even on this loop.
 
-        Cancelling it cancels what was called.
+        Cancelling it cancels the call.
 
         Raises:
             RuntimeError: as `submit`, or the portal was closed meanwhile.
@@ -128,7 +128,7 @@ class Portal:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise  # it is the caller who was cancelled, not the call
+                raise  # the caller was cancelled, not the call
             raise closed_meanwhile() from None
         finally:
             pulse.cancel()
@@ -148,25 +148,25 @@ class Portal:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
         except BaseException as cause:
             work.close()
-            if isinstance(cause, RuntimeError):  # the loop was closed since
+            if isinstance(cause, RuntimeError):  # the loop has been closed
                 raise closed_meanwhile() from None
             raise
 
     def post(self, do: Callable[[], object]) -> None:
-        """Have the loop do this soon, if it still runs."""
+        """Schedule a function on the loop, if it still runs."""
         with suppress(RuntimeError):  # it was closed
             self._loop.call_soon_threadsafe(do)
 
     def close(self) -> None:
         """End `main` and the thread. Bounded in time; may be called more than once."""
         self.begin_to_close()
-        # In its own thread, and in a fork of the process, there is nothing to wait for; nor where
-        # an interrupt came before the thread began.
+        # Nothing to wait for in its own thread, in a fork, or if an interrupt came before the
+        # thread began.
         if self._thread.is_alive() and not self.is_here and self._pid == os.getpid():
             self._thread.join(_CLOSE_SECONDS)
 
     def begin_to_close(self) -> None:
-        """Ask for the end, and do not wait for it."""
+        """Request the end without waiting for it."""
         if self.is_open:
             self._closing = True
             if self._has_loop:
@@ -174,7 +174,7 @@ class Portal:
 
     @property
     def is_here(self) -> bool:
-        """Whether the caller is in the portal's own thread, on its loop."""
+        """Return whether the caller is in the portal's own thread, on its loop."""
         return threading.current_thread() is self._thread
 
     def _check_caller(self) -> None:
@@ -193,12 +193,12 @@ class Portal:
         try:
             return await make()
         except SourceError:
-            if self._closing:  # that is why it failed, and what its message advises is in vain
+            if self._closing:  # that is why it failed, and the advice in its message does not help
                 raise closed_meanwhile() from None
             raise
         finally:
             self._work.discard(task)
-            del task  # it keeps the error, whose traceback keeps what is here
+            del task  # it keeps the error, whose traceback keeps this frame
 
     def _run(self) -> None:
         try:
@@ -218,10 +218,10 @@ class Portal:
         await self._end_work()
 
     async def _end_work(self) -> None:
-        """Cancel the calls that are left: each ends what it has begun.
+        """Cancel the remaining calls, so that each ends what it has begun.
 
-        The end of the loop would cancel all tasks at once, also those of a call that have not begun
-        yet, of which Python would say that they were never awaited.
+        The end of the loop would cancel all tasks at once, also those of calls that have not begun,
+        and Python would warn that they were never awaited.
         """
         while left := [x for x in self._work if not x.done()]:
             for task in left:
@@ -232,18 +232,17 @@ class Portal:
 class _Call(Generic[T]):
     """A coroutine on the loop, and the one thread that waits until it is `done`.
 
-    A future of `concurrent.futures` would do, but its locks and callbacks, and the further turn
-    of the loop that they take, cost a tool call several percent of its time; anyio's portal takes
-    three times as long to hand over.
+    A `concurrent.futures` future would do, but its locks and callbacks, and the extra turn of the
+    loop, cost a tool call several percent of its time; anyio's portal takes three times as long.
     """
 
     def __init__(
         self, work: set[asyncio.Task[Any]], make: Callable[[], Coroutine[Any, Any, T]]
     ) -> None:
-        self.done = threading.Lock()  # held until it is
+        self.done = threading.Lock()  # held until it is done
         self.done.acquire()
-        self._work = work  # among which it is while it runs
-        self._make = make  # not before it begins: it may never do
+        self._work = work  # the set it belongs to while it runs
+        self._make = make  # not before it begins, which may never happen
         self._task: asyncio.Task[None] | None = None
         self.results: list[T] = []
         self.error: BaseException | None = None
@@ -270,13 +269,13 @@ class _Call(Generic[T]):
 
 
 def closed_meanwhile() -> RuntimeError:
-    """The error of a call that was under way when its bridge was closed."""
+    """Return the error of a call that was under way when its bridge was closed."""
     return RuntimeError("The bridge was closed before the call was done.")
 
 
 @atexit.register
 def _close_all() -> None:
-    """Nothing is left running when Python exits."""
+    """Close all portals when Python exits."""
     portals = list(_open_portals)
     for portal in portals:
         portal.begin_to_close()
@@ -285,7 +284,7 @@ def _close_all() -> None:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """A loop of the kind that somebody has chosen for this process, else Python's own."""
+    """Return a loop of this process's chosen policy, or Python's own."""
     loop = asyncio.new_event_loop()
     if os.name != "posix" or type(loop) is not asyncio.SelectorEventLoop:
         return loop
@@ -296,13 +295,13 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 # A fork inherits the parent's ends of everything the loop watches: pipes to servers, connections,
-# and the loop's own selector. Kept open there, a server would not see its stdin close when the
-# parent ends; and what the child collects as garbage would unregister the parent's pipes, because
-# both share one selector. So the child replaces its copies by ones that lead nowhere.
+# and the loop's own selector. Left open there, a server would not see its stdin close when the
+# parent ends; and garbage collection in the child would unregister the parent's pipes, because both
+# share one selector. So the child replaces its copies with descriptors of /dev/null.
 
 
 def _let_go_of_the_parents() -> None:
-    """In a child that was just forked; the numbers stay taken, so that nothing else gets them."""
+    """Replace the descriptors in a forked child; the numbers stay taken."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for selector in list(_selectors):
         for number in _numbers_in(selector):
@@ -312,7 +311,7 @@ def _let_go_of_the_parents() -> None:
 
 
 def _numbers_in(selector: selectors.BaseSelector) -> list[int]:
-    """Every file number that the selector watches, and its own where it has one."""
+    """Yield every descriptor that the selector watches, and its own if it has one."""
     watched = cast("Mapping[Any, selectors.SelectorKey] | None", selector.get_map())
     if watched is None:
         return []  # it was closed

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from ..history.history import History
     from ..policy.stored_rules import StoredRules
 
-_READ_SECONDS = 20.0  # a file that another process writes is free again by then
+_READ_SECONDS = 20.0  # by then a file that another process writes is free again
 _NEVER = "no rules were ever put into it, or they are lost."
 _OLDER = "its rules are at revision {}, and the settings want {} or a later one."
 _PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
 _LOOK = "See to the store, or take `from: store` out of the rules in the settings."
-_MOST_CALLS = 20_000  # of a day that are counted, the newest
+_MOST_CALLS = 20_000  # calls of a day that are counted, the newest
 _SEE_TO_IT = "See to the store, or limit calls by an hour or a run."
 
 
 def ranking_rules(gate: RuleGate, caller: Caller) -> Sequence[Rule]:
-    """The rules that move tools in a ranking, by what a person prefers."""
+    """Rules that move tools in a ranking, by what a person prefers."""
     if not gate.may_prefer:
         return ()
 
@@ -58,7 +58,7 @@ def _moved(ranked: Ranked[Any], gate: RuleGate, caller: Caller) -> Ranked[Any]:
 
 
 def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | None:
-    """A reader of the rules in the store, if the settings ask for them."""
+    """Return a reader of the rules in the store, if the settings ask for them."""
     if settings.stored_rules is None:
         return None
     return partial(_read, settings, recorder, settings.stored_rules)
@@ -67,7 +67,7 @@ def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | 
 def calls_of_today(
     recorder: HistoryRecorder, current: Callable[[ToolKey], Tool | None]
 ) -> CallsOfToday | None:
-    """A reader of the agents' calls of the last 24 hours, if the history has them.
+    """Return a reader of the agents' calls of the last 24 hours, if the history has them.
 
     `current` gives a tool as it is listed now.
     """
@@ -75,7 +75,7 @@ def calls_of_today(
         return None
 
     async def read() -> list[PastCall]:
-        """The calls of the last 24 hours."""
+        """Return the calls of the last 24 hours."""
         try:
             with anyio.fail_after(_READ_SECONDS):
                 events = await asyncio.wrap_future(recorder.read(_called_today))
@@ -125,13 +125,13 @@ async def _read(
 
 
 def folder_of(settings: Settings) -> str:
-    """The folder that relative folders in rules of the store start from."""
+    """Return the folder that relative folders in rules of the store start from."""
     return str(Path(settings.file).parent if settings.file else Path.cwd())
 
 
-# Here, because SQLAlchemy takes a while, and few settings have rules in the store.
+# Imported here: SQLAlchemy takes a while, and few settings have rules in the store.
 def rules_in(history: History) -> StoredRules:
-    """The rules in the store."""
+    """Return the rules in the store."""
     from ..policy.stored_rules import RulesDamaged, read_rules
 
     try:
@@ -141,5 +141,5 @@ def rules_in(history: History) -> StoredRules:
 
 
 def damaged(history: History, why: Exception) -> RulesUnknown:
-    """The error of rules that do not match their signature."""
+    """Return the error of rules that do not match their signature."""
     return RulesUnknown(history.place.shown, str(why), _PUT)

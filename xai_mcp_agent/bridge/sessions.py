@@ -1,8 +1,8 @@
 """Sessions with a server beside its main one, for clients of other programs.
 
-A client of the handshake era can only be asked in the middle of a call, so its calls go over a
-session of that era, where the server has both. With `"session": "client"` each client has its own.
-The history and the catalog hear of the main session alone.
+A client of the handshake era can only be asked during a call, so its calls use a session of that
+era, if the server has both. With `"session": "client"` each client has its own. Only the main
+session reports to the history and the catalog.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _IDLE_SECONDS = 600.0
 
 
 class Session(NamedTuple):
-    """A session with a server in this mode; `client` is the id of the client that it is for."""
+    """Session with a server in this mode; `client` is the id of its client."""
 
     server: str
     mode: ProtocolMode
@@ -42,7 +42,10 @@ class Session(NamedTuple):
 
 
 class Sessions:
-    """Used on the bridge's loop. `main` has the main sessions; `make` gives a new source."""
+    """Sessions beside the main ones, used on the bridge's loop.
+
+    `main` has the main sessions; `make` gives a new source.
+    """
 
     def __init__(
         self,
@@ -57,13 +60,13 @@ class Sessions:
         self._pool = SourcePool(self._new_source, _Unheard())
         self._updates = defaultdict[Session, UpdateListeners](UpdateListeners)
         self._used_at: dict[Session, float] = {}
-        self._calls = Counter[Session]()  # that are under way
+        self._calls = Counter[Session]()  # calls under way
         # Servers; known until the main session is stopped.
         self._of_one_era: set[str] = set()
         self._of_both_eras: set[str] = set()
 
     async def serve(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
-        """Keep the sessions until `stop` is set, or they are idle for long."""
+        """Keep the sessions until `stop` is set, and end idle ones."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._stop_idle)
             await self._pool.serve(task_status.started, stop)
@@ -87,12 +90,12 @@ class Sessions:
                 del self._calls[key]
 
     async def source(self, server: str, caller: Caller, seconds: float | None = None) -> Source:
-        """The source with the session of the caller, which is opened within `seconds`.
+        """Return the source with the session of the caller, opened within `seconds`.
 
         Raises:
             UnknownServer, SettingsError: from `SourcePool.start`.
             SourceFailed: the server cannot be reached.
-            SessionsUsedUp: this client has no session of its own, and there are no more.
+            SessionsUsedUp: this client has no session of its own, and the limit is reached.
         """
         main = self._main.start(server)
         if self._is_for_older(server, caller):
@@ -104,25 +107,25 @@ class Sessions:
         return main if key is None else self._start(key)
 
     def running(self, server: str, caller: Caller) -> Source | None:
-        """The source with the session of the caller, if it is running."""
+        """Return the source with the session of the caller, if it is running."""
         key = self._key(server, caller)
         return self._main.running().get(server) if key is None else self._pool.running().get(key)
 
     def updates(self, server: str, caller: Caller) -> UpdateListeners | None:
-        """Who listens for changes over the session of the caller; None for the main session."""
+        """Return the listener for changes over the caller's session; None for the main one."""
         key = self._key(server, caller)
         return None if key is None else self._updates.get(key)
 
     def count(self, server: str) -> int:
-        """The number of sessions beside the main one."""
+        """Return the number of sessions beside the main one."""
         return sum(x.server == server for x in self._pool.running())
 
     async def forget_client(self, client: str) -> None:
-        """End the sessions of a client that has left."""
+        """End the sessions of a client that has disconnected."""
         await self._stop_where(lambda x: x.client == client)
 
     def _key(self, server: str, caller: Caller) -> Session | None:
-        """The session of the caller; None for the main one."""
+        """Return the session of the caller; None for the main one."""
         settings, far = self._server(server), caller.far
         if settings is None or far is None:
             return None
@@ -136,14 +139,14 @@ class Sessions:
         return settings if isinstance(settings, ServerSettings) else None
 
     def _is_for_older(self, server: str, caller: Caller) -> bool:
-        """Whether calls of the caller go over the handshake era, as far as is known."""
+        """Return whether calls of the caller use the handshake era, as far as is known."""
         settings, far = self._server(server), caller.far
         is_asked_older = far is not None and not far.is_modern and far.can_be_asked
         speaks_both = settings is not None and settings.mode == "auto"
         return is_asked_older and speaks_both and server not in self._of_one_era
 
     async def _try_older(self, server: str, main: Source, caller: Caller) -> None:
-        """Open a session of the handshake era, or remember that there is no need or no way."""
+        """Open a session of the handshake era, or remember that it is unnecessary or impossible."""
         await main.ready(caller)
         key = self._key(server, caller)
         if not is_modern(main.status().era):
@@ -154,7 +157,7 @@ class Sessions:
                 self._of_both_eras.add(server)
             except SourceFailed as cause:
                 if server in self._of_both_eras:
-                    raise  # it has trouble, and will speak it again
+                    raise  # it has trouble, and will speak this era again
                 logger.info("%s is only used in its own era: %s", server, cause.problem)
                 self._of_one_era.add(server)
                 await self._stop_where(lambda x: x == key)
@@ -190,7 +193,7 @@ class Sessions:
             await self._stop_where(lambda x, began=began: self._used_at[x] <= began)
 
     async def _stop_all_of(self, server: str) -> None:
-        """Stop with the main session: what is known of the server may have changed."""
+        """Stop with the main session: what is known about the server may have changed."""
         self._of_one_era.discard(server)
         self._of_both_eras.discard(server)
         await self._stop_where(lambda x: x.server == server)
@@ -205,7 +208,7 @@ class Sessions:
 
 
 class _Unheard:
-    """Observes sources whose events count for nobody else."""
+    """Observer of sources whose events count for nobody else."""
 
     def notice(self, event: SourceEvent) -> None:
-        """Ignore it."""
+        """Ignore the event."""

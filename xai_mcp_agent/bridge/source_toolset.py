@@ -1,4 +1,4 @@
-"""The tools of an agent's sources: waited for as its run begins, then as the catalog has them."""
+"""Tools of an agent's sources: awaited as its run begins, then as the catalog has them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..core.tools import Tool
 from .context import Context
 
 # A server that hung gets this long at the next run, instead of its whole limit again. One that
-# failed at once may work by now, and is waited for as before.
+# failed at once may work by now, and is awaited as before.
 _SECOND_CHANCE_SECONDS = 1.0
 _SLOW_SECONDS = 2.0
 _MOST_NAMES = 5
-_QUICK_TOOLS = 100  # chosen on the event loop in milliseconds, also by dozens of patterns
+_QUICK_TOOLS = 100  # filtered on the event loop in milliseconds, also by dozens of patterns
 _LATE = "it is not ready yet; its tools come as soon as it is."
 _OWN_TOOLS = "drawn and built-in tools"
 _UNDECIDED = (
@@ -33,7 +33,7 @@ _UNDECIDED = (
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The reason why a source could not be used when an agent waited for it.
+    """Why a source could not be used when an agent waited for it.
 
     `is_late`: the agent did not wait to the end.
     """
@@ -44,7 +44,7 @@ class Failure:
 
 
 class SourceToolset(Toolset):
-    """The tools of an agent's sources, as far as its toolbelt has them. Used on the bridge's loop.
+    """Tools of an agent's sources, as far as its toolbelt has them. Used on the bridge's loop.
 
     `failures` are those of sources in earlier runs of the same workflow; they are kept up to date
     for the next run.
@@ -66,12 +66,12 @@ class SourceToolset(Toolset):
         wait_seconds: float = inf,
         required: Collection[str] = (),
     ) -> tuple[str, ...]:
-        """Wait for all sources at once, each to its own limit; a line for each that is left out.
+        """Wait for all sources at once, each up to its own limit; return a line for each left out.
 
-        Once one can be used, and the `required` ones are ready or have failed, the others are
-        waited for no longer than `wait_seconds`. Late ones, and those that were slow to fail in an
+        Once one can be used, and the `required` ones are ready or have failed, it waits no longer
+        than `wait_seconds` for the others. Late ones, and those that were slow to fail in an
         earlier run, join when they are ready; a required one always gets its whole limit.
-        `show_waiting` gets the names of those that are missing, whenever there are fewer.
+        `show_waiting` gets the names of the missing ones, whenever there are fewer.
         """
         missing = list(self._sources)
 
@@ -96,7 +96,7 @@ class SourceToolset(Toolset):
         return self._describe_left_out()
 
     async def tools(self) -> Sequence[Tool]:
-        """The tools that exist now. Sources whose cache is too old list anew first."""
+        """Return the current tools. Sources with an expired cache are listed again first."""
         engine = self._engine
         running = engine.pool.running()
         ready = [x for x in self._sources if x in running and running[x].state == "ready"]
@@ -110,11 +110,11 @@ class SourceToolset(Toolset):
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Have the tool's source make the call."""
+        """Let the tool's source make the call."""
         return await self._engine.perform(invocation)
 
     def instructions(self) -> Mapping[str, str]:
-        """The instructions of the sources that have a tool in it."""
+        """Return the instructions of the sources that have a tool in it."""
         names: Collection[str] = self._sources
         if not self._choice.is_everything:
             names = dict.fromkeys(x.source for x in self._tools)
@@ -122,22 +122,22 @@ class SourceToolset(Toolset):
         return {name: text for name, text in texts.items() if text}
 
     def source_names(self) -> Sequence[str]:
-        """The sources of the agent."""
+        """Return the sources of the agent."""
         return self._sources
 
     def why_none(self, source: str) -> str:
-        """Why the source has no tools for the agent; empty if it has some."""
+        """Return why the source has no tools for the agent, or ""."""
         if why := self._engine.decisions.why_unknown():
             return _UNDECIDED.format(source, why)
         failure = self._failure_of(source)
         return str(failure.reason) if failure else ""
 
     def why_not(self, name: str) -> str:
-        """That the tool is left out, its source failed, or is not one of this agent's."""
+        """Return why a name is not a tool: left out, its source failed, or not this agent's."""
         if any(name in (x.name, f"{x.source}_{x.name}") for x in self._left_out):
             return f"The tool {name!r} is not among the tools of this agent. Use another one."
         names = dict.fromkeys((*self._sources, *self._context.settings.sources))
-        # The longest first: `git_hub_search` is no tool of `git`, if there is a `git_hub`.
+        # The longest first: `git_hub_search` is not a tool of `git`, if there is a `git_hub`.
         for source in sorted(names, key=len, reverse=True):
             if source in self._sources and may_be_of(name, source):
                 failure = self._failure_of(source)
@@ -167,11 +167,11 @@ class SourceToolset(Toolset):
         elif not self._choice.is_everything:
             chosen, left_out = _split(self._choice, tools)
         self._left_out = left_out
-        if chosen != self._tools:  # else the same object, which callers compare
+        if chosen != self._tools:  # otherwise the same object, which callers compare
             self._tools = chosen
 
     def _describe_left_out(self) -> tuple[str, ...]:
-        """A line for each source that cannot be used, and one for all that may be soon."""
+        """Yield a line for each source that cannot be used, and one for all that may be soon."""
         failures = {x: self._failures[x] for x in self._sources if x in self._failures}
         for name in [x for x, failure in failures.items() if failure.is_late]:
             status = self._engine.pool.statuses().get(name)
@@ -188,7 +188,7 @@ class SourceToolset(Toolset):
         return tuple(lines)
 
     def _failure_of(self, source: str) -> Failure | None:
-        """Why the source could not be used, if it still has no tools."""
+        """Return why the source could not be used, if it still has no tools."""
         return None if self._engine.catalog.tools(source) else self._failures.get(source)
 
     def _offers(self, source: str, shown_name: str) -> bool:
@@ -200,7 +200,7 @@ class SourceToolset(Toolset):
 
 
 def _split(choice: ToolChoice, tools: Sequence[Tool]) -> tuple[list[Tool], list[Tool]]:
-    """The tools that a toolbelt has, and the others."""
+    """Split tools into those that a toolbelt has, and the others."""
     parts: tuple[list[Tool], list[Tool]] = [], []
     for tool in tools:
         parts[not choice.has(tool)].append(tool)

@@ -19,18 +19,18 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 OnChange: TypeAlias = Callable[[str], object]
-"""Gets the URI of the resource that changed, or the name of the list."""
+"""Gets the URI of the changed resource, or the name of the list."""
 
 Tell: TypeAlias = "Callable[[RunEvent], None]"
 Play: TypeAlias = Callable[[Tell], Coroutine[Any, Any, R]]
-"""Runs to the end on the bridge's loop, and tells every event there."""
+"""Runs to the end on the bridge's loop, and reports every event there."""
 
 Leave: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Ends a subscription, on the bridge's loop."""
 
 
 class Feed(Generic[T]):
-    """A queue of items. Used on the bridge's loop, but for `take_now`."""
+    """A queue of items, used on the bridge's loop except for `take_now`."""
 
     def __init__(self) -> None:
         self._items = deque[T]()
@@ -38,7 +38,7 @@ class Feed(Generic[T]):
         self._changed = anyio.Event()
 
     def put(self, item: T) -> None:
-        """Add an item, and wake everybody who waits for one."""
+        """Add an item, and wake all waiters."""
         self._items.append(item)
         self._wake()
 
@@ -48,14 +48,14 @@ class Feed(Generic[T]):
         self._wake()
 
     async def take(self, timeout_seconds: float | None = None) -> T | None:
-        """Wait for the next item; None after the limit, or at the end."""
+        """Wait for the next item; return None after the limit, or at the end."""
         with anyio.move_on_after(timeout_seconds):
             while not (self._items or self._has_ended):
                 await self._changed.wait()
         return self.take_now()
 
     def take_now(self) -> T | None:
-        """The next item, or None; also where the loop has ended."""
+        """Return the next item, or None; also after the loop has ended."""
         return self._items.popleft() if self._items else None
 
     def _wake(self) -> None:
@@ -71,7 +71,7 @@ class Changes(Feed[str]):
         self._on_change = on_change
 
     def put(self, item: str) -> None:
-        """Note that this has changed."""
+        """Add a change."""
         if item not in self._items:
             super().put(item)
         if self._on_change is not None:
@@ -109,21 +109,21 @@ class _Subscribed(_Reader[str]):
 
 
 class Subscription(_Subscribed, AbstractContextManager["Subscription"]):
-    """Hears of changes until it is closed, over new connections too.
+    """Receives changes until it is closed, over new connections too.
 
-    After a connection was lost everything counts as changed: servers tell nothing twice.
+    After a lost connection everything counts as changed: servers do not repeat notices.
     """
 
     def wait(self, timeout_seconds: float | None = None) -> str:
         """Wait for the next change, or take one that nobody has waited for yet.
 
-        The URI of the resource, or the name of the list; empty if there was none within the limit,
-        or until this was closed, or its bridge.
+        Return the URI of the resource, or the name of the list; "" if there was none within the
+        limit, or until it or its bridge was closed.
         """
         return self._take(timeout_seconds) or ""
 
     def close(self) -> None:
-        """Hear nothing more. May be called more than once."""
+        """Stop listening. May be called more than once."""
         if self._portal.is_open:
             self._portal.call(self._leave)
 
@@ -148,7 +148,7 @@ class AioSubscription(_Subscribed, AbstractAsyncContextManager["AioSubscription"
 
 
 class _Run(_Reader["RunEvent"], Generic[R]):
-    """A run that was begun; it stops when this is garbage."""
+    """A run that was started; it stops when this is garbage-collected."""
 
     def __init__(self, portal: Portal, play: Play[R]) -> None:
         events = Feed["RunEvent"]()
@@ -156,12 +156,12 @@ class _Run(_Reader["RunEvent"], Generic[R]):
         self._was_stopped = False
         self._is_over = False
         self._future = portal.submit(play, events.put)
-        # Behind all events, which are put on the loop, and once the result is there.
+        # After all events, which are put on the loop, and once the result is there.
         self._future.add_done_callback(lambda _: portal.post(events.end))
 
     @property
     def result(self) -> R:
-        """The result of the run. What it raised is raised.
+        """Return the result of the run, or raise its error.
 
         Raises:
             RuntimeError: it goes on, was stopped, or the bridge was closed.
@@ -180,12 +180,12 @@ class _Run(_Reader["RunEvent"], Generic[R]):
         self._is_over = True
 
     def _end(self) -> None:
-        """Raise once what the run raised, unless it was stopped."""
+        """Raise the run's error once, unless it was stopped."""
         if self._is_over:
             return
         self._is_over = True
         if not (self._was_stopped or self._future.done()):
-            raise closed_meanwhile()  # nobody is left who could end it, as in a fork
+            raise closed_meanwhile()  # nothing is left to end it, as in a fork
         if not self._was_stopped:
             _ = self.result
 
@@ -195,10 +195,10 @@ class _Run(_Reader["RunEvent"], Generic[R]):
 
 
 class AgentStream(_Run[R]):
-    """The events of a run as they come. The error that ends a run is raised at the end of them.
+    """Events of a run as they come. The error that ends a run is raised at the end of them.
 
-    `result` is there afterwards. `close`, the end of its `with` block, and forgetting it stop a
-    run that goes on: its calls are cancelled at their servers.
+    `result` is there afterwards. `close`, the end of its `with` block, and garbage collection stop
+    a run that goes on: its calls are cancelled at their servers.
     """
 
     def __iter__(self) -> Self:

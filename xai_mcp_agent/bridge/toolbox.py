@@ -1,6 +1,6 @@
-"""All tools of one agent during one run: its own, those of its sources, and those to find others.
+"""All tools of one agent during one run: its own, its sources', and those to find others.
 
-What of them the agent may see decides `AgentFilter`; every call goes through the call pipeline.
+`AgentFilter` decides which of them the agent may see; every call goes through the call pipeline.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _NOT_ACCEPTED = (
 
 
 class CheckedCalls:
-    """The calls of one agent, which go through the call pipeline.
+    """Calls of one agent, which go through the call pipeline.
 
     `tell` gets what the person in front of the run must know: what changed in a locked tool, and
-    that a source is not called any more, or again. The model reads nothing of a changed definition:
-    that may be meant to mislead.
+    that calls of a source are refused, or allowed again. The model reads nothing of a changed
+    definition: that may be meant to mislead.
     """
 
     def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:
@@ -88,12 +88,12 @@ def agent_tools(
     planning: Planning | None = None,
     called_with: str = "",
 ) -> tuple[AgentTools, ResultPages]:
-    """The tools of an agent, and the pages of long results in its run.
+    """Tools of an agent, and the pages of long results in its run.
 
-    `state` is that of a run that goes on; `earlier_results` are long ones of its conversation, by
-    id. A request shows what fits `budget_tokens`, or the budget of the settings. With
-    `planning` it has the tools to plan with; `called_with` is the one of them that calls what is
-    found, where that is not called itself. See `AgentFilter` for `ask_to_accept`.
+    `state` is the state of a resumed run; `earlier_results` are long results of its conversation,
+    by id. A request shows what fits `budget_tokens`, or the budget of the settings. With `planning`
+    it has the planning tools; `called_with` is the one of them that calls found tools, if those are
+    not called themselves. See `AgentFilter` for `ask_to_accept`.
     """
     engine, preferences = context.engine, context.preferences(preferences)
     filter_ = AgentFilter(context, preferences, tell, ask_to_accept)

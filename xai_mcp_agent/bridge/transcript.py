@@ -1,11 +1,11 @@
-"""The transcript of runs: one line of JSON for each event, added to a file.
+"""Transcript of runs: one line of JSON for each event, appended to a file.
 
 `XAI_MCP_TRANSCRIPT=<file>` turns it on. Each line has the `time` (seconds since 1970), the `run`
 (the same in all lines of one run of a workflow, or of one run of an agent from Python or a
 command), the `agent` or the `node` it is about, the `event`, and the event's own fields. Lines of
 one run of an agent, or of a node that calls a tool, have the `run_id` that the calls have in the
 history. Runs, threads and processes may share a file: a line is one write at its end. Secrets are
-masked and long values cut. Only the owner can read the file, also where others could before. A file
+masked and long values cut. Only the owner can read the file, also if others could before. A file
 that cannot be written is reported once, and no run stops for it.
 """
 
@@ -38,7 +38,7 @@ _reported: set[str] = set()
 
 
 def read_transcript(file: Path) -> list[JsonObject]:
-    """The lines of a transcript in order; what is no line of one is left out."""
+    """Yield the lines of a transcript in order; other lines are left out."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", errors="replace") as lines:
@@ -49,24 +49,24 @@ def read_transcript(file: Path) -> list[JsonObject]:
 def _line(text: str) -> JsonObject:
     try:
         value: Any = json.loads(text)
-    # Half a line, of a process that was killed or a disk that was full; or what is no transcript.
+    # Half a line, of a process that was killed or a disk that was full; or not a transcript.
     except (ValueError, RecursionError):
         return {}
     return cast(JsonObject, value) if isinstance(value, dict) and "event" in value else {}
 
 
 def transcript_file() -> str:
-    """The file that the environment names; empty where it names none."""
+    """Return the file that the environment names, or ""."""
     return os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
 
 
 def new_run_id() -> str:
-    """An id for one run of an agent, or of a node; the transcript and the history have the same."""
+    """Return an id for one run of an agent or node, for the transcript and the history."""
     return token_hex(_RUN_ID_BYTES)
 
 
 def workflow_name() -> str:
-    """The name of the workflow that runs in this process: of its script; "" where there is none."""
+    """Return the name of the workflow that runs in this process, from its script, or ""."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     name = Path(script).stem if isinstance(script, str) else ""
     return "" if name.startswith("__") or name in _NO_WORKFLOWS else name
@@ -102,7 +102,7 @@ class Recorder:
             self._write(type(event).__name__, _fields_of(event), at)
 
     def note(self, event: str, **values: Any) -> None:
-        """Write another event than those of an agent's run."""
+        """Write an event that is not of an agent's run."""
         if self.is_on:
             self._write(event, values, time.time())
 
@@ -116,7 +116,7 @@ class Recorder:
 
 
 def _fields_of(event: RunEvent) -> JsonObject:
-    """An event's fields, flat: the result of a tool as its text, not its parts."""
+    """Return an event's fields, flat: the result of a tool as its text, not its parts."""
     values = {x.name: getattr(event, x.name) for x in fields(event)}
     result = values.pop("result", None)
     if isinstance(event, ToolsSelected):
@@ -134,7 +134,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _append(file: str, line: str) -> None:
-    # Odd halves of characters, which Python's texts may hold, stay readable as JSON's escapes.
+    # Lone surrogates, which Python's texts may contain, stay readable as JSON's escapes.
     data = f"{line}\n".encode("utf-8", "backslashreplace")
     try:
         append_private(Path(os.path.expanduser(file)), data)

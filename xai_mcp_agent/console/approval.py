@@ -43,12 +43,12 @@ _CLAIMS = {
 
 
 def shown_arguments(request: ApprovalRequest) -> list[tuple[str, tuple[str, ...]]]:
-    """All of them by name, in lines of JSON; a text of several lines as these, none left out."""
+    """Yield all arguments by name, as JSON; a text of several lines keeps them all."""
     return [(escaped(name), _lines(value)) for name, value in request.arguments.items()]
 
 
 def claims(annotations: ToolAnnotations) -> list[str]:
-    """A tool's claims about its effects, in words; none that it does not make."""
+    """Yield in words what a tool claims about its effects."""
     values = {name: getattr(annotations, name) for name in _CLAIMS}
     return [_CLAIMS[name][0 if value else 1] for name, value in values.items() if value is not None]
 
@@ -60,7 +60,7 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
         say("  ", f"You are asked because {request.reason}.")
     for line in request_lines(request):
         say("  ", line)
-    forget_typed()  # what was typed before the question was seen is no answer to it
+    forget_typed()  # keys typed before the question are not an answer to it
     try:
         answer = _typed_answer(request, say, read)
     except TimeoutError:
@@ -73,14 +73,14 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
 
 
 class ApprovalPage(AnswerPage):
-    """The page of one request; its answer is an `ApprovalAnswer`."""
+    """Page of one request; its answer is an `ApprovalAnswer`."""
 
     def __init__(self, request: ApprovalRequest, origin: str = "") -> None:
         super().__init__(origin)
         self._request = request
 
     def as_json(self) -> JsonObject:
-        """The question as plain values, for a page or the lab's panel to show as text."""
+        """Return the question as plain values, for a page or the lab's panel to show as text."""
         request = self._request
         words = [escaped(request.description, "\n"), *claims(request.annotations)]
         return {
@@ -93,7 +93,7 @@ class ApprovalPage(AnswerPage):
         }
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """Take the form; the page that follows. Anything but a button of ours is no approval."""
+        """Process the form and return the next page. Only our own buttons approve."""
         scope = scope_of(sent.get("action", [""])[0]) or "no"
         reason = _SAID_NO if scope == "no" else ""
         done = "It was not approved." if scope == "no" else f"Approved: {SCOPE_WORDS[scope]}."
@@ -101,7 +101,7 @@ class ApprovalPage(AnswerPage):
 
 
 def request_lines(request: ApprovalRequest) -> list[str]:
-    """All of a call, and what may be answered, in lines."""
+    """Return the lines of a call and of the possible answers."""
     lines = ["With these arguments:" if request.arguments else "Without arguments."]
     for name, (first, *rest) in shown_arguments(request):
         lines += [f"  {name}: {first}", *(f"    {x}" for x in rest)]
@@ -113,7 +113,7 @@ def request_lines(request: ApprovalRequest) -> list[str]:
 
 
 def _typed_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
-    # The title may have scrolled away behind long arguments.
+    # Repeated, because long arguments may have scrolled the title away.
     prompt = f"Approve {escaped(request.whole_name)}? ({', '.join(SCOPES)}): "
     for _ in range(_MOST_TRIES):
         typed = read(prompt).strip().casefold()
@@ -126,7 +126,7 @@ def _typed_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAns
 
 
 def _lines(value: Any) -> tuple[str, ...]:
-    """A value as JSON; a text of several lines with a bar before each, so that none ends it."""
+    """Return a value as JSON; each line of a text has a bar, so that none looks like its end."""
     if isinstance(value, str) and "\n" in value:
         return ("", *(f"| {x}" for x in escaped(value, "\n").split("\n")))
     return tuple(escaped(json.dumps(value, ensure_ascii=False, indent=2), "\n").split("\n"))

@@ -1,4 +1,4 @@
-"""A run as a card: question, calls that unfold, notes, answer; as HTML, and as plain text."""
+"""A run as a card: question, calls that unfold, notes, answer; as HTML and as plain text."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ if TYPE_CHECKING:
 
 _HTML = Path(__file__).with_suffix(".html")
 
-# Texts in folds: of one, of all; and of each when that is used up. A browser draws all of them.
+# Characters in folds: of one, of all, and of each once all are used up. A browser draws them all.
 _FOLD_CHARS, _CARD_CHARS, _LEAST_CHARS = 20_000, 300_000, 300
 _QUESTION_CHARS, _ANSWER_CHARS = 4_000, 50_000
-_OPENING_LINES, _OPENING_CHARS = 3, 300  # of the error of a call
-_NOTE_LINES = 4  # more are folded
+_OPENING_LINES, _OPENING_CHARS = 3, 300  # characters of a call's error
+_NOTE_LINES = 4  # further lines are folded
 _WHOLE_ANSWER = "The whole answer is on the node's port <code>last_response</code>."
-# A card is drawn as a whole: at most so often, so much of the time, and so much in a second.
+# A card is drawn as a whole, so drawing is limited: interval, share of the time, bytes a second.
 _PAUSE_SECONDS = 0.3
-_PAUSE_FOR_WORK = 10.0  # times what drawing it took here
+_PAUSE_FOR_WORK = 10.0  # factor for the time that drawing took here
 _CHARS_PER_SECOND = 100_000
 
 Draw: TypeAlias = Callable[[str, str, bool], None]
-"""Shows the card's HTML and text; the last argument tells whether it is finished."""
+"""Shows the card's HTML and text; the last argument says whether it is final."""
 
 
 @dataclass
 class _Call:
-    """A call as the card shows it."""
+    """Call as the card shows it."""
 
     key: int
     title: str
@@ -75,7 +75,7 @@ class _Call:
 
 @dataclass
 class _View:
-    """The values of the page; texts are cleaned and without secrets."""
+    """Values of the page; texts are cleaned and masked."""
 
     agent: str
     margin: float
@@ -89,9 +89,9 @@ class _View:
 
 
 class RunCard:
-    """Shows the events of one run, from its first on, in the thread of its workflow.
+    """Shows the events of one run, in the thread of its workflow.
 
-    It is drawn again at a bounded rate while the run goes on, and once when it has ended.
+    It is drawn again at a limited rate while the run goes on, and once at its end.
     """
 
     def __init__(
@@ -111,17 +111,17 @@ class RunCard:
         self._notes = Notes(detail, clock)
         self._plain = _PlainText(name, detail, clock, mask)
         self._view = _View(name, margin)
-        self._calls = dict[str, _Call]()  # that run, by their ids, which a model may use again
+        self._calls = dict[str, _Call]()  # calls by run and id, since a model may reuse an id
         self._has_tools = True
         self._speech = list[str]()  # of this turn, as it streams
         self._room = _CARD_CHARS
         self._next_drawing = 0.0
         self._is_old = False
         self.is_over = False
-        self.ended_with = ""  # the error that it shows
+        self.ended_with = ""  # the error it shows
 
     def show(self, event: RunEvent) -> None:
-        """Take up an event; it is drawn now, or soon."""
+        """Process an event; the card is drawn now, or soon."""
         self._view.ending = ""
         self._plain.lines.show(event)
         match event:
@@ -158,14 +158,14 @@ class RunCard:
         self._is_old = True
 
     def tick(self, waiting: Waiting) -> None:
-        """Draw what is not drawn yet, and what is waited for, if it is time to."""
+        """Draw pending changes and the current wait, if it is time to."""
         if wait := waiting.to_rewrite():
             self._view.ending = clean(self._mask(wait))
             self._is_old = True
         self._draw_soon()
 
     def stop(self, reason: str, *, by_person: bool = False) -> None:
-        """The run was stopped from without; nothing happens if it was over already."""
+        """Mark the run as stopped from outside, unless it is over."""
         if self.is_over:
             return
         if by_person:
@@ -205,7 +205,7 @@ class RunCard:
         call.seconds = f"{event.seconds:.2f} s"
         text = self._mask(event.result.text.strip()) or "(nothing)"
         notes = "".join(f"\nnote: {self._mask(x)}" for x in event.result.notes)
-        # Masked again: laying it out spells out what JSON escapes.
+        # Masked again: pretty-printing decodes JSON's escapes.
         call.result = self._cut(self._mask(laid_out(text, 2)) + notes)
         if call.is_error:
             call.opening = _with_code(clean(opening(text, _OPENING_LINES, _OPENING_CHARS)))
@@ -242,7 +242,7 @@ class RunCard:
         self._view.entries.append(_macros().note(_with_code(text), shown, key))
 
     def _cut(self, text: str) -> str:
-        """The text of a fold, cut to its room, with how much more there is."""
+        """Cut the text of a fold to its limit, and say how much more there is."""
         shown = opening(text, _FOLD_CHARS, max(min(_FOLD_CHARS, self._room), _LEAST_CHARS))
         self._room -= len(shown)
         return clean(shown)
@@ -270,13 +270,13 @@ class RunCard:
     def _page(self) -> str:
         if self._speech:
             text = self._mask("".join(self._speech))
-            # A word that is not complete may be the beginning of a secret.
+            # An incomplete word may be the beginning of a secret.
             self._view.answer = self._answer(text[: max(text.rfind(" "), text.rfind("\n")) + 1])
         return str(_macros().page(self._view)).strip()
 
 
 class _PlainText:
-    """The run as a terminal would show it, for whoever cannot show the card; the middle is cut."""
+    """Return the run as plain text, for viewers that cannot show the card; the middle is cut."""
 
     def __init__(self, name: str, detail: Detail, clock: Clock, mask: Mask) -> None:
         self._pieces = list[str]()
@@ -289,7 +289,7 @@ class _PlainText:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """Return the whole text."""
         text = "".join(self._pieces).rstrip()
         left = len(text) - 2 * MOST_CHARS
         if left <= 0:
@@ -305,7 +305,7 @@ def _macros() -> Any:
 
 
 def _markup(text: str) -> Markup:
-    from markupsafe import Markup  # comes with jinja2
+    from markupsafe import Markup  # imported with jinja2
 
     return Markup(text)
 
@@ -315,7 +315,7 @@ def _with_code(text: str) -> Markup:
 
 
 def _pretty(arguments: JsonObject | None, mask: Mask) -> str:
-    """Arguments to read; secrets are hidden in each text before it is quoted, and in the whole."""
+    """Return arguments to read; secrets are masked before quoting, and again in the whole."""
     if arguments is None:
         return "(not readable)"
     return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))

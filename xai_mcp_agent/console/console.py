@@ -1,4 +1,4 @@
-"""The console of one run: its lines or its card, its notes, and its questions to a person."""
+"""Console of one run: its lines or its card, its notes, and its questions to a person."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_SERVERS, _PERSON = "servers", "person"  # what is waited for
+_SERVERS, _PERSON = "servers", "person"  # seconds between looks at what is awaited
 
 
 class Console:
     """Shows one run, in the thread of its workflow and within a `with` block.
 
-    `show` is how much, as a person wrote it on a port; else as the run that this one is part of;
-    else as the environment says.
+    `show` is the detail written on a port; by default that of the enclosing run, or of the
+    environment.
 
     Raises:
-        BadSetting: `show` is none of the choices.
+        BadSetting: `show` is not one of the choices.
     """
 
     _voice: Voice
@@ -73,11 +73,11 @@ class Console:
             self._screen.leave(self._voice)
 
     def hide(self, mask: Mask) -> None:
-        """Have secrets hidden, in all that strangers say, from now on."""
+        """Mask these secrets in all texts of strangers from now on."""
         self._mask = self._lines.mask = mask
 
     def masked(self, text: str) -> str:
-        """The text without the secrets that are hidden here."""
+        """Return the text without the secrets that are masked here."""
         return self._mask(text)
 
     def show(self, event: RunEvent) -> None:
@@ -88,14 +88,14 @@ class Console:
         try:
             (self._card or self._lines).show(event)
         except Exception as reason:  # noqa: BLE001 - no stranger's words end a run by their looks
-            # The kind only: the words of the error may hold a secret.
+            # Only the kind: the text of the error may contain a secret.
             what, why = type(event).__name__, type(reason).__name__
             logger.warning("%s: %s is not shown (%s). The run goes on.", self._name, what, why)
         if isinstance(event, ToolProgressed):
             self.tick()
 
     def servers_awaited(self, names: Sequence[str]) -> None:
-        """These servers are waited for from now on; none: they are there."""
+        """Show that these servers are awaited; none means they are ready."""
         if not names:
             self._waiting.end(_SERVERS)
             return
@@ -103,40 +103,40 @@ class Console:
         self._waiting.begin(_SERVERS, what, anew=False)
 
     def wait_for(self, what: str) -> None:
-        """This is waited for from now on, to the end of the run."""
+        """Show that this is awaited until the end of the run."""
         self._waiting.begin(what, what)
 
     def tick(self) -> None:
-        """Tell what is waited for, if it is time to; called whenever nothing else happens."""
+        """Show what is awaited, if it is time to; called whenever nothing else happens."""
         if self._voice.detail != Detail.QUIET:
             (self._card or self._lines).tick(self._waiting)
 
     def aside(self, do: Callable[[], T]) -> T:
-        """Run a person's nodes, which may print what they like."""
+        """Run a person's nodes, which may print freely."""
         self._lines.end_speech()
         self._voice.lines()
         return do()
 
     def tell(self, mark: str, text: str, *, in_card: bool = False) -> None:
-        """Write a line that a person must see, however little is wanted; in the card if it can."""
+        """Write a line that a person must see at any detail; in the card if possible."""
         if in_card and self._card is not None:
             self._card.note(mark, text)
         else:
             self._lines.say(mark, text)
 
     def ask(self, prompt: str, read: Callable[[], str]) -> str:
-        """Write a prompt, cleaned of what would act on a terminal, and read what is typed."""
+        """Write a cleaned prompt, and read the answer."""
         self._lines.end_speech()
         shown = " ".join(clean(self._mask(prompt)).split())
         return self._screen.ask(self._voice, f"{self._lines.indent}   {shown} ", read)
 
     def link(self, text: str, url: str) -> None:
-        """In the lab: a line with a link to a page of ours."""
+        """Write a line with a link to a page of ours, in the lab."""
         self._lines.end_speech()
         self._voice.link(clean(self._mask(text)), url)
 
     def person_awaited(self, server: str, what: str = "") -> None:
-        """The person is waited for from now on, because of this server; nothing: not any more."""
+        """Show that this server waits for the person; "" ends it."""
         key = f"{_PERSON} {server}"
         if what:
             self._waiting.begin(key, what)
@@ -144,7 +144,7 @@ class Console:
             self._waiting.end(key)
 
     def note(self, mark: str, text: str) -> None:
-        """Write a line, unless only what went wrong is wanted."""
+        """Write a line, unless the detail is quiet."""
         if self._card is not None:
             self._card.note(mark, text)
         elif self._voice.detail != Detail.QUIET:

@@ -1,4 +1,4 @@
-"""A server's form (a JSON Schema) as fields, and what a person typed as checked values."""
+"""A server's form (a JSON Schema) as fields, and typed text as checked values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "one", "many"]
 
 NO_DEFAULT = object()
 _YES, _NO = ("yes", "y", "true", "1", "on"), ("no", "n", "false", "0", "off")
-# As a person is told them, with an example of what is meant.
+# Formats in words, with an example.
 _FORMATS = {
     "email": "an e-mail address such as ada@example.org",
     "uri": "an address such as https://example.org/page",
@@ -34,9 +34,9 @@ class Unfit(ValueError):
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a form. `schema` is that of its value.
+    """Field of a form. `schema` describes its value.
 
-    `choices` has the label that a person reads for each value that it may have.
+    `choices` has a label for each allowed value.
     """
 
     name: str
@@ -47,22 +47,22 @@ class Field:
 
     @property
     def label(self) -> str:
-        """Its name for a person."""
+        """Return its name for a person."""
         return as_text(self.schema.get("title")) or seen_label(self.name)
 
     @property
     def description(self) -> str:
-        """The server's words about it."""
+        """Return the server's description of it."""
         return as_text(self.schema.get("description"))
 
     @property
     def default(self) -> Any:
-        """The value it has unless the person says otherwise, or `NO_DEFAULT`."""
+        """Return its default, or `NO_DEFAULT`."""
         value = self.schema.get("default", NO_DEFAULT)
         return value if value is NO_DEFAULT or not self.problems(value) else NO_DEFAULT
 
     def expected(self) -> str:
-        """The kind of value that it takes, in words."""
+        """Return the kind of value in words."""
         match self.kind:
             case "boolean":
                 return "yes or no"
@@ -80,10 +80,10 @@ class Field:
                 return _joined(format_, sizes and f"{sizes} characters")
 
     def read(self, typed: str) -> Any:
-        """The value that was typed.
+        """Return the typed value.
 
         Raises:
-            Unfit: it does not fit; says what would.
+            Unfit: it does not fit; the message says what would.
         """
         value = self._value(typed.strip() if self.kind != "text" else typed)
         problems = self.problems(value)
@@ -92,7 +92,7 @@ class Field:
         return value
 
     def shown(self, value: Any) -> str:
-        """A value as a person reads it."""
+        """Return a value as a person reads it."""
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, list):
@@ -100,7 +100,7 @@ class Field:
         return self.choices.get(value) or seen_label(str(value))
 
     def problems(self, value: Any) -> list[str]:
-        """The problems of a value, one line each."""
+        """Return the problems of a value, one line each."""
         format_ = as_text(self.schema.get("format"))
         schema = {"format": format_}
         if format_ in _FORMATS and not is_valid(schema, value, validate_formats=True):
@@ -122,7 +122,7 @@ class Field:
                 return value_from_text(typed, self.schema)
 
     def _choice(self, typed: str) -> str:
-        """By its value, what is read for it, or its number in the list."""
+        """Return the choice with this value, label, or number in the list."""
         if typed in self.choices:
             return typed
         for value, label in self.choices.items():
@@ -134,7 +134,7 @@ class Field:
 
 
 def fields_of(schema: Mapping[str, Any]) -> list[Field]:
-    """The fields of a form, in its order."""
+    """Return the fields of a form, in its order."""
     needed = required(schema)
     return [_field(name, spec, name in needed) for name, spec in properties(schema).items()]
 
@@ -175,7 +175,7 @@ def _number(typed: str, kind: str) -> float:
         number = int(typed) if kind == "integer" else float(typed)
     except ValueError:
         number = math.nan
-    # Not asked of whole numbers: they may be larger than any float.
+    # Not checked for whole numbers: they may be larger than any float.
     if isinstance(number, float) and not math.isfinite(number):
         raise Unfit(f"{typed!r} is not {_NUMBERS[kind]}.")
     return number

@@ -1,4 +1,4 @@
-"""A run as lines: its turns, tool calls with their results, errors, totals."""
+"""A run as lines: its turns, tool calls with results, errors, totals."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from .waiting import Clock, Waiting
 
 _BODY = "    "
 _RESULT_LINES = 6
-_ERROR_LINES, _ERROR_CHARS = 20, 2_000  # the next step stands at the end
+_ERROR_LINES, _ERROR_CHARS = 20, 2_000  # of an error: the next step stands at the end
 _MOST_WORD = 10_000  # characters
 
 
 class RunLines:
     """Writes the events of one run, in the thread of its workflow.
 
-    `mask` hides secrets in all that strangers say.
+    `mask` hides secrets in all texts of strangers.
     """
 
     def __init__(self, name: str, screen: Screen, voice: Voice, clock: Clock) -> None:
@@ -54,14 +54,14 @@ class RunLines:
         self._voice = voice
         self._notes = Notes(voice.detail, clock)
         self._is_verbose = voice.detail == Detail.VERBOSE
-        self._speech = ""  # streamed, and not a whole line yet
+        self._speech = ""  # streamed text that is not a whole line yet
         self._has_spoken = False  # in this turn
-        self._gutter = self._body = ""  # before the next line, before all further ones
+        self._gutter = self._body = ""  # prefixes of the next line and of all further ones
         self._step = 0
 
     @property
     def indent(self) -> str:
-        """The indent of the lines that belong to the run."""
+        """Return the indent of the run's lines."""
         return self._body
 
     def show(self, event: RunEvent) -> None:
@@ -95,12 +95,12 @@ class RunLines:
             self.say("==", f"{self._name}: {totals_text(event)}", style="bold")
 
     def tick(self, waiting: Waiting) -> None:
-        """Write what is waited for, if it is time to."""
+        """Write what is awaited, if it is time to."""
         rewrites = self._screen.can_rewrite(self._voice)
         text = self.mask(waiting.to_rewrite() if rewrites else waiting.to_add())
         if not text:
             return
-        self.end_speech()  # it has stopped for long; it goes on below
+        self.end_speech()  # the stream has paused; it continues below
         if rewrites:
             self._screen.show_status(self._voice, f"{self._body}.. {clean(text)}")
         else:
@@ -115,7 +115,7 @@ class RunLines:
         self._voice.lines(*marked_lines(mark, shown, self._voice.width, first, self._body, style))
 
     def end_speech(self) -> None:
-        """End the line of what was streamed, finished or broken off."""
+        """End the streamed line, complete or not."""
         text, self._speech = self._speech, ""
         if text.strip():
             self._write_speech(self._wrap(self.mask(text)))
@@ -140,16 +140,16 @@ class RunLines:
                 self.say(note.mark, note.text)
 
     def _stream(self, text: str) -> None:
-        """Write the whole lines of a text that comes in pieces, and show the last one in part.
+        """Write the whole lines of a streamed text, and show the last one in part.
 
-        A word that is not complete may be the beginning of a secret.
+        An incomplete word may be the beginning of a secret.
         """
         self._speech += clean(text) if self._has_spoken else clean(text).lstrip()
         self._has_spoken = self._has_spoken or bool(self._speech)
         end = max(self._speech.rfind(" "), self._speech.rfind("\n")) + 1
         tail = self._speech[end:]
         if columns(tail) > len(tail) or len(tail) > _MOST_WORD:
-            end = len(self._speech)  # letters that can be broken anywhere, or no word
+            end = len(self._speech)  # letters that may break anywhere, or no word
         *whole, last = self._wrap(self.mask(self._speech[:end]))
         space = " " if self._speech[:end].endswith(" ") else ""
         lead = len(self._body if whole else self._gutter)
@@ -176,8 +176,8 @@ class RunLines:
             self.say("  ", f"note: {note}")
 
     def _show_text(self, mark: str, title: str, text: str) -> None:
-        """A long text under its title, or a short one beside it; in the lab the rest is folded."""
-        text = clean(self.mask(text))  # before anything is cut: half a secret is not known
+        """Write a long text under its title, or a short one beside it; the lab folds the rest."""
+        text = clean(self.mask(text))  # masked before cutting: half a secret is not recognised
         width, after = self._voice.width, f"{self._body}   "
         if "\n" not in text and columns(f"{after}{title}: {text[:width]}") <= width:
             self.say(mark, f"{title}: {text}")
@@ -188,7 +188,7 @@ class RunLines:
         head, more = shorten(text, *limits)
         self._voice.lines(*(Line(x.rstrip()) for x in wrap(head, width, after, after)))
         if more and self._voice.surface.kind == "lab":
-            # Masked again: laying it out spells out what JSON escapes.
+            # Masked again: pretty-printing decodes JSON's escapes.
             whole = self.mask(laid_out(text, 2))
             self._voice.fold(more, clean(opening(whole, MOST_CHARS, MOST_CHARS)), len(after))
         elif more:
@@ -207,6 +207,6 @@ class RunLines:
             self._voice.lines(*map(Line, lines))
 
     def _take_gutter(self) -> str:
-        """The start of the next line: the number of the turn, once."""
+        """Return the start of the next line: the number of the turn, once."""
         gutter, self._gutter = self._gutter, self._body
         return gutter

@@ -1,4 +1,4 @@
-"""Markdown of strangers as HTML: no HTML of theirs, no pictures, links that tell their host."""
+"""Strangers' Markdown as safe HTML: no HTML of theirs, no pictures, links that show their host."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 _SCHEMES = ("https://", "http://", "mailto:")
 _CODE = re.compile(r"`([^`\n]+)`")
-# An address in a text, after its scheme; it ends before what may be a mark of Markdown.
+# An address in a text, after its scheme; it ends before a possible mark of Markdown.
 _BARE_ADDRESS = re.compile(r"://[^\s<>\"`*|\\\[\]]+")
 _BARE_SCHEME = re.compile(r"(?<![\w.+-])https?\Z", re.IGNORECASE)
 _LONGEST_SCHEME = len("https")
 
 
 def markdown_as_html(text: str) -> str:
-    """The text as HTML that is safe on any page, without anything that a browser would fetch."""
-    # Cleaned afterwards: a character that is not seen may be spelled as an entity.
+    """Return the text as HTML that is safe on any page and fetches nothing."""
+    # Cleaned afterwards: an entity may spell an invisible character.
     return clean(_parser().render(_encodable(clean(text))))
 
 
 def code_marks_as_html(text: str) -> str:
-    """A cleaned text as it is, but what stands between two backticks of a line is set as code."""
+    """Return a cleaned text with only backticks set as code."""
     return _CODE.sub(r"<code>\1</code>", html.escape(text))
 
 
 def first_paragraphs(text: str, most_chars: int) -> str:
-    """Cut a text at the end of a paragraph; where the first is too long, of a line or a word."""
+    """Cut a text at the end of a paragraph, a line or a word."""
     if len(text) <= most_chars:
         return text
     head = text[:most_chars]
@@ -46,7 +46,7 @@ def first_paragraphs(text: str, most_chars: int) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # here: only the lab needs it
+    from markdown_it import MarkdownIt  # imported here: only the lab needs it
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.inline.ruler.before("escape", "bare_address", _bare_address)
@@ -58,14 +58,14 @@ def _parser() -> MarkdownIt:
 
 
 def _bare_address(state: StateInline, silent: bool) -> bool:
-    """A link to an address that stands in the text as it is; called wherever a mark may begin."""
+    """Make a link of a bare address; called wherever a mark may begin."""
     match = _BARE_ADDRESS.match(state.src, state.pos, state.posMax)
     scheme = _BARE_SCHEME.search(state.pending[-_LONGEST_SCHEME - 1 :]) if match else None
     if not match or not scheme or state.linkLevel:
         return False
     address = scheme[0] + match[0].rstrip(".,;:!?'_~" if "(" in match[0] else ".,;:!?'_~)")
     target = state.md.normalizeLink(address)
-    # A name before the host would be taken for it.
+    # A user name before the host could be taken for the host.
     if "@" in address or not host_of(target):
         return False
     if not silent:
@@ -85,7 +85,7 @@ def _link_open(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
 def _link_close(
     _: Any, tokens: Sequence[Token], at: int, __: Any, env: MutableMapping[str, Any]
 ) -> str:
-    """The end of a link, and the host that it leads to if its words do not say so."""
+    """Close a link, and add its host unless its text says it."""
     start = next(x for x in range(at - 1, -1, -1) if tokens[x].type == "link_open")
     words = "".join(x.content for x in tokens[start + 1 : at]).strip()
     address = str(tokens[start].attrs.get("href", ""))
@@ -95,13 +95,13 @@ def _link_close(
 
 
 def _image(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
-    """A picture's name and host: fetching it would tell a stranger that the text was read."""
+    """Name a picture and its host: fetching it would tell a stranger that the text was read."""
     name = html.escape(tokens[at].content) or "without a name"
     return f"[picture {name}: {_where(str(tokens[at].attrs.get('src', '')))}]"
 
 
 def _where(address: str) -> str:
-    """The host of an address; of mail, the whole."""
+    """Return the host of an address; of mail, the whole."""
     return f"<code>{html.escape(host_of(address) or address)}</code>"
 
 

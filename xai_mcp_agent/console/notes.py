@@ -1,4 +1,4 @@
-"""Notes of a run beside its turns, calls and answer: for the card and for lines."""
+"""Notes of a run beside its turns, calls and answer, for the card and for lines."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .surface import Detail
 from .text import count, tokens_text
 from .waiting import Clock
 
-_MOST_NAMES = 20  # of tools in a line
-_MOST_LEFT_OUT = 3  # at once, a line for each
+_MOST_NAMES = 20  # names of tools in a line
+_MOST_LEFT_OUT = 3  # tools listed one per line
 _STOPPED = {
     "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
     "limit": "at its limit: raise `max_run_tokens` or `max_run_cost` of AgentModelLimits",
@@ -38,7 +38,7 @@ _STOPPED = {
 
 @dataclass(frozen=True)
 class Note:
-    """A line with its mark, `!!` for trouble; a `body` is a long text that it is the title of."""
+    """Note with its mark, `!!` for trouble; it may be the title of a long `body`."""
 
     mark: str
     text: str
@@ -46,7 +46,7 @@ class Note:
 
 
 class Notes:
-    """Makes the notes of one run. They are not masked yet."""
+    """Makes the notes of one run, not masked yet."""
 
     def __init__(self, detail: Detail, clock: Clock) -> None:
         self._is_verbose = detail == Detail.VERBOSE
@@ -57,7 +57,7 @@ class Notes:
         self._left_out = frozenset[str]()
 
     def of(self, event: RunEvent) -> list[Note]:
-        """The notes of this event, which are none for most."""
+        """Return the notes of this event; most have none."""
         return list(self._of(event))
 
     def _of(self, event: RunEvent) -> Iterator[Note]:
@@ -101,7 +101,7 @@ class Notes:
         return Note("--", f"{event.reason}: asked again{when}{anew}")
 
     def _selected(self, selection: Selection) -> Iterator[Note]:
-        """The number of tools that are shown, once, and then the tools that had no room."""
+        """Yield the number of shown tools, once, and then the tools that did not fit."""
         shown = frozenset(x.definition.name for x in selection.shown)
         before, self._shown_tools = self._shown_tools, shown
         if not selection.is_whole and (not before or self._is_verbose):
@@ -115,14 +115,14 @@ class Notes:
 
 
 def about_text(event: RunStarted) -> str:
-    """The model and the tools of a run; the protocol where it is not the usual one."""
+    """Return the model and the tools of a run, and an unusual protocol."""
     tools = count(len(event.tool_names), "tool")
     protocol = "" if event.protocol == "native" else f", {event.protocol} protocol"
     return f"{event.model}, {tools}{protocol}"
 
 
 def totals_text(event: RunFinished) -> str:
-    """Turns, calls, seconds and tokens of a run."""
+    """Return turns, calls, seconds and tokens of a run."""
     parts = [
         "waits for approval" if event.stopped == "waiting" else "",
         count(event.steps, "turn"),
@@ -134,7 +134,7 @@ def totals_text(event: RunFinished) -> str:
 
 
 def _request(request: ModelRequest) -> Iterator[Note]:
-    """The system prompt and the tools of the first request."""
+    """Return the system prompt and the tools of the first request."""
     for message in request.messages[:1]:
         if message.get("role") == "system":
             yield Note("--", "system prompt", str(message.get("content")))

@@ -1,4 +1,4 @@
-"""A question as a web page, served once and to this machine only, at a secret address."""
+"""A question as a web page, served once, on this machine only, at a secret address."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .text import template
 
 logger = logging.getLogger(__name__)
 
-_MOST_BYTES = 200_000  # of what is sent back; a form of a person is a few hundred
-_IDLE_SECONDS = 10.0  # of one connection: browsers open some and send nothing
+_MOST_BYTES = 200_000  # of the submitted form; a person's has a few hundred
+_IDLE_SECONDS = 10.0  # for a connection: browsers open some and send nothing
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
@@ -41,7 +41,7 @@ _HTML = Path(__file__).with_suffix(".html")
 class AnswerPage(ABC):
     """A page, or a question of the lab's panel, that takes one answer. `origin` says who asks.
 
-    `answer` is set when the person has sent it; `url` is there while the page is served.
+    `answer` is set when the person has sent it; `url` exists while the page is served.
     """
 
     def __init__(self, origin: str = "") -> None:
@@ -52,14 +52,14 @@ class AnswerPage(ABC):
 
     @abstractmethod
     def as_json(self) -> JsonObject:
-        """The question as plain values, for a page or the lab's panel to show as text."""
+        """Return the question as plain values, for a page or the lab's panel to show as text."""
 
     @abstractmethod
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """Take the form; the page that follows, and the address that it leads to instead."""
+        """Process the form; return the next page, and an address to redirect to."""
 
     def first(self) -> str:
-        """The page as the person sees it first."""
+        """Return the first page."""
         if self.answer.done():
             return closing(_ANSWERED)
         return html(**self._shown(), origin=self._origin)
@@ -68,7 +68,7 @@ class AnswerPage(ABC):
         return self.as_json()
 
     def _settle(self, answer: object, words: str) -> str:
-        """Set the answer; the page that says so. The first one counts."""
+        """Store the answer and return the closing page. The first answer counts."""
         try:
             self.answer.set_result(answer)
         except InvalidStateError:
@@ -80,7 +80,7 @@ P = TypeVar("P", bound=AnswerPage)
 
 
 class Page(AnswerPage):
-    """The page of one question; its answer is an `Answer`."""
+    """Page of one question; its answer is an `Answer`."""
 
     def __init__(self, question: Question, origin: str = "") -> None:
         super().__init__(origin)
@@ -90,13 +90,13 @@ class Page(AnswerPage):
         self._wrong: Mapping[str, str] = {}
 
     def _shown(self) -> JsonObject:
-        url = "" if self._question.is_sign_in else self._question.url  # that is long, for no eye
+        url = "" if self._question.is_sign_in else self._question.url  # that is too long for an eye
         return {**self.as_json(), "url": url}
 
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """Take the form; the page that follows, and the address that it leads to instead."""
+        """Process the form; return the next page, and an address to redirect to."""
         match sent.get("action", [""])[0]:
-            # Not answered with that: who closes the page there opens it here once more.
+            # Not answered yet: somebody who closes the other page can open it here again.
             case "accept" if self._question.is_sign_in:
                 return closing("You may close this page."), _for_a_header(self._question.url)
             case "accept" if self._question.schema is None:
@@ -110,7 +110,7 @@ class Page(AnswerPage):
         return self._settle(answer, "Nothing was sent."), ""
 
     def as_json(self) -> JsonObject:
-        """The question as plain values, for a page or the lab's panel to show as text."""
+        """Return the question as plain values, for a page or the lab's panel to show as text."""
         words = words_of(self._question)
         return {
             "title": words.title,
@@ -154,14 +154,14 @@ class Page(AnswerPage):
 
 @contextmanager
 def serving(page: P) -> Generator[P]:
-    """The page, which can be opened for the length of the block."""
+    """Serve the page within the block."""
     server = _Server(page)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
         yield page
     finally:
-        # In a thread: it waits for the serving one, and the loop has others to serve.
+        # In a thread: closing waits for the serving thread, which would block the loop.
         threading.Thread(target=_shut, args=(server,), daemon=True).start()
 
 
@@ -174,11 +174,11 @@ class _Server(ThreadingHTTPServer):
         page.url = f"http://127.0.0.1:{self.server_address[1]}{page.path}"
 
     def server_bind(self) -> None:
-        # Not that of HTTPServer, which asks who is called so: a resolver may take its time.
+        # Unlike HTTPServer's own method, it does not ask a resolver for the host's name.
         TCPServer.server_bind(self)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing on stderr; a browser that leaves early is no error."""
+        """Log nothing to stderr; a browser that disconnects early is not an error."""
         logger.debug("a request broke off", exc_info=True)
 
 
@@ -200,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, self._page.first())
 
     def do_POST(self) -> None:
-        """Take an answer, and show what follows it."""
+        """Take an answer, and show the next page."""
         if not self._is_for_us():
             return
         length = self.headers.get("Content-Length", "")
@@ -209,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         sent = self.rfile.read(int(length))
         if len(sent) < int(length):
-            return  # the browser has left: half of a form is no answer
+            return  # the browser has disconnected: half a form is not an answer
         fields = parse_qs(sent.decode("utf-8", "replace"), keep_blank_values=True)
         following, elsewhere = self._page.take(fields)
         self._send(303 if elsewhere else 200, following, elsewhere)
@@ -235,11 +235,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing on stderr."""
+        """Log nothing to stderr."""
 
 
 def _value(field: Field, sent: list[str]) -> Any:
-    """The value of one field as it was sent; `NO_DEFAULT` where it was left empty."""
+    """Return the submitted value of one field, or `NO_DEFAULT` if it is empty."""
     if field.kind == "boolean":
         return bool(sent) if field.is_needed or sent or field.default is True else NO_DEFAULT
     if field.kind == "many":
@@ -266,15 +266,15 @@ def _defaults(field: Field) -> list[str]:
 
 
 def _for_a_header(url: str) -> str:
-    """An address in the characters that a header can carry."""
+    """Return an address in the characters that a header allows."""
     return quote(url, safe=punctuation)
 
 
 def closing(message: str) -> str:
-    """The page that ends it."""
+    """Return the closing page."""
     return html(title="Done", message=message)
 
 
 def html(**values: object) -> str:
-    """One of our pages, with these values."""
+    """Return one of our pages with these values."""
     return template(_HTML).render(values)

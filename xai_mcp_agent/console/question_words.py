@@ -1,4 +1,4 @@
-"""The words of a question, wherever it is asked: its title, its message, both answers."""
+"""Words of a question, wherever it is asked: its title, its message, both answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..core.questions import Question
 from ..core.schemas import properties
 from .text import clean
 
-# Browsers drop them; what carries the address on may take them for its own.
+# Browsers drop these; a program that passes the address on may interpret them.
 _NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x20\x7f]")
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a question; `yes` and `no` say what each answer does."""
+    """Words of a question; `yes` and `no` say what each answer does."""
 
     title: str
     message: str
@@ -25,7 +25,7 @@ class Words:
 
 
 def words_of(question: Question) -> Words:
-    """The question's own words, where it has some; the message is a stranger's, and cleaned."""
+    """Return the words of a question; the message is a stranger's, and cleaned."""
     server, host = question.server, host_of(question.url)
     title, message = f"{server} asks", clean(question.message)
     if question.is_sign_in:
@@ -44,7 +44,7 @@ def words_of(question: Question) -> Words:
 
 
 def host_of(url: str) -> str:
-    """The host of a page as nobody can disguise it, or nothing if it is no page of the web."""
+    """Return the host of a web page in a form that cannot be disguised, or ""."""
     if _NOT_IN_AN_ADDRESS.search(url):
         return ""
     try:

@@ -25,7 +25,7 @@ from .text import Line, clean, columns, cut
 logger = logging.getLogger(__name__)
 
 _NESTED = "    "
-_MOST_NESTED = 5  # deeper ones stand there too; lines need their room
+_MOST_NESTED = 5  # deeper runs use the same indent; lines need their room
 _LABEL_COLUMNS = 16
 
 
@@ -34,7 +34,7 @@ Write: TypeAlias = Callable[[str], None]
 
 
 class Screen:
-    """A queue of lines for all threads. `SCREEN` is that of the process."""
+    """Queue of lines for all threads. `SCREEN` is the process's."""
 
     def __init__(self, write: Write = write_to_stdout, surface: Surface | None = None) -> None:
         self._write = write
@@ -42,16 +42,16 @@ class Screen:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget all runs: in a fork of the process, none of them goes on."""
+        """Remove all runs: none of them continues in a fork."""
         self._lock = threading.RLock()
         self._here = threading.local()
         self._roots: list[Voice] = []
         self._is_asking = False  # a person types; the queue waits until they are done
         self._queue = dict[object, Callable[[], None]]()
-        self._status_columns = 0  # of the last line, which is to be written again
+        self._status_columns = 0  # length of the last line, which can be rewritten
 
     def enter(self, name: str, detail: Detail) -> Voice:
-        """A voice for a run in this thread; `leave` it at its end."""
+        """Return a voice for a run in this thread; `leave` it at its end."""
         surface = self._surface or surface_of(sys.stdout)
         with self._lock:
             voice = Voice(self, name, detail, surface, self.current())
@@ -62,7 +62,7 @@ class Screen:
         return voice
 
     def leave(self, voice: Voice) -> None:
-        """The run is over."""
+        """Remove the voice of a finished run."""
         with self._lock:
             self._here.voice = voice.parent
             if voice in self._roots:
@@ -70,7 +70,7 @@ class Screen:
             self._wipe()
 
     def current(self) -> Voice | None:
-        """The innermost run of this thread."""
+        """Return the innermost run of this thread."""
         return getattr(self._here, "voice", None)
 
     def put(self, do: Callable[[], None], thing: object = None) -> None:
@@ -88,7 +88,7 @@ class Screen:
             do()
 
     def ask(self, voice: Voice, prompt: str, read: Callable[[], str]) -> str:
-        """Write a prompt and read what is typed; what others write waits for its end."""
+        """Write a prompt and read the answer; other output waits."""
         with self._lock:
             self._wipe()
             self._is_asking = True
@@ -106,34 +106,34 @@ class Screen:
                     do()
 
     def can_rewrite(self, voice: Voice) -> bool:
-        """Whether a line can be written again now: not where others write theirs below it."""
+        """Return whether the last line can be rewritten now, without others' lines below it."""
         return voice.surface.rewrites and len(self._roots) <= 1
 
     def show_status(self, voice: Voice, text: str) -> None:
-        """Write a line that the next one takes the place of, if that can be done now."""
+        """Write a line that the next one replaces, if possible now."""
         with self._lock:
             if not self.can_rewrite(voice) or self._is_asking:
                 return
             room = voice.surface.width - 1 - columns(voice.prefix)
             shown = voice.prefix + _cut_line(text, room)
-            # Without colours: the lab writes over their codes as if they were letters.
+            # Without colours: the lab counts their codes as letters when it overwrites a line.
             size = columns(shown) if voice.surface.kind == "terminal" else _units(shown)
             self._write(f"\r{shown}{' ' * (self._status_columns - size)}")
             self._status_columns = size
 
     def write_line(self, voice: Voice, line: Line) -> None:
-        """Write one whole line; only from what `put` was given."""
+        """Write one whole line; only from functions passed to `put`."""
         shown = line.painted() if voice.surface.has_colours else line.text
         self._write(f"{voice.prefix}{shown}".rstrip() + "\n")
 
     def _wipe(self) -> None:
-        """Take away the line that was to be written again."""
+        """Remove the rewritable line."""
         if self._status_columns:
             size, self._status_columns = self._status_columns, 0
             self._write(f"\r{' ' * size}\r")
 
     def _label_roots(self) -> None:
-        """From now on their lines say whose they are, if there are several."""
+        """Add names to the lines if there are several runs."""
         if len(self._roots) < 2:
             return
         taken = {x.label for x in self._roots if x.label}
@@ -144,7 +144,7 @@ class Screen:
 
 
 class Voice:
-    """One run on the screen; used in its thread. Made by `Screen.enter`."""
+    """One run on the screen, used in its thread. Made by `Screen.enter`."""
 
     def __init__(
         self, screen: Screen, name: str, detail: Detail, surface: Surface, parent: Voice | None
@@ -159,7 +159,7 @@ class Voice:
 
     @property
     def prefix(self) -> str:
-        """The start of each of its lines."""
+        """Return the prefix of each of its lines."""
         root = self
         while root.parent is not None:
             root = root.parent
@@ -168,11 +168,11 @@ class Voice:
 
     @property
     def width(self) -> int:
-        """The columns of its lines, besides the prefix."""
+        """Return the columns of its lines after the prefix."""
         return self.surface.width - columns(self.prefix)
 
     def lines(self, *lines: Line) -> None:
-        """Write whole lines, nothing of another run between them; with none, end a status line."""
+        """Write whole lines without another run's between them; none ends a status line."""
 
         def write() -> None:
             for line in lines:
@@ -181,25 +181,25 @@ class Voice:
         self._screen.put(write)
 
     def fold(self, title: str, text: str, indent: int) -> None:
-        """In the lab: a line that unfolds to a text."""
+        """Write a line that unfolds to a text, in the lab."""
         self._in_lab(title, indent, lambda title, indent: show_fold(title, text, indent))
 
     def link(self, text: str, url: str) -> None:
-        """In the lab: a line that leads to a page of ours."""
+        """Write a line that links to a page of ours, in the lab."""
         self._in_lab(text, 4, lambda text, indent: show_link(text, url, indent))
 
     def card(self, draw: Callable[[], None]) -> None:
-        """In the lab: draw the card of this run, between the lines of others; the newest counts."""
+        """Draw the card of this run between the lines of others, in the lab; the newest counts."""
         self._screen.put(draw, self)
 
     @property
     def shows_cards(self) -> bool:
-        """Whether a run is to be a card here."""
+        """Return whether a run is shown as a card here."""
         return self.surface.kind == "lab" and self.detail != Detail.QUIET
 
     @property
     def margin(self) -> float:
-        """The indent of cards and links, in em."""
+        """Return the indent of cards and links, in em."""
         return _leading(self.prefix) * EM_PER_COLUMN
 
     def _in_lab(self, text: str, indent: int, show: Callable[[str, int], None]) -> None:
@@ -209,18 +209,18 @@ class Voice:
 
 
 def warn_beside_runs(text: str) -> None:
-    """Log a warning from any thread; on stderr it stands between the lines of runs, not in them."""
+    """Log a warning from any thread; on stderr it stands between the lines of runs."""
     SCREEN.put(lambda: logger.warning("%s", text))
 
 
 def _cut_line(text: str, width: int) -> str:
-    """The line with at most so many columns; its indent stays."""
+    """Cut the line to this many columns; its indent stays."""
     start = _leading(text)
     return text[:start] + cut(text[start:], width - start)
 
 
 def _units(text: str) -> int:
-    """The places that a browser counts: at least as many as there are columns."""
+    """Return the characters as a browser counts them: at least the number of columns."""
     return max(columns(text), len(text.encode("utf-16-le", "replace")) // 2)
 
 
@@ -229,7 +229,7 @@ def _leading(text: str) -> int:
 
 
 def _free_label(name: str, taken: set[str]) -> str:
-    """The name, or with a number if another run has it too."""
+    """Return the name, with a number if another run has it too."""
     label, number = name, 2
     while label in taken:
         label, number = f"{name} ({number})", number + 1
@@ -238,5 +238,5 @@ def _free_label(name: str, taken: set[str]) -> str:
 
 SCREEN = Screen()
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
-    # Another thread may have held the lock, and will never let it go in there.
+    # Another thread may have held the lock, and would never release it in the child.
     os.register_at_fork(after_in_child=SCREEN.begin_anew)

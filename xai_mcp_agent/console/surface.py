@@ -21,12 +21,12 @@ Kind: TypeAlias = Literal["terminal", "lab", "plain"]
 
 VARIABLE = "XAI_MCP_SHOW"
 CARD = "application/vnd.xai-mcp-agent.card+json"
-"""Beside the HTML of a run's card: what our extension of the lab knows about it."""
+"""Key beside the HTML of a card for our extension of the lab."""
 
 _USUAL_WIDTH = 80
-_LEAST_WIDTH = 40  # below, one word a line; a terminal's own breaking reads better then
+_LEAST_WIDTH = 40  # below this, one word per line; the terminal's own wrapping reads better
 _MOST_WIDTH = 100  # longer lines are hard to read
-EM_PER_COLUMN = 0.6  # of the lab's letters for code; its sanitizer takes no finer unit
+EM_PER_COLUMN = 0.6  # of the lab's code font; its sanitizer allows no finer unit
 _ID_BYTES = 8  # of a card
 _reported: set[type[Exception]] = set()
 _FOLD = (
@@ -52,9 +52,9 @@ _CHOICES = ", ".join(x.name.lower() for x in Detail)
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface and its abilities. A terminal that knows its width has a `file` number.
+    """Surface and its abilities. A terminal that knows its width has a `file` number.
 
-    `columns` are those of a line where that is not a usual one.
+    `columns` is a fixed width.
     """
 
     kind: Kind = "plain"
@@ -64,7 +64,7 @@ class Surface:
 
     @property
     def width(self) -> int:
-        """The columns of a line, at this moment."""
+        """Return the current columns of a line."""
         if self.file is None:
             return self.columns
         try:
@@ -75,21 +75,21 @@ class Surface:
 
     @property
     def rewrites(self) -> bool:
-        """Whether the last line can be written again."""
+        """Return whether the last line can be rewritten."""
         return self.kind != "plain"
 
 
 def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surface:
-    """The surface of a stream, in colours if the person wants them (`NO_COLOR`, `FORCE_COLOR`)."""
+    """Return the surface of a stream, with colours if wanted (`NO_COLOR`, `FORCE_COLOR`)."""
     is_simple = environment.get("TERM") == "dumb"
     kind: Kind = "plain"
     if _is_of_a_kernel(stream):
         kind = "lab"
     elif _is_terminal(stream) and not is_simple:
         kind = "terminal"
-    # A console of Windows may show the codes instead; nothing tells which do.
+    # A Windows console may show the codes instead; nothing says which do.
     colours = kind == "lab" or (kind == "terminal" and os.name != "nt")
-    # A kernel sets it for its children; what a person captures there is for a program to read.
+    # A kernel sets it for its children, whose captured output is for a program.
     if environment.get("FORCE_COLOR") and not _is_in_kernel():
         colours = environment["FORCE_COLOR"] != "0"
     if environment.get("NO_COLOR"):
@@ -98,10 +98,10 @@ def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surf
 
 
 def detail_on(port: Any) -> Detail | None:
-    """The detail that the port `show` of a node asks for; None when it is empty.
+    """Return the detail of a node's port `show`, or None if it is empty.
 
     Raises:
-        BadSetting: something else.
+        BadSetting: it is not one of the choices.
     """
     if port is None or port == "":
         return None
@@ -111,9 +111,9 @@ def detail_on(port: Any) -> Detail | None:
     return detail
 
 
-@cache  # and so a mistake is reported once
+@cache  # cached, so that a mistake is reported once
 def detail_in_environment(value: str) -> Detail:
-    """The detail that the variable asks for; `normal` where that is none of the choices."""
+    """Return the detail of the variable, or `normal` if it is not one of the choices."""
     detail = _detail(value)
     if detail is None and value.strip():
         logger.warning("%s is %r. Set it to one of: %s.", VARIABLE, value, _CHOICES)
@@ -121,19 +121,19 @@ def detail_in_environment(value: str) -> Detail:
 
 
 def write_to_stdout(text: str) -> None:
-    """Write to where `print` writes.
+    """Write to the stream of `print`.
 
-    Where nothing can be written any more (whoever read the pipe is gone, the disk is full) that
-    is logged once: the tools a run has used must not be for nothing.
+    If that fails (the reader of the pipe has gone, the disk is full) it is logged once: the run's
+    work must not be lost.
     """
     stream = sys.stdout
     if stream is None:  # pyright: ignore[reportUnnecessaryComparison] - a windowed Python
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
-        # Servers may say what a terminal's encoding cannot; that must not end the run.
+        # A server's text may not fit the terminal's encoding; that must not end the run.
         stream.write(text.encode(encoding, "replace").decode(encoding))
-        # A kernel sends what it has a few times a second; asking for it would cost a wait each.
+        # A kernel flushes a few times a second by itself; each request would cost a wait.
         if not _is_of_a_kernel(stream):
             stream.flush()
     except (OSError, ValueError) as reason:  # ValueError: it was closed
@@ -141,20 +141,20 @@ def write_to_stdout(text: str) -> None:
 
 
 def show_fold(title: str, text: str, indent: int) -> None:
-    """In the lab: a line that a click unfolds to a text; that is shown as it is, never rendered."""
+    """Show a line that a click unfolds to a text, in the lab; it is never rendered."""
     _display(_FOLD, title, "", text, indent)
 
 
 def show_link(text: str, url: str, indent: int) -> None:
-    """In the lab: a line that a click leads from to a page of ours."""
+    """Show a line that links to a page of ours, in the lab."""
     _display(_LINK, text, f": {url}", url, indent)
 
 
 class ShownCard:
-    """In the lab: HTML that can be drawn again. `is_last`: it stands at the end of all output then.
+    """Show HTML that can be drawn again, in the lab. `is_last`: it ends up last in the output.
 
-    Whoever cannot show HTML shows the text, and may know nothing of drawing again: so the last
-    one is output of its own, and the one before it is gone.
+    A viewer without HTML shows the text, and may not know about redrawing: so the last one is a new
+    output, and the one before is removed.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class ShownCard:
         self._is_there = False
 
     def draw(self, page: str, text: str, is_last: bool) -> None:
-        """Show this; the page must be safe as it is."""
+        """Show HTML; it must be safe."""
         if is_last:
             if self._is_there:
                 self._show("", "", "gone", anew=False)
@@ -172,7 +172,7 @@ class ShownCard:
             self._is_there = True
 
     def _show(self, page: str, text: str, state: str, *, anew: bool) -> None:
-        from IPython.display import (  # here: as in `_display`
+        from IPython.display import (  # imported here, as in `_display`
             display,  # pyright: ignore[reportUnknownVariableType]
             update_display,  # pyright: ignore[reportUnknownVariableType]
         )
@@ -186,7 +186,7 @@ class ShownCard:
 
 
 def _display(page: str, title: str, plain: str, more: str, indent: int) -> None:
-    # Here: only a kernel needs it, and has it already.
+    # Imported here: only a kernel needs it, and has loaded it.
     from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
     safe = html.escape(_encodable(more))
@@ -210,7 +210,7 @@ def _report_once(reason: Exception) -> None:
 
 
 def _is_of_a_kernel(stream: Any) -> bool:
-    """Whether a stream leads to a cell's output; not so where a person captures it."""
+    """Return whether a stream goes to a cell's output and is not captured."""
     return type(stream).__module__.startswith("ipykernel.")
 
 
@@ -222,7 +222,7 @@ def _is_in_kernel() -> bool:
 def _is_terminal(stream: Any) -> bool:
     try:
         return bool(stream.isatty())
-    except (AttributeError, ValueError):  # none, or closed
+    except (AttributeError, ValueError):  # no stream, or closed
         return False
 
 

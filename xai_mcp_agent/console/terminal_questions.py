@@ -21,20 +21,20 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 Say = Callable[[str, str], None]
-"""Writes a line or more with a mark in front."""
+"""Writes lines with a mark in front."""
 Read = Callable[[str], str]
-"""Writes a prompt and gives the line that is typed."""
+"""Writes a prompt and returns the typed line."""
 
-# Somebody who types the wrong thing so often needs other help than one more try.
+# After so many mistakes another try does not help.
 _MOST_TRIES = 5
 _DECLINE, _CANCEL, _SKIP = "/decline", "/cancel", "/skip"
 _LINE_BYTES = 65_536  # a terminal's own limit for a line is smaller
-_LOOK_SECONDS = 0.2  # how often it is seen that nobody needs the answer any more
-_POLL_SECONDS = 0.05  # where a console cannot be waited for
+_LOOK_SECONDS = 0.2  # seconds between checks whether the answer is still needed
+_POLL_SECONDS = 0.05  # if a console cannot be awaited
 
 
 class Ended(Exception):
-    """The person has ended the questions with this answer."""
+    """The person ended the questions with this answer."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.reason)
@@ -42,7 +42,7 @@ class Ended(Exception):
 
 
 def why_not_here() -> str:
-    """Why nobody can be asked in this thread's terminal; empty if somebody can."""
+    """Return why nobody can be asked in this thread's terminal, or ""."""
     if os.environ.get("CI"):
         return "this run is not attended (the environment variable CI is set)"
     if threading.current_thread() is not threading.main_thread():
@@ -51,7 +51,7 @@ def why_not_here() -> str:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             return "there is no terminal to type in"
         is_in_front = os.name == "nt" or os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
-    except (AttributeError, OSError, ValueError):  # there is none, or it was closed
+    except (AttributeError, OSError, ValueError):  # no stream, or closed
         return "there is no terminal to type in"
     return "" if is_in_front else "the program runs in the background"
 
@@ -76,18 +76,18 @@ def ask_in_terminal(question: Question, say: Say, read: Read) -> Answer:
 
 
 def read_line(deadline: float, over: threading.Event) -> str:
-    """A line from the terminal.
+    """Read a line from the terminal.
 
     Raises:
         Ended: the terminal was closed, or it is `over`.
-        TimeoutError: the time (of `time.monotonic`) is over.
+        TimeoutError: the deadline (of `time.monotonic`) has passed.
     """
     if sys.platform == "win32":
         return _read_console(deadline, over)
     file = sys.stdin.fileno()
     while not select.select([file], [], [], _LOOK_SECONDS)[0]:
         _go_on(deadline, over)
-    # Not through `sys.stdin`: it may read ahead, and then a wait for more waits in vain.
+    # `sys.stdin` may read ahead, and then waiting for more input would hang.
     typed = os.read(file, _LINE_BYTES)
     if not typed:
         raise Ended(Answer.cancelled("the terminal's input was ended"))
@@ -95,7 +95,7 @@ def read_line(deadline: float, over: threading.Event) -> str:
 
 
 def forget_typed() -> None:
-    """Throw away what was typed and not read yet."""
+    """Discard typed input that was not read yet."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -134,7 +134,7 @@ class _Form:
         raise _too_often()
 
     def _ask(self, field: Field) -> Any:
-        """The value of one field; `NO_DEFAULT` where the person leaves it out."""
+        """Return the value of one field, or `NO_DEFAULT` if the person leaves it out."""
         if field.description:
             self._say("  ", f"{field.label}: {field.description}")
         for number, label in enumerate(field.choices.values(), 1):
@@ -183,7 +183,7 @@ def _accepted_or_not(question: str, say: Say, read: Read) -> Answer:
 
 
 def open_page(url: str) -> bool:
-    """Open a page in the browser of the desktop, if there is one: none in the terminal itself."""
+    """Open a page in the desktop's browser, if there is one; never in the terminal itself."""
     has_desktop = sys.platform in ("win32", "darwin") or any(
         os.environ.get(x) for x in ("DISPLAY", "WAYLAND_DISPLAY")
     )
@@ -194,10 +194,11 @@ def open_page(url: str) -> bool:
 
 
 def agrees(prompt: str, say: Say, read: Read) -> bool:
-    """Whether the person says yes: the one way in which that is asked at a terminal.
+    """Ask yes or no at the terminal.
 
     Raises:
-        Ended: they stopped the questions, closed the terminal, or said neither too often.
+        Ended: the person stopped the questions, closed the terminal, or gave neither answer too
+            often.
         TimeoutError: as `read` does.
     """
     return _ask_until(_yes_or_no, prompt, say, read)
@@ -230,7 +231,7 @@ def _too_often() -> Ended:
 
 
 def _read_console(deadline: float, over: threading.Event) -> str:
-    """Read a line from a console of Windows, which cannot be waited for."""
+    """Read a line from a Windows console, which cannot be awaited."""
     if sys.platform != "win32":
         raise AssertionError("only there")
     import msvcrt

@@ -1,4 +1,4 @@
-"""Untrusted text and values made fit for a screen: cleaned, wrapped, shortened, in linear time."""
+"""Untrusted text and values made fit for a screen: cleaned, wrapped, cut, in linear time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _TAB_COLUMNS = 4
-_WORDS = re.compile(r" *[^ ]+")  # each with the spaces before it
-# Enough for letters and their accents; what is longer is cut before its columns are counted.
+_WORDS = re.compile(r" *[^ ]+")  # words, each with the spaces before it
+# Enough for letters and their accents; longer text is cut before its columns are counted.
 _MOST_CODES_PER_COLUMN = 4
 
 Style: TypeAlias = Literal["", "bold", "red", "green", "cyan", "blue", "faint"]
@@ -32,20 +32,20 @@ _MARKS: dict[str, Style] = {
 }  # fmt: skip
 
 ARGUMENT_CHARS = 60
-# Longer texts are cut even where all is wanted: nobody reads them, and a browser shows them slowly.
+# Longer texts are always cut: nobody reads them, and a browser shows them slowly.
 MOST_CHARS = 100_000
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line in a style; the `mark` that it begins with has a colour of its own."""
+    """Line in a style; its initial `mark` has a colour of its own."""
 
     text: str
     style: Style = ""
     mark: str = ""
 
     def painted(self) -> str:
-        """The line with colours."""
+        """Return the line with colours."""
         if not self.mark:
             return _paint(self.text, self.style)
         before, mark, after = self.text.partition(self.mark)
@@ -58,22 +58,22 @@ def _paint(text: str, style: Style) -> str:
 
 @cache
 def template(file: Path) -> Template:
-    """A page of HTML to be filled in; the words of strangers are only text in it."""
-    from jinja2 import Environment  # here: whoever shows no page does not need it
+    """Return a page template that escapes all values."""
+    from jinja2 import Environment  # imported here: only pages need it
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(file.read_text(encoding="utf-8"))
 
 
 def as_it_is(text: str) -> str:
-    """Hide nothing: a mask where no secrets are known."""
+    """Return the text unchanged: a mask where no secrets are known."""
     return text
 
 
 def clean(text: str) -> str:
-    """The text with `?` for what is drawn as nothing, or would do something instead of being seen.
+    """Return the text with `?` for invisible and control characters.
 
-    Line ends of all kinds become newlines, tabs become spaces.
+    All line ends become newlines, tabs become spaces.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -81,17 +81,17 @@ def clean(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """The columns that a line of cleaned text takes."""
+    """Return the columns of a line of cleaned text."""
     if text.isascii():
         return len(text)
-    # Here: it costs what all the rest of the screen does, and plain text never needs it.
+    # Imported here: it costs as much as the rest of the screen, and plain text does not need it.
     from rich.cells import cell_len
 
     return cell_len(text)
 
 
 def cut(text: str, width: int) -> str:
-    """A cleaned text on one line of at most so many columns; dots stand for what is left out."""
+    """Return a cleaned text on one line of at most this many columns; dots mark a cut."""
     head = " ".join(text[: width * _MOST_CODES_PER_COLUMN].split())
     if len(text) <= width * _MOST_CODES_PER_COLUMN and columns(head) <= width:
         return head
@@ -102,26 +102,26 @@ def cut(text: str, width: int) -> str:
 
 
 def count(number: int, thing: str) -> str:
-    """A number of things: `1 turn`, `2 turns`."""
+    """Return a number of things: `1 turn`, `2 turns`."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def counts(numbers: Mapping[str, int]) -> str:
-    """Several numbers of things: `3 tools, 1 prompt`."""
+    """Return several numbers of things: `3 tools, 1 prompt`."""
     return ", ".join(count(number, thing) for thing, number in numbers.items())
 
 
 def one_line(text: str, most_chars: int) -> str:
-    """The words of a text on one line; of a long one the beginning."""
+    """Return the words of a text on one line, cut if it is long."""
     words = " ".join(text.split())
     return clipped(words, most_chars)
 
 
 def wrap(text: str, width: int, first: str = "", after: str = "") -> list[str]:
-    """A text, cleaned, in lines of at most `width` columns, broken between words.
+    """Return a cleaned text in lines of at most `width` columns, broken between words.
 
-    `first` stands before the first line, `after` before all others. A word that is longer than a
-    line is broken.
+    `first` goes before the first line, `after` before the others. A word longer than a line is
+    broken.
     """
     width = max(width, 2 * columns(after), 8)
     lines = list[str]()
@@ -145,8 +145,8 @@ def _wrap_line(line: str, width: int, first: str, after: str) -> list[str]:
 
 
 def _pieces(word: str, room: int, width: int) -> list[str]:
-    """A word in pieces: the first fits into `room`, the others into `width`."""
-    from rich.cells import chop_cells  # here: as in `columns`
+    """Return a word in pieces: the first fits into `room`, the others into `width`."""
+    from rich.cells import chop_cells  # imported here, as in `columns`
 
     first = chop_cells(word, room)[0]
     return [first, *chop_cells(word[len(first) :], width)]
@@ -155,9 +155,9 @@ def _pieces(word: str, room: int, width: int) -> list[str]:
 def marked_lines(
     mark: str, text: str, width: int, first: str, body: str, style: Style = ""
 ) -> list[Line]:
-    """A text, cleaned, after a mark; its further lines keep their own indents.
+    """Return a cleaned text after a mark; its further lines keep their own indents.
 
-    `first` stands before the mark, `body` before all that follows.
+    `first` goes before the mark, `body` before the rest.
     """
     head, *rest = clean(text).split("\n")
     after = f"{body}   "
@@ -165,7 +165,7 @@ def marked_lines(
     for line in rest:
         words = line.lstrip()
         own = after + " " * (len(line) - len(words))
-        # An address stays in one piece, or nobody can click or copy it.
+        # An address stays in one piece, so that it can be clicked or copied.
         lines += [own + words] if _is_address(words) else wrap(words, width, own, f"{own}  ")
     return [Line(lines[0], style, mark), *(Line(x, style) for x in lines[1:])]
 
@@ -175,7 +175,7 @@ def _is_address(words: str) -> bool:
 
 
 def shorten(text: str, most_lines: int, most_chars: int) -> tuple[str, str]:
-    """The beginning of a text, and how much more there is; nothing where that is all."""
+    """Return the beginning of a text, and how much more there is, or ""."""
     head = "\n".join(text[:most_chars].split("\n")[:most_lines])
     rest = text[len(head) :]
     if not rest:
@@ -186,7 +186,7 @@ def shorten(text: str, most_lines: int, most_chars: int) -> tuple[str, str]:
 
 
 def opening(text: str, most_lines: int, most_chars: int) -> str:
-    """The beginning of a text, with a line that says how much more there is."""
+    """Return the beginning of a text, with a line that says how much more there is."""
     head, more = shorten(text, most_lines, most_chars)
     return f"{head}\n{more}" if more else head
 
@@ -194,19 +194,19 @@ def opening(text: str, most_lines: int, most_chars: int) -> str:
 def short_arguments(
     arguments: JsonObject | None, mask: Mask = as_it_is, most_chars: int = ARGUMENT_CHARS
 ) -> str:
-    """Arguments in one line to read; long values are cut, when `mask` has hidden what it must."""
+    """Return arguments on one line; long values are cut after masking."""
     pairs = (arguments or {}).items()
     return ", ".join(f"{name}={_value(value, most_chars, mask)}" for name, value in pairs)
 
 
 def progress_text(done: float, total: float | None, message: str) -> str:
-    """The progress of a call, to read."""
+    """Return the progress of a call in words."""
     share = f"{done:g} of {total:g}" if total else f"{done:g}"
     return f"{share} {message}".rstrip()
 
 
 def laid_out(text: str, indent: int | None) -> str:
-    """JSON with this indent, or on one line; any other text, and a long one, as it is."""
+    """Return JSON with this indent, or on one line; other text, and a long one, as it is."""
     if text[:1] not in ("{", "[") or len(text) > MOST_CHARS:
         return text
     try:
@@ -216,7 +216,7 @@ def laid_out(text: str, indent: int | None) -> str:
 
 
 def tokens_text(usage: Usage) -> str:
-    """Tokens in and out; empty if the service counted none."""
+    """Return tokens in and out, or "" if the service counted none."""
     if not usage.input_tokens + usage.output_tokens:
         return ""
     cached = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""

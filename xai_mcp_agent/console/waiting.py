@@ -1,4 +1,4 @@
-"""The waits of a run, from its events: for servers, the model, tools."""
+"""Waits of a run, from its events: for servers, the model, tools."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .text import progress_text
 Clock = Callable[[], float]
 
 _MODEL = "model"
-# Where the line is written again: a person begins to wonder.
+# Delay before a rewritable line: a person begins to wonder.
 _PATIENCE_SECONDS = 1.0
-# Where each time costs a line: the first, and then after twice the time of the one before.
+# Delay before the first new line; each further one takes twice as long.
 _FIRST_LINE_SECONDS = 2.0
-_BREATH_SECONDS = 3.0  # a text that stops for a breath is not cut
+_BREATH_SECONDS = 3.0  # a short pause does not interrupt streamed text
 _REWRITE_SECONDS = 0.2  # a tool may report progress thousands of times in a second
 
 
 class Waiting:
-    """The waits of one run, of which several may overlap."""
+    """Waits of one run, of which several may overlap."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -46,7 +46,7 @@ class Waiting:
         self._patience = _PATIENCE_SECONDS
 
     def follow(self, event: RunEvent) -> None:
-        """Begin and end the waits that an event of the run begins and ends."""
+        """Begin and end waits according to an event."""
         match event:
             case RunStarted():
                 self._end_all()
@@ -71,7 +71,7 @@ class Waiting:
                 pass
 
     def begin(self, key: str, what: str, *, anew: bool = True) -> None:
-        """Something is waited for from now on; not `anew`: or as before, if it is already."""
+        """Begin a wait; unless `anew`, one in progress continues."""
         if not self._since:
             self._next_line = _FIRST_LINE_SECONDS
             self._patience = _PATIENCE_SECONDS
@@ -80,13 +80,13 @@ class Waiting:
         self._what[key] = what
 
     def end(self, key: str) -> None:
-        """End a wait, if there is one of this key."""
+        """End the wait with this key, if there is one."""
         self._since.pop(key, None)
         self._what.pop(key, None)
         self._news = ""
 
     def to_rewrite(self) -> str:
-        """The text for a line that can be written again; empty if there is nothing new."""
+        """Return the text for a rewritable line, or "" if nothing is new."""
         seconds, now = self._seconds(), self._clock()
         is_early = seconds < self._patience and not self._news
         if not self._since or is_early or now - self._last_written < _REWRITE_SECONDS:
@@ -95,7 +95,7 @@ class Waiting:
         return self._text(seconds)
 
     def to_add(self) -> str:
-        """The text for a further line; empty if it is not time for one."""
+        """Return the text for a new line, or "" if it is not time for one."""
         seconds = self._seconds()
         if not self._since or seconds < self._next_line:
             return ""

@@ -1,6 +1,6 @@
-"""Calls of tools as a workflow that the canvas opens: what a person keeps of an agent's run.
+"""Calls of tools as a workflow for the canvas: what a person keeps of an agent's run.
 
-Public (see docs/drawing.md) is the name here; those of inner modules may change at any time.
+The name here is public (see docs/drawing.md); inner modules may change at any time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["draw_plan"]
 
 if TYPE_CHECKING:
     from .plans import draw_plan
-else:  # looked up on first use, as those of the package
+else:  # imported on first use, as in the package
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:

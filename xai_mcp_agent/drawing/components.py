@@ -16,15 +16,15 @@ PortKind: TypeAlias = Literal["in", "compulsory", "out", "branch"]
 
 _MARK = "xai_component"
 _KINDS: dict[str, PortKind] = {"InArg": "in", "InCompArg": "compulsory", "OutArg": "out"}
-# The names the canvas has for Python's types; the others are called as in Python.
+# The canvas's names for Python's types; the others are the same.
 _CANVAS_NAMES = {"str": "string", "bool": "boolean"}
-# What the palette gives a class by its place in the list; one of Xircuits' own colours.
+# The palette colours a class by its place in the list; this is one of Xircuits' colours.
 _NO_COLOR = "rgb(102,102,102)"
 
 
 @dataclass(frozen=True, slots=True)
 class PortSpec:
-    """One port of a class. `type` is the canvas's name for it; a branch has none."""
+    """Port of a class. `type` is the canvas's name for it; a branch has none."""
 
     name: str
     kind: PortKind
@@ -32,13 +32,13 @@ class PortSpec:
 
     @property
     def is_in(self) -> bool:
-        """Whether values flow into it."""
+        """Return whether values flow into it."""
         return self.kind in ("in", "compulsory")
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentClass:
-    """What a workflow file says about a class. `path` is how compiled scripts find it."""
+    """Class as a workflow file describes it. `path` is where compiled scripts import it from."""
 
     name: str
     path: str
@@ -49,7 +49,7 @@ class ComponentClass:
     ports: tuple[PortSpec, ...]
 
     def port(self, name: str) -> PortSpec:
-        """Return the port of that name; the error names those there are."""
+        """Return the port of that name; the error lists the existing ones."""
         for port in self.ports:
             if port.name == name:
                 return port
@@ -77,13 +77,13 @@ def read_component_file(file: Path, library: str) -> list[ComponentClass]:
 
 
 def component_classes(tree: ast.Module) -> list[ast.ClassDef]:
-    """Return the classes the palette takes for components."""
+    """Return the classes that the palette shows as components."""
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return [node for node in classes if any(is_plain_mark(d) for d in node.decorator_list)]
 
 
 def is_plain_mark(decorator: ast.expr) -> bool:
-    """Whether this is `@xai_component` by its bare name, called or not."""
+    """Return whether this is `@xai_component` by its bare name, called or not."""
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
     return isinstance(name, ast.Name) and name.id == _MARK
 
@@ -114,12 +114,12 @@ def _ports(node: ast.ClassDef) -> Iterator[PortSpec]:
             case ast.Name("BaseComponent"):
                 yield PortSpec(line.target.id, "branch")
             case ast.Subscript(ast.Name(name), inner) if name in _KINDS:
-                # Not ast.get_source_segment: for each port it takes the whole file apart again.
+                # ast.get_source_segment would split the whole file again for each port.
                 yield PortSpec(line.target.id, _KINDS[name], canvas_type(ast.unparse(inner)))
             case _:
                 pass
 
 
 def canvas_type(written: str) -> str:
-    """Return the canvas's name for a type as Python writes it."""
+    """Return the canvas's name for a Python type."""
     return re.sub(r"\b(?:str|bool)\b", lambda found: _CANVAS_NAMES[found[0]], written)

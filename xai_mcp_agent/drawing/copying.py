@@ -1,4 +1,4 @@
-"""Copies tools that were drawn, from AgentDefineTool on, out of one workflow into another."""
+"""Copies drawn tools, from AgentDefineTool on, from one workflow into another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CannotCopy(XaiMcpError):
 
 
 def with_drawn_tools(document: Document, other: Document, tools: Collection[str]) -> Document:
-    """The workflow with these drawn tools of another one below its own nodes.
+    """Return the workflow with these drawn tools of another one below its own nodes.
 
     Raises:
         CannotCopy: the other one does not have them, or they use other nodes of it.
@@ -47,7 +47,7 @@ def _tool_name(document: Document, node: Item) -> str:
 
 
 def _of_tool(document: Document, begin: Item, name: str) -> list[Item]:
-    """The nodes of a drawn tool, and the values that are wired to them."""
+    """Return the nodes of a drawn tool, and the literals wired to them."""
     nodes = {x["id"]: x for x in nodes_of(document)}
     own = {x: nodes[x] for x in nodes_after(document, [begin["id"]])}
     for link in links_of(document):

@@ -22,17 +22,17 @@ from .workflow import Shown, Workflow
 
 _STEP = "MCPToolStep"
 _NOTE_COLUMNS = 34
-_NOTE_LINES = 6  # of one thing; more is cut: what it begins with says what to do
+_NOTE_LINES = 6  # characters of a note; its beginning says what to do
 _LONGEST_SHOWN = 500  # characters of a call beside its node; a longer one is in the port
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnCall:
-    """A call of one tool, to be drawn. `note` is shown above it.
+    """Call of one tool, to be drawn. `note` is shown above it.
 
-    `arguments` are JSON that may hold a `Reference`, `Joined` or `Number` anywhere; the
-    `result` of a reference is here the place of an earlier call, from 0 on. `missing` are
-    parameters that somebody has to give, each with the reason.
+    `arguments` are JSON that may contain a `Reference`, `Joined` or `Number` anywhere; the `result`
+    of a reference is the position of an earlier call, from 0. `missing` are parameters to give,
+    each with the reason.
     """
 
     source: str
@@ -43,7 +43,7 @@ class DrawnCall:
 
     @property
     def name(self) -> str:
-        """The call's tool, to read."""
+        """Return the name of the call's tool to read."""
         return f"{self.source}/{self.tool}"
 
 
@@ -53,12 +53,12 @@ def draw(
     classes: Mapping[str, ComponentClass],
     before: Sequence[tuple[str, Mapping[str, Any]]] = (),
 ) -> Workflow:
-    """The workflow that makes these calls, one after another, and gives the last result.
+    """Return the workflow that makes these calls in order, and returns the last result.
 
     `before` are nodes that come first, by class name with their inputs.
 
     Raises:
-        ValueError: a call uses the result of one that does not come before it.
+        ValueError: a call uses the result of one that is not before it.
     """
     flow = Workflow(name, classes)
     nodes = [flow.node(x, **inputs) for x, inputs in before]
@@ -72,7 +72,7 @@ def draw(
 
 
 def _step(flow: Workflow, call: DrawnCall, steps: Sequence[Node]) -> Node:
-    """The node of a call, wired to the steps before it and to literals for what is missing."""
+    """Add the node of a call, wired to earlier steps and to literals for missing values."""
     used = [y.result for x in call.arguments.values() for y in references_in(x)]
     if any(not 0 <= x < len(steps) for x in used):
         raise ValueError(
@@ -96,6 +96,6 @@ def _step(flow: Workflow, call: DrawnCall, steps: Sequence[Node]) -> Node:
 
 
 def note_text(text: str) -> str:
-    """A text as a comment shows it: in short lines, and no HTML, wherever it comes from."""
+    """Return a text for a comment: in short lines, with HTML escaped."""
     plain = " ".join(html.escape(text.replace("`", "'"), quote=False).split())
     return "\n".join(textwrap.wrap(plain, _NOTE_COLUMNS, max_lines=_NOTE_LINES, placeholder=" ..."))

@@ -1,8 +1,8 @@
-"""Where everything stands on the canvas: flows in rows that a laptop shows without scrolling right.
+"""Layout on the canvas: flows in rows that a laptop shows without scrolling sideways.
 
-Literals stand to the left below the node they are for, notes above it. To the left of each node,
-and between the rows, is a lane that nothing stands in: links between nodes that are no neighbours
-run there, in straight lines, so that none runs over a node.
+Literals stand to the left below their node, notes above it. Left of each node, and between rows, a
+lane stays free: links between nodes that are not neighbours run there, in straight lines, so that
+none crosses a node.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from .sizes import Point, port_point, size_of
 
 # The canvas beside the file browser in a lab of 1,366 x 768 pixels, as on a small laptop.
 VIEW_WIDTH, VIEW_HEIGHT, VIEW_MARGIN = 1040.0, 640.0, 24.0
-READABLE = 0.7  # the least zoom in which texts can be read
+READABLE = 0.7  # the smallest zoom at which text is readable
 _ROOM_WIDTH, _ROOM_HEIGHT = VIEW_WIDTH - VIEW_MARGIN, VIEW_HEIGHT - 2 * VIEW_MARGIN
 _ZOOMS = (1.0, 0.9, 0.8, READABLE)
 
-_LANE = 40.0  # the width of a lane, to the left of each node
+_LANE = 40.0  # width of the lane left of each node
 _LITERAL_GAP = 36.0  # from a literal in a port to its node
 _LEAST_GAP = 14.0
 _NOTE_GAP = 18.0
-_ROW_GAP = 26.0  # between two rows, and besides for each link that runs there:
+_ROW_GAP = 26.0  # between two rows, plus this for each link that runs there:
 _LINE_GAP = 8.0
 
-# Where a link runs: in the lane left of the node of this place in this row (the last one is that
-# right of all), or under this row.
+# Place of a link: in the lane left of the node at this index in this row (the last lane is right of
+# all), or under this row.
 _Lane: TypeAlias = tuple[int, int]
 _LEFT_OF_ALL: _Lane = (-1, 0)
 
 
 @dataclass(frozen=True)
 class Box:
-    """What a node covers."""
+    """Rectangle that a node covers."""
 
     x: float
     y: float
@@ -45,16 +45,16 @@ class Box:
 
     @property
     def right(self) -> float:
-        """The x of the right edge."""
+        """Return the x of the right edge."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """The y of the lower edge."""
+        """Return the y of the lower edge."""
         return self.y + self.height
 
     def is_near(self, other: Box, gap: float) -> bool:
-        """Whether less than `gap` is between them."""
+        """Return whether they are closer than `gap`."""
         return (
             self.x < other.right + gap and other.x < self.right + gap
             and self.y < other.bottom + gap and other.y < self.bottom + gap
@@ -63,7 +63,7 @@ class Box:
 
 @dataclass(frozen=True)
 class View:
-    """What a file says about the window on the canvas; `zoom` is in percent."""
+    """View of the canvas as a file stores it; `zoom` is in percent."""
 
     x: float
     y: float
@@ -73,9 +73,9 @@ class View:
 def lay_out(
     flows: Sequence[Sequence[Node]], notes: Sequence[Note], links: Sequence[Link]
 ) -> Layout:
-    """Each flow in a row if that can be read, else in rows as large as all of it can be seen.
+    """Return one row per flow if that is readable, else rows at the largest readable zoom.
 
-    What is too much for one window is as large as it can be read, to scroll down.
+    A flow that is too long for one window keeps that zoom, to be scrolled down.
     """
     tried = [Layout(flows, notes, links, zoom) for zoom in _ZOOMS]
     smallest = tried[-1]
@@ -85,10 +85,10 @@ def lay_out(
 
 
 class Layout:
-    """The places of all nodes, and the bends of links. Each flow, and each branch, begins a row.
+    """Positions of all nodes, and the bends of links. Each flow, and each branch, begins a row.
 
-    `boxes` has every node that is drawn; a literal in a port is not. `is_wrapped`: a flow takes
-    more than one row.
+    `boxes` has every drawn node; a literal in a port is not one. `is_wrapped`: a flow takes more
+    than one row.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Layout:
         self._links = {link.source: link for link in links}
         self._above = {x.owner: x.node for x in notes if not x.is_below}
         self._under = [x for x in notes if x.is_below]
-        self._rows: list[list[tuple[Node, float]]] = []  # each node with how far right it stands
+        self._rows: list[list[tuple[Node, float]]] = []  # each node with its position from the left
         for flow in flows:
             self._add_flow(flow)
         self.is_wrapped = len(self._rows) > len(flows)
@@ -120,7 +120,7 @@ class Layout:
 
     @property
     def fits(self) -> bool:
-        """Whether all of it is seen at once."""
+        """Return whether all of it is visible at once."""
         return self._whole_zoom >= self._zoom
 
     @property
@@ -131,7 +131,7 @@ class Layout:
         return min(1.0, _ROOM_WIDTH / width, _ROOM_HEIGHT / height)
 
     def place(self, node: Node) -> Point:
-        """The upper left corner of a node; a literal in a port stands beside that port."""
+        """Return the upper left corner of a node; a literal in a port stands beside that port."""
         if node in self.boxes:
             return Point(self.boxes[node].x, self.boxes[node].y)
         link = self._links[node]
@@ -139,7 +139,7 @@ class Layout:
         return Point(at.x - size_of(node)[0] - _LITERAL_GAP, at.y)
 
     def points(self, link: Link) -> list[Point]:
-        """The ends of a link, and between them where it turns; none where nodes are neighbours."""
+        """Return the ends and bends of a link; neighbours need no bends."""
         begin = port_point(link.source, link.source_port, self.place(link.source))
         end = port_point(link.target, link.target_port, self.place(link.target))
         if not (route := self._routes.get(link)):
@@ -147,7 +147,7 @@ class Layout:
         x, *between, last = (self._lines[link, lane] for lane in route)
         points = [begin, Point(x, begin.y)]
         for number, at in enumerate(between):
-            if number % 2:  # a lane between two rows that are no neighbours
+            if number % 2:  # a lane between two rows that are not neighbours
                 x = at
                 points.append(Point(x, points[-1].y))
             else:
@@ -155,10 +155,10 @@ class Layout:
         return [*points, Point(last, points[-1].y), Point(last, end.y), end]
 
     def view(self) -> View:
-        """The window on the first rows, in which texts can be read."""
+        """Return the view of the first rows, at a readable zoom."""
         zoom = max(self._zoom, self._whole_zoom)
         top = min(box.y for box in self.boxes.values())
-        # With the lane that is left of all.
+        # Including the leftmost lane.
         return View(0, round(VIEW_MARGIN - top * zoom), round(zoom * 100))
 
     # Rows
@@ -181,7 +181,7 @@ class Layout:
             return _LANE + (literals + _LANE if literals else 0.0) + node.room_before
         last, x = row[-1]
         right = x + max(size_of(last)[0], literals)
-        # Into later rows links come from above, past the notes; in the first a note may be wider
+        # Links enter later rows from above, past the notes; in the first row a note may be wider
         # than its node, up to the next note.
         is_first = row is self._rows[0]
         noted = row if node in self._above else ()
@@ -193,13 +193,13 @@ class Layout:
 
     def _settle_rows(self) -> None:
         top = 0.0
-        self._below: list[float] = []  # where the room under each row begins
+        self._below: list[float] = []  # where the space under each row begins
         under = Counter(lane[0] for _, lane in self._used() if lane[1] < 0)
         for number, row in enumerate(self._rows):
             above = self._boxes_above(row)
             y = top - min((x.y for x in above.values()), default=0.0)
             self.boxes |= {node: replace(box, y=y + box.y) for node, box in above.items()}
-            free = y  # below the node before, for the literals of this one
+            free = y  # below the previous node, for the literals of this one
             for node, x in row:
                 self._stand(node, x, y, free)
                 free = self.boxes[node].bottom + _LEAST_GAP
@@ -212,7 +212,7 @@ class Layout:
             top = bottom + _ROW_GAP + _LINE_GAP * under[number]
 
     def _boxes_above(self, row: Sequence[tuple[Node, float]]) -> dict[Node, Box]:
-        """What stands over the nodes of a row, which begins at 0: literals, and over them notes."""
+        """Stack literals, and notes above them, over the nodes of a row."""
         boxes: dict[Node, Box] = {}
         for node, x in row:
             for literal in (z for z in node.literals if z.stands_above):
@@ -231,7 +231,7 @@ class Layout:
         width, height = size_of(node)
         self.boxes[node] = Box(x, y, width, height)
         for literal in (z for z in node.literals if not z.stands_above):
-            # Below the port: no link to a port above it comes across.
+            # Below the port, so that no link to a port above it crosses.
             free = max(free, port_point(node, self._port_of(literal), Point(x, y)).y)
             wide, high = size_of(literal)
             self.boxes[literal] = Box(x - _LANE - wide, free, wide, high)
@@ -250,7 +250,7 @@ class Layout:
     # Links
 
     def _route(self, link: Link) -> list[_Lane]:
-        """The lanes that a link runs in; none where it is a curve between neighbours."""
+        """Return the lanes that a link runs in; none for a curve between neighbours."""
         if link.source not in self._slots:
             return []  # a literal stands beside its node
         (row, place), (to_row, to_place) = self._slots[link.source], self._slots[link.target]
@@ -266,7 +266,7 @@ class Layout:
             yield from ((link, lane) for lane in route)
 
     def _lines_in_lanes(self) -> dict[tuple[Link, _Lane], float]:
-        """How far right, or down, each link runs in each of its lanes."""
+        """Assign each link its offset in each of its lanes."""
         sharing: dict[_Lane, list[Link]] = {}
         for link, lane in self._used():
             sharing.setdefault(lane, []).append(link)

@@ -19,16 +19,16 @@ from .flow import DrawnCall, draw
 
 
 def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str = "") -> Path:
-    """Write a plan, or its JSON, as a workflow that makes the same calls; its path.
+    """Write a plan, or its JSON, as a workflow that makes the same calls; return its path.
 
-    One node a call, a wire where a result is used, a literal to fill in, with a note, where
-    something is missing. The file's name is the workflow's; nothing is overwritten. `source` is
-    that of tools that name none.
+    It has one node per call, a wire where a result is used, and a literal to fill in, with a note,
+    for a missing value. The file's name is the workflow's; no file is overwritten. `source` is the
+    default server of tools.
 
     Raises:
-        BadPlan: it is none, or cannot be drawn.
-        WorkflowError: a workflow cannot be called so.
-        OSError: the file is there already, or cannot be written.
+        BadPlan: it is not a plan, or cannot be drawn.
+        WorkflowError: a workflow cannot have this name.
+        OSError: the file exists, or cannot be written.
     """
     known = plan if isinstance(plan, Plan) else plan_from_json(plan)
     target = Path(file).with_suffix(".xircuits")
@@ -39,10 +39,10 @@ def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str =
 
 
 def calls_of_plan(plan: Plan, source: str = "") -> list[DrawnCall]:
-    """The calls of a plan; `source` is that of tools that name none.
+    """Return the calls of a plan; `source` is the default server of tools.
 
     Raises:
-        BadPlan: one of its calls is not known well enough.
+        BadPlan: a call names no tool that can be drawn.
     """
     return [
         DrawnCall(*tool_of(call, source), arguments, _missing(call.arguments))

@@ -1,4 +1,4 @@
-"""The calls that a workflow makes, read from its file: what `draw` writes, the other way round."""
+"""Calls that a workflow makes, read from its file: the reverse of `flow`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from .nodes import COMPULSORY_MARK
 from .rules import Document, Item, links_of, nodes_after, nodes_of
 
 ELSEWHERE = -1
-"""What a reference has in place of a call where something else is wired."""
+"""Stands in a reference for something that is not the result of a call."""
 
 _MOST_BYTES = 32 << 20
 _STEP, _CALL = "MCPToolStep", "MCPCallTool"
 
 
 class NoWorkflow(XaiMcpError):
-    """A file is no workflow; the message says which, and why."""
+    """A file is not a workflow; the message says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
-    """A call of a tool in a workflow.
+    """Call of a tool in a workflow.
 
-    `arguments` are JSON that may hold a `Reference`, `Joined` or `Number` anywhere; the
-    `result` of a reference is the place of another call, or `ELSEWHERE`. `missing` are those
-    that somebody has to give still. With `is_open` not all arguments are known. `problem` says
-    why nothing of it is.
+    `arguments` are JSON that may contain a `Reference`, `Joined` or `Number` anywhere; the `result`
+    of a reference is the position of another call, or `ELSEWHERE`. `missing` are arguments still to
+    be given. If it `is_open`, not all arguments are known. `problem` says why none is.
     """
 
     source: str
@@ -45,10 +44,10 @@ class ReadCall:
 
 
 def calls_in_file(file: Path) -> list[ReadCall]:
-    """The calls of the workflow in a file, in the order of its flow.
+    """Return the calls of the workflow in a file, in the order of its flow.
 
     Raises:
-        NoWorkflow: there is none.
+        NoWorkflow: it is not a workflow.
     """
     data = b""
     try:
@@ -68,7 +67,7 @@ def calls_in_file(file: Path) -> list[ReadCall]:
 
 
 def calls_in(document: Document) -> list[ReadCall]:
-    """The calls of the nodes that make one written call each, in the order of the flow."""
+    """Reads the calls of nodes that make one call each, in the order of the flow."""
     return _Reader(document).calls()
 
 
@@ -77,14 +76,14 @@ class _Reader:
         self._nodes = {x["id"]: x for x in nodes_of(document)}
         self._links = {x["id"]: x for x in links_of(document)}
         starts = [x["id"] for x in self._nodes.values() if x["name"] == "Start"]
-        # What the flow does not reach comes last.
+        # Nodes that the flow does not reach come last.
         ordered = dict.fromkeys((*nodes_after(document, starts), *self._nodes))
         nodes = [self._nodes[x] for x in ordered]
         self._callers = [x for x in nodes if x["name"] in (_STEP, _CALL)]
         self._places = {x["id"]: n for n, x in enumerate(self._callers)}
 
     def calls(self) -> list[ReadCall]:
-        """The calls, in their order."""
+        """Return the calls, in order."""
         return [self._step(x) if x["name"] == _STEP else self._call(x) for x in self._callers]
 
     def _step(self, node: Item) -> ReadCall:
@@ -116,7 +115,7 @@ class _Reader:
         return ReadCall(source, tool, is_open=any(True for _ in self._wired(node, "arguments")))
 
     def _literal(self, node: Item, name: str) -> Any:
-        """The value that is written at a port; None where there is none."""
+        """Return the literal value at a port, or None."""
         for source, port in self._wired(node, name):
             if source["name"].startswith("Literal "):
                 text = str(port["label"])
@@ -124,7 +123,7 @@ class _Reader:
         return None
 
     def _wired(self, node: Item, name: str) -> Iterator[tuple[Item, Item]]:
-        """The nodes and ports that are wired to a port, in the order of their places."""
+        """Yield the nodes and ports wired to a port, in order."""
         ports = [x for x in node["ports"] if x["in"] and _port_name(x) == name]
         for port in sorted(ports, key=lambda x: x.get("dynaPortOrder") or 0):
             for link in (self._links[x] for x in port["links"] if x in self._links):
@@ -136,24 +135,24 @@ class _Reader:
         if result >= len(wired):
             return ELSEWHERE
         node, port = wired[result]
-        # Of the text of a result nothing is known.
+        # The structure of a text result is unknown.
         is_data = _port_name(port) in ("result", "structured")
         return self._places.get(node["id"], ELSEWHERE) if is_data else ELSEWHERE
 
     def _is_missing(self, reference: Reference, wired: list[tuple[Item, Item]]) -> bool:
-        """Whether nothing is wired there, or a literal in which nobody has written yet."""
+        """Return whether the port is unwired, or wired to an empty literal."""
         if reference.result >= len(wired):
             return True
         return wired[reference.result][1]["label"] == TO_BE_GIVEN
 
 
 def _port_name(port: Item) -> str:
-    # The first place of a dynamic port has its name, the others a number behind it.
+    # The first part of a dynamic port has its name, the others a number after it.
     return str(port.get("varName") or port["label"]).removeprefix(COMPULSORY_MARK)
 
 
 def _dict(text: str) -> Any:
-    """A dict as the canvas writes it, without its braces."""
+    """Return a dict as the canvas writes it, without its braces."""
     try:
         return json.loads(text if text.lstrip().startswith("{") else f"{{{text}}}")
     except ValueError:

@@ -1,6 +1,6 @@
-"""Runs as they were recorded: by a transcript, the history, or the state of a run.
+"""Recorded runs: from a transcript, the history, or the state of a run.
 
-What is recorded is redacted and cut: a hidden or shortened value is told apart from a whole one.
+Recorded values are masked and cut: a masked or shortened value is distinguished from a whole one.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from ..secrets.secrets import MASK
 from ..steps.references import CANVAS_SOURCE
 from ..steps.results import parsed
 
-# Nodes that make one call, as they tell a transcript.
+# Nodes that make one call, by their names in a transcript.
 _CALLING_NODES = ("MCPCallTool", "MCPToolStep")
-# Those of an agent itself, as conversations have them: without kinds of tools.
+# An agent's own tools, as conversations name them: without a kind.
 _OWN_TOOLS = ("tool_search", "tool_explain", "lookup_memory", "create_memory", "read_result")
 _CUT = re.compile(r"\.\.\.(?: \(\d+ characters\))?\Z")
-_CUT_CHARS = 4_000  # what is shorter and ends in three dots was written so
+_CUT_CHARS = 4_000  # a shorter text that ends in three dots was written so
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call and what came of it.
+    """Recorded call and its outcome.
 
-    `arguments` is None where they were not recorded, `value` (the result as data where it is any,
-    else as text) where that was not. `kind` is that of the tool's source; empty: not known. The
-    calls that one `is_made_of_others` made stand before it: it is a drawn tool.
+    `arguments` is None if they were not recorded, and so is `value` (the result as data, else as
+    text). `kind` is the kind of the tool's source, "" if unknown. If it `is_made_of_others`, it is
+    a drawn tool, and its calls come before it.
     """
 
     source: str
@@ -46,18 +46,18 @@ class RecordedCall:
 
     @property
     def name(self) -> str:
-        """The tool, to read."""
+        """Return the tool's name to read."""
         return f"{self.source}/{self.tool}" if self.source else self.tool
 
     @property
     def is_own(self) -> bool:
-        """Whether it is a tool of the agent itself: to search, to remember, to read on."""
+        """Return whether it is the agent's own tool: to search, to remember, to read on."""
         return self.kind == META.name or (not self.kind and self.tool in _OWN_TOOLS)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """The calls of one run in their order. `asked` is what its agents were asked first."""
+    """Calls of one run in order. `asked` is the first question to its agents."""
 
     id: str
     calls: tuple[RecordedCall, ...] = ()
@@ -67,9 +67,9 @@ class RecordedRun:
 
 
 def runs_in_transcript(lines: Iterable[JsonObject], agent: str = "") -> list[RecordedRun]:
-    """The runs of a transcript that called anything; the one that ended last comes last.
+    """Return the runs of a transcript that made calls; the one that ended last comes last.
 
-    With `agent`, only what this one did.
+    With `agent`, only the calls of that agent.
     """
     found: dict[str, _Transcribed] = {}
     for line in lines:
@@ -82,9 +82,9 @@ def runs_in_transcript(lines: Iterable[JsonObject], agent: str = "") -> list[Rec
 
 
 def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
-    """The runs of a history that called anything; the one that ended last comes last.
+    """Return the runs of a history that made calls; the one that ended last comes last.
 
-    A call that is of no run of an agent or a node is of its process.
+    A call outside a run of an agent or a node belongs to its process.
     """
     found: dict[str, list[Event]] = {}
     for event in events:
@@ -107,9 +107,9 @@ def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
 def run_in_conversation(
     messages: Sequence[Any], names: Mapping[str, tuple[str, str, str]], sources: Collection[str]
 ) -> RecordedRun:
-    """The run whose conversation this is; `names` are kind, source and tool by shown names.
+    """Return the run of a conversation; `names` are kind, source and tool by shown names.
 
-    What has no name there is taken for a tool of the source with whose name it begins.
+    A name that is not there belongs to the source whose name it begins with.
     """
     answers = {
         str(x.get("tool_call_id")): x.get("content")
@@ -130,7 +130,7 @@ def run_in_conversation(
 
 
 def run_in_state(state: JsonObject, sources: Collection[str]) -> RecordedRun:
-    """The run that was written as JSON, as `RunState.to_json` does."""
+    """Return the run in the JSON of `RunState.to_json`."""
     names: dict[str, tuple[str, str, str]] = {}
     for known in map(as_list, as_list(state.get("names"))):
         if len(known) == 4:
@@ -145,7 +145,7 @@ def run_in_state(state: JsonObject, sources: Collection[str]) -> RecordedRun:
 
 
 def data_of(value: Any) -> Any:
-    """A recorded result as data: what is JSON in a text, as far as that was recorded."""
+    """Return a recorded result as data: the JSON in a text, if it was recorded whole."""
     if not isinstance(value, str):
         return value
     if not is_cut(value) or value.lstrip()[:1] not in ("{", "["):
@@ -157,29 +157,29 @@ def data_of(value: Any) -> Any:
 
 
 def is_cut(value: Any) -> bool:
-    """Whether only the beginning of a recorded text is there."""
+    """Return whether a recorded text is cut."""
     return isinstance(value, str) and len(value) >= _CUT_CHARS and bool(_CUT.search(value))
 
 
 def is_hidden(value: Any) -> bool:
-    """Whether something in a recorded value was hidden as a secret."""
+    """Return whether a recorded value has masked secrets."""
     return any(isinstance(x, str) and MASK in x for x in parts_of(value))
 
 
 @dataclass
 class _Transcribed:
-    """A run as its lines are read."""
+    """Run while its lines are read."""
 
     id: str
     calls: list[RecordedCall] = field(default_factory=list[RecordedCall])
     asked: str = ""
     agents: dict[str, None] = field(default_factory=dict[str, None])
     time: float = 0.0
-    # The drawn tools that run just now, by agent and call: whether they called anything.
+    # Drawn tools in progress, by agent and call: whether they made calls.
     _drawn: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
 
     def read(self, line: JsonObject) -> None:
-        """Take in one line of a transcript."""
+        """Process one line of a transcript."""
         event = line.get("event")
         at = line.get("time")
         self.time = self.time or (float(at) if isinstance(at, int | float) else 0.0)
@@ -204,14 +204,14 @@ class _Transcribed:
         if call is None:
             return
         self.calls.append(call)
-        # Of the same agent are the other calls of the turn, which go on beside it.
+        # Of the same agent, these are the other calls of the turn, which run beside it.
         for agent, call_id in self._drawn:
             if str(line.get("agent")) != agent:
                 self._drawn[agent, call_id] = True
 
 
 def _of(line: JsonObject) -> tuple[str, str]:
-    """Whose call a line is about, and which: agents count their calls for themselves."""
+    """Return the agent and the id of a line's call: agents count their calls separately."""
     return str(line.get("agent")), str(line.get("call_id"))
 
 

@@ -1,6 +1,6 @@
-"""The nodes and links of a `.xircuits` file, and what a person must mend in one before it runs.
+"""Nodes and links of a `.xircuits` file, and what a person must correct in one before it runs.
 
-What the canvas itself never writes is not looked for: the compiler, and our tests, find that.
+Faults that the canvas never writes are not searched for: the compiler, and our tests, find those.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Document: TypeAlias = dict[str, Any]
 Item: TypeAlias = dict[str, Any]
 Classes: TypeAlias = Mapping[str, ComponentClass]
 
-# Of these the compiler takes the text; what stands on any other node it evaluates as Python.
+# The compiler takes the text of these; it evaluates the text on other nodes as Python.
 _NOT_EVALUATED = ("string", "secret", "list", "dict", "chat")
 
 
@@ -39,7 +39,7 @@ def links_of(document: Document) -> list[Item]:
 
 
 def nodes_after(document: Document, starts: Sequence[str]) -> list[str]:
-    """The ids of these nodes, and of all that their flows reach, as the flow comes by."""
+    """Return the ids of these nodes, and of all nodes that their flows reach, in order."""
     following: dict[str, list[str]] = {}
     for link in links_of(document):
         if link["type"] == FLOW:
@@ -56,7 +56,7 @@ def nodes_after(document: Document, starts: Sequence[str]) -> list[str]:
 def problems(document: Document, name: str, classes: Classes) -> list[str]:
     """Return what is wrong with a file called `<name>.xircuits`, as sentences.
 
-    `classes` are those that are installed, by name.
+    `classes` are the installed ones, by name.
     """
     nodes = nodes_of(document)
     problem = name_problem(name, {x["name"] for x in nodes})
@@ -65,7 +65,7 @@ def problems(document: Document, name: str, classes: Classes) -> list[str]:
 
 
 def name_problem(name: str, used: Collection[str]) -> str:
-    """Why a file cannot be called `<name>.xircuits`; `used` are the names of its nodes."""
+    """Return why a file cannot be called `<name>.xircuits`; `used` are the names of its nodes."""
     if not name.isidentifier() or keyword.iskeyword(name):
         return f"the file name {name!r} cannot be a Python class"
     if name in used or name == "args":
@@ -93,7 +93,7 @@ def _node_problems(node: Item, classes: Classes) -> Iterator[str]:
 
 
 def _flow_problems(document: Document) -> Iterator[str]:
-    """Finish is reached from Start, and every component from some start."""
+    """Check that Start reaches Finish, and that every component is reached."""
     nodes = {node["id"]: node for node in nodes_of(document)}
     starts = [x for x, node in nodes.items() if node["extras"]["type"] == "Start"]
     if not starts or nodes[starts[0]]["name"] != "Start":
@@ -109,7 +109,7 @@ def _flow_problems(document: Document) -> Iterator[str]:
 
 
 def code_in(document: Document) -> list[str]:
-    """What the compiler would run as Python while it compiles, with the node that has it."""
+    """Yield code that the compiler would run while it compiles, with its node."""
     used = {x["sourcePort"] for x in links_of(document)}
     return [
         f"{node['name']}: {port['label']!r} is Python that runs when the workflow is compiled"

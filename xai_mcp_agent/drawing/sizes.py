@@ -1,8 +1,8 @@
-"""How large Xircuits draws things, in the canvas's own pixels at 100 percent.
+"""Sizes of nodes in Xircuits, in the canvas's own pixels at 100 percent.
 
-Worked out from its style sheets for Arial, which Windows and macOS have and Linux has
-under other names. A file holds the ends of its links, and the canvas draws them there until a
-node is moved: so sizes must be right, and a browser test compares them with Chromium's.
+Computed from its style sheets for Arial, which Windows and macOS have and Linux has under other
+names. A file stores the ends of its links, and the canvas draws them there until a node is moved:
+so sizes must be right, and a browser test compares them with Chromium's.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _WIDTHS = dict.fromkeys(map(chr, range(32, 127)), 556) | {
 _OTHER_WIDTH = 800
 
 _FONT, _NOTE_FONT, _BOLD = 11.0, 14.0, 1.07
-_TITLE_SPACING = 0.4  # between the letters of a title
+_TITLE_SPACING = 0.4  # space between the letters of a title
 _BORDER = 1.0
 _ICON, _TITLE_PADDING, _SWITCH = 25.0, 10.0, 16.4
-_TITLE_HEIGHT, _PLAIN_TITLE_HEIGHT = 26.0, 23.0  # with an icon, without
+_TITLE_HEIGHT, _PLAIN_TITLE_HEIGHT = 26.0, 23.0  # with an icon, and without
 _SYMBOL, _LABEL_PADDING, _BETWEEN_SIDES = 21.0, 10.0, 10.0
 _PORT_HEIGHT, _HOLDING_PORT_HEIGHT, _LINE_HEIGHT = 22.0, 20.0, 12.4
 _WIDEST_LABEL = 40 * 0.556 * _FONT
-# A literal in its port is shown up to here, a longer one is cut.
+# Width limit of a literal inside its port; a longer one is cut.
 _HELD_CHARS, _CUT_CHARS = 18, 15
 _NOTE_WIDTH, _NOTE_HEIGHT, _NOTE_LINE, _NOTE_WIDEST = 24.0, 48.0, 16.0, 574.0
 
 
 @dataclass(frozen=True)
 class Point:
-    """A place on the canvas: x to the right, y down."""
+    """Point on the canvas: x to the right, y down."""
 
     x: float
     y: float
@@ -56,7 +56,7 @@ def size_of(node: Node) -> tuple[float, float]:
 
 
 def port_point(node: Node, port: Port, at: Point) -> Point:
-    """Return where the links of a port end, for a node that stands at `at`."""
+    """Return where the links of a port end, for a node at `at`."""
     side = list(node.side(port))
     above = sum(_port_height(x) for x in side[: side.index(port)])
     y = at.y + _BORDER + _title_height(node) + above + _port_height(port) / 2
@@ -120,7 +120,7 @@ def _label(port: Port) -> str:
 
 
 def _label_lines(port: Port) -> list[str]:
-    """The lines of a port's label as the canvas breaks them."""
+    """Return the lines of a port's label as the canvas breaks them."""
     return [x for line in _label(port).splitlines() for x in _broken(line)]
 
 

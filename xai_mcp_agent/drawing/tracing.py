@@ -1,9 +1,9 @@
-"""Recorded calls with their arguments traced to earlier results, and those that are left out.
+"""Traces arguments of recorded calls to earlier results.
 
-An argument that equals an earlier result, or a part of it, is a reference to that; so is an earlier
-value that stands in a text, or a text's own word. Values that many things could be (true, 0, 1, a
-short word) stay as they are, unless the name of the parameter is that of the part. Every reference
-is tried on what was recorded: it gives the very argument.
+An argument that equals an earlier result, or a part of it, is a reference to it; so is an earlier
+value inside a text, or a text's own word. Ambiguous values (true, 0, 1, a short word) stay as they
+are, unless the parameter's name is the part's. Every reference is tried on the recorded results: it
+must give exactly the argument.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from .flow import DrawnCall
 from .recorded import RecordedCall, is_cut, is_hidden
 
 Hides: TypeAlias = Callable[[str, str], bool]
-"""Whether a text of this name is a secret."""
+"""Returns whether a text of this name is a secret."""
 
 NOT_RECORDED = "The arguments of this call were not recorded."
 _HIDDEN = "It looked like a secret, so it was not recorded."
 _SECRET = "It looks like a secret, so it is not written down."
 _SHORTENED = "It was too long: only its beginning was recorded."
 
-_MOST_PARTS = 20_000  # of one result, and texts of all of them, that are looked at
+_MOST_PARTS = 20_000  # values of one result, and texts of all results, that are searched
 _DEEPEST = 12
-_LONG_WORD, _SHORT_WORD = 8, 4  # characters that tell a text from others; the latter with a digit
+# characters that make a text distinctive; the second if it has a digit
+_LONG_WORD, _SHORT_WORD = 8, 4
 _LARGE_NUMBER = 1_000
 _COMMON = (1, "0", "1")
 _SAME_NAME, _LIKE_NAME = 3, 2
@@ -44,7 +45,7 @@ _ID_WORDS = ("id", "key", "code", "number", "uuid", "ref")
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A recorded call that is not drawn, and why."""
+    """Recorded call that is not drawn, and why."""
 
     name: str
     why: str
@@ -53,10 +54,10 @@ class LeftOut:
 def traced(
     calls: Sequence[RecordedCall], hides: Hides = lambda name, text: False
 ) -> tuple[list[DrawnCall], list[LeftOut]]:
-    """The calls with their arguments traced, and those that are left out.
+    """Return the calls with traced arguments, and the calls left out.
 
-    Left out are calls that failed, and the agent's own tools. What `hides` takes for a secret is
-    not written down, but must be given.
+    Failed calls and the agent's own tools are left out. What `hides` takes for a secret is not
+    written, but must be given.
     """
     drawn: list[DrawnCall] = []
     left_out: list[LeftOut] = []
@@ -92,7 +93,7 @@ def _drawn(call: RecordedCall, results: _Results, hides: Hides) -> DrawnCall:
 
 
 def _has_secret(value: Any, name: str, hides: Hides) -> bool:
-    """Whether a secret would be written down; one that is taken from a result is not."""
+    """Return whether a secret would be written; one taken from a result is not."""
     match value:
         case str():
             return hides(name, value)
@@ -110,7 +111,7 @@ def _has_secret(value: Any, name: str, hides: Hides) -> bool:
 
 
 class _Results:
-    """The results so far, and all the values in them."""
+    """Results so far, and all the values in them."""
 
     def __init__(self) -> None:
         self._results: list[StepResult] = []
@@ -118,7 +119,7 @@ class _Results:
         self._texts: deque[tuple[str, Reference]] = deque(maxlen=_MOST_PARTS)
 
     def add(self, value: Any) -> None:
-        """Take in the next call's result; None where it is not known."""
+        """Add the next call's result; None if it is unknown."""
         number = len(self._results)
         self._results.append(StepResult(value, str(number)))
         for path, part in islice(_parts_of(value), _MOST_PARTS):
@@ -128,7 +129,7 @@ class _Results:
                 self._texts.append((part, at))
 
     def source_of(self, value: Any, name: str) -> Any:
-        """The argument of this name, with references where it comes from results."""
+        """Return an argument with references where it comes from results."""
         if (source := self._equal(value, name)) is not None:
             return source
         if is_object(value):
@@ -140,7 +141,7 @@ class _Results:
         return self._word(value) or self._joined(value) or value
 
     def _equal(self, value: Any, name: str) -> Any:
-        """The part of a result that is this value, also as a text of the number, or its number."""
+        """Return the part of a result that equals a value, also as a text or a number."""
         if not value or value in _COMMON:
             return None
         forms: list[tuple[Any, Callable[[Reference], Any]]] = [(value, lambda at: at)]
@@ -158,7 +159,7 @@ class _Results:
         return None
 
     def _best(self, value: Any, name: str) -> Reference | None:
-        """Of several equal values that with the most alike name, the shortest path, the newest."""
+        """Return the best equal value: the most similar name, the shortest path, the newest."""
 
         def rank(at: Reference) -> tuple[int, ...]:
             return _affinity(name, at.path), -len(at.path), at.result
@@ -166,7 +167,7 @@ class _Results:
         return max(self._places.get(_key(value), ()), key=rank, default=None)
 
     def _joined(self, value: Any) -> Joined | None:
-        """A text with earlier values in it: the longest there are, each at the bounds of words."""
+        """Return a text with references for earlier values: the longest, at word boundaries."""
         if not isinstance(value, str):
             return None
         inner = {text: at for text, at in self._texts if text in value and _is_telling(text)}
@@ -177,7 +178,7 @@ class _Results:
         return joined if len(parts) > 1 and self._gives(joined, value) else None
 
     def _word(self, value: str | float) -> Any:
-        """The value as a word of a text in a result, by the words before it."""
+        """Return the value as a word of a text in a result, by the words before it."""
         word = value if isinstance(value, str) else json.dumps(value)
         for text, place in reversed(self._texts):
             for after, before in _contexts(text, word) if word in text else ():
@@ -197,7 +198,7 @@ class _Results:
 def _parts_of(
     value: Any, path: tuple[PathStep, ...] = ()
 ) -> Iterator[tuple[tuple[PathStep, ...], Any]]:
-    """All that is in a value, itself first, each with its path."""
+    """Yield all values inside a value, itself first, each with its path."""
     yield path, value
     if len(path) >= _DEEPEST:
         return
@@ -207,7 +208,7 @@ def _parts_of(
 
 
 def _key(value: Any) -> Any:
-    """Something to look equal values up by; a text itself, of which no copy is made."""
+    """Return a key for equal values; a text is its own key, without a copy."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -216,7 +217,7 @@ def _key(value: Any) -> Any:
 
 
 def _is_telling(value: Any) -> bool:
-    """Whether this value is hardly there twice by chance."""
+    """Return whether a value is distinctive enough not to occur twice by chance."""
     match value:
         case bool() | None:
             return False
@@ -232,7 +233,7 @@ def _is_telling(value: Any) -> bool:
 
 
 def _affinity(name: str, path: Sequence[PathStep]) -> int:
-    """How much the name of a parameter is that of a part: `book_id` and `books[0].id`."""
+    """Return how similar a parameter's name is to a part's: `book_id` and `books[0].id`."""
     keys = [x for x in path if isinstance(x, str)]
     wanted, *known = map(_words, (name, *reversed(keys)))
     if not (wanted and known and known[0]):
@@ -258,7 +259,7 @@ def _cut_at(part: Any, text: str, at: Reference) -> list[Any]:
 
 
 def _contexts(text: str, word: str) -> Iterator[tuple[str, str]]:
-    """The words before a word that is once in a text, and what ends it; the shortest first."""
+    """Yield the words before a word that occurs once in a text, and its end; shortest first."""
     found = list(re.finditer(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", text))
     if len(found) != 1 or word == text:
         return

@@ -51,14 +51,14 @@ _TERMINAL_COLOR, _NOTE_COLOR = "rgb(255,102,102)", "rgb(255,255,255)"
 
 
 class WorkflowError(Exception):
-    """The description cannot become a workflow; the message says which node and port."""
+    """The description cannot become a workflow; the message names node and port."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A literal that is drawn as a node of its own; a bare value sits in the port instead.
+    """Literal drawn as a node of its own; a bare value sits inside the port instead.
 
-    It stands below its port, or `above` the node before.
+    It stands below its port, or `above` the previous node.
     """
 
     value: Any
@@ -66,13 +66,13 @@ class Shown:
 
 
 Source: TypeAlias = tuple[Node, Port, str]
-"""The node and port of a value, and the kind of its link."""
+"""Node and port of a value, and the kind of its link."""
 
 
 class Workflow:
-    """A workflow under construction; `name` becomes the file's and, compiled, a class's name.
+    """Workflow under construction; `name` becomes the file's and, compiled, a class's name.
 
-    `classes` are those of its components by name.
+    `classes` are its components by name.
     """
 
     def __init__(self, name: str, classes: Mapping[str, ComponentClass]) -> None:
@@ -89,12 +89,12 @@ class Workflow:
         self.finish.add("in-0", FLOW_LABEL, is_in=True)
         _add_port(self.finish, PortSpec("outputs", "in", "dynalist"))
 
-    # What a description says
+    # Description
 
     def node(self, class_name: str, **inputs: Any) -> Node:
         """Add a component and wire its in-ports.
 
-        A port is given an `Output`, `Shown` or a value; a dynamic port a list of these.
+        A port takes an `Output`, `Shown` or a value; a dynamic port a list of these.
         """
         if (cls := self._classes.get(class_name)) is None:
             raise KeyError(f"no component {class_name!r} among {len(self._classes)} classes")
@@ -116,11 +116,11 @@ class Workflow:
         return node
 
     def main(self, *nodes: Node) -> None:
-        """Draw the flow from Start over these to Finish."""
+        """Add the flow from Start over these to Finish."""
         self.flow(self.start, *nodes, self.finish)
 
     def flow(self, *nodes: Node) -> None:
-        """Draw a flow over these."""
+        """Add a flow over these."""
         for source, target in itertools.pairwise(nodes):
             self._link(source, source.port("out-0"), target, target.port("in-0"), FLOW)
         self._flows.append(nodes)
@@ -132,7 +132,7 @@ class Workflow:
     def note(
         self, title: str, text: str, *, above: Node | None = None, below: Node | None = None
     ) -> None:
-        """Add a comment above or below a node. Its lines are shown as they are, unbroken."""
+        """Add a comment above or below a node. Its lines are shown unbroken."""
         if "`" in text:
             raise WorkflowError(f"{title}: a comment is no Markdown: {text}")
         for line in text.splitlines():
@@ -144,17 +144,17 @@ class Workflow:
         assert owner is not None
         self._notes.append(Note(node, owner, is_below=above is None))
 
-    # What it becomes
+    # Output
 
     def layout(self) -> Layout:
-        """Give everything its place."""
+        """Return the layout."""
         return lay_out(self._flows, self._notes, self.links)
 
     def document(self) -> Document:
-        """The workflow as the canvas saves it.
+        """Return the workflow as the canvas saves it.
 
         Raises:
-            WorkflowError: a workflow cannot be called so.
+            WorkflowError: a workflow cannot have this name.
         """
         if problem := name_problem(self.name, {x.name for x in self.nodes}):
             raise WorkflowError(problem)
@@ -173,7 +173,7 @@ class Workflow:
         }
 
     def text(self) -> str:
-        """The whole file."""
+        """Return the text of the file."""
         return json.dumps(self.document(), indent=4, ensure_ascii=False) + "\n"
 
     def write(self, folder: Path) -> Path:
@@ -182,7 +182,7 @@ class Workflow:
         file.write_text(self.text(), encoding="utf-8", newline="\n")
         return file
 
-    # How it is built
+    # Construction
 
     def _add(self, name: str, color: str, extras: dict[str, Any], key: str = "") -> Node:
         key = key or name
@@ -205,7 +205,7 @@ class Workflow:
             self._link(source, out, node, target, kind)
 
     def _source(self, value: Any, node: Node, target: Port) -> Source:
-        """Where a value for this port of a node comes from: another node, or a new literal."""
+        """Return the source of a value for this port of a node: another node, or a new literal."""
         if isinstance(value, Output):
             return value.node, _out_port(value), VALUE
         is_shown = isinstance(value, Shown)
@@ -235,7 +235,7 @@ class Workflow:
         }  # fmt: skip
 
 
-# Which other types an in-port takes, besides its own and `any`.
+# Other types that an in-port takes, besides its own and `any`.
 _ALSO_TAKES = {
     "string": {"secret"}, "int": {"secret"}, "float": {"secret"},
     "secret": {"string", "int", "float"}, "list": {"chat"}, "chat": {"list"},
@@ -243,7 +243,7 @@ _ALSO_TAKES = {
 
 
 def fits(source: str, target: str) -> bool:
-    """Whether the canvas lets a value of type `source` be wired to a port of type `target`."""
+    """Return whether the canvas allows a wire from type `source` to type `target`."""
     return (
         source == target
         or "any" in (source, target)
@@ -267,7 +267,7 @@ def _add_port(node: Node, port: PortSpec) -> None:
 
 
 def _free_port(node: Node, port: Port) -> Port:
-    """The port itself; of a dynamic one the part that is free, with the next made behind it."""
+    """Return the port itself; for a dynamic one the free part, and add the next."""
     if port.type not in DYNAMIC:
         return port
     while port.links:
@@ -289,7 +289,7 @@ def _out_port(output: Output) -> Port:
 
 
 def _literal_of(value: Any, target: Port, node: Node) -> tuple[str, str]:
-    """The type of a literal and its text, which the compiler reads back as `value`."""
+    """Return the type of a literal and its text, which the compiler reads back as `value`."""
     match value:
         case str() if target.type == "secret":
             raise WorkflowError(f"{node.name}.{target.label}: a key does not belong in a file")

@@ -1,6 +1,6 @@
 """Which of the available tools a request to a model shows, and finding tools without a model.
 
-Public (see docs/python.md) are the names here; those of inner modules may change at any time.
+The names here are public (see docs/python.md); inner modules may change at any time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["Hit", "ToolIndex"]
 
 if TYPE_CHECKING:
     from .tools import Hit, ToolIndex
-else:  # looked up on first use, as those of the package
+else:  # imported on first use, as in the package
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:

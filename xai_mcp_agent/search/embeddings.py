@@ -1,7 +1,7 @@
 """Search by meaning: keys found by the vectors of their texts.
 
-A function of somebody makes the vectors. It may be slow, fail, or answer nonsense; searches then
-go on with words alone. Needs numpy, which the extra `embeddings` installs.
+A user's function makes the vectors. It may be slow, fail, or return nonsense; searches then use
+words alone. Needs numpy, which the extra `embeddings` installs.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ EXTRA = 'pip install "xai-mcp-agent[embeddings]"'
 QUERY_SECONDS = 2.0
 """How long a search waits for the vector of its query: words alone find most tools."""
 FILL_SECONDS = 60.0
-"""How long the vectors of tools may take, for which nobody waits: some models are loaded first."""
+"""Limit for the vectors of tools, which no search waits for: some models are loaded first."""
 PAUSE_SECONDS = 60.0
 """How long a model is left alone after a failure, which is likely to last."""
 
-_NEAR = 0.25  # the least cosine that is more than chance
-_BATCH = 16  # a second of a slow machine
-_MAX_BYTES = 2_000  # of a text: models read about 500 tokens
-_MAX_REASON = 500  # characters: some services answer with all that they were sent
-_MAX_QUERIES = 256  # cached, as runs search for the same thing several times
-_MAX_PARTS = 6  # of a query
-# A request for several things is near to none of them as a whole, but its parts are.
+_NEAR = 0.25  # the smallest cosine above chance
+_BATCH = 16  # texts in a batch: a second of a slow machine
+_MAX_BYTES = 2_000  # characters of a text: models read about 500 tokens
+_MAX_REASON = 500  # characters of an error: some services return all that they were sent
+_MAX_QUERIES = 256  # cached queries, as runs search for the same thing several times
+_MAX_PARTS = 6  # parts of a query
+# A request for several things is close to none of them as a whole, but its parts are.
 _PARTS_SHARE = 0.75
-_DIGITS = 6  # of a cosine: the last bits differ between processors
+_DIGITS = 6  # digits of a cosine: the last bits differ between processors
 
 _LOOKUP_SIZE = 512  # vectors read from the store at once
 
 
 class NoEmbeddings(XaiMcpError):
-    """Search by meaning is not possible: a package is missing, or the model cannot be used."""
+    """Search by meaning is impossible: a package is missing, or the model cannot be used."""
 
 
 class BadVector(Exception):
-    """An answer of an embedding function that is not one vector of numbers for each text."""
+    """An embedding function did not return one vector of numbers for each text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Closeness(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """Whether that is more than chance."""
+        """Return whether that is more than chance."""
         return self.cosine >= _NEAR
 
 
@@ -100,21 +100,22 @@ class DenseIndex(Generic[K]):
         self._vectors: dict[str, Any] = {}  # by text
         self._table: tuple[dict[K, int], Any] | None = None  # see `_rows_and_matrix`
         self._queries: dict[str, Any] = {}
-        self._length = 0  # of the vectors that the model makes; 0 before it has made one
+        self._length = 0  # dimensions of the model's vectors; 0 before the first
         self._batch = _BATCH
         self._failures = Counter[str]()  # of each text
-        # Apart: a query that waits behind a batch of a busy model must not end the batches.
+        # Separate locks: a query that waits behind a batch of a busy model must not stop the
+        # batches.
         self._for_texts = _PatientModel(embedder, "Tools")
         self._for_query = _PatientModel(embedder, "A query")
 
     def put(self, key: K, text: str) -> None:
-        """Have a key found by the meaning of this text. An unchanged one keeps its vector."""
+        """Set the text of a key. An unchanged text keeps its vector."""
         with self._lock:
             if self._texts.get(key) != (text := _cut(text)):
                 self._texts[key], self._table = text, None
 
     def remove(self, key: K) -> None:
-        """Remove a key, if it is there."""
+        """Remove a key, if it exists."""
         with self._lock:
             if self._texts.pop(key, None) is not None:
                 self._table = None
@@ -127,10 +128,10 @@ class DenseIndex(Generic[K]):
             self._add({by_hash[x]: vector for x, vector in store.read([*by_hash]).items()})
 
     def fill(self, store: StoredVectors | None = None, seconds: float = FILL_SECONDS) -> bool:
-        """Make some of the missing vectors; whether there is more to do now.
+        """Make some of the missing vectors; return whether there is more to do now.
 
-        Waits for the model as long as it takes for a batch, at most `seconds`. Later vectors are
-        taken when they come. After a failure the model is left alone for a minute.
+        It waits for the model for a batch, at most `seconds`. Later vectors are used when they
+        come. After a failure the model is left alone for a minute.
         """
         texts = self._missing()[: self._batch]
         if not texts:

@@ -31,11 +31,11 @@ _MIN_COVERED = 0.2  # a tool that was found by its meaning may share no word
 
 @dataclass(frozen=True, slots=True)
 class Ranked(Generic[T]):
-    """A tool that fits, with the reasons in words. The best one has the score 1.
+    """Tool that fits, with the reasons in words. The best one has the score 1.
 
-    `confidence` is about the share of cases in which such a tool was the right one, 0 to 1: it
-    grows with the lead over the best other tool, and is less where even the best one covers little
-    of the request. In one ranking it has the order of the scores.
+    `confidence`, 0 to 1, is about the share of cases in which such a tool was the right one: it
+    grows with the lead over the next tool, and falls if even the best covers little of the request.
+    In one ranking it has the order of the scores.
     """
 
     tool: T
@@ -45,7 +45,7 @@ class Ranked(Generic[T]):
 
 
 class RankedTools(list[Ranked[T]]):
-    """Tools that fit, best first. `note` says what the search had to do without; "" for nothing."""
+    """Tools that fit, best first. `note` says what the search had to do without, or is ""."""
 
     def __init__(self, tools: Iterable[Ranked[T]] = (), note: str = "") -> None:
         super().__init__(tools)
@@ -53,8 +53,10 @@ class RankedTools(list[Ranked[T]]):
 
 
 Rule: TypeAlias = Callable[[str, Sequence[Ranked[Any]]], Sequence[Ranked[Any]]]
-"""Takes the query and the candidates, best first; returns those that remain, perhaps with other
-scores and reasons. Their order is that of their scores."""
+"""Takes the query and the candidates, best first, and returns the remaining ones.
+
+They may have other scores and reasons; the scores define their order.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,11 @@ class Ranking:
         among: Collection[Hashable] | None = None,
         remembered: Remembered = NOTHING_REMEMBERED,
     ) -> list[Ranked[T]]:
-        """The tools that fit best, best first, equals by their keys; only of those `among`."""
+        """Return the best tools, best first, equals by their keys; only those `among`."""
         most = max(_CANDIDATES * limit, _MIN_CANDIDATES)
         hits = index.search(query, most, among=among, remembered=remembered)
         usable = self._usable(query, hits)
-        if len(usable) < limit and len(hits) == most:  # many are blocked: look at all
+        if len(usable) < limit and len(hits) == most:  # many are blocked, so all are candidates
             hits = index.search(query, len(index), among=among, remembered=remembered)
             usable = self._usable(query, hits)
         boosted = _ordered(replace(x, score=x.score * self._trust_in(x)) for x in usable)
@@ -98,7 +100,7 @@ class Ranking:
     def _explained(
         self, index: ToolIndex[T], query: str, ranked: Ranked[T], remembered: Remembered
     ) -> Ranked[T]:
-        """With the reasons that it was used for similar requests, and that it is trusted."""
+        """Add the reasons that it was used for similar requests, and that it is trusted."""
         reasons = [*ranked.reasons]
         uses = remembered.uses_like(_tool_key(ranked.tool), {*terms(query)}, index.rarity)
         if uses:
@@ -125,13 +127,13 @@ def _with_confidence(ranked: Sequence[Ranked[T]], covered: float) -> list[Ranked
 
 
 def _lead(score: float, others: Sequence[float]) -> float:
-    """1 for the only one, 0.5 for two that are equal."""
+    """Return 1 for a single candidate, 0.5 for two equal ones."""
     own, other = score**_LEAD_POWER, max(others, default=0.0) ** _LEAD_POWER
     return own / (own + other) if own else 0.0
 
 
 def _tool_key(tool: Tool | JsonObject) -> ToolKey:
-    """The key of a tool in preferences and in what is remembered; a dict is of no kind."""
+    """Return the key of a tool in preferences and learned uses; a dict has no kind."""
     if isinstance(tool, Tool):
         return tool.key
     return ToolKey("", str(tool.get("server") or ""), str(tool.get("name") or ""))

@@ -12,9 +12,9 @@ from ..core.tools import META, STATIC, ToolKey
 from .meta_tools import is_meta_tool
 from .shortening import MAX_STEPS, shortened
 
-# Of the budget, for tools that the run finds: core tools are shortened rather than take it.
+# Share of the budget for tools that the run finds: core tools are shortened rather than take it.
 _FOUND_SHARE = 0.25
-# With a name of a letter and no parameters: no definition takes less.
+# Tokens of the shortest definition: a name of one letter and no parameters.
 _MIN_TOKENS = 25
 
 _ALL_FIT = "all tools fit"
@@ -25,7 +25,7 @@ _REASONS = {META.name: "always there", STATIC.name: "drawn on the canvas"}
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A tool in a request. `definition` is as it is shown there: `shortened` in so many steps."""
+    """Tool in a request. `definition` is the shown one, `shortened` in so many steps."""
 
     definition: ToolDefinition
     why: str
@@ -33,13 +33,13 @@ class Shown:
 
     @property
     def tokens(self) -> int:
-        """Its cost, estimated."""
+        """Return its estimated cost."""
         return self.definition.tokens
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A tool that would have been shown, had there been room for it. It can be called, too."""
+    """Tool without room in the request. It can be called, too."""
 
     definition: ToolDefinition
     why: str
@@ -47,10 +47,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The tools that a request shows, in its order; other tools can be called, too.
+    """Tools that a request shows, in its order; other tools can be called, too.
 
-    `deferred` are the tools that `tool_search` finds, and `left_out` those that should have been
-    shown. `budget_tokens` is 0 where there is none.
+    `deferred` are the tools that `tool_search` finds, and `left_out` those without room.
+    `budget_tokens` is 0 without a budget.
     """
 
     shown: tuple[Shown, ...]
@@ -60,23 +60,23 @@ class Selection:
 
     @property
     def tokens(self) -> int:
-        """The cost of the shown definitions, estimated."""
+        """Return the estimated cost of the shown definitions."""
         return _tokens(self.shown)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that is available is shown."""
+        """Return whether everything available is shown."""
         return not self.deferred and not self.left_out
 
     @property
     def in_short(self) -> str:
-        """How many are shown of all, and the cost of that, in a few words."""
+        """Return in a few words how many of all are shown, and their cost."""
         total = len(self.shown) + len(self.deferred) + len(self.left_out)
         of_budget = f" of {self.budget_tokens:,}" if self.budget_tokens else ""
         return f"{len(self.shown)} of {total:,} tools shown, {self.tokens:,}{of_budget} tokens"
 
     def as_json(self, *, deferred_names: bool = True) -> JsonObject:
-        """The selection; without `deferred_names` only the number of the deferred tools."""
+        """Return it as JSON; without `deferred_names` only the number of deferred tools."""
         deferred = list(map(_as_json, self.deferred)) if deferred_names else len(self.deferred)
         return {
             "budget_tokens": self.budget_tokens,
@@ -97,7 +97,7 @@ class Selector(Protocol):
     def select(
         self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
     ) -> Selection:
-        """The selection of the next request.
+        """Return the selection of the next request.
 
         `found` are tools that the run has found, explained or used, the newest last.
         """
@@ -105,23 +105,22 @@ class Selector(Protocol):
 
 
 class ShowEverything:
-    """Shows all that is available."""
+    """Shows everything available."""
 
     def select(
         self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
     ) -> Selection:
-        """All of them, but those with which others are found."""
+        """Return all tools except those that find others."""
         others = (x for x in available if not is_meta_tool(x.tool.key))
         return Selection(tuple(Shown(x, _ALL_FIT) for x in others))
 
 
 class BudgetSelector:
-    """Shows all tools that fit the budget together; else core tools, and what the run has found.
+    """Shows all tools if they fit the budget; else core tools, and those the run has found.
 
-    Core tools are those that `is_always_shown` names, those drawn on the canvas, and our own, with
-    which the others are found. The order only grows at its end, as long as nothing has to give way:
-    the oldest of what was found is shortened first, and then left out. However many are always
-    shown or were found, only as many are looked at as can have room.
+    Core tools are those that `is_always_shown` names, drawn tools, and our own tools that find
+    others. The order only grows at its end until the budget is full: then the oldest found tool is
+    shortened first, and then left out. Only as many tools are examined as can have room.
     """
 
     def __init__(self, budget_tokens: int, is_always_shown: Callable[[ToolKey], bool]) -> None:
@@ -130,14 +129,14 @@ class BudgetSelector:
         self._most = budget_tokens // _MIN_TOKENS + 1
         self._parts: _Parts | None = None
         self._forms: dict[ToolKey, list[ToolDefinition]] = {}  # from the whole to the shortest
-        # Of the selection before: its order, and by how many steps the found ones were shortened.
+        # State of the selection before: its order, and how far the found tools were shortened.
         self._order: Mapping[ToolKey, None] = {}
         self._steps: Mapping[ToolKey, int] = {}
 
     def select(
         self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
     ) -> Selection:
-        """See `Selector`; never more tokens than the budget."""
+        """See `Selector`; never exceeds the budget."""
         if self._parts is None or self._parts.available is not available:
             self._parts = self._parts_of(available)
         parts = self._parts
@@ -149,7 +148,7 @@ class BudgetSelector:
         newest = {x.tool.key: x for x in in_run[-self._most :]}
         recent, given_way = self._fit_found(newest, self._budget - _tokens(core))
         deferred = tuple(x for key, x in parts.others.items() if key not in newest)
-        # Those that were shown keep their place, for the service's cache.
+        # Shown tools keep their place, for the service's cache.
         by_key = {x.definition.tool.key: x for x in (*core, *recent)}
         self._order = dict.fromkeys((*(x for x in self._order if x in by_key), *by_key))
         ordered = tuple(by_key[x] for x in self._order)
@@ -176,13 +175,13 @@ class BudgetSelector:
     def _fit_core(
         self, core: Sequence[tuple[ToolDefinition, str]]
     ) -> tuple[list[Shown], list[LeftOut]]:
-        """All core tools, as little shortened as leaves room for others; or as many as fit."""
+        """Return all core tools, shortened to leave room for others; or as many as fit."""
         for steps in range(MAX_STEPS):
             forms = [self._form(x, why, steps) for x, why in core]
             if _tokens(forms) <= self._budget * (1 - _FOUND_SHARE):
                 return forms, []
         forms = [self._form(x, why, MAX_STEPS) for x, why in core]
-        # Those with which the others are found come first.
+        # Tools that find others come first.
         order = sorted(forms, key=lambda x: not is_meta_tool(x.definition.tool.key))
         left_out = self._without_room(order, self._budget)
         gone = {x.definition.tool.key for x in left_out}
@@ -209,7 +208,7 @@ class BudgetSelector:
         return list(forms.values()), left_out
 
     def _without_room(self, forms: Iterable[Shown], room: int) -> list[LeftOut]:
-        """The tools that are left out, when the first come first."""
+        """Return the tools that are left out if the first come first."""
         left, left_out = room, list[LeftOut]()
         for form in forms:
             if form.tokens <= left:
@@ -231,10 +230,10 @@ class BudgetSelector:
 
 @dataclass(frozen=True)
 class _Parts:
-    """The available tools: the core tools with the reasons, and the others by their keys.
+    """Available tools: the core tools with the reasons, and the others by their keys.
 
-    `too_many` are core tools that cannot have room. `tokens` is the cost of all but those to search
-    with, which are of no use where all are shown.
+    `too_many` are core tools that cannot have room. `tokens` is the cost of all except the search
+    tools, which are useless if all are shown.
     """
 
     available: Sequence[ToolDefinition]

@@ -1,6 +1,6 @@
-"""Definitions of tools in shorter and shorter forms, for where the whole ones take too much room.
+"""Shorter and shorter forms of a tool's definition, for requests without room for the whole.
 
-Only what a model reads gets shorter: arguments are checked against the tool's own schema, and
+Only the model's view gets shorter: arguments are checked against the tool's own schema, and
 `tool_explain` shows it whole.
 """
 
@@ -20,7 +20,7 @@ from ..core.schemas import rewrite
 _METADATA = ("title", "examples", "deprecated")
 _DESCRIPTION_CHARS, _PARAMETER_CHARS, _OUTLINE_CHARS = 160, 60, 80
 _MAX_CHOICES = 8  # of a parameter, in an outline
-# More than fits any budget that people set; to walk through it would hold up the loop.
+# Larger than any budget; walking through it would block the loop.
 _HUGE_TOKENS = 10_000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 _MORE = " ..."
@@ -41,7 +41,7 @@ def _without_parameter_texts(function: FunctionSpec) -> FunctionSpec:
 
 
 def _outline(function: FunctionSpec) -> FunctionSpec:
-    """The parameters with their types alone."""
+    """Return the parameters with their types alone."""
     parameters = function.parameters
     properties = as_object(parameters.get("properties"))
     schema = {"type": "object", "properties": {x: _typed(y) for x, y in properties.items()}}
@@ -51,7 +51,7 @@ def _outline(function: FunctionSpec) -> FunctionSpec:
     return replace(function, description=text, parameters=schema)
 
 
-# Each is made from the one before.
+# Each step starts from the one before.
 _STEPS: tuple[Callable[[FunctionSpec], FunctionSpec], ...] = (
     _without_metadata,
     _with_short_texts,
@@ -64,9 +64,9 @@ parameters, and as an outline of names and types."""
 
 
 def shortened(definition: ToolDefinition, step: int) -> ToolDefinition:
-    """The definition after this step, from 1 to `MAX_STEPS`, of the one after the step before.
+    """Return the definition after this step, from 1 to `MAX_STEPS`, given the previous one.
 
-    It never gets longer. Of a huge one each step makes the outline.
+    It never gets longer. Each step turns a huge one into the outline.
     """
     shorten = _outline if definition.tokens > _HUGE_TOKENS else _STEPS[step - 1]
     shorter = definition_with(definition, shorten(definition.function))
@@ -74,7 +74,7 @@ def shortened(definition: ToolDefinition, step: int) -> ToolDefinition:
 
 
 def first_sentence(text: str, max_chars: int) -> str:
-    """The first sentence of a text, on one line, cut where it is longer."""
+    """Return the first sentence of a text on one line, cut if it is longer."""
     sentence = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
     if len(sentence) <= max_chars:
         return sentence
@@ -84,7 +84,7 @@ def first_sentence(text: str, max_chars: int) -> str:
 
 def _plain(schema: JsonObject) -> JsonObject:
     plain = {word: x for word, x in schema.items() if word not in _METADATA}
-    # A schema of further properties is needed for calls.
+    # The schema of further properties is needed for calls.
     if not as_object(plain.get("additionalProperties")):
         plain.pop("additionalProperties", None)
     return plain

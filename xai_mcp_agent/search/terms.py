@@ -1,4 +1,4 @@
-"""Text as terms to search by, and which terms mean nearly the same."""
+"""Terms of a text to search by, and terms with nearly the same meaning."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 
-_MAX_CHARACTERS = 20_000  # of one text: who says more says nothing new
+_MAX_CHARACTERS = 20_000  # of one text: further ones add nothing new
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _IS_CJK = re.compile(f"[{_CJK}]")
-# Where an identifier changes: `fooBar`, `HTTPServer`; not `v2`, nor `mp3`.
+# Boundaries in an identifier: `fooBar`, `HTTPServer`; not `v2`, nor `mp3`.
 _CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ENDS = r"[.;!?\n\u3002\uff01\uff1f]"
 _CLAUSE = re.compile(
-    # From the first of them only: a thousand dots are not tried from each of them on.
+    # From the first of them only, so that a thousand dots take linear time.
     rf"(?<!{_ENDS}){_ENDS}+(?:\s|$)|\b(?:then|also|afterwards|after that|finally|next)\b",
     re.IGNORECASE,
 )
 _SHORTEST_PLURAL, _SHORTEST_ROOT = 4, 4
-_LONGEST_KEPT = 30  # letters of what is kept with its terms
+_LONGEST_KEPT = 30  # letters of a text whose terms are cached
 _LENGTH_SHARE = 0.5  # how much less the words of a text of twice the usual length count
 # A whole word in common says much more than a syllable.
 _PART_LENGTH, _PART_WEIGHT = 3, 0.25
 
-# What stands in any request or description: of English, and of asking somebody for something.
+# Words of any request or description: of English, and of asking for something.
 _STOP_WORDS = """
     a about all also am an and any are as at be been being but by can could did do does doing done
     for from had has have having he her here his how i if in into is it its just let like ll many
@@ -43,7 +43,7 @@ _ENDINGS = """
     ization ational ication ations ements ating ation ators ated ator ates ement ments ment ings
     ions ance ence ate ing ion ers ors ity ive al ed er ly or e y
 """
-# What people call the same deed, in lines. Names of things mislead more than they help.
+# Verbs with the same meaning, by line. Names of things mislead more than they help.
 SYNONYMS = """
     create add new insert register
     delete remove erase clear drop cancel
@@ -71,10 +71,10 @@ STOP_WORDS, _LONGEST_FIRST = frozenset(_STOP_WORDS.split()), _ENDINGS.split()
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in their order, each as often as it is there.
+    """Return the terms of a text in order, with repetitions.
 
-    Words without case and English plural; identifiers in their parts; of Chinese, Japanese and
-    Korean, which write no spaces, every two characters.
+    Words without case and English plural; identifiers in parts; for Chinese, Japanese and Korean,
+    which write no spaces, every two characters.
     """
     text = text[:_MAX_CHARACTERS]
     if not text.isascii():
@@ -87,14 +87,14 @@ def terms(text: str) -> list[str]:
 
 
 def spaced(identifier: str) -> str:
-    """The words of an identifier with spaces between them, as people write."""
+    """Return the words of an identifier with spaces between them."""
     return " ".join(x[0] for x in _PIECE.finditer(_CASE.sub(" ", identifier)))
 
 
 def spelled_terms(text: str) -> dict[str, float]:
-    """The words of a text with their weights, and at little weight their parts.
+    """Return the words of a text with weights, and their parts with small weights.
 
-    So a slip of the pen is forgiven, and a word found in another one.
+    So a typing error is forgiven, and a word matches inside another.
     """
     weights: dict[str, float] = defaultdict(float)
     for word in terms(text):
@@ -108,24 +108,24 @@ def spelled_terms(text: str) -> dict[str, float]:
 def weighted(
     counts: Mapping[str, float], usual_length: float, weight: float = 1.0
 ) -> dict[str, float]:
-    """What each term of a text counts: less where the text is longer than usual."""
+    """Return the weight of each term of a text: less if the text is longer than usual."""
     length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * sum(counts.values()) / usual_length
     return {term: weight * count / length for term, count in counts.items()}
 
 
 def clauses(text: str) -> list[str]:
-    """The parts of a request that each ask for something."""
+    """Return the parts of a request that each ask for something."""
     return [x for x in _CLAUSE.split(text[:_MAX_CHARACTERS]) if x and x.strip()]
 
 
 def synonyms(term: str) -> tuple[str, ...]:
-    """Other terms for the same deed."""
+    """Return other terms for the same action."""
     return _OTHERS.get(term, ())
 
 
 @lru_cache(maxsize=50_000)
 def root(term: str) -> str:
-    """What is left of a term without its ending: `conversion` and `converter` are near."""
+    """Return a term without its ending: `conversion` and `converter` have the same root."""
     for ending in _LONGEST_FIRST:
         if term.endswith(ending) and len(term) - len(ending) >= _SHORTEST_ROOT:
             return term[: -len(ending)]
@@ -133,7 +133,7 @@ def root(term: str) -> str:
 
 
 def singular(word: str) -> str:
-    """A word in lower case without the ending of an English plural."""
+    """Return a word in lower case without an English plural ending."""
     if len(word) < _SHORTEST_PLURAL or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > _SHORTEST_PLURAL:
@@ -142,7 +142,7 @@ def singular(word: str) -> str:
 
 
 def _split(piece: str) -> tuple[str, ...]:
-    """The terms in letters and digits without anything between them."""
+    """Yield the terms in letters and digits without separators."""
     if _IS_CJK.match(piece):
         return tuple(piece[n : n + 2] for n in range(max(len(piece) - 1, 1)))
     words = (x.casefold() for x in _CASE.sub(" ", piece).split(" "))

@@ -1,4 +1,4 @@
-"""The index of tools: what counts how much in a search, and why a tool is found, in words."""
+"""Index of tools: what counts how much in a search, and why a tool matches, in words."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", Tool, JsonObject)
 
-_SCHEMA_LEVELS = 3  # the parameters, and two levels in them
+_SCHEMA_LEVELS = 3  # the parameters, and two levels inside them
 _MAX_NAMES = 500  # of parameters: nobody reads so many
-_NAME_COVERAGE = 0.3  # for a name of which every word is asked for
+_NAME_COVERAGE = 0.3  # bonus for a name of which the request has every word
 _MAX_CLAUSES = 12
-_MAX_WORDS, _MAX_LETTERS = 4, 40  # in a reason; a description may have all of a long request
-# Candidates: so many times the limit, and no fewer than this.
+_MAX_WORDS, _MAX_LETTERS = 4, 40  # words of a reason; a description may have all of a long request
+# Candidates: so many times the limit, and at least this many.
 _CANDIDATES, _MIN_CANDIDATES = 4, 32
-# The closest meaning against the best words. Half of it is as good where people use the words of
-# the descriptions; this is better where these are terse, and people ask in words of their own.
+# Weight of the closest meaning against the best words. Half of it is as good if people use the
+# words of the descriptions; this is better if those are terse, and people use their own words.
 _MEANING = 1.0
 # How long a search waits for the vectors of a few tools: several times what a slow machine takes.
 _FILL_SECONDS = 5.0
@@ -35,7 +35,7 @@ _FILL_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A kind of text of a tool: the words of a reason, its weight, and its usual length."""
+    """Kind of text of a tool: the words of a reason, its weight, and its usual length."""
 
     matches: str
     weight: float
@@ -51,12 +51,12 @@ _SERVER = _Field("server matches", 1.0, 2)
 _ABOUT_SERVER = _Field("server's description matches", 0.3, 15)
 _OUTPUT = _Field("output matches", 0.3, 6)
 _REMEMBERED = _Field("requests match", 0.3, 25)
-_MAX_REMEMBERED = 1.0  # of one word, however often it was said: as once in the description
+_MAX_REMEMBERED = 1.0  # of one word, however often it occurs: as once in the description
 
 
 @dataclass(frozen=True, slots=True)
 class Hit(Generic[T]):
-    """A tool that was found. Scores are relative to the best, which has 1; `reasons` are words."""
+    """Search result. Scores are relative to the best, which has 1; `reasons` are in words."""
 
     tool: T
     score: float
@@ -64,13 +64,13 @@ class Hit(Generic[T]):
 
 
 class ToolIndex(Generic[T]):
-    """Tools, found by what somebody wants to do. Not for several threads at once.
+    """Index of tools by what somebody wants to do. Not thread-safe.
 
     They are catalog tools, or dicts with `id`, `server`, `name`, `description`, `input_schema` and
     perhaps `title`, `output_schema` and `server_description`.
 
     With `embed`, which takes a list of texts and returns a vector for each, tools are found by
-    their meaning, too. It is first called by a search, and then for each new text once. While it
+    their meaning, too. It is first called by a search, and then once for each new text. While it
     fails, words alone count. A `DenseIndex` is filled by its owner, and searches do not wait.
 
     Raises:
@@ -81,7 +81,7 @@ class ToolIndex(Generic[T]):
         self, tools: Iterable[T] = (), embed: Embed | DenseIndex[Any] | None = None
     ) -> None:
         self._tools: dict[Hashable, T] = {}
-        self._names: dict[Hashable, list[str]] = {}  # as terms: every search looks at dozens
+        self._names: dict[Hashable, list[str]] = {}  # as terms: every search compares dozens
         self._index = LexicalIndex[Any]()
         self._dense, self._fills = _dense_index(embed)
         for tool in tools:
@@ -91,7 +91,7 @@ class ToolIndex(Generic[T]):
         return len(self._tools)
 
     def update(self, tool: T) -> None:
-        """Add a tool, or replace the one that has its key."""
+        """Add a tool, or replace the one with its key."""
         weights: defaultdict[str, float] = defaultdict(float)
         for field, text in _texts(tool):
             counts = Counter(terms(text))
@@ -104,7 +104,7 @@ class ToolIndex(Generic[T]):
             self._dense.put(key, _text_to_embed(tool))
 
     def remove(self, key: Hashable) -> None:
-        """Remove a tool by its key (a dict's is its `id`), if it is there."""
+        """Remove a tool by its key (a dict's is its `id`), if it exists."""
         if self._tools.pop(key, None) is not None:
             del self._names[key]
             self._index.remove(key)
@@ -112,7 +112,7 @@ class ToolIndex(Generic[T]):
                 self._dense.remove(key)
 
     def tool(self, key: Hashable) -> T:
-        """The tool that has this key."""
+        """Return the tool with this key."""
         return self._tools[key]
 
     def search(
@@ -123,11 +123,10 @@ class ToolIndex(Generic[T]):
         among: Collection[Hashable] | None = None,
         remembered: Mapping[Any, Mapping[str, float]] | None = None,
     ) -> list[Hit[T]]:
-        """The tools that fit best, best first, equals by their keys; only of those `among`.
+        """Return the tools that fit best, best first, equals by their keys; only those `among`.
 
-        None where neither a word fits nor the meaning. `remembered` are weighted terms, by tool, of
-        what was asked for when the tool was used: one more text of it, and a weak one; see
-        `search.usage`.
+        The list is empty if neither words nor meaning fit. `remembered` are weighted terms of
+        earlier requests, by tool: one more text of the tool, and a weak one; see `search.usage`.
         """
         scored, close = self._scored(query, limit, among, remembered)
         words = self._expanded(query)
@@ -143,29 +142,29 @@ class ToolIndex(Generic[T]):
         *,
         remembered: Mapping[Any, Mapping[str, float]] | None = None,
     ) -> list[tuple[Any, float]]:
-        """As `search`: the keys of the tools, with scores that compare between queries, too.
+        """Like `search`: return the keys of the tools, with scores that compare between queries.
 
-        A word that the tool's description has, and one in a hundred others, counts about 5.
+        A word in the tool's description, and in one of a hundred others, counts about 5.
         """
         scored, _ = self._scored(query, limit, None, remembered)
         return scored[: max(limit, 0)]
 
     def look_up(self, query: str) -> None:
-        """Have the embedding model make the vectors of a query, so that `search` need not wait.
+        """Let the embedding model make the vectors of a query, so that `search` need not wait.
 
-        May take as long as the model, and may be called beside anything else.
+        It may take as long as the model, and may be called in parallel with anything else.
         """
         if self._dense:
             self._dense.look_up(query, _parts_of(query))
 
     def rarity(self, word: str) -> float:
-        """The weight of a word of a request: one that few tools have says most."""
+        """Return the weight of a word of a request: the rarest weigh most."""
         return self._index.rarity(word)
 
     def covered(
         self, query: str, key: Hashable, remembered: Mapping[Any, Mapping[str, float]] | None = None
     ) -> float:
-        """The share of a query, 0 to 1, that a tool covers; rare words count more."""
+        """Return the share of a query, 0 to 1, that a tool covers; rare words count more."""
         has = {*self._index.terms_of(key), *(remembered or {}).get(key, ())}
         total, covered = 0.0, 0.0
         for word in dict.fromkeys(terms(query)):
@@ -214,25 +213,25 @@ class ToolIndex(Generic[T]):
         return self._index.expand(list(dict.fromkeys(terms(text))))
 
     def _coverage(self, key: Hashable, words: Mapping[str, float]) -> float:
-        """More for a name that says little else than what is asked for."""
+        """Return a bonus for a name that says little else than the request."""
         rarity = {word: self._index.rarity(word) for word in self._names[key]}
         share = sum(x for word, x in rarity.items() if word in words)
         return 1 + _NAME_COVERAGE * share / (sum(rarity.values()) or 1.0)
 
 
 def key_of(tool: Tool | JsonObject) -> Any:
-    """The key of a tool in an index."""
+    """Return the key of a tool in an index."""
     return tool.key if isinstance(tool, Tool) else tool["id"]
 
 
 def remembered_terms(counts: Mapping[str, float]) -> dict[str, float]:
-    """The weights of the terms that were asked for when a tool was used, for `ToolIndex`."""
+    """Return the weights of the terms of requests that a tool was used for, for `ToolIndex`."""
     weights = weighted(counts, _REMEMBERED.usual_length, _REMEMBERED.weight)
     return {term: min(weight, _MAX_REMEMBERED) for term, weight in weights.items()}
 
 
 def _initials(name: str) -> str:
-    """`bmi` of `body_mass_index`; empty for a name of two words."""
+    """Return `bmi` for `body_mass_index`; "" for a name of two words."""
     letters = [x[0] for x in spaced(name).split()]
     return "".join(letters).lower() if len(letters) >= _MIN_INITIALS else ""
 
@@ -243,10 +242,10 @@ def _parts_of(query: str) -> list[str]:
 
 
 def _dense_index(embed: Embed | DenseIndex[Any] | None) -> tuple[DenseIndex[Any] | None, bool]:
-    """The dense index, if there is one, and whether searches have to fill it."""
+    """Return the dense index, if there is one, and whether searches have to fill it."""
     if embed is None:
         return None, False
-    # Here, because it takes as long to load as the rest of this package.
+    # Imported here, because it takes as long to load as the rest of this package.
     from .embeddings import DenseIndex, Embedder
 
     if isinstance(embed, DenseIndex):
@@ -255,7 +254,7 @@ def _dense_index(embed: Embed | DenseIndex[Any] | None) -> tuple[DenseIndex[Any]
 
 
 def _joined(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> dict[Any, float]:
-    """Words and meaning, each against the best of its kind. Better than to join the two orders."""
+    """Combine words and meaning, each relative to its best. Better than joining the two orders."""
     most = max(by_words.values(), default=1.0)
     return {
         key: by_words.get(key, 0.0) / most + (_MEANING * close[key].share if key in close else 0.0)
@@ -264,7 +263,7 @@ def _joined(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> di
 
 
 def _text_to_embed(tool: Tool | JsonObject) -> str:
-    """The text that has most of its meaning; parameters and servers in it add nothing."""
+    """Return the text with most of its meaning; parameters and servers add nothing."""
     name = f"{spaced(_text(tool, 'name'))}."
     return " ".join(x for x in (name, _text(tool, "title"), _text(tool, "description")) if x)
 
@@ -276,7 +275,7 @@ def _value(tool: Tool | JsonObject, name: str) -> Any:
 
 
 def _text(tool: Tool | JsonObject, name: str) -> str:
-    return str(_value(tool, name))  # in a dict there may be anything
+    return str(_value(tool, name))  # a dict may contain anything
 
 
 def _texts(tool: Tool | JsonObject) -> Iterator[tuple[_Field, str]]:
@@ -291,7 +290,7 @@ def _texts(tool: Tool | JsonObject) -> Iterator[tuple[_Field, str]]:
 
 
 def _names(schema: Any, *, described: bool) -> list[str]:
-    """The names of properties on the first levels, perhaps with descriptions and choices."""
+    """Return names of properties on the first levels, perhaps with descriptions and choices."""
     names: list[str] = []
     for path, spec, _ in islice(fields(as_object(schema), _SCHEMA_LEVELS), _MAX_NAMES):
         names.append(path[-1])
@@ -301,7 +300,7 @@ def _names(schema: Any, *, described: bool) -> list[str]:
 
 
 def _reasons(tool: Tool | JsonObject, words: Mapping[str, float]) -> tuple[str, ...]:
-    """Which of its texts have which of these words."""
+    """Return which of its texts have which of these words."""
     matches = [
         (field, [x for x in dict.fromkeys(terms(text)) if x in words])
         for field, text in _texts(tool)

@@ -1,6 +1,6 @@
-"""Learning from use: the requests that tools were used for, and how a search counts them.
+"""Learning from use: the requests that tools were used for, and their weight in a search.
 
-The history keeps the words, by toolbelt and tool; see `history.learned_rows`.
+The history stores the words, by toolbelt and tool; see `history.learned_rows`.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ logger = logging.getLogger(__name__)
 
 _DEFAULT_TOOLBELT = "default"
 
-# People's work changes within months. A request of half a year ago, when it is removed, counts a
-# sixty-fourth.
+# People's work changes within months. A request of half a year ago counts a sixty-fourth, and is
+# then removed.
 _HALF_LIFE = timedelta(days=30)
-# How long a search waits for the store, which answers in milliseconds when nobody holds it.
+# How long a search waits for the store, which answers in milliseconds unless it is locked.
 _PATIENCE_SECONDS = 0.3
 FRESH_SECONDS = 10.0
-"""In a long run: requests that others forgot meanwhile count no longer than this."""
+"""How long requests that others have forgotten meanwhile may count in a long run."""
 SAME_REQUEST_SECONDS = 600.0
-"""A tool that is called again and again for one request was of use for it once."""
+"""A tool that is called again and again for one request was useful for it once."""
 _MAX_NEWS = 1000  # requests that were just learned
-# Words to go on, which ask for nothing.
+# Words for "go on", which ask for nothing.
 _GOES_ON = "continue ok okay sure yeah yes no nope right correct ja nein gut weiter oui non si"
 _NO_INTENTS = frozenset(terms(_GOES_ON))
-_MAX_LOOKED_AT = 300  # characters of a text, to see whether it asks for anything
-# Of the shorter one of two requests, where a word counts as much as it is rare.
+_MAX_LOOKED_AT = 300  # characters of a text that are checked for a request
+# Share of the shorter of two requests, with rare words weighing more.
 _SIMILAR = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A request that a tool was used for: its terms, each as often as it occurs, and `uses`.
+    """Request that a tool was used for: its terms with repetitions, and `uses`.
 
-    `weight` falls with its age, from 1 down to 0, and rises a little with its uses.
+    `weight` falls with its age, from 1 to 0, and rises a little with its uses.
     """
 
     terms: Mapping[str, float]
@@ -59,7 +59,7 @@ class Intent:
 
 
 class Remembered(Mapping[ToolKey, Mapping[str, float]]):
-    """The requests that the tools of one toolbelt were used for: weighted terms by tool.
+    """Requests that the tools of one toolbelt were used for: weighted terms by tool.
 
     `ToolIndex.search` takes it as it is.
     """
@@ -78,10 +78,10 @@ class Remembered(Mapping[ToolKey, Mapping[str, float]]):
         return len(self._terms)
 
     def uses_like(self, key: ToolKey, words: Iterable[str], rarity: Callable[[str], float]) -> int:
-        """How often a tool was used for a similar request.
+        """Return how often a tool was used for a similar request.
 
-        Similar requests share half of the shorter one, where a word counts as much as it is rare:
-        sharing "list" and "file" is no likeness, sharing "invoice" may be one.
+        Similar requests share half of the shorter one, with rare words weighing more: sharing
+        "list" and "file" is not enough, sharing "invoice" may be.
         """
         request = _by_root(words, rarity)
         intents = ((x.uses, _by_root(x.terms, rarity)) for x in self._intents.get(key, ()))
@@ -93,7 +93,7 @@ NOTHING_REMEMBERED = Remembered({})
 
 @dataclass
 class _Scope:
-    """One toolbelt: what is remembered, its cache key, and the reading that goes on."""
+    """State of one toolbelt: its requests, their cache key, and the reading in progress."""
 
     remembered: Remembered = field(default_factory=lambda: NOTHING_REMEMBERED)
     state: Any = None
@@ -103,10 +103,10 @@ class _Scope:
 
 @dataclass
 class UsageMemory:
-    """The requests that the tools of one bridge were used for. Used on the bridge's loop.
+    """Requests that the tools of one bridge were used for, on the bridge's loop.
 
-    Where the history cannot be read nothing is remembered, and `warn` is called once. Without
-    `learns` nothing is remembered or learned.
+    If the history cannot be read there are none, and `warn` is called once. Without `learns`
+    nothing is remembered or learned.
     """
 
     recorder: HistoryRecorder
@@ -121,8 +121,7 @@ class UsageMemory:
     def learn(self, toolbelt: str, key: ToolKey, requests: Iterable[str]) -> None:
         """Remember that a tool was called well for requests in these words. Returns at once.
 
-        The same is learned once in ten minutes. What may be a secret is not kept; see
-        `kept_speech`.
+        The same is learned once in ten minutes. Possible secrets are not stored; see `kept_speech`.
         """
         if not self.learns or key.kind == META.name:
             return
@@ -133,14 +132,14 @@ class UsageMemory:
             self.recorder.learn(lambda learning, time: learning.learn(subject, toolbelt, new, time))
 
     def follow(self, toolbelt: str) -> None:
-        """Begin to read what is remembered by now, at the begin of a run. Returns at once."""
+        """Start reading what is remembered, at the start of a run. Returns at once."""
         if self.learns:
             self._read(toolbelt or _DEFAULT_TOOLBELT)
 
     async def remembered(self, toolbelt: str) -> Remembered:
-        """The requests that its tools were used for.
+        """Return the requests that its tools were used for.
 
-        Waits a moment for the store at most; where that takes longer, it is as it was before.
+        It waits a moment for the store at most, and otherwise returns the earlier state.
         """
         if not self.learns:
             return NOTHING_REMEMBERED
@@ -183,7 +182,7 @@ class UsageMemory:
 
 
 def _read(history: History, toolbelt: str, known: Any) -> tuple[Remembered, Any] | None:
-    """What is remembered, and its cache key; None where the key is the `known` one.
+    """Return the requests and their cache key, or None if the key is the `known` one.
 
     Runs in the thread that owns the store.
     """
@@ -202,13 +201,13 @@ def _read(history: History, toolbelt: str, known: Any) -> tuple[Remembered, Any]
 
 def _intent(row: LearnedRow, now: datetime) -> Intent:
     age = max(now - row.used, timedelta())
-    # Used often it counts more, but not as many times as much.
+    # Frequent use counts more, but not in proportion.
     weight = 0.5 ** (age / _HALF_LIFE) * (1 + math.log2(row.times))
     return Intent(Counter(terms(row.words)), row.times, weight)
 
 
 def _asks(text: str) -> bool:
-    """Whether there is something in it to find a tool by."""
+    """Return whether a text contains something to find a tool by."""
     return not _NO_INTENTS.issuperset(terms(text[:_MAX_LOOKED_AT]))
 
 

@@ -1,4 +1,4 @@
-"""The vectors of one model in the history's store, from run to run."""
+"""Vectors of one model in the history's store, from run to run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 _MAX_STORED = 50_000  # the last used; 80 MB with 384 numbers each
 _UNUSED, _DAY = timedelta(days=90), timedelta(days=1)
-_STORE_SECONDS = 30.0  # after that vectors are made again
+_STORE_SECONDS = 30.0  # limit for the store; then vectors are made again
 _HASH_CHARS = 32
 
 
 def hash_of(text: str) -> str:
-    """The hash of a text, by which a store knows it without its words."""
+    """Return the hash of a text, which a store uses instead of its words."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
 
 
@@ -41,7 +41,7 @@ class StoredVectors:
         self._recorder, self._model = recorder, hash_of(model)
 
     def read(self, hashes: Sequence[str]) -> Mapping[str, Any]:
-        """The stored vectors of texts with these hashes."""
+        """Return the stored vectors of texts with these hashes."""
         read = partial(_read_vectors, model=self._model, hashes=hashes)
         return _result(self._recorder.read(read, {}), {})
 
@@ -50,11 +50,11 @@ class StoredVectors:
         _result(self._recorder.ask(partial(_write, model=self._model, made=vectors)), None)
 
 
-# What follows runs in a thread that owns the store. SQLAlchemy is imported there.
+# The following functions run in a thread that owns the store, and import SQLAlchemy there.
 
 
 def _read_vectors(history: History, model: str, hashes: Sequence[str]) -> dict[str, Any]:
-    """The stored vectors of texts with these hashes. Their use is noted once a day."""
+    """Return the stored vectors of texts with these hashes. Their use is noted once a day."""
     import numpy
     from sqlalchemy import select, update
 
@@ -72,7 +72,7 @@ def _read_vectors(history: History, model: str, hashes: Sequence[str]) -> dict[s
 
 
 def _write(history: History, model: str, made: Mapping[str, Any]) -> None:
-    """Store vectors; those that are long unused go."""
+    """Store vectors, and remove those that were not used for long."""
     from sqlalchemy import delete, insert, select
 
     from ..history.tables import vectors

@@ -14,14 +14,14 @@ from .times import time_text, utc_text
 
 NO_CHANGE = "Nothing changed."
 
-# Of tools that only came or went; the first listing of a server may have thousands.
+# Limit for tools that only came or went; the first listing of a server may have thousands.
 _MOST_CAME_OR_WENT = 50
-_MOST_LINES = 200  # of one tool; it may have thousands of parameters
-_MOST_LINE_CHARS = 5000  # more than a text in full
+_MOST_LINES = 200  # of one tool, which may have thousands of parameters
+_MOST_LINE_CHARS = 5000  # names instead of full texts from here on
 
 
 def change_json(change: ToolChanged) -> JsonObject:
-    """A change with every field, its tool as names."""
+    """Return a change with every field, its tool as names."""
     return {
         "kind": change.tool.kind.name,
         "source": change.tool.source,
@@ -33,12 +33,12 @@ def change_json(change: ToolChanged) -> JsonObject:
 
 
 def version_json(version: Version) -> JsonObject:
-    """A version with every field, its time in UTC."""
+    """Return a version with every field, its time in UTC."""
     return {**asdict(version), "time": utc_text(version.time)}
 
 
 def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
-    """The changes of tools, in lines of at most so many columns."""
+    """Return the changes of tools in lines of at most this many columns."""
     lines = list[str]()
     for how, group in groupby(sorted(changes, key=_rank), lambda x: x.how):
         some = list(group)
@@ -52,7 +52,7 @@ def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
 
 
 def versions_text(versions: Sequence[Version], width: int) -> str:
-    """The definitions of a tool: since when each holds, and how it differs from the one before."""
+    """Return a tool's definitions: since when each holds, and how it differs from the last."""
     lines = list[str]()
     for number, version in enumerate(versions):
         lines.append(f"{time_text(version.time)}  {'changed' if number else 'first seen'}")

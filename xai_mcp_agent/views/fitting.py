@@ -20,7 +20,7 @@ _CHARS = 400  # of a name or a reason, which strangers wrote
 
 
 def suggestion_json(one: Suggestion) -> JsonObject:
-    """A tool that may come next."""
+    """Return a tool that may come next."""
     return {
         "server": one.tool.source,
         "name": one.tool.name,
@@ -30,7 +30,7 @@ def suggestion_json(one: Suggestion) -> JsonObject:
 
 
 def suggested_text(suggested: Suggested, width: int) -> str:
-    """The suggestions to read, with the sources that were left out."""
+    """Return the suggestions to read, with the sources that were left out."""
     lines: list[str] = []
     for one in suggested.tools:
         lines.append(f"{one.score:.2f}  {plain(str(one.tool), _CHARS)}")
@@ -46,7 +46,7 @@ def _left_out(suggested: Suggested) -> Iterator[str]:
 
 
 def wire_problem_json(problem: WireProblem, calls: Sequence[NamedCall]) -> JsonObject:
-    """A problem of a call; `call` counts from 1."""
+    """Return a problem of a call; `call` counts from 1."""
     call = calls[problem.call]
     return {
         "call": problem.call + 1,
@@ -59,7 +59,7 @@ def wire_problem_json(problem: WireProblem, calls: Sequence[NamedCall]) -> JsonO
 
 
 def checked_text(checked: CheckedCalls, calls: Sequence[NamedCall], width: int) -> str:
-    """The problems of calls, one line for each, and how many calls were checked."""
+    """Return the problems of calls, one line each, and how many calls were checked."""
     lines: list[str] = []
     for one in checked.problems:
         call = calls[one.call]
@@ -80,7 +80,7 @@ def _summary(checked: CheckedCalls) -> str:
 
 
 def choice_json(choice: ExplainedChoice) -> JsonObject:
-    """Why a tool is chosen, or is not; places and steps count from 1, 0 is none."""
+    """Return why a tool is chosen, or is not; places and steps count from 1, 0 is none."""
     hit = choice.found
     return {
         "server": choice.key.source,
@@ -104,7 +104,7 @@ def choice_json(choice: ExplainedChoice) -> JsonObject:
 
 
 def choice_text(choice: ExplainedChoice, width: int) -> str:
-    """The reasons of a choice, in sentences."""
+    """Return the reasons of a choice, in sentences."""
     lines = [
         plain(line, 4 * _CHARS)
         for part in (_barred, _of_search, _of_plan, _of_rules)

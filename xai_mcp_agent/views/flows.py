@@ -1,4 +1,4 @@
-"""Flows between tools, for the page of the graph: drawn as curves, and in lines to read."""
+"""Flows between tools for the page of the graph: drawn as curves, and in lines to read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _WIDTH, _BOX, _ROW, _HIGH, _MARGIN = 960, 260, 46, 38, 8
 _GIVES, _BOTH, _TAKES = 0, 1, 2
 
 _Place: TypeAlias = tuple[str, int]
-"""A tool by its id, and the column in which it stands."""
+"""A tool by its id, and its column."""
 
 
 def flow_notes(graph: Graph) -> list[str]:
-    """Sentences about the flows that a graph around something does not show."""
+    """Return sentences about flows that the graph leaves out."""
     notes: list[str] = []
     if graph.focus and not graph.flows:
         notes.append("No tool gives anything that fits another one here.")
@@ -35,9 +35,9 @@ def flow_notes(graph: Graph) -> list[str]:
 
 
 def flow_drawing(graph: Graph) -> JsonObject | None:
-    """Boxes in two or three columns, curves between them, and the same in lines, for the template.
+    """Return boxes in two or three columns, curves between them, and lines to read.
 
-    None for a graph that is not around anything.
+    It is None for a graph without a centre.
     """
     if not graph.focus:
         return None
@@ -62,7 +62,7 @@ def flow_drawing(graph: Graph) -> JsonObject | None:
 
 
 def _line(number: int, edge: Edge, nodes: Mapping[str, Node]) -> JsonObject:
-    """One flow to read. `number` joins it to its curve."""
+    """Return one flow to read. `number` refers to its curve."""
     flow = edge.flow
     assert flow is not None
     return {
@@ -84,7 +84,7 @@ def _name(node: Node) -> str:
 
 
 def _ends(graph: Graph) -> list[tuple[_Place, _Place]]:
-    """The ends of each flow; a tool that was asked for is in the middle, else there is none."""
+    """Return the ends of each flow; the tool that was asked for, if any, is in the middle."""
     tools = {x.id for x in graph.nodes if x.kind == "tool" and x.id in graph.focus}
     return [
         (
@@ -98,7 +98,7 @@ def _ends(graph: Graph) -> list[tuple[_Place, _Place]]:
 def _boxes(
     graph: Graph, nodes: Mapping[str, Node], ends: Sequence[tuple[_Place, _Place]]
 ) -> dict[_Place, JsonObject]:
-    """A box for each tool in each column, the ones that fit best on top."""
+    """Return a box for each tool in each column, the best fits on top."""
     places = dict.fromkeys(x for pair in ends for x in pair)
     sizes = Counter(column for _, column in places)
     rows: Counter[int] = Counter()
@@ -119,7 +119,7 @@ def _boxes(
 
 
 def _curve(line: JsonObject, start: Mapping[str, Any], end: Mapping[str, Any]) -> JsonObject:
-    """From the right side of a box to the left side of another."""
+    """Return a curve from the right side of a box to the left side of another."""
     x, y, to_x, to_y = start["x"] + _BOX, start["y"] + _HIGH // 2, end["x"], end["y"] + _HIGH // 2
     middle = (x + to_x) // 2
     return {

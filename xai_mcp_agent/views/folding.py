@@ -1,4 +1,4 @@
-"""Sessions in which nothing happened: connected, listed as before, closed."""
+"""Sessions without changes: connected, listed as before, closed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _CLOSINGS = ("disconnected", "left")
 
 @dataclass(frozen=True)
 class Session:
-    """An uneventful session of a source."""
+    """Uneventful session of a source."""
 
     first: Event
     last: Event
 
 
 def fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | Session]:
-    """The rows, oldest first, with each uneventful session in place of its last row."""
+    """Yield the rows, oldest first, with each uneventful session in place of its last row."""
     rows = list(log)
     begun: dict[tuple[object, str], list[int]] = {}
     sessions, inside = dict[int, Session](), set[int]()
@@ -44,7 +44,7 @@ def fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | Session]:
 
 
 def _is_as_before(row: LogRow) -> bool:
-    """Whether a source is there again, or listed again; a change would be a row of its own."""
+    """Return whether a source is back, or listed again; a change would be a row of its own."""
     event = row.event
     if event.subject.tool is not None or event.change not in ("reconnected", "refreshed"):
         return False

@@ -1,4 +1,4 @@
-"""Tools that a search found, and one that is explained, as JSON and as text."""
+"""Tools in a search result, and one explained tool, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEVELS, _MOST_PARAMETERS = 3, 500  # nobody reads more
 
 
 def found_json(found: FoundTool) -> JsonObject:
-    """A tool that was found, with its definition."""
+    """Return a search result, with the tool's definition."""
     why = {
         "score": round(found.score, 3),
         "confidence": round(found.confidence, 2),
@@ -32,7 +32,7 @@ def found_json(found: FoundTool) -> JsonObject:
 
 
 def found_text(found: FoundTool, width: int) -> str:
-    """A tool that was found, in two lines or more: how to call it, and why it was found."""
+    """Return a search result in two lines or more: how to call the tool, and why it matches."""
     item, _ = item_key(found.tool)
     server = f"{found.entry.key.source}{'' if item == 'tool' else f' {item}'}"
     line = f"{found.score:.2f}  {server}: {tool_text(found.entry)}"
@@ -42,7 +42,7 @@ def found_text(found: FoundTool, width: int) -> str:
 
 
 def selected_json(selected: SelectedTool) -> JsonObject:
-    """The tool that fits a request best, with the reasons, and the others that may be meant."""
+    """Return the tool that fits a request best, with the reasons, and the other candidates."""
     return {
         "server": selected.tool.source,
         "tool": selected.tool.name,
@@ -63,7 +63,7 @@ def selected_json(selected: SelectedTool) -> JsonObject:
 
 
 def explained_json(explained: ExplainedTool) -> JsonObject:
-    """A tool with its signature, an example of its arguments, and since when it is known."""
+    """Return a tool with its signature, example arguments, and since when it is known."""
     entry = explained.entry
     record = entry.record
     return {
@@ -78,7 +78,7 @@ def explained_json(explained: ExplainedTool) -> JsonObject:
 
 
 def explained_text(explained: ExplainedTool, width: int) -> str:
-    """A tool with its signature, parameters and an example, to read."""
+    """Return a tool with its signature, parameters and an example, to read."""
     return "\n".join(_explained_lines(explained, width))
 
 
@@ -107,7 +107,7 @@ def _parameter_lines(schema: JsonObject, width: int) -> Iterator[str]:
 
 
 def _known_text(explained: ExplainedTool) -> str:
-    """Since when it is known, and how it did."""
+    """Return since when it is known, and how its calls went."""
     record = explained.entry.record
     if record is None:
         return "Seen for the first time."

@@ -19,8 +19,8 @@ from .times import seconds_text
 
 _FOLDER = Path(__file__).parent
 _NAME_CHARS, _REASON_CHARS = 200, 400
-_GROUP = 100  # tools; more in one list are too many to look through
-_OPEN_TOOLS = 120  # of all sources together, before the others are folded: some screens
+_GROUP = 100  # tools; a longer list cannot be looked through
+_OPEN_TOOLS = 120  # lines of all sources together, before the others are folded
 _TITLES = {"tools": "Drawn on the canvas", "meta": "Always there"}
 _KINDS = {
     "mcp": "MCP server",
@@ -35,7 +35,7 @@ _WORDS: Mapping[ToolState, str] = {
 
 
 def graph_page(graph: Graph, as_of: datetime | None = None) -> str:
-    """The page. `as_of` is the time that the graph is of, if it is not as things are now."""
+    """Return the page. `as_of` is the time of the graph, unless it is the present."""
     branches = _branches(graph)
     states = Counter(tool["state"] for branch in branches for tool in branch["tools"])
     style, script = ((_FOLDER / x).read_text(encoding="utf-8") for x in ("graph.css", "graph.js"))
@@ -67,7 +67,7 @@ def _branches(graph: Graph) -> list[JsonObject]:
 
 
 def _grouped(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
-    """The branches of the project: tools that are there from the start, by kind, and sources."""
+    """Return the project's branches: tools that exist from the start, by kind, and sources."""
     children = graph.children()
     hub = children[graph.project.tools_id]
     from_the_start: dict[str, list[Node]] = {}
@@ -84,7 +84,7 @@ def _grouped(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
 def _branch(
     name: str, node: Node | None, tools: Sequence[JsonObject], remarks: Mapping[str, str]
 ) -> JsonObject:
-    """A source, or tools that are there from the start, in lists that can be looked through."""
+    """Return a source, or tools that exist from the start, in lists short enough to read."""
     kind = node.subject.kind.name if node and node.subject else ""
     has_failed = bool(node and node.has_failed)
     is_connected = bool(node and node.state == "available")
@@ -103,13 +103,13 @@ def _branch(
 
 
 def _tools(tools: Sequence[JsonObject]) -> JsonObject:
-    """A list of tools, with the names between which its names are, and what they are in numbers."""
+    """Return a list of tools, with its first and last name, and its numbers."""
     names = [x["name"] for x in tools]
     return {"tools": tools, "count": _counts(tools), "title": " … ".join([*names[:1], *names[-1:]])}
 
 
 def _counts(tools: Sequence[JsonObject]) -> str:
-    """The numbers of some tools: all, gone, switched off, calls, failed calls."""
+    """Return the numbers of some tools: all, gone, switched off, calls, failed calls."""
     if not tools:
         return count(0, "tool")
     usages: list[Usage] = [x["usage"] for x in tools]
@@ -125,7 +125,7 @@ def _counts(tools: Sequence[JsonObject]) -> str:
 
 
 def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonObject:
-    """A tool as it is shown. `is_told`: its reason can be seen, and not only be hovered."""
+    """Return a tool for display. `is_told`: its reason is shown, not only on hovering."""
     usage = node.usage
     took = (usage.median_seconds or 0, usage.p95_seconds or 0)
     half, most = map(seconds_text, took)
@@ -134,7 +134,7 @@ def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonOb
         "item": node.kind,
         "state": node.state,
         "why": plain(node.why, _REASON_CHARS),
-        # What went with its source has its reason, which is told there.
+        # A tool that went with its source has the source's reason, which is shown there.
         "is_told": bool(node.told) and (source is None or node.state == "gone"),
         "is_enabled": node.is_enabled,
         "remark": " · ".join(x for x in (plain(node.context_id, 99), remarks.get(node.id)) if x),
@@ -145,7 +145,7 @@ def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonOb
 
 
 def _remarks(graph: Graph) -> dict[str, str]:
-    """The remarks of nodes: how often each was confirmed and contradicted."""
+    """Return the remarks of nodes: how often each was confirmed and contradicted."""
     remarks: dict[str, list[str]] = {}
     verbs = {"reinforces": "confirmed", "contradicts": "contradicted"}
     for edge in graph.edges:
@@ -156,5 +156,5 @@ def _remarks(graph: Graph) -> dict[str, str]:
 
 
 def _hash(text: str) -> str:
-    """The hash by which a browser knows that a style or script is ours."""
+    """Return the hash by which a browser accepts our style or script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""Events as JSON and as lines, in which neighbours that are alike are one."""
+"""Events as JSON and as lines, with similar neighbours joined."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 NOTHING = "Nothing is remembered yet."
 
-_MOST_NAMES = 6  # in one line; the events themselves have all
-_MOST_CALLS = 12  # one after the other in lines of their own; more are summed up by tool
+_MOST_NAMES = 6  # in one line; the events themselves have everything
+_MOST_CALLS = 12  # calls in a row with lines of their own; more are summed up by tool
 _MOST_REASON_CHARS = 500
 _INDENT = " " * len("00:00:00  ")
 _MOST_DIFFERENT, _MOST_DIFFERENCES = 3, 5  # tools of a line, and changes of each
@@ -47,10 +47,10 @@ _BY_FIRST_LISTING = "listed for the first time, and so accepted with this defini
 
 @dataclass(frozen=True)
 class HistoryLine:
-    """A line of alike events: some of them, and how many there are.
+    """Line of similar events: some of them, and their number.
 
-    `others` is how many of its tools, prompts and so on have the fate of a source; `text` is set
-    where it has words of its own.
+    `others` is the number of its tools, prompts and so on that share the fate of a source; `text`
+    is set if it has words of its own.
     """
 
     events: Sequence[Event]
@@ -60,12 +60,12 @@ class HistoryLine:
 
     @property
     def first(self) -> Event:
-        """The oldest of the events."""
+        """Return the oldest of the events."""
         return self.events[0]
 
     @property
     def last(self) -> Event:
-        """The newest of those that are kept."""
+        """Return the newest of the stored events."""
         return self.events[-1]
 
 
@@ -73,7 +73,7 @@ Differ: TypeAlias = Callable[[Event], Sequence[str]]
 
 
 def event_json(event: Event) -> JsonObject:
-    """An event with every field, its links, and its subject as names."""
+    """Return an event with every field, its links, and its subject as names."""
     return {
         "position": event.position,
         "time": utc_text(event.time),
@@ -96,12 +96,12 @@ def event_json(event: Event) -> JsonObject:
 
 
 def events_text(events: Iterable[Event], width: int) -> str:
-    """The events as lines of at most so many columns, each day under its date."""
+    """Return the events as lines of at most this many columns, each day under its date."""
     return lines_text(_merge(HistoryLine([x], 1) for x in events), width) or NOTHING
 
 
 def lines_of(rows: Iterable[LogRow], *, is_all: bool = True) -> Iterator[HistoryLine]:
-    """The lines of these rows, oldest first; uneventful sessions together if not all."""
+    """Yield the lines of these rows, oldest first; unless all, uneventful sessions are joined."""
     for day, group in groupby(rows if is_all else fold_sessions(rows), _day_of_session):
         items = list(group)
         if day:
@@ -126,9 +126,9 @@ def _lines_of_row(row: LogRow) -> Iterator[HistoryLine]:
 def lines_text(
     lines: Iterable[HistoryLine], width: int, differ: Differ | None = None, after_day: str = ""
 ) -> str:
-    """Lines of at most so many columns, each day under its date, but for one that is told already.
+    """Return lines of at most this many columns, each new day under its date.
 
-    `differ` gives what is different in a changed tool, in lines.
+    `differ` gives the differences of a changed tool, in lines.
     """
     out = list[str]()
     for day, of_day in groupby(lines, lambda x: day_text(x.first.time)):
@@ -143,7 +143,7 @@ def lines_text(
 
 
 def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
-    """The differences of the first tools of a line of changed ones."""
+    """Return the differences of the first tools of a line of changed ones."""
     if line.first.change != "changed":
         return
     for event in line.events[:_MOST_DIFFERENT]:
@@ -155,7 +155,7 @@ def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
 
 
 def subject_text(subject: Subject) -> str:
-    """The subject of an event, by its names."""
+    """Return the subject of an event, by its names."""
     source, (item, name) = subject.shown_source, subject.item
     if subject.tool is None:
         return source
@@ -163,7 +163,7 @@ def subject_text(subject: Subject) -> str:
 
 
 def _merge(lines: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
-    """Join neighbours that are alike; many calls are joined by tool, wherever they stand.
+    """Join similar neighbours; many calls are joined by tool, wherever they are.
 
     What was learned from a call has no line: `tools usage` shows it.
     """
@@ -186,7 +186,7 @@ def _join(lines: Sequence[HistoryLine]) -> HistoryLine:
 
 
 def _likeness(line: HistoryLine) -> tuple[object, ...]:
-    """Equal for lines that one line can tell."""
+    """Return a key that is equal for lines that can be joined."""
     event, day = line.first, day_text(line.first.time)
     if event.change == "called":
         return event.subject, day, by_text(event)
@@ -197,7 +197,7 @@ def _likeness(line: HistoryLine) -> tuple[object, ...]:
 
 
 def _with_their_tools(lines: Sequence[HistoryLine]) -> Iterator[HistoryLine]:
-    """Sources joined with the tools that are there, or gone, just because they are."""
+    """Join sources with the tools that came or went with them."""
     source = lines[0]
     for line in lines[1:]:
         if _is_of(line, source):
@@ -223,7 +223,7 @@ def _is_of(tools: HistoryLine, source: HistoryLine) -> bool:
 
 
 def by_text(event: Event) -> str:
-    """The agent or node that made a call, and its workflow; empty for a program."""
+    """Return the agent or node that made a call, and its workflow; "" for a program."""
     agent, node, workflow = (one_line(str(event.payload.get(x, "")), 60) for x in _WHO)
     who = agent or node
     return f"{who} in {workflow}" if who and workflow else who
@@ -260,7 +260,7 @@ def _some(names: Sequence[str], of: int) -> str:
 
 
 def _sessions_line(sessions: Sequence[Session]) -> HistoryLine:
-    """Uneventful sessions of one day, one after another."""
+    """Join consecutive uneventful sessions of one day."""
     first = sessions[0].first
     names = list(dict.fromkeys(x.first.subject.shown_source for x in sessions))
     begin, end = clock_text(first.time), clock_text(max(x.last.time for x in sessions))
@@ -301,7 +301,7 @@ def _of_source(line: HistoryLine) -> str:
 
 
 def offered_in(payload: JsonObject) -> dict[str, int]:
-    """The numbers of tools, prompts and so on that a source listed."""
+    """Return the numbers of tools, prompts and so on in a listing."""
     others = {x.item: int(payload.get(f"{x.item}_count", 0)) for x in FEATURES}
     return {"tool": int(payload.get("tool_count", 0)), **{x: y for x, y in others.items() if y}}
 
@@ -324,7 +324,7 @@ def _of_calls(line: HistoryLine) -> str:
 
 
 def _run_text(events: Sequence[Event]) -> str:
-    """The run that all of these were made in, by which a transcript has them."""
+    """Return the run that made all of these, as a transcript names it."""
     runs = {str(x.payload.get("run_id", "")) for x in events}
     run = runs.pop() if len(runs) == 1 else ""
     return f" (run {run})" if run else ""

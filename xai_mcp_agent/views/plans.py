@@ -1,4 +1,4 @@
-"""Plans as text; as JSON they are written by `planning.plan`."""
+"""Plans as text; `planning.plan` writes them as JSON."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ NO_CALLS = "Nothing is to be called."
 
 
 def plan_text(plan: Plan, width: int, *, with_reasons: bool = True) -> str:
-    """A plan to read: its calls with the sources of their arguments, what is missing, and why.
+    """Return a plan to read: its calls with the sources of their arguments, and what is missing.
 
-    `width` is that of a terminal.
+    `width` is the terminal's.
     """
     return "\n".join(_lines(plan, width, with_reasons=with_reasons))
 
 
 def source_text(source: Source) -> str:
-    """The source of an argument, in words; calls are counted from 1."""
+    """Return the source of an argument in words; calls are counted from 1."""
     match source:
         case Given(value):
             return _shown(value)
@@ -41,7 +41,7 @@ def source_text(source: Source) -> str:
 
 
 def _done_to_it(field: str, conversion: str) -> Iterator[str]:
-    """The conversions of a value. Of several values one is taken: a plan has no loops."""
+    """Return the conversions of a value. Of several values one is taken: a plan has no loops."""
     words = conversion.split(", ") if conversion else []
     if "[]" in field or "{key}" in field or _PICKED in words:
         yield "only the first of several"

@@ -1,4 +1,4 @@
-"""Rulings over calls, as JSON and as text."""
+"""Rulings on calls, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDENT = "    "
 
 
 def ruling_json(ruling: Ruling) -> JsonObject:
-    """A ruling over a tool, or over one call of it."""
+    """Return a ruling on a tool, or on one call of it."""
     return {
         "rule": ruling.rule or None,
         "why": ruling.why,
@@ -33,7 +33,7 @@ def ruling_json(ruling: Ruling) -> JsonObject:
 
 
 def ruling_lines(ruling: Ruling) -> Iterator[str]:
-    """A ruling in sentences, without the word of the rule that decides."""
+    """Return a ruling in sentences, without the verdict of the deciding rule."""
     if ruling.words:
         yield f"It is: {', '.join(sorted(ruling.words))}."
     for name in ruling.limits:
@@ -45,13 +45,13 @@ def ruling_lines(ruling: Ruling) -> Iterator[str]:
 
 
 def ruled_json(ruled: RuledTool) -> JsonObject:
-    """The outcome of a call of one tool."""
+    """Return the outcome of a call of one tool."""
     named = {"server": ruled.tool.source, "tool": ruled.tool.name}
     return {**named, "word": ruled.word, "reason": ruled.reason, **ruling_json(ruled.ruling)}
 
 
 def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
-    """A dry run of all rules over these tools."""
+    """Return a dry run of all rules on these tools."""
     about = _about(ruled)
     return {
         "counts": {word: sum(x.word == word for x in ruled) for word in _VERBS},
@@ -65,7 +65,7 @@ def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
 
 
 def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) -> str:
-    """A dry run for a person: counts, then each rule with its tools."""
+    """Return a dry run to read: counts, then each rule with its tools."""
     counts = Counter(x.word for x in ruled)
     numbers = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in _VERBS)
     lines = wrap(f"With these rules: {numbers}, of {count(len(ruled), 'tool')}.", width)
@@ -77,7 +77,7 @@ def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) ->
 
 
 def ruled_text(ruled: RuledTool, width: int) -> str:
-    """The reasons why a call would be made, asked for or denied, for a person."""
+    """Return the reasons why a call would be made, asked for or denied."""
     why = ruled.reason or "nothing speaks against it"
     first = f"{_name(ruled.tool.key)} is {_VERBS[ruled.word]}: {why}."
     lines = [first, *ruling_lines(ruled.ruling)]
@@ -98,12 +98,12 @@ def _does(rule: Rule) -> str:
 
 
 def _called(word: str, ruled: Iterable[RuledTool]) -> list[ToolKey]:
-    """The tools of which this word was derived."""
+    """Return the tools that this word was derived from."""
     return [x.tool.key for x in ruled if word in x.ruling.words]
 
 
 def _about(ruled: Iterable[RuledTool]) -> dict[str, list[ToolKey]]:
-    """The tools that each rule is about, or may be."""
+    """Return the tools that each rule covers, or may cover."""
     tools = defaultdict[str, list[ToolKey]](list)
     for one in ruled:
         for name in _rules_of(one.ruling):

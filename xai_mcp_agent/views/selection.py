@@ -9,7 +9,7 @@ from ..search.selector import Selection
 
 
 def selection_text(selection: Selection, width: int) -> str:
-    """The selection, to read."""
+    """Return the selection to read."""
     return "\n".join(_lines(selection, width))
 
 

@@ -32,11 +32,11 @@ _WHAT_TO_DO = (
     "Nothing is blocked by this. Read it; a tool that you do not trust is switched off with "
     "`xai-mcp-agent tools disable SERVER TOOL`."
 )
-_INSTRUCTIONS_COLUMNS = 200  # a server's own words: enough to judge them by
+_INSTRUCTIONS_COLUMNS = 200  # of a server's own words: enough to judge them by
 
 
 def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> JsonObject:
-    """The status of a server: every field, and the marks in its words, if they are given."""
+    """Return the status of a server: every field, and the marks in its words, if given."""
     if marks is None:
         return asdict(status)
     own = [asdict(x) for x in marks if x.source == status.name]
@@ -44,7 +44,7 @@ def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> Js
 
 
 def marks_text(marks: Sequence[Mark]) -> str:
-    """The odd words of servers, by server, and what to do about them."""
+    """Return suspicious words of servers, by server, and what to do about them."""
     if not marks:
         return "Checked: nothing odd in what they say of their tools."
     lines = list[str]()
@@ -54,7 +54,7 @@ def marks_text(marks: Sequence[Mark]) -> str:
 
 
 def status_text(status: SourceStatus) -> str:
-    """A server in a line or more: what it is, or why it cannot be used and what to do."""
+    """Return a server in a line or more: what it is, or why it cannot be used and what to do."""
     lines = [f"{status.name}: {status.state}"]
     if status.state == "ready":
         features = {"prompt": status.prompt_count, "resource": status.resource_count}
@@ -81,17 +81,17 @@ def status_text(status: SourceStatus) -> str:
 
 
 def store_json(store: StoreStatus) -> JsonObject:
-    """The store of the history: every field."""
+    """Return the store of the history: every field."""
     return asdict(store)
 
 
 def store_text(store: StoreStatus) -> str:
-    """The store of the history, or the reason why nothing is remembered now."""
+    """Return the store of the history, or the reason why nothing is recorded now."""
     return f"History: not kept now. {store.error}" if store.error else f"History: {store.place}"
 
 
 def refreshed_json(one: Refreshed) -> JsonObject:
-    """The outcome of listing a server again."""
+    """Return the outcome of listing a server again."""
     return {
         "server": one.server,
         "tools": [x.key.name for x in one.tools],
@@ -103,7 +103,7 @@ def refreshed_json(one: Refreshed) -> JsonObject:
 
 
 def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
-    """The outcome of listing a server again in a line, and its changes below it."""
+    """Return the outcome of listing a server again in a line, with its changes below it."""
     if one.error:
         return str(one.error)
     head = f"{one.server}: {count(len(one.tools), 'tool')}"
@@ -119,7 +119,7 @@ def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
 
 
 def result_json(result: ToolResult) -> JsonObject:
-    """The result of a tool; its `meta` is for programs that ask for it."""
+    """Return the result of a tool; its `meta` is for programs that ask for it."""
     return {
         "is_error": result.is_error,
         "text": result.text,
@@ -130,18 +130,18 @@ def result_json(result: ToolResult) -> JsonObject:
 
 
 def parts_json(result: ToolResult) -> list[JsonObject]:
-    """The parts of a result with their kinds: text, image, audio, link, resource, unknown."""
+    """Return a result's parts with their kinds: text, image, audio, link, resource, unknown."""
     kinds = (type(part).__name__.removesuffix("Part").lower() for part in result.parts)
     return [{"kind": k, **fields_of(p)} for k, p in zip(kinds, result.parts, strict=True)]
 
 
 def feature_json(feature: Resource | ResourcePart | Prompt) -> JsonObject:
-    """Something that a server has besides tools: every field."""
+    """Return a resource, template or prompt of a server: every field."""
     return fields_of(feature)
 
 
 def message_json(message: PromptMessage) -> JsonObject:
-    """A prompt's message as a model takes it: with text, or a picture it may look at."""
+    """Return a prompt's message for a model: with text, or a picture it may look at."""
     content: str | Sequence[Any] = describe(message.content)
     if isinstance(message.content, ImagePart):
         url = f"data:{message.content.mime_type};base64,{message.content.data}"

@@ -32,7 +32,7 @@ class _Row:
 
 
 def sorted_stats(stats: Stats, order: Order) -> Stats:
-    """The most, or the slowest, first."""
+    """Sort by most calls, or by the slowest."""
     by = _BY[order]
     return Stats(
         sorted(stats.tools, key=by, reverse=True), sorted(stats.sources, key=by, reverse=True)
@@ -40,7 +40,7 @@ def sorted_stats(stats: Stats, order: Order) -> Stats:
 
 
 def stats_json(stats: Stats, since: datetime | None) -> JsonObject:
-    """The statistics with every field, names of tools, and the time they begin with."""
+    """Return the statistics with every field, names of tools, and their start time."""
     return {
         "since": utc_text(since),
         "tools": [_json(x) for x in stats.tools],
@@ -49,7 +49,7 @@ def stats_json(stats: Stats, since: datetime | None) -> JsonObject:
 
 
 def stats_text(stats: Stats, width: int) -> str:
-    """A line for each tool, and then one for each server, of at most so many columns."""
+    """Return a line for each tool, and then one for each server, of at most this many columns."""
     if not stats.tools:
         return NO_CALLS
     head = _Row("", _HEAD)

@@ -10,22 +10,21 @@ HOW_TO_WRITE = "Write 2h or 3d for so long ago, a day as 2026-11-20, or a time a
 _AGO = re.compile(r"(\d{1,6}) ?(s|min|m|h|d|w)", re.IGNORECASE)
 _UNITS = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _MINUTE, _HOUR = 60, 3600
-# A position may be as large as people like, but Python does not read numbers without end.
+# A position may be large, but Python refuses to parse numbers without end.
 _MOST_DIGITS = 30
 
 
 class BadTime(ValueError):
-    """A text that is no time. The message says how to write one."""
+    """A text is not a time. The message says how to write one."""
 
 
 def moment(text: str, now: datetime, *, is_end: bool = False) -> datetime:
-    """The time that somebody means: so long before `now`, or a date, with or without a time.
+    """Return the time that a text means: so long before `now`, or a date, with or without a time.
 
-    A day alone is its beginning, or its end if `is_end`. A time without a zone is one of this
-    machine's.
+    A day alone is its beginning, or its end if `is_end`. A time without a zone is local.
 
     Raises:
-        BadTime: it is none.
+        BadTime: it is not a time.
     """
     words = " ".join(text.split())
     try:
@@ -40,10 +39,10 @@ def moment(text: str, now: datetime, *, is_end: bool = False) -> datetime:
 
 
 def position_or_moment(text: str, now: datetime, *, is_end: bool = True) -> datetime | int:
-    """A point of the history: the position of an event, or a time, as for `moment`.
+    """Return a point of the history: the position of an event, or a time, as for `moment`.
 
     Raises:
-        BadTime: it is none of these.
+        BadTime: it is neither.
     """
     try:
         is_position = text.strip().isdecimal() and len(text.strip()) <= _MOST_DIGITS
@@ -53,32 +52,32 @@ def position_or_moment(text: str, now: datetime, *, is_end: bool = True) -> date
 
 
 def now() -> datetime:
-    """The time, with its zone."""
+    """Return the time with its zone."""
     return datetime.now(UTC)
 
 
 def day_text(moment: datetime) -> str:
-    """The day, as it can be written again, and its name."""
+    """Return the day in a form that can be typed again, and its name."""
     return moment.astimezone().strftime("%Y-%m-%d, %A")
 
 
 def clock_text(moment: datetime) -> str:
-    """The time of the day."""
+    """Return the time of day."""
     return moment.astimezone().strftime("%H:%M:%S")
 
 
 def time_text(moment: datetime) -> str:
-    """Day and time, as they can be written again."""
+    """Return day and time in a form that can be typed again."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def utc_text(moment: datetime | None) -> str | None:
-    """A time as JSON has it; None where there is none."""
+    """Return a time as JSON has it, or None."""
     return moment.astimezone(UTC).isoformat() if moment else None
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration, as exactly as a person wants it."""
+    """Return a duration, as exact as a person needs it."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.2g} ms" if seconds < 0.0095 else f"{seconds * 1000:.0f} ms"
     if seconds < _MINUTE:

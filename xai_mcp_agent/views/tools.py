@@ -1,4 +1,4 @@
-"""Tools, their records, and what was decided about them, as JSON and as text."""
+"""Tools, their records, and the decisions about them, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _CHOSEN = {
     ("withdrawn", False): "{} was not approved.",
 }
 
-# What is said of one tool; a whole log as an error would bury the others.
+# Length of a text about one tool; a whole log as an error would bury the others.
 _MOST_CHARS = 400
 _KINDS = {STATIC: " (tools that are drawn)", META: " (tools of our own)"}
 
 
 def tool_json(entry: CatalogEntry) -> JsonObject:
-    """A tool for people and programs; what it does not say is None."""
+    """Return a tool for people and programs; what it does not declare is None."""
     tool = entry.require()
     return {
         "name": tool.name,
@@ -62,7 +62,7 @@ def tool_json(entry: CatalogEntry) -> JsonObject:
 
 
 def tool_text(entry: CatalogEntry) -> str:
-    """A tool in one line: how to call it, what was decided about it, and what it does."""
+    """Return a tool in one line: how to call it, the decisions about it, and what it does."""
     tool = entry.require()
     marks = f" ({x})" if (x := marks_of(entry)) else ""
     first = (tool.description.strip().splitlines() or [""])[0]
@@ -75,24 +75,24 @@ def tool_text(entry: CatalogEntry) -> str:
 
 
 def marks_of(entry: CatalogEntry) -> str:
-    """The decisions about a tool that were made or wait; empty where it is as usual."""
+    """Return decisions about a tool that were made or wait; "" without any."""
     is_new = entry.is_held and not entry.is_changed
     return _marks_text(entry.is_enabled, entry.is_changed, is_new)
 
 
 def unknown_text(why: str) -> str:
-    """A warning that the decisions are unknown; empty where they are known."""
+    """Return a warning that the decisions are unknown, or ""."""
     effect = "Decisions: they cannot be looked up, so agents are offered no tools."
     return f"{effect} {why}" if why else ""
 
 
 def choice_json(choice: Choice) -> JsonObject:
-    """A decision about a tool: every field."""
+    """Return a decision about a tool: every field."""
     return asdict(choice)
 
 
 def review_text(review: Review) -> str:
-    """A review: the lines to read before accepting a tool."""
+    """Return a review: the lines to read before accepting a tool."""
     alike = f", and its name looks like {one_line(review.like, 80)}" if review.like else ""
     what = _STANDING[review.standing]
     title = f"{review.server}: {one_line(review.name, 80)} {what}{alike} (digest {review.digest})"
@@ -100,18 +100,18 @@ def review_text(review: Review) -> str:
 
 
 def review_json(review: Review) -> JsonObject:
-    """A review: every field."""
+    """Return a review: every field."""
     return asdict(review)
 
 
 def choice_text(choice: Choice) -> str:
-    """A decision about a tool in a line, and a line for each difference."""
+    """Return a decision about a tool in a line, and a line for each difference."""
     sentence = _CHOSEN[choice.decision, choice.is_new].format(choice.tool or INSTRUCTIONS)
     return "\n".join((f"{choice.server}: {sentence}", *(f"  {line}" for line in choice.lines)))
 
 
 def records_text(records: Records, width: int, server: str | None = None) -> str:
-    """Each source with its tools, in lines of at most so many columns. `server`: only this one."""
+    """Return each source, or only `server`, with its tools, in lines of this many columns."""
     out = list[str]()
     for subject, tools in _sources(records, server):
         source = records.sources.get(subject)
@@ -123,7 +123,7 @@ def records_text(records: Records, width: int, server: str | None = None) -> str
 
 
 def records_json(records: Records, server: str | None = None) -> dict[str, list[JsonObject]]:
-    """The `servers` that have a record, all `tools`, and prompts and resources as `features`.
+    """Return the `servers` with a record, all `tools`, and prompts and resources as `features`.
 
     `server`: only this one.
     """
@@ -148,7 +148,7 @@ def records_json(records: Records, server: str | None = None) -> dict[str, list[
 
 
 def usage_text(usage: Usage) -> str:
-    """The calls of a tool: how many, how long they took, and the last error."""
+    """Return the calls of a tool: how many, how long they took, and the last error."""
     unknown = f"{count(usage.unknown, 'call')} of which nobody knows whether it was carried out"
     if not usage.calls:
         return unknown if usage.unknown else "never called"
@@ -161,7 +161,7 @@ def usage_text(usage: Usage) -> str:
 
 
 def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[ToolRecord]]]:
-    """The sources there are, those that have no record of their own first, with their tools."""
+    """Return the sources with their tools, first those without a record of their own."""
     tools: dict[Subject, list[ToolRecord]] = {x: [] for x in records.sources}
     for tool in records.items.values():
         tools.setdefault(tool.subject.anchor, []).append(tool)
@@ -171,7 +171,7 @@ def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[T
 
 
 def _sorted(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
-    """By name, those that are gone last."""
+    """Return a sort key: by name, those that are gone last."""
     return sorted(
         tools, key=lambda x: (not x.subject.is_tool, state_of(x, source) == "gone", x.name)
     )
@@ -196,7 +196,7 @@ def _source_line(subject: Subject, source: SourceRecord | None, tools: list[Tool
 
 
 def _often(source: SourceRecord) -> str:
-    """The failures since the last good listing, if more than one."""
+    """Return the failures since the last good listing, if more than one."""
     return f" ({source.failures:,} failures)" if source.failures > 1 else ""
 
 

@@ -15,8 +15,8 @@ from .warm import Warm
 
 
 class Operations(Planning, Deciding, Rules, History, Runs, Resources, SigningIn, Warm):
-    """The operations of one caller. `AioBridge` and `Bridge` are its faces for other threads."""
+    """Operations of one caller. `AioBridge` and `Bridge` are its faces for other threads."""
 
     def for_caller(self, caller: Caller, own: OwnTools | None = None) -> Operations:
-        """The operations of another caller, with its own tools."""
+        """Return the operations of another caller, with its own tools."""
         return Operations(self.engine, caller, own)

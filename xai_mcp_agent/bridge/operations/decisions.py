@@ -1,6 +1,6 @@
 """Decisions of people about tools: switched off, accepted, approved for good.
 
-They count in this process at once, and in others when these read the file of decisions next.
+They hold in this process at once, and in others when those next read the file of decisions.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from ..context import Context
 from .tools import Tools
 
 _MOST_NAMES = 5
-_RECORD_SECONDS = 10.0  # to read tools from the history that are not listed now
+_RECORD_SECONDS = 10.0  # for tools in the history that are not listed now
 _BY = "whoever ran `xai-mcp-agent tools approve`"
 _NOT_KNOWN = "what it says is not known here: connect the server, and accept it then"
-_MOST_QUESTIONS = 5  # about definitions that change while the person reads
-_MOST_REVIEWS = 50  # more than anybody reads in a question
+_MOST_QUESTIONS = 5  # questions about definitions that change while the person reads
+_MOST_REVIEWS = 50  # longer than anybody reads in a question
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
 
 
 class Approved(NamedTuple):
-    """An approval for good: calls of `tool` with a definition of this `digest` need no question.
+    """Approval for good: calls of `tool` with a definition of this `digest` need no question.
 
     The digest `always` stands for any definition. Unless it `counts`, this user has not agreed to
     it yet.
@@ -62,20 +62,20 @@ class Deciding(Tools):
     async def disable(self, server: str, *tools: str, drawn: Collection[str] = ()) -> list[Choice]:
         """Let no agent use these tools; calls of a person or a program still work.
 
-        It is written into `mcp_tools.lock.json`, and stays whatever becomes of tools and server.
-        `canvas` is the server of the tools that are drawn; `drawn` are those that the history may
-        not know yet. Other processes know it at once.
+        It is written into `mcp_tools.lock.json`, whatever happens to the tools and the server. The
+        server `canvas` has the drawn tools; `drawn` are those that the history may not know yet.
+        Other processes notice it at once.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool: there never was one of that name.
             SourceFailed: only the server can say so, and it cannot be used.
-            LockFailed: it counts in this process, but cannot be written; the error has the
+            LockFailed: it holds in this process, but cannot be written; the error has the
                 `choices`.
         """
         return await self._switch(server, tools, drawn, is_enabled=False)
 
     async def enable(self, server: str, *tools: str, drawn: Collection[str] = ()) -> list[Choice]:
-        """Let agents use these tools again. Raises what `disable` does."""
+        """Let agents use these tools again. Raises what `disable` raises."""
         return await self._switch(server, tools, drawn, is_enabled=True)
 
     async def _switch(
@@ -93,10 +93,10 @@ class Deciding(Tools):
         return _written([Choice(server, x, decision, x in new) for x in names], trouble)
 
     async def review(self, server: str, *tools: str) -> list[Review]:
-        """The definitions of these tools, to be read; without names, of all, and the instructions.
+        """Return definitions of these tools to read; without names, of all, with instructions.
 
-        Those whose `standing` is not `accepted` wait to be accepted. Named tools are reviewed as
-        the server listed them last, in any process; if nothing is new in that, it is asked again.
+        If their `standing` is not `accepted`, they wait to be accepted. Named tools are reviewed as
+        the server listed them last, in any process; if nothing in that is new, it is asked again.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
@@ -114,13 +114,13 @@ class Deciding(Tools):
         return [*reviews, *self._review_of_instructions(server)]
 
     async def accept(self, server: str, *tools: str, digest: str = "") -> list[Choice]:
-        """Accept the definitions of these tools; without names, of all, and the instructions.
+        """Accept the definitions of these tools; without names, of all, with the instructions.
 
-        Agents get of a locked server only what was accepted. `digest` is that of the `review` that
-        a person read, or the joint digest of all reviews that wait.
+        Of a locked server agents get only accepted definitions. `digest` is that of the `review`
+        that a person read, or the joint digest of all waiting reviews.
 
         Raises:
-            ReviewNeeded: the server says something else now; nothing was accepted. And what
+            ReviewNeeded: the server's definitions have changed; nothing was accepted. And what
                 `disable` raises.
         """
         reviews = await self.review(server, *tools)
@@ -140,8 +140,8 @@ class Deciding(Tools):
     ) -> tuple[list[Choice], str]:
         """Ask the person in front of the run to accept these tools, or all of the server.
 
-        The choices, or why there are none; both are empty where nobody is there or nothing waits.
-        A program that answers questions of servers is not asked.
+        Return the choices, or why there are none; both are empty if nobody is there or nothing
+        waits. A program that answers questions of servers is not asked.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: there is nothing to read.
@@ -164,7 +164,7 @@ class Deciding(Tools):
         return [], ""
 
     async def locked_servers(self) -> list[str]:
-        """The sources of the settings that are locked, or have something accepted."""
+        """Return the sources of the settings that are locked, or have an accepted definition."""
         decisions = self.engine.decisions
         await decisions.read()
         return [
@@ -173,12 +173,12 @@ class Deciding(Tools):
         ]  # fmt: skip
 
     async def decisions_trouble(self) -> str:
-        """Why decisions cannot be read; empty if they can."""
+        """Return why decisions cannot be read, or ""."""
         await self.engine.decisions.read()
         return self.engine.decisions.why_unknown()
 
     async def unused_decisions(self) -> str:
-        """A line about decisions for servers that the settings do not have; empty without any."""
+        """Return a line about decisions for servers that the settings do not have, or ""."""
         await self.engine.decisions.read()
         servers = self.engine.decisions.without_server(self.settings.names)
         if not servers:
@@ -192,7 +192,7 @@ class Deciding(Tools):
     # Approvals for good
 
     async def review_to_approve(self, server: str, *tools: str) -> list[Review]:
-        """The definitions of these tools, to be read before their calls are approved.
+        """Return the definitions of these tools, to be read before their calls are approved.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
@@ -209,7 +209,7 @@ class Deciding(Tools):
         `digest` is that of the `review_to_approve` that a person read, or of all of them together.
 
         Raises:
-            ReviewNeeded: the server says something else now; nothing was approved. And what
+            ReviewNeeded: the server's definitions have changed; nothing was approved. And what
                 `disable` raises.
         """
         engine = self.engine
@@ -227,10 +227,10 @@ class Deciding(Tools):
         return _written(choices, trouble)
 
     async def withdraw(self, server: str, *tools: str) -> list[Choice]:
-        """Withdraw the approval of these tools, which need not exist any more.
+        """Withdraw the approval of these tools, which may no longer exist.
 
         Raises:
-            LockFailed: it counts in this process, but cannot be written.
+            LockFailed: it holds in this process, but cannot be written.
         """
         engine = self.engine
         await engine.decisions.read()
@@ -247,7 +247,7 @@ class Deciding(Tools):
         return _written(choices, trouble)
 
     async def approvals(self) -> list[Approved]:
-        """All approvals for good."""
+        """Return all approvals for good."""
         decisions = self.engine.decisions
         await decisions.read()
         return [
@@ -256,10 +256,10 @@ class Deciding(Tools):
         ]
 
     async def _tools_ever(self, server: str, drawn: Iterable[str] = ()) -> _ToolsEver:
-        """All tools that a server has or had.
+        """Return all tools that a server has or had.
 
         Raises:
-            UnknownServer, SettingsError: no such server.
+            UnknownServer, SettingsError: there is no such server.
         """
         is_canvas = server in NAMELESS.values() and server not in self.settings.names
         source = CANVAS if is_canvas else server
@@ -282,7 +282,7 @@ class Deciding(Tools):
 
 
 class _ToolsEver:
-    """The tools that a source has or had; several of one name differ in their kind."""
+    """Tools that a source has or had; several of one name differ in their kind."""
 
     def __init__(self, context: Context, server: str, source: str, drawn: Iterable[str]) -> None:
         self.source = source
@@ -298,18 +298,18 @@ class _ToolsEver:
 
     @property
     def names(self) -> list[str]:
-        """The names of all tools."""
+        """Return the names of all tools."""
         return list(self._tools)
 
     def entries(self, name: str) -> list[CatalogEntry]:
-        """The tools of one name."""
+        """Return the tools of one name."""
         return self._tools[name]
 
     async def find(self, names: Iterable[str]) -> None:
         """Check that all of these exist or did; if not, ask the server.
 
         Raises:
-            UnknownTool: one of them never did.
+            UnknownTool: one of them never existed.
             SourceFailed: the server cannot be asked.
         """
         missing = [x for x in names if x not in self._tools]
@@ -322,13 +322,13 @@ class _ToolsEver:
                 raise UnknownTool(f"{self._server} has no tool {name!r}, and had none. {hint}")
 
     async def ask_server(self, *, if_it_can_be: bool = False) -> None:
-        """Have the server list its tools.
+        """Make the server list its tools.
 
         Raises:
             SourceFailed: it cannot be asked, unless that is allowed.
         """
         try:
-            # Not `tools_of`, which accepts a first listing: here a person reads before they decide.
+            # Not `tools_of`, which accepts a first listing: here a person reads before deciding.
             await self._engine.pool.start(self.source).ready(self._context.caller)
         except XaiMcpError:
             if not if_it_can_be:
@@ -336,14 +336,14 @@ class _ToolsEver:
         self._look()
 
     def digest(self, name: str) -> str:
-        """The digest of the latest definition; empty if there is none."""
+        """Return the digest of the latest definition, or ""."""
         if live := self._live(name):
             return self._engine.catalog.digest(live)
         record = self._tools[name][0].record
         return record.definition if record else ""
 
     async def review(self, name: str) -> Review:
-        """The latest definition of a tool, compared with the accepted one.
+        """Return the latest definition of a tool, compared with the accepted one.
 
         Raises:
             UnknownTool: there is no definition.
@@ -360,7 +360,7 @@ class _ToolsEver:
         return Review(self._server, name, digest, "changed", lines, like)
 
     async def review_to_approve(self, name: str) -> Review:
-        """The latest definition of a tool, and whether its calls are approved.
+        """Return the latest definition of a tool, and whether its calls are approved.
 
         Raises:
             UnknownTool: there is no definition.
@@ -381,7 +381,7 @@ class _ToolsEver:
         return await self._decisions.definition_of(digest)
 
     def _live(self, name: str) -> Tool | None:
-        """The tool as listed in this process, if the server is connected."""
+        """Return the tool as listed in this process, if the server is connected."""
         running = self._engine.pool.running().get(self.source)
         is_ready = running is not None and running.state == "ready"
         return self._tools[name][0].tool if is_ready else None
@@ -397,7 +397,7 @@ class _ToolsEver:
 
 
 async def _trouble_of(decision: Awaitable[None]) -> LockFailed | None:
-    """Make a decision; the error if it could not be written."""
+    """Make a decision; return the error if it could not be written."""
     try:
         await decision
     except LockFailed as reason:
@@ -406,7 +406,7 @@ async def _trouble_of(decision: Awaitable[None]) -> LockFailed | None:
 
 
 def _written(choices: list[Choice], trouble: LockFailed | None) -> list[Choice]:
-    """The choices, once they are written; else they count in this process only."""
+    """Return the choices once they are written; otherwise they hold in this process only."""
     if trouble is not None:
         trouble.choices = choices
         raise trouble
@@ -419,7 +419,7 @@ def _choice(review: Review, *, is_new: bool) -> Choice:
 
 
 def _lines_of(definition: JsonObject | None) -> tuple[str, ...]:
-    """The whole definition as JSON in ASCII, which shows hidden characters."""
+    """Return the whole definition as JSON in ASCII, which shows hidden characters."""
     if definition is None:
         return (_NOT_KNOWN,)
     return tuple(json.dumps(definition, indent=2).splitlines())

@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 At: TypeAlias = datetime | int | None
-"""A point of the history: a time, the position of an event, or now. A time without a zone is one
-of this machine's."""
+"""A point of the history: a time, an event's position, or now. A time without a zone is local."""
 
-# A history of a million events, read on a busy machine from a disk that is slow.
+# Enough for a million events on a busy machine with a slow disk.
 ANSWER_SECONDS = 120.0
 
 
@@ -45,12 +44,13 @@ class Reading(Context):
     async def answer(
         self, question: Callable[[KeptHistory], T], *, from_any_file: bool = False
     ) -> T:
-        """What the history says, after all that happened before.
+        """Return what the history says, after everything that happened before.
 
-        `from_any_file`: also from one that can be read and not written, as it was before.
+        `from_any_file`: also from one that can be read and not written, unchanged.
 
         Raises:
-            StoreFailed: it cannot be used, or says nothing in time. And what the question raises.
+            StoreFailed: it cannot be used, or does not answer in time. And what the question
+                raises.
         """
         recorder = self.engine.recorder
         try:
@@ -65,13 +65,13 @@ class Reading(Context):
             ) from None
 
     async def look_up(self, question: Callable[[KeptHistory], T]) -> T:
-        """As `answer`, for what only reads: also from a file that we cannot write, as it is."""
+        """Like `answer`, for reading only: also from a file that we cannot write."""
         is_only_to_read = self.engine.recorder.place.is_only_to_read
         return await self.answer(question, from_any_file=is_only_to_read)
 
 
 class History(Tools, Reading):
-    """All but `store` raise StoreFailed when the history cannot be used."""
+    """Operations on the history. All but `store` raise StoreFailed if it cannot be used."""
 
     async def history(
         self,
@@ -86,12 +86,11 @@ class History(Tools, Reading):
         text: str = "",
         limit: int | None = None,
     ) -> list[Event]:
-        """What happened, oldest first: to all, to one server and its tools, or to one tool.
+        """Return what happened, oldest first: to all, to one server and its tools, or to one tool.
 
-        Only what `failed`, was called by an `agent`, or has a `text` in it; `after` the event of
-        this position; and `until` a moment.
-        `limit` is for the newest so many rows: a connection or loss is one, with all that it says
-        of its tools. A time without a zone is one of this machine's.
+        Select what `failed`, was called by an `agent`, or contains a `text`; what came `after` the
+        event of this position, and `until` a moment. `limit` keeps the newest rows: a connection or
+        loss is one row, with everything it implies for its tools. A time without a zone is local.
 
         Raises:
             UnknownServer, UnknownTool, UnknownAgent: the history knows none of that name.
@@ -102,7 +101,8 @@ class History(Tools, Reading):
         since = zoned(since)
 
         def events(kept: KeptHistory) -> list[Event]:
-            from ...history.events_table import Range  # loads SQLAlchemy, as all in that thread
+            # loads SQLAlchemy, as everything in that thread does
+            from ...history.events_table import Range
 
             kept.check_agent(agent)
             last = kept.position_of(when(until))
@@ -115,7 +115,7 @@ class History(Tools, Reading):
         return await self.look_up(events)
 
     async def records(self, at: At = None) -> Records:
-        """Every server and tool there ever was: now, or as it was known at a time or position.
+        """Return every server and tool there ever was, as known now, or at a time or position.
 
         Raises:
             StoreFailed: the history cannot be used; the message says why and what to do.
@@ -127,9 +127,9 @@ class History(Tools, Reading):
         return records
 
     async def stats(self, since: datetime | None = None) -> Stats:
-        """How often each tool was called, failed, and how long that took; and for each server.
+        """Return how often each tool and server was called and failed, and how long that took.
 
-        Of all calls there ever were, or since a time; without a zone it is one of this machine's.
+        It counts all calls ever made, or those since a time; without a zone it is local.
 
         Raises:
             StoreFailed: as `records`.
@@ -137,7 +137,7 @@ class History(Tools, Reading):
         return await self.answer(lambda kept: kept.stats(zoned(since)), from_any_file=True)
 
     async def tool_record(self, server: str, tool: str) -> ToolRecord:
-        """What is known of one tool: since when it is there, how often it was called and failed.
+        """Return what is known of one tool: since when it exists, its calls and failures.
 
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
@@ -149,9 +149,9 @@ class History(Tools, Reading):
     async def difference(
         self, server: str | None = None, tool: str | None = None, *, before: At, after: At = None
     ) -> list[ToolChanged]:
-        """What is different between two times or positions: of all, of a server, or of a tool.
+        """Return the differences between two times or positions: of all, of a server, or of a tool.
 
-        A tool whose server is merely not connected has not gone.
+        A tool whose server is merely not connected still exists.
 
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
@@ -161,7 +161,7 @@ class History(Tools, Reading):
         )
 
     async def versions(self, server: str, tool: str) -> list[Version]:
-        """Every definition that a tool had, the first one first, each with how it differs.
+        """Return every definition that a tool had, the first one first, with the differences.
 
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
@@ -175,10 +175,10 @@ class History(Tools, Reading):
         tool: str | None = None,
         limit: int = MOST_FLOWS,
     ) -> Graph:
-        """All there ever was and what hangs on what: `as_json()`, `as_mermaid()`.
+        """Return the graph of everything there ever was: `as_json()`, `as_mermaid()`.
 
-        Of a server or a tool: what is around it, with the `limit` best `flows` to and from it.
-        Which tools are switched off is what is decided now; `at` a time, what the history notes.
+        For a server or a tool it has the neighbours, with the `limit` best `flows` to and from it.
+        The current decisions say which tools are switched off; `at` a time the history says so.
 
         Raises:
             StoreFailed: the history cannot be used; the message says why and what to do.
@@ -192,12 +192,12 @@ class History(Tools, Reading):
             graph = await self.look_up(lambda kept: kept.graph(when(at)))
             return graph.marked(is_off) if is_off else graph
         told = await self.look_up(lambda kept: kept.tools_told(when(at), server, tool))
-        # In a thread: thousands of tools are read for it.
+        # In a thread: it reads thousands of tools.
         around = partial(self.engine.flow_finder.around, told, is_off, limit)
         return await anyio.to_thread.run_sync(around)
 
     async def store(self) -> StoreStatus:
-        """Where the history is kept, and what is wrong with that. Does not raise."""
+        """Return where the history is, and what is wrong with that. It does not raise."""
         place = self.engine.recorder.place
         if place.is_off:
             return StoreStatus(place.shown)
@@ -210,8 +210,8 @@ class History(Tools, Reading):
     async def refresh(self, *servers: str, force: bool = False) -> list[Refreshed]:
         """List the tools of these servers again, in parallel, and compare them with the last time.
 
-        An `error` of one server leaves the others alone. With `force` every tool is written into
-        the history, though nothing may have changed.
+        An `error` of one server does not affect the others. With `force` every tool is written into
+        the history, even without changes.
         """
         results: dict[str, Refreshed] = {}
         await self.engine.rules.renew()
@@ -225,7 +225,7 @@ class History(Tools, Reading):
         return [results[x] for x in servers]
 
     async def record_drawn(self, tools: Iterable[Tool]) -> None:
-        """Write down that these drawn tools are there from the start of a run."""
+        """Record that these drawn tools exist from the start of a run."""
         self.engine.record_static(tools)
 
     async def _refreshed(self, server: str, force: bool) -> Refreshed:
@@ -267,12 +267,12 @@ class History(Tools, Reading):
 
 
 def zoned(moment: datetime | None) -> datetime | None:
-    """The time with its zone; without any it is one of this machine's."""
+    """Return the time with its zone; without one it is local."""
     return moment.astimezone() if moment else None
 
 
-# What follows runs in the thread that owns the store. What it needs loads SQLAlchemy, which
-# nobody who asks should have to wait for on a loop.
+# The following functions run in the thread that owns the store. They load SQLAlchemy, which no
+# caller on a loop should wait for.
 
 
 def _nothing(_: KeptHistory) -> None:
@@ -280,7 +280,7 @@ def _nothing(_: KeptHistory) -> None:
 
 
 def when(at: At) -> When:
-    """The point of the history as it is asked for. Loads SQLAlchemy."""
+    """Return the requested point of the history. Loads SQLAlchemy."""
     from ...history.history import When
 
     return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)

@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MODEL_SECONDS = 120.0
-"""The limit for a model that makes a plan; later the rough plan stands."""
+"""Limit for a model that makes a plan; after it the rough plan stands."""
 _OFFLINE = "offline rules"
 _STANDS = "{} was asked for a plan, and this rough one stands: {}"
 _RULES_ALONE = "the offline model has no plan but this one: it follows rules"
-_EXPLAINED_RESULTS = 50  # of a search, among which a tool may be explained
+_EXPLAINED_RESULTS = 50  # results of a search, among which a tool may be explained
 _AHEAD = 3
 
 
 class Planning(Search, Reading):
-    """Plans with the tools that agents may use now."""
+    """Planning with the tools that agents may use now."""
 
     async def plan_tools(
         self,
@@ -60,16 +60,16 @@ class Planning(Search, Reading):
         own: Sequence[Tool] = (),
         limit_seconds: float = MODEL_SECONDS,
     ) -> Plan:
-        """The calls that a request asks for, each with the sources of its arguments.
+        """Return the calls that a request asks for, each with the sources of its arguments.
 
-        Of the tools of these servers and groups, or of a `choice`, or of all, that agents may use
-        now, and of `own` ones. Without a `model`, such as `openai:gpt-5-mini`, words and shapes
-        make the plan. A model is asked once; where it fails, or answers with an impossible plan,
-        the rough plan stands and says why. Nothing is called. `failed` of the plan says which
-        servers cannot be used.
+        It uses the tools of these servers and groups, or of a `choice`, or all, that agents may use
+        now, and `own` ones. Without a `model`, such as `openai:gpt-5-mini`, words and shapes make
+        the plan. A model is asked once; if it fails, or answers with an impossible plan, the rough
+        plan stands and says why. Nothing is called. `failed` of the plan says which servers cannot
+        be used.
 
         Raises:
-            UnknownServer, SettingsError: a name that cannot be used.
+            UnknownServer, SettingsError: a name cannot be used.
             UnknownProvider: the model's provider wants a model's name.
         """
         from ...agent.models.choice import AgentModel  # most plans have no model
@@ -93,7 +93,7 @@ class Planning(Search, Reading):
         model: Model | None = None,
         limit_seconds: float = MODEL_SECONDS,
     ) -> Plan:
-        """As `plan_tools`, among these tools."""
+        """Like `plan_tools`, among these tools."""
         plan = await self.planned(usable, lambda x: x.plan(request))
         if model is not None and usable.tools:
             plan = await self._planned_by(model, usable, plan, limit_seconds)
@@ -111,10 +111,11 @@ class Planning(Search, Reading):
         choice: ToolChoice | None = None,
         preferences: Preferences | None = None,
     ) -> Suggested:
-        """The tools that may come next, the best first, each with its reasons.
+        """Return the tools that may come next, the best first, each with its reasons.
 
-        `after` are the tools so far: `server/tool`, or a name that only one server has. Of all
-        tools that agents may use now, or of a `choice`, without what the `preferences` block.
+        `after` are the tools so far: `server/tool`, or a name that only one server has. It chooses
+        from all tools that agents may use now, or from a `choice`, without what the `preferences`
+        block.
 
         Raises:
             UnknownTool: one of the tools so far does not exist, or may not be used.
@@ -131,27 +132,27 @@ class Planning(Search, Reading):
         return Suggested(tools, usable.failed)
 
     async def _followers(self, key: ToolKey) -> Mapping[ToolKey, int] | None:
-        """How often which tool was called next after this one; None without a history."""
+        """Return how often each tool was called right after this one; None without a history."""
         try:
             return await self.look_up(partial(_followers_in, key))
         except StoreFailed:
             return None
 
     async def check_wires(self, plan: Plan | Sequence[NamedCall]) -> CheckedCalls:
-        """Problems with the references between the calls of a plan; no call is made.
+        """Return problems with the references between the calls of a plan; no call is made.
 
-        Connects the servers. Where a tool declares no schema nothing is checked, so that no problem
-        is no promise.
+        It connects the servers. If a tool declares no schema nothing is checked, so no problem is
+        no promise.
 
         Raises:
-            BadPlan: one of the calls does not say whose tool it is.
+            BadPlan: a call does not name its server.
         """
         return await self.check_among(await self.usable_tools(), plan)
 
     async def check_among(
         self, usable: UsableTools, plan: Plan | Sequence[NamedCall]
     ) -> CheckedCalls:
-        """As `check_wires`, against these tools."""
+        """Like `check_wires`, against these tools."""
         calls = named_calls(plan) if isinstance(plan, Plan) else plan
         # In a thread: the nearest names for thousands of calls take a while.
         wired, problems = await anyio.to_thread.run_sync(self._wired, usable, calls)
@@ -167,7 +168,7 @@ class Planning(Search, Reading):
         choice: ToolChoice | None = None,
         preferences: Preferences | None = None,
     ) -> ExplainedChoice:
-        """Why a search and a plan choose a tool for a request, or what keeps them from it.
+        """Return why a search and a plan choose a tool for a request, or why they do not.
 
         Raises:
             UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
@@ -211,7 +212,7 @@ class Planning(Search, Reading):
     async def _planned_by(
         self, model: Model, usable: UsableTools, rough: Plan, limit_seconds: float
     ) -> Plan:
-        """The plan of a model, or the rough plan with the reason why it stands."""
+        """Return the plan of a model, or the rough plan with the reason why it stands."""
         if model.name == _OFFLINE:
             return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
         from ...agent.structured import ask_for_json
@@ -240,7 +241,7 @@ class Planning(Search, Reading):
     def _wired(
         self, usable: UsableTools, calls: Sequence[NamedCall]
     ) -> tuple[list[WiredCall], list[WireProblem]]:
-        """The calls with the keys of their tools, and problems of those that have none."""
+        """Return the calls with the keys of their tools, and problems of those without."""
         from ...planning.wires import WiredCall, WireProblem
 
         names = _Names(usable.tools)
@@ -279,11 +280,11 @@ class _Names:
             self._by_name.setdefault(key.name, []).append(key)
 
     def named(self, source: str, tool: str) -> ToolKey | None:
-        """The tool of a source."""
+        """Return the tool of a source."""
         return self._by_names.get((source, tool))
 
     def key(self, name: str) -> ToolKey:
-        """The tool of this name, with its server or without.
+        """Return the tool of this name, with or without its server.
 
         Raises:
             UnknownTool: there is none, or there are several.
@@ -300,6 +301,6 @@ class _Names:
         raise UnknownTool(self.why_not(name))
 
     def why_not(self, name: str) -> str:
-        """The error for a name that no tool has."""
+        """Return the error for a name that no tool has."""
         names = (f"{source}/{tool}" for source, tool in self._by_names)
         return f"No tool {name!r} can be used. {did_you_mean(name, names)}".rstrip()

@@ -14,29 +14,29 @@ from ..streams import Changes, OnChange
 
 
 class Resources(Context):
-    """Resources, prompts and subscriptions. All operations raise what `list_resources` does."""
+    """Resources, prompts and subscriptions. All operations raise what `list_resources` raises."""
 
     async def prompts(self) -> dict[str, tuple[Prompt, ...]]:
-        """The prompts of all sources that were connected, by source. Connects nothing."""
+        """Return the prompts of all sources that were connected, by source. Connects nothing."""
         return {x: y.prompts for x, y in self.engine.catalog.inventories().items() if y.prompts}
 
     async def resources(self) -> dict[str, tuple[Resource, ...]]:
-        """The resources and templates of all sources that were connected. Connects nothing."""
+        """Return resources and templates of all sources that were connected. Connects nothing."""
         return {x: y.resources for x, y in self.engine.catalog.inventories().items() if y.resources}
 
     async def list_resources(self, server: str) -> list[Resource]:
-        """Every resource and resource template of one server, which is connected for it.
+        """Return every resource and resource template of one server, connecting it if needed.
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            SourceClosed, ToolTimeout, ServerError: the far side.
+            SourceClosed, ToolTimeout, ServerError: the far side failed.
         """
         return await (await self._features(server)).list_resources()
 
     async def read_resource(
         self, server: str, uri: str, values: Mapping[str, Any] | None = None
     ) -> list[ResourcePart]:
-        """The contents of one resource. With `values`, `uri` is a template.
+        """Return the contents of one resource. With `values`, `uri` is a template.
 
         Raises:
             InvalidArguments: the template needs other values; nothing was sent.
@@ -46,13 +46,13 @@ class Resources(Context):
         return await (await self._features(server)).read_resource(uri)
 
     async def list_prompts(self, server: str) -> list[Prompt]:
-        """Every prompt of one server, which is connected for it."""
+        """Return every prompt of one server, connecting it if needed."""
         return await (await self._features(server)).list_prompts()
 
     async def get_prompt(
         self, server: str, name: str, arguments: Mapping[str, str] | None = None
     ) -> list[PromptMessage]:
-        """One prompt of one server, filled in with these arguments."""
+        """Return one prompt of one server, filled in with these arguments."""
         arguments = {} if arguments is None else arguments
         return await (await self._features(server)).get_prompt(name, arguments)
 
@@ -64,23 +64,23 @@ class Resources(Context):
         value: str = "",
         given: Mapping[str, str] | None = None,
     ) -> Completion:
-        """Completions of the value of an argument, from the server; nothing if it has none.
+        """Return the server's completions of an argument's value; none if it has none.
 
-        `of` is a prompt or a resource template, or the name of the one or the URI of the other.
-        `given` are the other arguments.
+        `of` is a prompt or a resource template, or the name or URI of one. `given` are the other
+        arguments.
         """
         kind, name = _kind_and_name(of)
         given = {} if given is None else given
         return await (await self._features(server)).complete(kind, name, argument, value, given)
 
     async def ping(self, server: str) -> float:
-        """The seconds that the server takes to answer a ping, once it is connected."""
+        """Return the seconds that the connected server takes to answer a ping."""
         return await (await self._features(server)).ping()
 
     async def listen(
         self, server: str, whats: Sequence[str], on_change: OnChange | None = None
     ) -> Changes:
-        """The changes of these resources or lists from now on, until `stop_listening`."""
+        """Subscribe to changes of these resources or lists, until `stop_listening`."""
         changes = Changes(on_change)
         for what in whats:
             await (await self._features(server)).subscribe(what, changes.put)

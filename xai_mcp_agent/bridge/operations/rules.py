@@ -24,16 +24,16 @@ class Rules(Tools, Reading):
     """Rules of the settings and of the store."""
 
     async def rules(self) -> Sequence[Rule]:
-        """The rules that count here, those of the store included."""
+        """Return the rules in force, those of the store included."""
         await self.engine.rules.read()
         return self.engine.rules.book.rules
 
     async def ruled_tools(
         self, caller: Caller, *names: str
     ) -> tuple[list[RuledTool], dict[str, str]]:
-        """The rulings on a caller's calls of the tools of these servers, or of all.
+        """Return the rulings on a caller's calls of the tools of these servers, or of all.
 
-        And why some servers have none. No call is made.
+        The second value says why some servers have none. No call is made.
         """
         await self.engine.rules.read()
         entries, failed = await self.listed(self.choice(names) if names else None)
@@ -42,12 +42,12 @@ class Rules(Tools, Reading):
     async def ruled_call(
         self, caller: Caller, tool: Tool, arguments: JsonObject | None = None
     ) -> RuledTool:
-        """What rules and approvals say of one call; without arguments, of any call of the tool."""
+        """Return what rules and approvals say of one call; without arguments, of any call."""
         await self.engine.rules.read()
         return self._ruled(caller, tool, arguments)
 
     async def stored_rules(self) -> StoredRules:
-        """The rules that the store has, whether they count here or not.
+        """Return the rules in the store, whether or not they are in force here.
 
         Raises:
             StoreFailed, RulesUnknown: it cannot be read.
@@ -55,20 +55,20 @@ class Rules(Tools, Reading):
         return await self.answer(rules_in, from_any_file=True)
 
     async def put_rules(self, rules: Sequence[JsonObject], *, only: bool = False) -> StoredRules:
-        """Put these into the store, in the place of those of the same names, or of all.
+        """Put rules into the store, replacing rules of the same names, or all.
 
         Raises:
-            SettingsError: something in one of them is wrong; nothing was changed.
+            SettingsError: one of them is wrong; nothing was changed.
             StoreFailed, RulesUnknown: the store cannot be used.
         """
         return await self._changed(partial(_put, rules, self._check_rules, only))
 
     async def remove_rules(self, *names: str) -> StoredRules:
-        """Take the rules of these names out of the store; raises as `put_rules`."""
+        """Remove the rules of these names from the store; raises as `put_rules`."""
         return await self._changed(partial(_remove, names, self._check_rules))
 
     async def _changed(self, change: Callable[[History], StoredRules]) -> StoredRules:
-        """Change the rules of the store; here the new ones count at once."""
+        """Change the rules of the store; the new ones are in force here at once."""
         kept = await self.answer(change)
         await self.engine.rules.renew()
         return kept
@@ -84,7 +84,7 @@ class Rules(Tools, Reading):
         rules_of_store(rules, folder_of(self.engine.settings))
 
 
-# In these, because SQLAlchemy takes a while, and few settings have rules in the store.
+# Imported here: SQLAlchemy takes a while, and few settings have rules in the store.
 def _put(rules: Sequence[JsonObject], check: Check, only: bool, history: History) -> StoredRules:
     from ...policy.stored_rules import RulesDamaged
     from ...policy.stored_rules import put_rules as put

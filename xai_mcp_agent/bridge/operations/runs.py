@@ -1,7 +1,7 @@
 """Runs of plans: every call goes through the call pipeline.
 
-A planner or a model made the plan, so its calls are judged as those of an agent: by rules,
-approvals, locks, and what a person switched off or blocked.
+A planner or a model made the plan, so its calls are judged like an agent's: by rules, approvals,
+locks, and what a person switched off or blocked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..plan_runs import Tell
 
 PLAN = "plan"
-"""The default name of the agent that makes the calls of a plan."""
+"""Default name of the agent that makes the calls of a plan."""
 
 
 class Runs(Tools):
@@ -50,22 +50,22 @@ class Runs(Tools):
     ) -> PlanRun:
         """Make the calls of a plan one after another, until the end or the first problem.
 
-        `given` are arguments that replace those of the plan, by `(call, parameter)` as in its
-        `edges`, or by texts as in messages, which count calls from 1: `2.reader`. The run stops
-        where an argument is missing, where a call fails, and where somebody must approve one: its
-        calls are judged as those of an `agent`. `resume` goes on with a run, or with the run in a
-        file, which a new run writes. No call is made twice; one that may have been carried out is
-        made again only as `again`, counted from 1. `source` is that of tools that name none.
-        `timeout_seconds` is for each call. `tell` gets each call on the bridge's own thread.
+        `given` are arguments that replace the plan's, by `(call, parameter)` as in its `edges`, or
+        by texts as in messages, which count calls from 1: `2.reader`. The run stops if an argument
+        is missing, a call fails, or somebody must approve one: its calls are judged like an
+        `agent`'s. `resume` continues a run, or the run in a file, which a new run writes. No call
+        is made twice; one that may have been carried out is made again only as `again`, counted
+        from 1. `source` is the default server of tools. `timeout_seconds` is for each call. `tell`
+        gets each call on the bridge's own thread.
 
-        With `forgets`, the file of a run that has finished is removed, so that the next run begins
-        anew. `granted` and `facts` are those of the agent's run that this is part of, `preferences`
-        those of its toolbelt.
+        With `forgets`, the file of a finished run is removed, so that the next run begins anew.
+        `granted` and `facts` are those of the agent's run that this is part of, `preferences` its
+        toolbelt's.
 
         Raises:
-            BadPlan, BadSetting: it is no plan, or has no such place; nothing was called.
-            UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one of its
-                tools cannot be called; nothing was.
+            BadPlan, BadSetting: it is not a plan, or has no such place; nothing was called.
+            UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one of its tools
+                cannot be called; nothing was.
             RunFileError: the file cannot be used.
         """
         # Imported here: modules of agents and plans, which most programs do not need.

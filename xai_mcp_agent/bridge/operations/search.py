@@ -31,10 +31,10 @@ _ALTERNATIVES = 4
 
 @dataclass(frozen=True, slots=True)
 class UsableTools:
-    """The tools that an agent may use, by key.
+    """Tools that an agent may use, by key.
 
-    `weights` are those of tools that somebody prefers or trusts; `failed` says why other sources
-    cannot be used.
+    `weights` are factors of preferred or trusted tools; `failed` says why other sources cannot be
+    used.
     """
 
     tools: Mapping[ToolKey, Tool]
@@ -53,14 +53,14 @@ class Search(Tools):
         limit: int | None = None,
         offset: int = 0,
     ) -> ToolListing:
-        """The tools of these servers and groups, or of all; at most `limit`, after `offset` others.
+        """Return the tools of these servers and groups, or all; at most `limit`, from `offset` on.
 
-        Only those whose name matches the pattern `named`, and with `usable` those that agents may
-        use now. The list says in `failed` why other servers have none.
+        `named` is a pattern of names; with `usable`, only those that agents may use now. `failed`
+        of the list says why other servers have none.
 
         Raises:
-            UnknownServer, SettingsError: a name that cannot be used; the message says why.
-            SourceFailed: the only server that is named cannot be used.
+            UnknownServer, SettingsError: a name cannot be used; the message says why.
+            SourceFailed: the only named server cannot be used.
             BadSetting: `named` is not a pattern, or a number is below 0.
         """
         if offset < 0 or (limit is not None and limit < 0):
@@ -96,16 +96,16 @@ class Search(Tools):
         preferences: Preferences | None = None,
         kinds: Collection[str] = ("tool",),
     ) -> FoundTools:
-        """The tools that fit what somebody wants to do, best first, with scores and reasons.
+        """Return the tools for what somebody wants to do, best first, with scores and reasons.
 
-        Of these servers, or of a `choice` of tools, or of all, connected for it. What the settings
-        or the `preferences` block is not found. `failed` of the list says why servers were not
-        searched, `note` what the search had to do without, such as tools that are not prepared for
-        a search by meaning yet. `kinds` are tool, prompt and resource: what is found has the form
-        of a tool, with a kind of its own.
+        It searches these servers, or a `choice` of tools, or all, connecting them if needed. Tools
+        that the settings or the `preferences` block are not included. `failed` of the list says why
+        servers were not searched, `note` what the search had to do without, such as tools that are
+        not prepared for a search by meaning yet. `kinds` are tool, prompt and resource: each result
+        has the form of a tool, with its own kind.
 
         Raises:
-            BadSetting: no such kind.
+            BadSetting: there is no such kind.
         """
         if unknown := set(kinds) - {"tool", "prompt", "resource"}:
             raise BadSetting(f"{min(unknown)!r} is no kind: write tool, prompt or resource.")
@@ -136,12 +136,12 @@ class Search(Tools):
         return {x.key: catalog.entry_of(x) for x in tools}
 
     async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:
-        """The tool that fits a request best, or None; see `SelectedTool`.
+        """Return the tool that fits a request best, or None; see `SelectedTool`.
 
-        Of these servers and groups, or of all, only tools that agents may use now.
+        It chooses from these servers and groups, or all, and only tools that agents may use now.
 
         Raises:
-            UnknownServer, SettingsError: a name that cannot be used.
+            UnknownServer, SettingsError: a name cannot be used.
         """
         usable = await self.usable_tools(self.choice_of(servers))
         return await self.select_among(usable, request)
@@ -153,7 +153,7 @@ class Search(Tools):
         preferences: Preferences | None = None,
         alternatives: int = _ALTERNATIVES,
     ) -> SelectedTool | None:
-        """As `select_tool`, among these tools."""
+        """Like `select_tool`, among these tools."""
         search = self.search_for(self.preferences(preferences))
         ranked = await search(request, usable.tools, 1 + max(alternatives, 0))
         if not ranked:
@@ -165,9 +165,9 @@ class Search(Tools):
     async def select_tools(
         self, question: str, budget_tokens: int | None = None
     ) -> tuple[Selection, tuple[str, ...]]:
-        """The tools of all servers that a request would show after a search for this question.
+        """Return the tools of all servers that a request shows after a search for a question.
 
-        And a line for each server that cannot be used.
+        The second value has a line for each server that cannot be used.
         """
         # Imported here: an agent's modules, which most programs do not need.
         from ..source_toolset import SourceToolset
@@ -182,18 +182,18 @@ class Search(Tools):
     async def selection_of(
         self, tools: AgentTools, question: str, preferences: Preferences | None = None
     ) -> Selection:
-        """The agent's tools that a request would show, after a search for the question if any."""
+        """Return the agent's tools that a request shows, after a search for a question if any."""
         available = await tools.available()
         among = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
         keys: list[ToolKey] = []
         if question.strip():
             search = self.search_for(self.preferences(preferences))
             hits = await search(question, among, DEFAULT_RESULTS)
-            keys = [x.tool.key for x in reversed(hits)]  # the best is the last to give way
+            keys = [x.tool.key for x in reversed(hits)]  # the best is the last to be left out
         return tools.selector.select(available.definitions, keys)
 
     async def explain_tool(self, server: str, tool: str) -> ExplainedTool:
-        """One tool with its entry and an example call; its server is connected for it.
+        """Return one tool with its entry and an example call, connecting its server if needed.
 
         Raises:
             UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
@@ -212,11 +212,11 @@ class Search(Tools):
         preferences: Preferences | None = None,
         own: Sequence[Tool] = (),
     ) -> UsableTools:
-        """The tools of a choice, or of all, that agents may use now, and `own` ones.
+        """Return the tools of a choice, or all, that agents may use now, and `own` ones.
 
-        All sources are connected for it. Tools are left out that are switched off, not accepted
-        yet, blocked by the settings or the `preferences`, or denied with any arguments: as for an
-        agent, whoever the caller is.
+        All sources are connected. Tools are left out that are switched off, not accepted yet,
+        blocked by the settings or the `preferences`, or denied with any arguments: as for an agent,
+        whoever the caller is.
         """
         tools, failed = await self.connected(choice)
         return await self._usable_of(tools, self.preferences(preferences), own, failed)
@@ -249,7 +249,7 @@ class Search(Tools):
         preferences: Preferences,
         failed: Mapping[str, str] | None = None,
     ) -> UsableTools:
-        """The tools without those that are denied, with their weights."""
+        """Return the tools that are not denied, with their weights."""
         await self.engine.rules.prepare(tools.values(), self.caller)
         left = {key: x for key, x in tools.items() if self._verdict(x)[0] != "deny"}
         weights = dict[ToolKey, float]()
@@ -261,7 +261,7 @@ class Search(Tools):
         return UsableTools(left, weights, failed or {})
 
     def calls_asked_for(self, tool: Tool) -> Iterator[str]:
-        """Reasons about an agent's future calls of a tool: whether a person is asked, and why."""
+        """Yield whether a person is asked about an agent's calls of a tool, and why."""
         word, reason = self._verdict(tool)
         if word == "ask":
             yield f"an agent's call of it is asked for: {reason}"
@@ -270,7 +270,7 @@ class Search(Tools):
             yield f"the rule {one.rule!r} may {does}"
 
     def _verdict(self, tool: Tool) -> tuple[str, str]:
-        """The verdict on an agent's calls of a tool: `allow`, `ask` or `deny`, and why."""
+        """Return the verdict on an agent's calls of a tool: `allow`, `ask` or `deny`, and why."""
         ruling = self.engine.rules.ruling(tool, self.caller)
         if ruling.word == "deny":
             return "deny", ruling.why
@@ -283,7 +283,7 @@ def _show_nobody(_: tuple[str, ...]) -> None:
 
 
 def _keys_like(keys: Iterable[ToolKey], pattern: str) -> list[ToolKey]:
-    """The keys whose `tool` or `server/tool` matches the pattern; all without a pattern.
+    """Return the keys whose `tool` or `server/tool` matches the pattern; all without a pattern.
 
     Raises:
         BadSetting: the pattern is wrong.

@@ -17,12 +17,12 @@ class SigningIn(Context):
     """Access to servers behind a URL."""
 
     async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
-        """Sign in anew to a server behind a URL, and list its tools.
+        """Sign in again to a server behind a URL, and list its tools.
 
-        `sign_in` asks a person to do so; the default is the one of the bridge.
+        `sign_in` asks a person to do so; the default is the bridge's.
 
         Raises:
-            UnknownServer, SettingsError, SourceFailed: it did not work; the message says why.
+            UnknownServer, SettingsError, SourceFailed: it failed; the message says why.
         """
         engine, access = self.engine, self._access_to(server)
         async with engine.sign_in_locks[server]:
@@ -36,10 +36,10 @@ class SigningIn(Context):
                 await engine.pool.stop(server)
 
     async def sign_out(self, server: str) -> bool:
-        """Forget the tokens of a server behind a URL; whether there were any.
+        """Delete the tokens of a server behind a URL; return whether there were any.
 
         Raises:
-            UnknownServer, SettingsError, SourceFailed: nobody signs in to this server.
+            UnknownServer, SettingsError, SourceFailed: this server has no sign-in.
         """
         access = self._access_to(server)
         await self.engine.pool.stop(server)

@@ -34,7 +34,7 @@ class Tools(Context):
     """Servers, and the tools that they offer."""
 
     async def servers(self) -> list[SourceStatus]:
-        """The status of every configured server; the disabled ones say why. Connects nothing."""
+        """Return the status of every configured server; disabled ones say why. Connects nothing."""
         engine, settings = self.engine, self.engine.settings
         live = engine.pool.statuses()
         configured = [
@@ -77,7 +77,7 @@ class Tools(Context):
         says which. Calling a tool connects what it needs by itself.
 
         Raises:
-            UnknownServer, SettingsError: a name that cannot be used; the others are started.
+            UnknownServer, SettingsError: a name cannot be used; the others are started.
         """
         names = names or self.settings.usable
         raise_first(self.start_sources(names, is_anew=True))
@@ -85,9 +85,9 @@ class Tools(Context):
             await self.wait_for(*names)
 
     async def start(self, *names: str) -> dict[str, XaiMcpError]:
-        """Begin to connect these servers, without waiting; the errors of names that cannot be used.
+        """Start to connect these servers, without waiting; return the errors of unusable names.
 
-        A circuit breaker that is open stays so, unlike with `connect`.
+        Unlike `connect`, it leaves open circuit breakers open.
         """
         return self.start_sources(names)
 
@@ -95,7 +95,7 @@ class Tools(Context):
         """Close one server; the next use connects it again.
 
         Raises:
-            UnknownServer, SettingsError: a name that cannot be used.
+            UnknownServer, SettingsError: a name cannot be used.
         """
         if server not in self.engine.pool.running():
             self.settings.source(server)
@@ -103,21 +103,21 @@ class Tools(Context):
         await self.engine.pool.stop(server)
 
     async def reset_breaker(self, server: str) -> bool:
-        """Allow calls of a server again that failed too often; whether they were refused.
+        """Allow calls of a server that failed too often; return whether they were refused.
 
         `connect`, `refresh` and `disconnect` do so too.
 
         Raises:
-            UnknownServer, SettingsError: a name that cannot be used.
+            UnknownServer, SettingsError: a name cannot be used.
         """
         self.settings.source(server)
         return self.engine.breakers.reset(server)
 
     async def add_source(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
-        """Add a source that no settings file has; the name that it gets.
+        """Add a source that no settings file has; return its name.
 
-        It is started when it is used, as those of the file are. It replaces one of its name, which
-        is closed unless it is the same; the names in `kept` are not replaced.
+        It is started on first use, like those of the file. It replaces one of its name, which is
+        closed unless it is the same; the names in `kept` are not replaced.
         """
         settings = self.engine.settings
         before = dict(settings.sources)
@@ -128,7 +128,7 @@ class Tools(Context):
         return name
 
     async def instructions(self, server: str) -> str:
-        """The server's instructions; empty if it has none.
+        """Return the server's instructions, or "".
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
@@ -136,10 +136,10 @@ class Tools(Context):
         return (await self.engine.pool.start(server).ready(self.caller)).instructions
 
     async def marks(self, *servers: str) -> list[Mark]:
-        """Suspicious texts of these servers, or of all that were listed, for a person to read.
+        """Return suspicious texts of these servers, or all listed ones, for a person to read.
 
-        Orders to a model, hidden characters, names of other servers' tools. A mark blocks nothing.
-        Connects nothing.
+        They are orders to a model, hidden characters, names of other servers' tools. A mark blocks
+        nothing. Connects nothing.
         """
         # Imported here: it compiles dozens of patterns, and most programs never ask.
         from ...policy.suspicion import marks_of
@@ -148,7 +148,7 @@ class Tools(Context):
         version, marks = self.engine.marks
         if version != catalog.version:
             version = catalog.version
-            # Thousands of tools take a second.
+            # In a thread: thousands of tools take a second.
             marks = await anyio.to_thread.run_sync(marks_of, catalog.inventories())
             self.engine.marks = version, marks
         return [x for x in marks if not servers or x.source in servers]
@@ -156,12 +156,12 @@ class Tools(Context):
     async def listed(
         self, choice: ToolChoice | None
     ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
-        """The entries of a choice, or of all tools; and why sources failed to connect."""
+        """Return the entries of a choice, or of all tools; and why sources failed to connect."""
         tools, failed = await self.connected(choice)
         return await self.entries(tools), failed
 
     async def entries(self, tools: Mapping[str, Sequence[Tool]]) -> dict[ToolKey, CatalogEntry]:
-        """The tools of some sources with what was decided about each."""
+        """Return the tools of some sources with the decisions about each."""
         await self.engine.decisions.read()
         for of_source in tools.values():
             await self.engine.catalog.digest_all(of_source)
@@ -170,7 +170,7 @@ class Tools(Context):
     async def connected(
         self, choice: ToolChoice | None
     ) -> tuple[dict[str, Sequence[Tool]], dict[str, str]]:
-        """The tools of a choice, or of all, by source; and why sources failed to connect."""
+        """Return the tools of a choice, or of all, by source; and why sources failed to connect."""
         names = list(self.settings.usable if choice is None else choice.all_sources)
         problems = self.settings.problems if choice is None else {}
         failed = {name: str(reason) for name, reason in problems.items()}
@@ -186,7 +186,7 @@ class Tools(Context):
         return tools, failed
 
     async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
-        """The first of these servers that offers a tool of that name, or None.
+        """Return the first of these servers that offers a tool of that name, or None.
 
         Servers that cannot be used offer nothing, and are not an error here.
         """
@@ -207,22 +207,24 @@ class Tools(Context):
     ) -> ToolResult:
         """Call a tool and wait for its result. `timeout_seconds` covers connecting too.
 
-        `on_progress(done, total, message)` is called on the bridge's own
-        thread: it should return at once. `meta` goes along for programs at the far side. A result
-        with `is_error` is returned, not raised.
+        `on_progress(done, total, message)` is called on the bridge's own thread: it should return
+        at once. `meta` goes along for programs at the far side. A result with `is_error` is
+        returned, not raised.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
-            BadSetting: the same; the limit is none.
-            NotAccepted, DefinitionChanged: the same; it is locked and is not what was accepted.
-            AcceptanceUnknown: the same; it is locked, and nobody can say what was accepted.
-            SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
+            BadSetting: the limit is invalid; nothing was sent.
+            NotAccepted, DefinitionChanged: the tool is locked and differs from what was accepted;
+                nothing was sent.
+            AcceptanceUnknown: it is locked, and the accepted definition cannot be read; nothing was
+                sent.
+            SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side failed.
         """
         engine, limit = self.engine, timeout_seconds
         if limit is not None:
             limit = checked_limit(limit)
         arguments = {} if arguments is None else arguments
-        listed = engine.catalog.named(server, tool)  # the pipeline looks whether it still is
+        listed = engine.catalog.named(server, tool)  # the pipeline checks that it still exists
         if listed is None:
             started = anyio.current_time()
             listed = await engine.find_tool(server, tool, limit, self.caller)
@@ -240,7 +242,7 @@ class Tools(Context):
         on_progress: Progress | None = None,
         meta: JsonObject | None = None,
     ) -> ToolResult:
-        """`call_tool` for a key, `server/tool`, or a name that only one server has.
+        """Call a tool by a key, `server/tool`, or a name that only one server has.
 
         Raises:
             UnknownTool: there is no tool of that name, or several. And what `call_tool` raises.
@@ -252,7 +254,7 @@ class Tools(Context):
         )  # fmt: skip
 
     async def server_and_name(self, tool: str | ToolKey | Tool) -> tuple[str, str]:
-        """The server and the name of a tool, which `execute_tool` takes; raises as that does."""
+        """Return server and name of a tool as `execute_tool` takes it; raises as that does."""
         if not isinstance(tool, str):
             key = tool.key if isinstance(tool, Tool) else tool
             return key.source, key.name
@@ -271,7 +273,7 @@ class Tools(Context):
 
 
 def _splits_of(name: str) -> Iterator[tuple[str, str]]:
-    """A name as server and tool, the longest server first: both may have a slash in them."""
+    """Yield splits of a name into server and tool, longest server first: both may have slashes."""
     parts = name.split("/")
     for count in range(len(parts) - 1, 0, -1):
         yield "/".join(parts[:count]), "/".join(parts[count:])

@@ -1,7 +1,7 @@
-"""Warm sources: what becomes of them between two runs of a kernel.
+"""Warm sources: kept between two runs of a kernel.
 
 When no run uses a bridge, its sources stay for as long as the settings say. The next run takes them
-over, and only what has changed since then starts anew.
+over, and only what has changed starts anew.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ class Warm(Context):
     """Sources between two runs. The caller knows that no run uses the bridge."""
 
     async def doubt(self) -> None:
-        """Have every server pinged in the background, after a run that failed or was interrupted.
+        """Ping every server in the background, after a run that failed or was interrupted.
 
-        The next request waits for the answer; without one the server is connected anew.
+        The next request waits for the answer; without one the server is connected again.
         """
         for source in self.engine.pool.running().values():
             if features := source.features(self.caller):
                 features.doubt()
 
     async def leave(self) -> list[float]:
-        """End the sources that do not stay after a run; how many seconds each of the others does.
+        """End the sources that do not stay after a run; return the seconds of the others.
 
-        Those that are not ready end too: the next run gives them a new start.
+        Sources that are not ready end too: the next run starts them again.
         """
         engine, settings = self.engine, self.engine.settings
         seconds = self._seconds()
@@ -51,7 +51,7 @@ class Warm(Context):
         return [seconds[name] for name in engine.pool.running()]
 
     async def rest(self) -> None:
-        """End the sources that stay, each when its time is over; returns when none is left."""
+        """End the staying sources, each when its time is over; return when none is left."""
         began, seconds = anyio.current_time(), self._seconds()
         limit_of = seconds.__getitem__
         for limit, names in groupby(sorted(seconds, key=limit_of), limit_of):
@@ -59,10 +59,10 @@ class Warm(Context):
             await self.engine.pool.stop_all(names)
 
     async def renew(self, settings: Settings) -> bool:
-        """Use the sources of these settings, as a new bridge would; the same ones go on.
+        """Use the sources of these settings, as a new bridge would; unchanged ones go on.
 
-        False, and nothing is done, if these settings need a new bridge: more than sources changed,
-        or another process keeps the servers.
+        Return False, and do nothing, if these settings need a new bridge: more than sources
+        changed, or another process keeps the servers.
         """
         engine, current = self.engine, self.engine.settings
         kept_at = engine.route.place if engine.route else None
@@ -78,7 +78,7 @@ class Warm(Context):
         return True
 
     def _seconds(self) -> dict[str, float]:
-        """How long each source that runs stays after a run."""
+        """Return how long each running source stays after a run."""
         most, of_file = self.engine.settings.keep_warm_seconds, self.engine.settings.of_file
         seconds = dict.fromkeys(self.engine.pool.running(), 0.0)
         for name in seconds.keys() & of_file:
