@@ -1,1 +1,1 @@
-"""From a settings file and the environment to values, with the secrets kept apart."""
+"""Settings: a file and the environment as values, with the secrets kept apart."""

@@ -1,6 +1,6 @@
-"""Words of approval for patterns of tools, in settings and on ports.
+"""Approval words for patterns of tools, in settings and on ports.
 
-`policy.approvals` decides by them, and has the defaults.
+`policy.approvals` applies them, and has the defaults.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from ..core.patterns import fits
 
 EVERY_TOOL = "*"
 METHOD = "method:"
-"""Before the HTTP method of tools of OpenAPI services, in place of a pattern."""
+"""Prefix of an HTTP method, in place of a pattern: matches the tools of OpenAPI services."""
 
 METHODS = ("GET", "HEAD", "QUERY", "POST", "PUT", "PATCH", "DELETE")
 
 ApprovalWord: TypeAlias = Literal["allow", "ask_unless_read_only", "ask", "deny"]
-"""allow: it may be called. ask: a person is asked first. deny: it is not called.
+"""allow: the tool may be called. ask: a person is asked first. deny: the tool is not called.
 
-ask_unless_read_only: a person is asked unless its source says that it only reads, which is the
-default of MCP.
+ask_unless_read_only: a person is asked unless the source says that the tool only reads, which is
+the default of MCP.
 """
 
 ApprovalWords: TypeAlias = Mapping[str, ApprovalWord]
-"""By patterns of tools, see `core.patterns`; or by `method:PUT`."""
+"""Approval words by pattern (see `core.patterns`) or by method, such as `method:PUT`."""
 
 UNLESS_READ_ONLY: ApprovalWord = "ask_unless_read_only"
 
 WORDS: tuple[ApprovalWord, ...] = ("allow", UNLESS_READ_ONLY, "ask", "deny")
-"""From the mildest to the strictest."""
+"""All words, from the mildest to the strictest."""
 
 HOW_TO_WRITE = 'Write "ask", or {"delete_*": "ask", "drop_all": "deny"}.'
 
 
 def read_words(written: Any) -> dict[str, ApprovalWord]:
-    """The words by patterns: an object, or one word for every tool.
+    """Return the words by pattern, from an object or from one word for every tool.
 
     Raises:
-        ValueError: it is something else; says what is wrong.
+        ValueError: the value is neither; the message says what is wrong.
     """
     if isinstance(written, str):
         return {EVERY_TOOL: _word(written)}
@@ -55,10 +55,10 @@ def read_words(written: Any) -> dict[str, ApprovalWord]:
 
 
 def words_in_text(text: str) -> dict[str, ApprovalWord]:
-    """The words as one text has them: `ask`, or `delete_*: ask, files: deny`.
+    """Return the words by pattern from one text: `ask`, or `delete_*: ask, files: deny`.
 
     Raises:
-        ValueError: it is something else; says what is wrong.
+        ValueError: the text is neither; the message says what is wrong.
     """
     parts = [x.strip() for x in text.split(",") if x.strip()]
     if len(parts) == 1 and ":" not in parts[0]:

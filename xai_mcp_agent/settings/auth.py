@@ -1,4 +1,4 @@
-"""Access to a server: the `auth` of its entry in the settings."""
+"""Settings for access to a server: the `auth` of its entry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .entry import (
 from .validation import Section, context_of, mistake, read_by, written_as
 
 Use: TypeAlias = Literal["auto", "yes", "no"]
-"""auto: sign in when the server asks for it in the way of OAuth. yes: whatever it answers 401."""
+"""auto: sign in if the server asks for it as OAuth defines. yes: sign in after any 401."""
 Grant: TypeAlias = Literal["authorization_code", "client_credentials"]
 """authorization_code: a person signs in. client_credentials: a machine, with its own secret."""
 ClientAuthentication: TypeAlias = Literal["none", "client_secret_basic", "client_secret_post"]
@@ -42,7 +42,7 @@ def _use(value: Any) -> Use:
 
 
 def _file_url(value: Any, info: ValidationInfo) -> str:
-    """An https address with a path."""
+    """Return the https address of a file, or ""."""
     text = trimmed_text(value, info)
     is_file = text.startswith("https:") and not wrong_with_url(text)
     if text and not context_of(info).is_off and not (is_file and urlsplit(text).path.strip("/")):
@@ -55,14 +55,14 @@ def _file_url(value: Any, info: ValidationInfo) -> str:
 class AuthSettings(Section):
     """Settings for signing in; all are optional, since servers announce the rest.
 
-    `client_id`, `client_secret` and `private_key` belong to a registered client; without them a
-    client is registered on demand, or `client_metadata_url` says who we are. `issuer` is the
-    service of that client, and no other gets its secrets. The browser returns to `redirect_uri`;
-    empty: a port of this machine, `redirect_port` or any.
+    `client_id`, `client_secret` and `private_key` belong to a registered client. Without them a
+    client is registered on demand, or `client_metadata_url` says who the client is. `issuer` is the
+    sign-in service of that client, the only one that gets its secrets. The browser returns to
+    `redirect_uri`; if that is empty, to `redirect_port` on this machine, or to any free port.
     """
 
     example: ClassVar = '{"clientId": "..."}, or leave it out'
-    # Written by other clients, without a meaning here.
+    # Other clients write these keys; they mean nothing here.
     ignored_keys: ClassVar = ("//", "comment", "type")
 
     use: Annotated[Use, read_by(_use, bool), written_as("enabled")] = "auto"
@@ -102,7 +102,7 @@ class AuthSettings(Section):
 
     @property
     def is_for_machines(self) -> bool:
-        """Whether nobody has to sign in."""
+        """Whether the grant needs no person to sign in."""
         return self.grant == "client_credentials"
 
     @property
@@ -111,7 +111,7 @@ class AuthSettings(Section):
         return bool(self.private_key or self.private_key_file)
 
     def __repr__(self) -> str:
-        """The fields that are set; secrets are hidden."""
+        """Return the fields that are set, with secrets hidden."""
         values = {x.name: getattr(self, x.name) for x in fields(self) if x.name != "use"}
         defaults = {x.name: x.default for x in fields(self)}
         parts = [f"{name}={x!r}" for name, x in values.items() if x != defaults[name]]
@@ -119,7 +119,7 @@ class AuthSettings(Section):
 
 
 def read_auth(value: Any) -> Any:
-    """The value of `auth` as an object: `false` switches it off, `true` or FastMCP's word on."""
+    """Return the value of `auth` as an object; `true` and FastMCP's "oauth" enable it."""
     if value is True or value == "oauth":
         return {"enabled": True}
     if value is False:

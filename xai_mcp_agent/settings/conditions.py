@@ -1,6 +1,6 @@
-"""Conditions of rules: what a rule tests of a call, read from the settings into values.
+"""Conditions of rules: what a rule tests in a call, read from the settings into values.
 
-`policy.conditions` has the facts of a call and holds conditions against them.
+`policy.conditions` knows the facts of a call and evaluates conditions against them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ARGUMENT = "args."
 ANY_ARGUMENT = "args.*"
 DERIVED, EARLIER = "is", "run.was"
 CERTAIN = ("server", "kind", "tool", "tool.params", "tag", "annotation", "agent", "toolbelt")
-"""The fields that are known before a call is made, and stay what they are."""
+"""The fields that are known before a call and do not change."""
 FIELDS = (
     *CERTAIN, "time", "day", DERIVED, "run.called", "run.succeeded", "run.failed", EARLIER,
 )  # fmt: skip
@@ -31,7 +31,7 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 How: TypeAlias = Literal["fits", "equals", "contains", "above", "inside", "between", "on"]
 _Parsed: TypeAlias = tuple[How, Any, str, str]
-"""A parsed test: its kind and operand, then the same in words, a verb and the rest."""
+"""A parsed test: its kind and operand, then its wording as a verb and the rest."""
 
 _OTHER_NAMES = {"tool.name": "tool"}
 _ABOVE = re.compile(r"(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)")
@@ -50,7 +50,7 @@ _NEGATED = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One test of a value. `negated`: it must not hold. `words` describe the test as a whole."""
+    """One test of a value. `negated`: the test must fail. `words` describe the whole test."""
 
     how: How
     what: Any
@@ -60,14 +60,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Of a field: one of the checks holds, if any is not negated, and none of the negated fails."""
+    """Checks of one field: no negated check may fail, and one of the others must hold, if any."""
 
     field: str
     checks: tuple[Check, ...]
 
 
 def _tests_by_key(value: Any) -> dict[str, tuple[str, Any]]:
-    """The tests by the keys they are written under, each with the name of its field."""
+    """Return the tests by their keys, each with the name of its field."""
     if not isinstance(value, Mapping):
         fix = 'Write {"server": "mail", "args.to": "not *@example.org"}.'
         raise mistake(f"must be an object, but is {kind_of(value)}.", fix)
@@ -134,7 +134,7 @@ def _pattern(text: str) -> _Parsed:
 
 
 def _refuse_slip(text: str, word: str) -> NoReturn:
-    """A misspelt word would be a text like any other, and the rule would hold nothing back."""
+    """Raise for a misspelt word, which would be plain text and make the rule useless."""
     word = word.lower()
     problem = f"{text!r} looks like a condition with {word!r}, but is not one."
     raise mistake(problem, f"Write {word!r} once, in lower case, then one space and the value.")
@@ -162,7 +162,7 @@ def _time(text: str) -> _Parsed:
 
 
 def _days(text: str) -> _Parsed:
-    """A day, or a range of days, by three letters or more of their names."""
+    """Parse a day, or a range of days, named by three letters or more."""
     names = [x.strip().lower() for x in text.split("-")]
     numbers = [n for x in names for n, day in enumerate(_WEEK) if len(x) > 2 and day.startswith(x)]
     if len(numbers) != len(names) or len(numbers) > 2:

@@ -1,7 +1,7 @@
-"""Keyed digests of settings, with their variables replaced: whether two are the same.
+"""Keyed digests of settings with their variables replaced, to compare two settings.
 
-Without its key a digest says nothing about the secrets in the settings, and nobody can guess them
-by trying.
+Without the key, a digest reveals nothing about the secrets in the settings, and they cannot be
+guessed by trial.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _LOCK_SECONDS = 5.0
 
 
 def digest_of(value: object, key: bytes) -> str:
-    """The digest of `Settings`, or of the settings of one source. Equal for equal ones."""
+    """Return the digest of all settings or of one source's; equal settings have equal digests."""
     text = json.dumps(value, sort_keys=True, default=_plain)
     return hmac.new(key, text.encode(), "sha256").hexdigest()
 
 
 def user_key() -> bytes:
-    """The key of this user, for digests that several processes compare; made when first needed.
+    """Return this user's key for digests that several processes compare; create it if needed.
 
     Raises:
-        OSError: it can be neither read nor written.
+        OSError: the key can be neither read nor written.
     """
     from platformdirs import user_state_path
 
@@ -43,7 +43,7 @@ def user_key() -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON holds it. The collected secrets are left out: they stand in the texts."""
+    """Return a value for JSON. `Secrets` are left out: the texts contain them already."""
     if isinstance(value, Secrets):
         return None
     if isinstance(value, Secret):

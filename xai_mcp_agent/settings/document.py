@@ -1,7 +1,7 @@
-"""Reads JSON and YAML files of people, and names the place in a file for an error.
+"""Parsers of the JSON and YAML files that people write, with the place of each error.
 
-Plain JSON is read fast; comments, trailing commas and the rest of JSON5 work too. Objects remember
-doubled keys. Errors never quote the text: the wrong line may have a secret.
+Plain JSON takes a fast path; comments, trailing commas and the rest of JSON5 work too. Objects
+remember repeated keys. Errors never quote the text: the line may contain a secret.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, cast
 from ..core import yaml
 from ..core.errors import SettingsError
 
-# Settings are a few kilobytes. Reading JSON5 takes seconds for each megabyte.
+# Settings are a few kilobytes. Parsing JSON5 takes seconds per megabyte.
 MAX_FILE_BYTES = 1_000_000
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _JSON5_PLACE = re.compile(r":([0-9]+) .* column ([0-9]+)\Z", re.S)
@@ -31,7 +31,7 @@ class Place:
     path: str = ""
 
     def at(self, *keys: str | int) -> Place:
-        """The place below this one."""
+        """Return the place below this one."""
         path = self.path
         for key in keys:
             if isinstance(key, int):
@@ -43,22 +43,22 @@ class Place:
         return Place(self.file, path)
 
     def error(self, problem: str, fix: str) -> SettingsError:
-        """An error about this place."""
+        """Return an error at this place."""
         return SettingsError(self.file, self.path, problem, fix)
 
     def note(self, text: str) -> str:
-        """A note about this place, for a person; it disables nothing."""
+        """Return a note about this place, for a person to read; it disables nothing."""
         return f"{self.file}, at {self.path}: {text}" if self.path else f"{self.file}: {text}"
 
 
 class ParsedObject(dict[str, Any]):
-    """A JSON object that remembers which keys were written more than once; the last one counts."""
+    """A JSON object that remembers which keys were repeated; the last value counts."""
 
     repeated: tuple[str, ...] = ()
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[str, Any]]) -> ParsedObject:
-        """The hook for a JSON parser."""
+        """Build the object from its pairs; the hook for a JSON parser."""
         written = list(pairs)
         parsed = cls(written)
         if len(parsed) < len(written):
@@ -68,12 +68,12 @@ class ParsedObject(dict[str, Any]):
 
 
 def without_frames(error: SettingsError) -> SettingsError:
-    """A copy of the error: a raised one keeps its frames alive, and so a whole run."""
+    """Copy the error, because a raised one keeps its frames alive, and so a whole run."""
     return SettingsError(error.file, error.key_path, error.problem, error.fix)
 
 
 def repeated_in(value: Any) -> tuple[str, ...]:
-    """The keys of an object that are written more than once."""
+    """Return the repeated keys of an object."""
     return value.repeated if isinstance(value, ParsedObject) else ()
 
 
@@ -81,32 +81,32 @@ def read_document(file: Path) -> ParsedObject:
     """Read a settings file as one JSON object.
 
     Raises:
-        SettingsError: there is no such file, or it cannot be read as a JSON object.
+        SettingsError: the file does not exist, or cannot be read as a JSON object.
     """
     return parsed_text(text_of_file(file), Place(str(file)))
 
 
 def text_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> str:
-    """The text of a settings file, without a byte order mark.
+    """Read the text of a settings file, without a byte order mark.
 
     Raises:
-        SettingsError: there is no such file, it is larger, or it cannot be read as text.
+        SettingsError: the file does not exist, is too large, or cannot be read as text.
     """
     return _text(bytes_of_file(file, most_bytes), Place(str(file)))
 
 
 def bytes_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """The content of a file.
+    """Read the content of a file.
 
     Raises:
-        SettingsError: there is no such file, it is larger, or it cannot be read.
+        SettingsError: the file does not exist, is too large, or cannot be read.
     """
     place = Place(str(file))
     try:
         if file.is_dir():
             fix = f"Give the file itself, such as {file.name}/mcp_settings.json."
             raise place.error("this is a folder, not a file.", fix)
-        if file.exists() and not file.is_file():  # a pipe would be waited for
+        if file.exists() and not file.is_file():  # reading a pipe would block
             raise place.error("this is not a regular file.", "Give a JSON file.")
         with file.open("rb") as opened:
             content = opened.read(most_bytes + 1)
@@ -135,10 +135,10 @@ def _text(content: bytes, place: Place) -> str:
 
 
 def parsed_text(text: str, place: Place) -> ParsedObject:
-    """The text of a settings file as one JSON object.
+    """Parse the text of a settings file as one JSON object.
 
     Raises:
-        SettingsError: it is not a JSON object.
+        SettingsError: the text is not a JSON object.
     """
     value = _json(text, place)
     if isinstance(value, ParsedObject):
@@ -161,7 +161,7 @@ def _json(text: str, place: Place) -> Any:
 
 
 def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
-    # Here, because most files are plain JSON.
+    # Imported here, because most files are plain JSON.
     import json5
 
     try:
@@ -171,7 +171,7 @@ def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
     except RecursionError:
         raise too_deep(place) from None
     line, column = (int(mark[1]), int(mark[2])) if mark else strict[:2]
-    # Plain JSON stops at the first comment; JSON5 got as far as the real mistake.
+    # Plain JSON stops at the first comment; JSON5 reaches the real mistake.
     problem = strict[2] if (line, column) <= strict[:2] else "Something unexpected"
     raise Place(place.file, f"line {line}, column {column}").error(
         f"this is not JSON: {problem}.",
@@ -180,21 +180,21 @@ def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
 
 
 def too_deep(place: Place) -> SettingsError:
-    """The error of a document that is nested too deeply for Python."""
+    """Return the error for a document that is nested too deeply for Python."""
     return place.error("it is nested too deeply.", "Check that this is the settings file.")
 
 
 def parse_yaml(content: bytes | str, place: Place) -> Any:
-    """The value of a YAML document; JSON is YAML, too. Objects remember doubled keys.
+    """Parse a YAML document, which may be JSON. Objects remember repeated keys.
 
     Aliases and merged objects are refused: a few of them can stand for millions of values.
 
     Raises:
-        SettingsError: it is not YAML.
+        SettingsError: the content is not YAML.
     """
     try:
         return yaml.parse_yaml(content, strict=True, hook=ParsedObject.of_pairs)
-    except yaml.YamlError as cause:  # its words may quote the text
+    except yaml.YamlError as cause:  # not chained: its message may quote the text
         there = Place(place.file, f"line {cause.line}, column {cause.column}")
         there = there if cause.line else place
         if isinstance(cause, yaml.AliasError):
@@ -204,14 +204,14 @@ def parse_yaml(content: bytes | str, place: Place) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a JSON value, for a sentence; never the value, which may be a secret."""
+    """Name the kind of a JSON value in a message; never the value, which may be a secret."""
     kinds = (kind for types, kind in _KINDS if isinstance(value, types))
     return next(kinds, f"a Python {type(cast(object, value)).__name__}")
 
 
 _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (type(None), "null"),
-    (bool, "true or false"),  # before numbers: bool is one of them
+    (bool, "true or false"),  # before numbers, because bool is a subclass of int
     (int, "a number"),
     (float, "a decimal number"),
     (str, "a text"),

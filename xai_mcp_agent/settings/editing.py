@@ -1,4 +1,4 @@
-"""Adds a server to the text of a settings file, replaces it there, or removes an entry.
+"""Edits of a settings file's text: an entry added, replaced or removed.
 
 Comments, order and layout of everything else stay. The edited text is parsed before it is returned:
 if an edit would damage the file, the error says what to write by hand.
@@ -29,7 +29,7 @@ _INDENT = "  "
 
 
 def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool = False) -> str:
-    """The text of the file with one more server, or the text of a new file.
+    """Return the text of the file with a server added, or the text of a new file.
 
     With `replaces` the entry takes the place of a server of this name.
 
@@ -61,7 +61,7 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
 
 
 def text_without(file: Path, section: str, name: str) -> str:
-    """The text of the file without the entry of this name in a section; empty: a bare map.
+    """Return the text of the file without an entry; the `section` of a bare map is "".
 
     Raises:
         SettingsError: the file cannot be read, or an edit would damage it.
@@ -75,7 +75,7 @@ def text_without(file: Path, section: str, name: str) -> str:
 
 
 def sections_with(file: Path, name: str) -> list[str]:
-    """The sections of the file that have an entry of this name; empty: a bare map.
+    """Return the sections of the file that have an entry of this name; "" is a bare map.
 
     Raises:
         SettingsError: the file cannot be read.
@@ -91,7 +91,7 @@ def _is_entry(value: Any) -> bool:
 
 
 def _without_secrets(value: Any) -> Any:
-    """The value of an entry as it may be printed."""
+    """Return the value of an entry with its secrets masked."""
     if isinstance(value, dict):
         items = cast(JsonObject, value).items()
         return {x: MASK if is_secret(x, str(y)) else _without_secrets(y) for x, y in items}
@@ -103,7 +103,7 @@ def _without_secrets(value: Any) -> Any:
 def _edited(
     text: str, place: Place, section: str, name: str, value: JsonObject | None
 ) -> str | None:
-    """The text with this value of an entry, or without the entry; None if that would damage it."""
+    """Return the text with the entry set or removed; None if that would damage the file."""
     before = parsed_text(text, place)
     entries: JsonObject = {**(before[section] if section else before), name: value}
     if value is None:
@@ -116,19 +116,19 @@ def _edited(
 
 @dataclass(slots=True)
 class _Member:
-    """A member of an object: the places of its key, its value and the comma after it."""
+    """A member of an object: the positions of its key, its value and the comma after it."""
 
     key: str
     begins: int
     value: int
-    token: int  # the first of its value, among all tokens
+    token: int  # index of the value's first token
     ends: int = 0
     comma: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object of the text: the places of its braces, and its members in their order."""
+    """An object in the text: the positions of its braces, and its members in order."""
 
     text: str
     begins: int
@@ -136,11 +136,11 @@ class _Object:
     members: list[_Member]
 
     def member(self, key: str) -> _Member | None:
-        """The member of this key; the last one, which counts."""
+        """Return the last member with this key: the last one counts."""
         return next((x for x in reversed(self.members) if x.key == key), None)
 
     def edited(self, name: str, value: JsonObject | None) -> str | None:
-        """The text with this value of a member, or without the member."""
+        """Return the text with a member set, or removed if the value is None."""
         member = self.member(name)
         if value is None:
             return member and self._without(member)
@@ -165,7 +165,7 @@ class _Object:
         return self.text[: member.value] + dumped + self.text[member.ends :]
 
     def _without(self, member: _Member) -> str:
-        """The text without a member, and without the line that it leaves empty."""
+        """Return the text without a member, and without the line that it leaves empty."""
         head, is_last = self.text[: member.begins], member is self.members[-1]
         if is_last and member.comma is None and len(self.members) > 1:
             comma = cast(int, self.members[-2].comma)
@@ -178,7 +178,7 @@ class _Object:
         return (before if is_last else head) + after
 
     def _line(self, at: int) -> str:
-        """What stands before a place on its line."""
+        """Return the part of the line before a position."""
         return self.text[self.text.rfind("\n", 0, at) + 1 : at]
 
     def _indent(self, at: int) -> str:
@@ -190,7 +190,7 @@ class _Object:
 
 
 def _object_at(text: str, key: str) -> _Object | None:
-    """The object under a key of the outermost one, or that one itself."""
+    """Return the object at a key of the outermost object, or the outermost object itself."""
     tokens = [x for x in _TOKEN.finditer(text) if not x[0].startswith(("//", "/*"))]
     outermost = _object(text, tokens, 0)
     if not key or outermost is None:
@@ -200,7 +200,7 @@ def _object_at(text: str, key: str) -> _Object | None:
 
 
 def _object(text: str, tokens: Sequence[re.Match[str]], first: int) -> _Object | None:
-    """The object that begins with a token; None for JSON5 that these tokens do not cover."""
+    """Return the object that begins at a token; None for JSON5 that the tokens do not cover."""
     members, depth = list[_Member](), 0
     for at, token in enumerate(tokens[first:], first):
         depth += (token[0] in ("{", "[")) - (token[0] in ("}", "]"))

@@ -1,6 +1,6 @@
 """Entries of sources: the keys that all kinds share, and the reader of one entry.
 
-Before them the types of fields: texts with variables, paths, seconds, URLs, secrets.
+The types of fields come first: texts with variables, paths, seconds, URLs, secrets.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from .validation import (
 T = TypeVar("T")
 
 ALL_TOOLS = "*"
-# An hour: a larger number is one of milliseconds.
+# One hour: a larger number is in milliseconds.
 _MAX_SECONDS = 3600
-# Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
+# Python refuses to print integers of more than 4,300 digits; no real variable needs one.
 _MAX_NUMBER = 10**100
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# They are set from the content; another value would make the server misread the request.
+# HTTP sets these from the content; another value would make the server misread the request.
 _HEADERS_OF_BODY = ("content-length", "transfer-encoding")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _URL_TEXT = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
 def read_text(value: Any, info: ValidationInfo) -> str:
-    """A text with its variables replaced; unchanged if the entry is disabled.
+    """Read a text and replace its variables; a disabled entry may keep them.
 
     Settings given in Python may also have paths and `Secret`s.
     """
@@ -83,19 +83,19 @@ def _is_encodable(text: str) -> bool:
 
 
 def trimmed_text(value: Any, info: ValidationInfo) -> str:
-    """A text without the spaces around it."""
+    """Read a text and strip the spaces around it."""
     return read_text(value, info).strip()
 
 
 def _secret_text(value: Any, info: ValidationInfo) -> Secret | None:
-    """A text as a `Secret`; None if it is empty."""
+    """Read a text as a `Secret`; None if the text is empty."""
     text = trimmed_text(value, info)
     context_of(info).variables.secrets.add(text)
     return Secret(text) if text else None
 
 
 def remembering(find: Callable[[Any], Iterable[str]]) -> Any:
-    """Annotation: the secrets that are found in the value are remembered, to be masked."""
+    """Annotate a field so that the secrets in its value are remembered, to be masked."""
 
     def remember(value: Any, info: ValidationInfo) -> Any:
         context_of(info).variables.secrets.update(find(value))
@@ -105,23 +105,23 @@ def remembering(find: Callable[[Any], Iterable[str]]) -> Any:
 
 
 def read_path(value: Any, info: ValidationInfo) -> str:
-    """An absolute path."""
+    """Read a path and make it absolute."""
     return absolute(trimmed_text(value, info), info)
 
 
 def absolute(path: str, info: ValidationInfo) -> str:
-    """A path, which starts at the folder of the settings if it is relative."""
+    """Make a path absolute; a relative one starts at the folder of the settings."""
     folder = context_of(info).variables.folder
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
 
 
 def _words(value: Any) -> Any:
-    """A list, which may be written as one text with spaces between its words."""
+    """Split a text at its spaces; return any other value unchanged."""
     return tuple(value.split()) if isinstance(value, str) else value
 
 
 def read_patterns(value: Any, info: ValidationInfo) -> tuple[str, ...]:
-    """Names and patterns of tools: one text, or a list of them."""
+    """Read names and patterns of tools: one text, or a list of texts."""
     values = (value,) if isinstance(value, str) else value
     if not isinstance(values, list | tuple):
         raise PydanticKnownError("list_type")
@@ -134,7 +134,7 @@ def read_patterns(value: Any, info: ValidationInfo) -> tuple[str, ...]:
 
 
 def usable_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Patterns, if all regular expressions among them are valid."""
+    """Return the patterns if every regular expression among them is valid."""
     try:
         guard(*patterns)
     except ValueError as cause:
@@ -145,7 +145,7 @@ def usable_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _environment_text(value: Any, info: ValidationInfo) -> str:
-    """Numbers and booleans are common in `env`; the server gets them as text."""
+    """Read a text; numbers and booleans are common in `env`, and the server gets them as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) or (isinstance(value, int) and abs(value) < _MAX_NUMBER):
@@ -188,7 +188,7 @@ def _header_text(value: Any, info: ValidationInfo) -> str:
 
 
 def header_names(headers: dict[str, str]) -> dict[str, str]:
-    """Headers by their names, if all of them can be sent."""
+    """Return the headers if every name is valid and may be set."""
     if not all(_HEADER_NAME.fullmatch(x) for x in headers):
         fix = "Use letters, digits and hyphens, without the colon."
         raise mistake("this is not a valid name of a header.", fix)
@@ -198,14 +198,14 @@ def header_names(headers: dict[str, str]) -> dict[str, str]:
 
 
 def wrong_with_url(url: str) -> str:
-    """The problem of a URL, empty if it has none. Never quotes it."""
+    """Return the problem of a URL, or "" if it has none. Never quote the URL."""
     if not url.lower().startswith(("http://", "https://")):
         return "it does not start with http:// or https://."
     if not _URL_TEXT.fullmatch(url):
         return "it contains a space or a line break."
     try:
         parts = urlsplit(url)
-        # Reading the port is what checks it.
+        # urlsplit checks the port only when it is read.
         host_and_port = parts.hostname, parts.port
     except ValueError:
         return "its host or port is not valid."
@@ -223,7 +223,7 @@ def _optional_url(value: Any, info: ValidationInfo) -> str:
     return _url(value, info) if trimmed_text(value, info) else ""
 
 
-# The names of the JSON Schema say what an editor should offer; a validator reads more than that.
+# The JSON Schema type is what an editor should suggest; a validator accepts more.
 Text = Annotated[str, read_by(read_text)]
 TrimmedText = Annotated[str, read_by(trimmed_text)]
 SecretText = Annotated[Secret | None, read_by(_secret_text)]
@@ -231,7 +231,7 @@ Path = Annotated[str, read_by(read_path)]
 MaskedText = Annotated[Text, remembering(secrets_in_text)]
 Url = Annotated[str, read_by(_url)]
 OptionalUrl = Annotated[str, read_by(_optional_url)]
-# Not every address: the tenant in that of a sign-in service looks random, and is no secret.
+# Not for every address: the tenant in a sign-in URL looks random, but is no secret.
 MaskedUrl = Annotated[OptionalUrl, remembering(secrets_in_text)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1)]
@@ -258,18 +258,18 @@ Headers = Annotated[
 FIRST = "first"
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
-WAIT_SECONDS = 20.0  # for a first start with a download, or that of many servers on few cores
-KEEP_WARM_SECONDS = 600.0  # for reading an answer and changing the workflow
+WAIT_SECONDS = 20.0  # for a first start with a download, or many servers on few cores
+KEEP_WARM_SECONDS = 600.0  # time to read an answer and change the workflow
 
-# A restart of a server or a short network failure costs a call or two, not five.
+# A server restart or a short network failure costs a call or two, not five.
 _BREAKER_FAILURES = 5
-# The longest pause of a source before it connects again by itself.
+# The longest pause before a source reconnects by itself.
 _BREAKER_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class BreakerSettings(Section):
-    """The failures in a row after which a source is not called, and for how long."""
+    """Circuit breaker: after so many failures in a row, a source rests for some seconds."""
 
     example: ClassVar = '{"failures": 5, "seconds": 30}, or false for none'
     is_strict: ClassVar = True
@@ -306,29 +306,29 @@ Approval = Annotated[
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SourceSettings(Section):
-    """One complete entry: variables are replaced, paths absolute, and limits set.
+    """One complete entry: variables are replaced, paths are absolute, and limits are set.
 
-    `auto_approve` are tools that need no approval (`ALL_TOOLS`: none does), and `approval` has
-    words for patterns of tools. With `lock` its tools and instructions are held to the accepted
-    ones. A run without a tool of a `required` source fails. Without a `breaker` it is called
-    however often it failed. In a kernel it stays for `keep_warm_seconds` after a run, or with None
-    for those of the settings. A disabled entry keeps its texts as written. `secrets` are the known
-    secrets of the whole file; printing shows none of them.
+    `auto_approve` lists tools that need no approval (`ALL_TOOLS`: no tool needs one), and
+    `approval` has words for patterns of tools. With `lock`, tools and instructions must match the
+    accepted ones. A run fails if a `required` source has no tool. Without a `breaker` the source is
+    called however often it failed. In a kernel the source stays for `keep_warm_seconds` after a
+    run; None: for the time in the settings. A disabled entry keeps its texts as written. `secrets`
+    are the known secrets of the whole file; printing shows none of them.
     """
 
     kind: ClassVar[SourceKind]
-    noun: ClassVar[str]  # what one is called
-    # Keys that other hosts show to people, and where an entry was added from.
+    noun: ClassVar[str]  # what to call such a source
+    # Other hosts show some of these keys to people; the rest say where an entry came from.
     ignored_keys: ClassVar = (
         "//", "$schema", "comment", "description", "displayName", "gallery", "icon", "name",
         "note", "notes", "registry", "tags", "title", "version",
     )  # fmt: skip
 
     name: Annotated[str, INTERNAL] = ""
-    transport: Annotated[str, INTERNAL] = ""  # how it is reached, in a word
+    transport: Annotated[str, INTERNAL] = ""  # how the source is reached, in one word
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = CALL_TIMEOUT_SECONDS
     disabled: Flag = False
-    # The opposite, as some clients write it; `read` turns it into `disabled`.
+    # The opposite of `disabled`, as some clients write it; `read` converts it.
     enabled: Flag = field(default=True, repr=False, compare=False)
     auto_approve: ToolNames = ()
     approval: Approval = field(default_factory=dict[str, ApprovalWord], hash=False)
@@ -357,7 +357,7 @@ class SourceSettings(Section):
         Unknown and unused keys are added to the `notes`.
 
         Raises:
-            SettingsError: something in it is wrong or missing.
+            SettingsError: a value in the entry is wrong or missing.
         """
         notes = [] if notes is None else notes
         entry = cast(Mapping[Any, Any], value if isinstance(value, Mapping) else {})
@@ -371,16 +371,16 @@ class SourceSettings(Section):
 
     @classmethod
     def written_form(cls) -> type[Self]:
-        """The class that reads an entry of this kind."""
+        """Return the class that parses an entry of this kind."""
         return cls
 
     def unused_keys(self) -> Iterable[str]:
-        """The keys of the entry that its transport does not use."""
+        """Return the keys in the entry that its transport does not use."""
         return ()
 
     @property
     def origin(self) -> object:
-        """The place of its tools; two sources of one name and origin are the same."""
+        """The origin of the tools; two sources with the same name and origin are the same."""
         return self.name
 
     def __repr__(self) -> str:
@@ -389,5 +389,5 @@ class SourceSettings(Section):
         return f"{type(self).__name__}({self.secrets.redact(parts)})"
 
     def _shown(self) -> Mapping[str, Any]:
-        """The fields that are printed differently."""
+        """Return the fields that are printed differently."""
         return {}

@@ -1,12 +1,12 @@
 """`${...}` in the texts of the settings: environment variables and a few built-in names.
 
-`${VAR}`, `${VAR:-default}`, and the same with `env:` before the name. A default counts when
-the variable is unset or empty; it cannot hold `}` or another `${`. `$${` stands for a plain
-`${`, and any other `$` for itself.
+`${VAR}`, `${VAR:-default}`, and the same with `env:` before the name. A default applies if the
+variable is unset or empty; it cannot contain `}` or another `${`. `$${` stands for a plain `${`,
+and any other `$` for itself.
 
-The file `.env` beside the settings has values for `${NAME}`, and keys of models. They do not get
-into the environment of this process, and into that of a server only where the settings put them
-there. What the environment of the process has counts for more.
+The file `.env` beside the settings has values for `${NAME}`, and API keys of models. They do not
+enter the environment of this process, and enter a server's environment only if the settings put
+them there. The environment of the process takes precedence.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _LITERAL_FIX = "Write $${ where a plain ${ is meant."
 
 
 def split_variables(text: str) -> list[str]:
-    """The text in pieces, each a `${...}` or without one."""
+    """Split the text into pieces: each `${...}`, and the text between them."""
     return re.split(r"(\$\$\{|\$\{[^}]*\}?)", text)
 
 
 def variables_in(text: str) -> Iterator[str]:
-    """The names of the environment variables in a text."""
+    """Yield the names of the environment variables in a text."""
     for mark in _MARK.finditer(text):
         variable = _BODY.fullmatch(mark["body"] or "")
         if variable and (variable["env"] or variable["name"] not in _BUILT_IN):
@@ -49,8 +49,8 @@ def variables_in(text: str) -> Iterator[str]:
 class Variables:
     """The values of `${...}` in one settings file.
 
-    `folder` is that of the file. `env` has the values of the `.env` beside it, None for settings
-    without a file. Secrets in the variables that are used are added to `secrets`.
+    `folder` is the folder of the file. `env` has the values of the `.env` beside it; None for
+    settings without a file. Secrets in the variables that are used are added to `secrets`.
     """
 
     environ: Mapping[str, str]
@@ -59,7 +59,7 @@ class Variables:
     env: Mapping[str, str] | None = None
 
     def expand(self, text: str, place: Place) -> str:
-        """`text` with every `${...}` replaced.
+        """Return `text` with every `${...}` replaced.
 
         Raises:
             SettingsError: a variable is not set and has no default, or `${...}` is malformed.
@@ -91,7 +91,7 @@ class Variables:
         return (self.env or {}).get(name) if value is None else value
 
     def _built_in(self) -> dict[str, str]:
-        # `workspaceFolder` is VS Code's name for much the same as `settingsFolder`.
+        # VS Code calls it `workspaceFolder`; it is nearly the same as `settingsFolder`.
         values = sys.executable, self.folder, self.folder, os.path.expanduser("~")
         return dict(zip(_BUILT_IN, values, strict=True))
 
@@ -106,7 +106,7 @@ class Variables:
 
 
 def _malformed(body: str, place: Place) -> SettingsError:
-    """The error of a malformed `${...}`, which is quoted only if it is a name."""
+    """Return the error for a malformed `${...}`; quote the body only if it is a name."""
     if _VSCODE.fullmatch(body):
         problem = f"${{{body}}} works in VS Code only."
         return place.error(problem, "Use an environment variable instead: ${NAME}.")
@@ -116,19 +116,19 @@ def _malformed(body: str, place: Place) -> SettingsError:
     return place.error(problem, f"Write ${{NAME}} or ${{NAME:-default}}. {_LITERAL_FIX}")
 
 
-# These decide which programs and libraries are loaded, and where requests go.
+# These variables decide which programs and libraries are loaded, and where requests go.
 _NEVER_FROM_A_FOLDER = re.compile(
     r"(XAI|LD|DYLD|PYTHON|NODE|GIT|NPM|PIP|UV)_?\w*|\w*(_BASE_URL|PROXY|CA_BUNDLE|CERT_FILE)"
     r"|PATH|HOME|ENV|BASH_ENV",
     re.I,
 )
 ENV_FILE = ".env"
-"""The file beside the settings with values of variables."""
-MOST_NAMES = 10  # of variables in a sentence
+"""The file beside the settings that has values of variables."""
+MOST_NAMES = 10  # variables to name in one sentence
 
 
 def read_env_file(folder: Path, environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The values of the `.env` of this folder that `environ` does not have, and notes on it."""
+    """Read the values in the folder's `.env` that `environ` does not have, and notes about it."""
     path = folder / ENV_FILE
     if not path.is_file():
         return {}, []
