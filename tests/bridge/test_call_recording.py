@@ -184,8 +184,8 @@ def test_a_call_is_noted_before_it_is_sent_and_when_it_is_over(tmp_path: Path):
             lines = [json.loads(x) for x in file.read_text(encoding="utf-8").splitlines()]
             other.execute("ROLLBACK")
         assert calls_of(bridge) == [{"status": "ok"}] * 2
-    assert '"was":"begun"' in seen
-    assert '"was":"called"' not in seen
-    told = [(x["was"], x["tool"][2]) for x in lines if "was" in x]
+    assert '"change":"begun"' in seen
+    assert '"change":"called"' not in seen
+    told = [(x["change"], x["tool"][2]) for x in lines if "change" in x]
     assert told == [("begun", "noted"), ("called", "noted"), ("called", "add")]
     assert not [*tmp_path.glob("h.db.calls-*")]
