@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from benchmarks.openapi_calls import NPM, Prism, judge, prism_command
 
+from benchmarks.openapi_calls import NPM, Prism, judge, prism_command
 from xai_mcp_agent.sources.openapi import load_service
 from xai_mcp_agent.sources.openapi.request import build_request
 

@@ -145,8 +145,8 @@ class Schemas:
         """
         parent = self._by_name[reference.removeprefix(PREFIX)]
         target = as_object(parent.target)
-        choices = [x for word in _CHOICES for x in as_list(target.get(word))]
-        if not any(self._definition_at(x) is child for x in choices):
+        choices = [as_object(x).get("$ref") for w in _CHOICES for x in as_list(target.get(w))]
+        if not any(isinstance(x, str) and self._leads_to(x, child) for x in choices):
             return reference
         if parent.name not in self._bases:
             rest = {word: x for word, x in target.items() if word not in _CHOICES}
@@ -154,19 +154,18 @@ class Schemas:
             self._bases[parent.name] = self._by_name[base.name] = base
         return f"{PREFIX}{self._bases[parent.name].name}"
 
-    def _definition_at(self, schema: Any) -> Definition | None:
-        """Return the definition that a schema refers to, if it refers to one."""
-        reference = as_object(schema).get("$ref")
+    def _leads_to(self, reference: str, definition: Definition) -> bool:
         try:
-            return self.definition(reference) if isinstance(reference, str) else None
+            return self.definition(reference) is definition
         except BadReference:
-            return None
+            return False
 
     def is_hidden(self, schema: Any) -> bool:
         """Whether a property does not go this way."""
-        definition = self._definition_at(schema)
-        levels = (schema, definition.target if definition else None)
-        return any(as_object(x).get(self._hides) is True for x in levels)
+        try:
+            return self.document.follow(schema).get(self._hides) is True
+        except BadReference:
+            return False  # told where it is translated
 
     def hidden_names(self, schema: JsonObject) -> set[str]:
         """Return the properties of a schema and of its parts that do not go this way."""
