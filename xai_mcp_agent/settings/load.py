@@ -1,7 +1,8 @@
-"""Finds and reads the settings file. One wrong entry disables one source only.
+"""The settings file: where to find it, and its reader. A wrong entry disables one source only.
 
-Servers are under `mcpServers`, under `servers` as in VS Code, or the file itself is a map of them.
-In such a map a server may have the name of a section: it has a `command` or a URL.
+Servers are under `mcpServers`, under `servers` as in VS Code, or the whole file is a map of
+servers. In such a map a server may have the name of a section: a `command` or a URL shows that it
+is a server.
 """
 
 from __future__ import annotations
@@ -41,33 +42,33 @@ from .validation import ValidationContext, known_keys
 
 FILE_NAME = "mcp_settings.json"
 OTHER_FILE_NAME = "mcp.json"
-"""The name that other MCP clients use; read if there is no file of our own."""
+"""The name that other MCP clients use; it is read if there is no `mcp_settings.json`."""
 LOCK_NAME = "mcp_tools.lock.json"
-"""The file of people's decisions, beside the settings."""
+"""The file of accepted tools and approvals, beside the settings."""
 SCHEMA_FILE = Path(__file__).with_name("mcp_settings.schema.json")
 """The JSON Schema of the settings, for editors."""
 ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
 
 
 def user_settings_path() -> Path:
-    """The settings file in this user's configuration folder; it need not exist."""
-    # Here, because it is only needed when no project has settings.
+    """Return the path of the settings file in the user's configuration folder; it may not exist."""
+    # Imported here, because only a project without settings needs it.
     from platformdirs import user_config_path
 
     return user_config_path("xai-mcp-agent", appauthor=False) / FILE_NAME
 
 
 def user_token_folder() -> Path:
-    """The folder of this user's tokens, beside those settings; it need not exist."""
+    """Return the folder of the user's tokens, beside the user's settings; it may not exist."""
     return user_settings_path().parent / "tokens"
 
 
 def find_settings(
     start: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Path | None:
-    """The settings file for the folder `start` (default: the current one), or None.
+    """Return the settings file for the folder `start` (default: the current folder), or None.
 
-    The first of these counts: the file that `XAI_MCP_SETTINGS` names, even if it does not exist;
+    The first match counts: the file that `XAI_MCP_SETTINGS` names, even if it does not exist;
     `mcp_settings.json` in the folder and its parents, up to the home folder or the root, then in
     the user's configuration folder; `mcp.json` in the folder and its parents.
 
@@ -83,14 +84,14 @@ def load_settings(
     start: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read the settings from `path`, or from where `find_settings` finds them.
+    """Read the settings from `path`, or from the file that `find_settings` returns.
 
     A wrong entry is in `problems`, and the others work. Without a file the settings are empty, and
     `searched` has the paths that were tried.
 
     Raises:
-        SettingsError: the file named by `path` or `XAI_MCP_SETTINGS` does not exist, or the
-            file that was found cannot be read as settings at all.
+        SettingsError: the file named by `path` or `XAI_MCP_SETTINGS` does not exist, or the file
+            cannot be read as settings at all.
     """
     environ = os.environ if environ is None else environ
     file, searched = _search(path, start, environ)
@@ -103,7 +104,7 @@ def load_settings(
     except SettingsError as cause:
         if path or file != _named_by_environment(environ):
             raise
-        # Otherwise nobody thinks of the variable.
+        # Users forget that the variable is set.
         fix = f"{cause.fix} {ENVIRONMENT_VARIABLE} names this file."
         raise SettingsError(cause.file, cause.key_path, cause.problem, fix) from cause
     env, notes = read_env_file(file.parent, environ)
@@ -119,13 +120,13 @@ def settings_from(
     folder: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read settings from a value with the structure of the file. `file` names them in messages.
+    """Read settings from a value that is structured like the file; messages call it `file`.
 
-    Relative paths start at `folder` (default: the current one). Texts may also be `Secret`s and
+    Relative paths start at `folder` (default: the current folder). Texts may also be `Secret`s and
     paths.
 
     Raises:
-        SettingsError: the value as a whole does not have the structure of settings.
+        SettingsError: the value as a whole is not structured like settings.
     """
     base = _absolute(folder) if folder is not None else _current_folder()
     variables = Variables(os.environ if environ is None else environ, str(base), Secrets())
@@ -146,7 +147,7 @@ def _settings(
 
 
 def _read_sections(layout: Layout, place: Place, context: ValidationContext) -> Settings:
-    """All sections; a wrong entry is one of the problems."""
+    """Read all sections; a wrong entry becomes a problem."""
     settings, notes = Settings(place.file, secrets=context.variables.secrets), [*layout.notes]
     for cls, entries, section in layout.sources:
         for key, value in entries.items():
@@ -156,7 +157,7 @@ def _read_sections(layout: Layout, place: Place, context: ValidationContext) -> 
                 if wrong := _wrong_with_name(key, cls.kind.noun, entries, is_taken):
                     raise there.error(*wrong)
                 settings.sources[name] = cls.read(name, value, there, context.variables, notes)
-            except SettingsError as raised:  # the later entry of a name is the wrong one
+            except SettingsError as raised:  # of two entries with one name, the later is wrong
                 settings.problems.setdefault(name, without_frames(raised))
                 settings.problem_kinds.setdefault(name, cls.kind)
     rules, revision = read_rules(layout.rules, place.at("rules"), context)
@@ -184,7 +185,7 @@ def _wrong_with_name(
 def _search(
     path: str | Path | None, start: Path | None, environ: Mapping[str, str]
 ) -> tuple[Path | None, tuple[str, ...]]:
-    """The file that counts, and the paths that were tried."""
+    """Return the settings file, or None, and the paths that were tried."""
     named = _absolute(path) if path else _named_by_environment(environ)
     candidates = [named] if named else [*_candidates(start)]
     file = named or next((x for x in candidates if os.path.isfile(x)), None)
@@ -206,7 +207,7 @@ def _candidates(start: Path | None) -> Iterator[Path]:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Whether everybody can write to it, as to `/tmp`; unknown on Windows."""
+    """Return whether everybody can write to a folder, as to `/tmp`; on Windows, False."""
     try:
         mode = folder.stat().st_mode
     except OSError:
@@ -236,13 +237,16 @@ def _current_folder() -> Path:
 _SERVERS, _VSCODE = _MAPS = "mcpServers", "servers"
 _OTHERS = known_keys(OtherSections)
 _KEYS = (*SECTIONS, *_OTHERS, "rules")
-# Keys beside VS Code's servers, and in a bare map, that are not servers.
+# Keys beside VS Code's servers, and in a bare map, that name no server.
 _NOT_SERVERS = ("inputs", "$schema")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The entries of a file by kinds, its other sections by their keys, and what is ignored."""
+    """The sections of a file: sources with their kinds, rules, others by key, and notes.
+
+    The notes name ignored keys.
+    """
 
     sources: tuple[SourceSection, ...]
     rules: Any
@@ -251,16 +255,16 @@ class Layout:
 
     @property
     def required(self) -> frozenset[str]:
-        """The names of the required entries, also of the wrong ones."""
+        """The names of the required entries, including wrong ones."""
         entries = (item for _, entries, _ in self.sources for item in entries.items())
         return frozenset(str(x) for x, y in entries if as_object(y).get("required") is True)
 
 
 def layout_of(document: Any, place: Place) -> Layout:
-    """The layout of a whole file.
+    """Return the layout of a whole file.
 
     Raises:
-        SettingsError: it or a section is not an object, a section is written twice, or a misspelt
+        SettingsError: the file or a section is not an object, a section is repeated, or a misspelt
             key would hold nothing back or be read as a server.
     """
     top = _object(document, place)
@@ -282,7 +286,7 @@ def layout_of(document: Any, place: Place) -> Layout:
 
 
 def _bare(top: Mapping[Any, Any], sections: list[str]) -> ParsedObject:
-    """The servers of a file that is itself a map of them."""
+    """Return the servers of a file that is itself a map of servers."""
     others = {*sections, *_NOT_SERVERS}
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})
     bare.repeated = repeated_in(top)
@@ -313,7 +317,7 @@ def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None
 
 
 def _notes(top: Mapping[Any, Any], place: Place) -> Iterator[str]:
-    """Notes on ignored keys that resemble ours; other programs may have their own keys there."""
+    """Yield notes on ignored keys that resemble ours; other programs may have their own keys."""
     if _SERVERS in top and _VSCODE in top:
         text = f"ignored, because the file has `{_SERVERS}` too."
         yield place.at(_VSCODE).note(text)

@@ -1,6 +1,6 @@
-"""The settings as values: all sources, the unusable ones with the reason, and all other sections.
+"""The settings as values: usable sources, problems of the others, and all other sections.
 
-`load` makes them. Printing them shows no secret.
+`load` creates them. Printing them shows no secret.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SECTIONS: dict[str, type[SourceSettings]] = {
     "openapiServices": OpenApiSettings,
     "workflows": WorkflowSettings,
 }
-"""The parts of a settings file that hold sources, each of one kind."""
+"""The sections of a settings file that contain sources, each of one kind."""
 
 
 SourceSection: TypeAlias = tuple[type[SourceSettings], Mapping[Any, Any], Place]
@@ -50,8 +50,8 @@ SourceSection: TypeAlias = tuple[type[SourceSettings], Mapping[Any, Any], Place]
 class Part:
     """A part of the file: the entry of a `source`, or a section.
 
-    `digest` changes with everything that needs a new agreement; `facts` are lines that say all of
-    it to a person. A part without a digest says which guards were lost.
+    `digest` changes with everything that needs a new agreement; `facts` are lines that explain all
+    of it to a person. A part without a digest says which guards were lost.
     """
 
     key_path: str
@@ -62,10 +62,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A guard: the section or the entry at `key_path` holds something back.
+    """A guard: something that the section or the entry at `key_path` holds back.
 
-    `digest` identifies the guard, and a higher `strength` holds back more. `shown` describes it to
-    a person, and `lost` describes its removal.
+    `digest` identifies the guard, and a higher `strength` holds back more. `shown` describes the
+    guard to a person, and `lost` describes its removal.
     """
 
     key_path: str
@@ -78,24 +78,24 @@ class Guard:
 
 @dataclass(frozen=True)
 class Settings:
-    """All sources of one settings file, by their names, which are different over all kinds.
+    """All settings of one file; the names of sources are unique over all kinds.
 
-    `file` is its path, a description for settings given in Python, or empty if there is no file;
-    `searched` are the paths that were tried. `sources` are the usable ones, with the disabled;
-    `problems` has the error of each other one, and `problem_kinds` its kind. `added` are the names
-    of sources that a run added. `notes` report ignored keys and values.
+    `file` is the path of the file, a description for settings given in Python, or empty if there is
+    no file; `searched` are the paths that were tried. `sources` are the usable ones, including
+    disabled ones; `problems` has the errors of the others, and `problem_kinds` their kinds. `added`
+    are the names of sources that a run added. `notes` report ignored keys and values.
 
-    `parts` and `guards` are for the question of trust, see `trust`; `is_vouched`: a program names
-    the file. `secrets` are all secret texts of the file.
+    `parts` and `guards` are what a user agrees to, see `trust`; `is_vouched`: a program names the
+    file. `secrets` are all secret texts of the file.
 
-    `store` and `project` are the place and the project of the history, `record` the parts of calls
-    in it, and `retention` its limits. `search` selects the tools in a request. `groups` are named
-    sets of tools; no source has their names. `approval` and `rules` hold for all sources;
-    `stored_rules` is the lowest revision of the rules of the store, None if they are not used.
-    `required` are the sources without which no run begins, also unusable ones. `wait_seconds` is
-    how long a run with one ready source waits for the others, unless they are named. In a kernel
-    sources stay for `keep_warm_seconds` after a run. `env` are the values of the `.env` beside the
-    file, which may have keys of models.
+    `store` and `project` are the location and the project of the history, `record` the parts of
+    calls in it, and `retention` its limits. `search` selects the tools in a request. `groups` are
+    named sets of tools; no source shares their names. `approval` and `rules` apply to all sources;
+    `stored_rules` is the lowest revision of the rules of the store, None if they are not used. No
+    run begins without the `required` sources, including wrong ones. `wait_seconds` is how long a
+    run with one ready source waits for the others, unless they are named. In a kernel sources stay
+    for `keep_warm_seconds` after a run. `env` are the values in the `.env` beside the file, which
+    may have API keys of models.
     """
 
     file: str
@@ -128,8 +128,8 @@ class Settings:
     def add(self, source: SourceSettings, taken: Collection[str] = ()) -> str:
         """Add a source that the file does not have, and return its name.
 
-        It replaces an added source of the same name and origin, unless that one is in `taken` and
-        differs. Where another source has its name, it gets a number.
+        It replaces an added source of the same name and origin, unless that source is in `taken`
+        and differs. If another source has its name, it gets a number.
         """
         names = (f"{source.name}_{x}" if x > 1 else source.name for x in itertools.count(1))
         name = next(x for x in names if self._is_free(x, source, taken))
@@ -146,7 +146,7 @@ class Settings:
         return name in self.added and before.origin == source.origin
 
     def exchange_sources(self, other: Settings) -> None:
-        """Have the sources of another reading of the file; those that a run added stay."""
+        """Take over the sources of another reading of the file; keep the ones that a run added."""
         self.secrets.update(other.secrets.texts)
         self.added.difference_update(other.names)
         ours = {name: replace(x, secrets=self.secrets) for name, x in other.sources.items()}
@@ -156,7 +156,7 @@ class Settings:
 
     @property
     def beside_sources(self) -> Settings:
-        """The settings without the sources and what belongs to them."""
+        """The settings without the sources and their problems, parts and guards."""
         return replace(
             self, sources={}, problems={}, problem_kinds={}, added=set(), parts=(), guards=(),
             searched=(), secrets=Secrets(),
@@ -179,23 +179,23 @@ class Settings:
 
     @property
     def switched_on(self) -> tuple[str, ...]:
-        """The names of the sources that are not disabled, also of the wrong ones."""
+        """The names of the sources that are not disabled, including wrong ones."""
         return (*self.usable, *self.problems)
 
     @property
     def names(self) -> list[str]:
-        """The names of all sources in the file, the usable ones first."""
+        """The names of all sources, the usable ones first."""
         return list(dict.fromkeys((*self.sources, *self.problems)))
 
     def _all(self) -> ItemsView[str, SourceSettings]:
-        """A copy of the sources, made in one step: another thread may be adding one."""
+        """Return a copy of the sources, made in one step: another thread may be adding one."""
         return self.sources.copy().items()
 
     def group(self, name: str) -> GroupSettings | None:
-        """The group with this name; None if there is none, or a source has the name.
+        """Return the group with this name; None if there is none, or a source has the name.
 
         Raises:
-            SettingsError: something in the group is wrong.
+            SettingsError: the group has a mistake.
         """
         if self.kind_of(name) is not None:
             return None
@@ -205,31 +205,31 @@ class Settings:
 
     @property
     def group_names(self) -> list[str]:
-        """The names of all groups, also of the wrong ones."""
+        """The names of all groups, including wrong ones."""
         return [*self.groups.groups, *self.groups.problems]
 
     def kind_of(self, name: str) -> SourceKind | None:
-        """The kind of the source with this name, also of a wrong one."""
+        """Return the kind of the source with this name, usable or not; None without a source."""
         source = self.sources.get(name)
         return source.kind if source else self.problem_kinds.get(name)
 
     def source(self, name: str, kind: SourceKind | None = None) -> SourceSettings:
-        """The source with this name, which may be disabled; only of this kind, if one is given.
+        """Return the source with this name, maybe disabled; with a `kind`, only of that kind.
 
         Raises:
-            UnknownServer: there is none; names the nearest and says what to do.
-            SettingsError: there is one, and something in its entry is wrong.
+            UnknownServer: there is no such source; the message names the nearest and a fix.
+            SettingsError: the entry of the source has a mistake.
         """
         if kind in (None, self.kind_of(name)):
             if name in self.sources:
                 return self.sources[name]
             if problem := self.problems.get(name):
-                # A new one each time: a raised exception collects the tracebacks of its travels.
+                # A new error each time: a raised exception collects a traceback at every raise.
                 raise without_frames(problem)
         raise self._unknown(name, kind)
 
     def server(self, name: str) -> ServerSettings:
-        """The MCP server with this name; see `source`."""
+        """Return the MCP server with this name; see `source`."""
         server = self.source(name, MCP)
         assert isinstance(server, ServerSettings)
         return server

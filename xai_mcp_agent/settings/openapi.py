@@ -40,16 +40,19 @@ from .validation import (
 )
 
 ANY_SCHEME = ""
-"""Stands for every scheme that has no credentials of its own."""
+"""The key of the credentials for every scheme without its own."""
 
 Mode: TypeAlias = Literal["auto", "sync_http", "async_poll"]
-"""sync_http: its answer is the result. async_poll: it starts a job, whose status is asked for until
-it has a result. auto: a job, if it answers 202 and says where."""
+"""sync_http: the response is the result. async_poll: the response starts a job, which is polled.
+
+auto: a job if the response is 202 and has the job's address, else the result.
+"""
 
 MAX_ANSWER_BYTES = 10 * 1024 * 1024  # a model reads a thousandth of it; programs read pages
-DEADLINE_SECONDS = 600.0  # ten minutes: reports and exports take some, a lost job must end
+# ten minutes: some reports and exports take that long, and a lost job must end
+DEADLINE_SECONDS = 600.0
 INTERVAL_SECONDS = 1.0
-MAX_INTERVAL_SECONDS = 30.0  # a person who waits sees that something goes on
+MAX_INTERVAL_SECONDS = 30.0  # a person who waits sees progress
 GROWTH = 1.5
 SUCCESS = ("succeeded", "success", "successful", "completed", "complete", "done", "finished",
            "ready", "ok")  # fmt: skip
@@ -59,9 +62,9 @@ FAILURE = ("failed", "failure", "error", "errored", "cancelled", "canceled", "ab
 
 @dataclass(frozen=True, repr=False)
 class CredentialSettings(Section):
-    """Credentials for a scheme, which decides which of them it uses.
+    """Credentials for a scheme; the scheme decides which fields it uses.
 
-    A client gets its tokens at `token_url`, by default at the document's token address if that is
+    A client gets its tokens at `token_url`, by default at the token URL in the document if that is
     on the service's own host.
     """
 
@@ -93,17 +96,17 @@ class CredentialSettings(Section):
 
     @property
     def is_client(self) -> bool:
-        """Whether it gets tokens with an id and a secret."""
+        """Whether tokens are obtained with a client id and a secret."""
         return bool(self.client_id and self.client_secret)
 
     def __repr__(self) -> str:
-        """The names of the fields that are set."""
+        """Return the names of the fields that are set."""
         names = [x.name for x in fields(self) if getattr(self, x.name) != x.default]
         return f"CredentialSettings({', '.join(names)})"
 
 
 def _by_scheme(value: Any) -> dict[Any, Any]:
-    """The credentials by the names of their schemes."""
+    """Return the credentials by the names of their schemes."""
     if not isinstance(value, Mapping):
         raise PydanticKnownError("dict_type")
     written = dict(cast(Mapping[Any, Any], value))
@@ -119,8 +122,10 @@ CredentialsByScheme = Annotated[
     dict[str, CredentialSettings],
     prepared_by(_by_scheme, CredentialSettings | dict[str, CredentialSettings]),
 ]
-"""The `auth` of an entry: one object for whatever scheme an operation wants, as `ANY_SCHEME`, or
-one for each scheme, by the names that the document gives them."""
+"""The `auth` of an entry: credentials by the names of schemes in the document.
+
+One object for all schemes is under `ANY_SCHEME`.
+"""
 
 
 def _pointer(text: str) -> str:
@@ -136,12 +141,12 @@ _Pointer = Annotated[Text, AfterValidator(_pointer)]
 class AsyncSettings(Section):
     """Settings of a job that an operation starts.
 
-    The job's address, or its id, is in the header `job_header` of the first answer (empty:
+    The job's address or id is in the header `job_header` of the first response (if empty:
     `Operation-Location` or `Location`), or at the JSON pointer `job_pointer`. In `poll_url`,
-    `result_url` and `cancel_url` `{job}` stands for its id, `{url}` for its address, and in
-    `result_url` `{result}` for what `result_pointer` leads to; a path is added to the base URL.
-    Without a `status_pointer` `/status` and `/state` are looked at. `hosts` are those beside the
-    service's own that it may be at; they get no credentials.
+    `result_url` and `cancel_url`, `{job}` stands for the id and `{url}` for the address; in
+    `result_url`, `{result}` stands for the value at `result_pointer`. A path is added to the base
+    URL. Without a `status_pointer`, the status is at `/status` or `/state`. A job may also be at
+    one of the `hosts`; they get no credentials.
     """
 
     job_header: Text = ""
@@ -165,7 +170,7 @@ class AsyncSettings(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class OperationSettings(Section):
-    """One operation. The templates `url`, `headers` and `body` replace those of the plan.
+    """One operation. The templates `url`, `headers` and `body` replace the planned ones.
 
     With a `job` and without a `mode` the operation starts a job.
     """
@@ -181,12 +186,12 @@ class OperationSettings(Section):
 
     @property
     def is_job(self) -> bool:
-        """Whether its first answer is never the result."""
+        """Whether the first response is never the result."""
         return self.mode == "async_poll" or (self.mode == "auto" and self.job is not None)
 
 
 def _spec(value: Any, info: ValidationInfo) -> str:
-    """A URL as it is, a file as an absolute path."""
+    """Read the document's location: a URL as it is, or a file as an absolute path."""
     context, text = context_of(info), trimmed_text(value, info)
     if not text and not context.is_off:
         raise mistake("it is empty.", "Write the file or the URL of the service's document.")
@@ -198,7 +203,7 @@ def _spec(value: Any, info: ValidationInfo) -> str:
 
 
 def _base_url(url: str) -> str:
-    """A URL that paths can be added to."""
+    """Return a URL if paths can be added to it."""
     if "?" in url or "#" in url:
         problem = "it has a query or a fragment, but paths are added to its end."
         raise mistake(problem, "Remove that; `headers` are sent with every request.")
@@ -209,8 +214,9 @@ def _base_url(url: str) -> str:
 class OpenApiSettings(SourceSettings):
     """One service. `include` and `exclude` select its operations.
 
-    `spec` is the file or the URL of its document; `base_url` replaces the address in it. `headers`
-    are sent with every request, also for the document. `operations` has settings of single ones.
+    `spec` is the file or the URL of its document; `base_url` replaces the base URL in it. `headers`
+    are sent with every request, including the one for the document. `operations` has settings for
+    single operations.
     """
 
     kind: ClassVar = OPENAPI
@@ -232,7 +238,7 @@ class OpenApiSettings(SourceSettings):
 
     @property
     def origin(self) -> object:
-        """The document."""
+        """The location of the document."""
         return self.spec
 
     @property

@@ -1,10 +1,10 @@
-"""The parts of a settings file that need a person's agreement, and its guards.
+"""Parts of a settings file that need a person's agreement, and the guards in the file.
 
-A part starts a program, loads code, reaches an address, or lets calls through. Every value of it
+A part starts a program, loads code, reaches an address, or lets calls through. Each of its values
 has a line: a sentence, or `key: value`. Only values that look like secrets are masked: the author
 of the file could declare a command to be a secret.
 
-A guard holds something back. A file that loses one does more than its user agreed to. So the
+A guard holds something back. A file that loses a guard does more than its user agreed to. So the
 agreement remembers the guards, and the user is asked again when one is removed or weakened.
 """
 
@@ -78,9 +78,9 @@ _MOST_CHARS, _TAIL_CHARS = 2_000, 500
 def part_of(
     written: Any, place: Place, source: str = "", env: Mapping[str, str] | None = None
 ) -> Part:
-    """The part for the entry of a source, or for a section.
+    """Return the part for the entry of a source, or for a section.
 
-    Values of `env`, which come from a file, too, count as written there.
+    The values of `env` that it uses count as written in it, because they come from a file, too.
     """
     if source and isinstance(written, Mapping):
         entry = cast(Mapping[Any, Any], written)
@@ -95,7 +95,7 @@ def part_of(
 
 
 def facts_of(written: Any) -> tuple[str, ...]:
-    """A line for each fact, without hidden characters or line breaks."""
+    """Return a line for each fact, without hidden characters or line breaks."""
     if not isinstance(written, Mapping):
         return tuple(map(line, _facts("", written)))
     # A key such as "approval.delete_*" must not look like a line about `approval`.
@@ -106,7 +106,7 @@ def facts_of(written: Any) -> tuple[str, ...]:
 
 
 def approval_fact(word: str, pattern: str) -> str:
-    """The fact of a word of `approval` for a pattern; an empty pattern means every tool."""
+    """Word the approval for a pattern as a fact; an empty pattern means every tool."""
     return _OF_APPROVAL[word].format(pattern if pattern not in ("", EVERY_TOOL) else "every tool")
 
 
@@ -121,7 +121,7 @@ def _started(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _facts(key: str, value: Any) -> Iterator[str]:
-    """The lines for the values at and below this key."""
+    """Yield the lines for the values at and below a key."""
     if isinstance(value, Mapping) and value:
         for name, inner in cast(Mapping[Any, Any], value).items():
             yield from _facts(f"{key}.{name}" if key else str(name), inner)
@@ -160,7 +160,7 @@ def _takes(key: str, value: Any) -> Iterator[str]:
 
 
 def _variables(value: Any) -> str:
-    """The environment variables in a value, for a sentence."""
+    """List the environment variables in a value, for a sentence."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return " and ".join(dict.fromkeys(variables_in(text)))
 
@@ -183,14 +183,14 @@ def _shown_item(key: str, value: Any) -> str:
 
 
 def _masked(piece: str) -> str:
-    """A piece of a secret, masked; names of variables and schemes stay readable."""
+    """Mask a piece of a secret; names of variables and schemes stay readable."""
     if piece.startswith("${"):
         return _DEFAULT.sub(MASK, piece)
     return piece if _SCHEME.fullmatch(piece) else MASK
 
 
 def line(text: str) -> str:
-    """A text on one line, with hidden characters escaped and hosts as DNS has them."""
+    """Fit a text on one line, with hidden characters escaped and hosts as in DNS."""
     plain = _HOST.sub(lambda host: _ascii_host(host[0]), escaped(text))
     more = len(plain) - _MOST_CHARS
     if more <= 0:
@@ -200,7 +200,7 @@ def line(text: str) -> str:
 
 
 def _ascii_host(text: str) -> str:
-    """A host in ASCII, as DNS looks it up."""
+    """Return a host in ASCII, as DNS looks it up."""
     user, at, address = text.rpartition("@")
     host, colon, port = address.partition(":")
     if not host.isascii():
@@ -221,9 +221,9 @@ def with_parts(
     sections: Mapping[str, Any],
     environ: Mapping[str, str],
 ) -> Settings:
-    """The settings with their parts and guards."""
+    """Return the settings with their parts and guards."""
     guards, wider = [*_guards_of_sections(settings)], [*_widening(settings, environ)]
-    if guards or wider:  # they may show a variable; secrets of the file hide nothing
+    if guards or wider:  # facts may show a variable; secrets of the file hide nothing
         hide = Redactor((), environ=environ)
         guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
         wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
@@ -238,7 +238,7 @@ def with_parts(
 
 
 def _parts_of_sections(sections: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[Part]:
-    """The sections with an address or a file, and the `.env` beside the file."""
+    """Yield the sections with an address or a file, and the `.env` beside the file."""
     for path in (STORE, REGISTRIES, EMBEDDINGS):
         value: Any = sections
         for key in path.split("."):
@@ -251,7 +251,7 @@ def _parts_of_sections(sections: Mapping[str, Any], env: Mapping[str, str]) -> I
 
 
 def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
-    """The guards for all sources, and the tools that groups exclude."""
+    """Yield the guards for all sources, and the tools that groups exclude."""
     rules, groups = settings.rules, settings.groups.groups.values()
     yield from _of_words(settings.approval, APPROVAL)
     for rule in rules:
@@ -274,11 +274,11 @@ def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
 
 
 def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
-    """The parts that let calls through, add tools to groups, or record more of calls."""
+    """Yield the parts that let calls through, add tools to groups, or record more of calls."""
     words = [settings.approval, *(x.approval for x in settings.sources.values())]
     strictest = max((WORDS.index(word) for x in words for word in x.values()), default=0)
     for pattern, word in settings.approval.items():
-        # A weaker word can override a stricter one, because a name counts more than a pattern.
+        # A weaker word can override a stricter one, because a name takes precedence over a pattern.
         if word == "allow" or WORDS.index(word) < strictest:
             yield _part(APPROVAL, (pattern, word), approval_fact(word, pattern))
     for rule in (x for x in settings.rules if x.word == "allow"):
@@ -293,17 +293,17 @@ def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
 
 
 def word_digest(pattern: str, word: str) -> str:
-    """The digest of the part for a word of `approval`."""
+    """Return the digest of the part for an approval word."""
     return digest_of_value((pattern, word))
 
 
 def group_place(name: str) -> str:
-    """The path of a group in the file."""
+    """Return the path of a group in the file."""
     return Place("").at("groups", name).path
 
 
 def _guards_of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guard]:
-    with suppress(ValueError):  # such an entry is unusable
+    with suppress(ValueError):  # the entry is unusable anyway
         yield from _of_words(read_words(entry.get("approval") or {}), path, source)
     if entry.get("lock"):
         lost = "`lock` is removed or weakened: its tools are not held to what you accepted"
@@ -324,7 +324,7 @@ def _of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Gua
 
 
 def _does(rule: Rule) -> tuple[str, str]:
-    """The effect of a rule, and the consequence of losing it; empty if it holds nothing back."""
+    """Return the effect of a rule and the consequence of losing it; "" if it holds nothing back."""
     if rule.limit is not None:
         return f"at most {rule.limit.words}", "more calls are now made"
     return rule.word, {"ask": _UNASKED, "deny": _REFUSED}.get(rule.word, "")
@@ -336,7 +336,7 @@ def _subject(rule: Rule) -> str:
 
 
 def _with_derived(rule: Rule, rules: Iterable[Rule]) -> str:
-    """The subject of a rule, with the rules that set the words it tests for."""
+    """Return the subject of a rule, with the rules that set the words it tests for."""
     fields = {x.field for x in (*rule.when, *rule.unless)}
     derived = [x for x in rules if x.derived and fields & {DERIVED, EARLIER}]
     return "; ".join([_subject(rule), *sorted(f"{x.derived} is {_subject(x)}" for x in derived)])
@@ -348,7 +348,7 @@ def _conditions(conditions: Iterable[Condition]) -> str:
 
 
 def _blocked(search: ToolSearchSettings, groups: GroupsSettings) -> Iterator[str]:
-    """The blocked names and patterns, and the members of blocked groups."""
+    """Yield the blocked names and patterns, and the members of blocked groups."""
     words = with_groups(search.blocked, search.groups)
     yield from words
     is_blocked = globs(words)

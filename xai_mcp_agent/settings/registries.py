@@ -30,9 +30,9 @@ _REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 class RegistrySettings(Section):
     """One registry.
 
-    `type`: `api` has the API of the official one at `url`; `list` is a file or folder at `path`, or
-    a document at `url`; `github` is what a repository has under `path` at `ref`; `npm` are the
-    packages there that have `keywords`. An empty `url` is the usual one of that type.
+    `type`: `api` is a registry at `url` with the official API; `list` is a file or folder at
+    `path`, or a document at `url`; `github` reads the files of a repository under `path` at `ref`;
+    `npm` searches npm packages by `keywords`. An empty `url` is the usual one for the type.
     """
 
     example: ClassVar = (
@@ -43,7 +43,7 @@ class RegistrySettings(Section):
 
     name: Annotated[str, INTERNAL] = ""
     type: RegistryType = "api"
-    url: MaskedUrl = field(default="", repr=False)  # a password may stand in it
+    url: MaskedUrl = field(default="", repr=False)  # it may contain a password
     path: TrimmedText = ""
     repository: TrimmedText = ""
     ref: TrimmedText = ""
@@ -85,20 +85,20 @@ class RegistrySettings(Section):
 
     @property
     def address(self) -> str:
-        """Its address in a word, without secrets: equal for the same registry."""
+        """The address in one text, without secrets; the same registry has the same address."""
         parts = (redact_url(self.url), self.repository, self.ref, self.path)
         return " ".join(x for x in parts if x) or self.type
 
     @property
     def noted_as(self) -> str:
-        """Its name in the entries that came from it; no path of this machine."""
+        """The name of this registry in entries added from it; never a path of this machine."""
         return self.name if self.type == "list" and self.path else self.address
 
     @property
     def is_official(self) -> bool:
-        """Whether it is the registry that has publishers prove their names."""
+        """Whether this is the official registry, in which publishers prove their names."""
         return self.type == "api" and self.url.rstrip("/") == _OFFICIAL_URL
 
 
 USUAL_REGISTRIES = {"official": RegistrySettings("official", "api", _OFFICIAL_URL)}
-"""The registries where the settings say nothing."""
+"""The registries to use if the settings name none."""
