@@ -1,7 +1,7 @@
 """Rules for tools: the section `rules`, as values. `policy.rules` applies them.
 
-Rules are written the same way in the settings, in a file of their own and in the store. A mistake
-in one is an error of the whole settings file: the other rules could let through what it holds back.
+Rules are written the same way in the settings, in their own file and in the store. A mistake in one
+rule is an error of the whole settings file: the other rules could let through what it holds back.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """If all of `when` holds, and not all of `unless`: one of `word`, `limit`, `prefer`, `derived`.
+    """A rule: if all of `when` and not all of `unless` hold, the one outcome that is set applies.
 
-    `because` is a person's own reason.
+    The outcome is `word`, `limit`, `prefer` or `derived`. `because` is a person's own reason.
     """
 
     name: str
@@ -89,7 +89,7 @@ def _derived_word(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Outcome(Section):
-    """The outcome of a rule: one of these fields."""
+    """The outcome of a rule: exactly one of these fields."""
 
     example: ClassVar = (
         '"deny", "ask", "allow", {"limit": "5 a run"}, {"prefer": 0.1} or {"is": "a_word"}'
@@ -135,7 +135,7 @@ class RuleEntry(Section):
         return self
 
     def rule(self, name: str) -> Rule:
-        """The rule as a value; `name` is its name if it has none of its own."""
+        """Return the rule as a value; `name` applies if the rule has no name of its own."""
         then = self.then
         return Rule(
             self.name.strip() or name, (*self.when.values(),), (*self.unless.values(),),
@@ -158,13 +158,13 @@ class StoredRules(Section):
 def read_rules(
     written: Any, place: Place, context: ValidationContext
 ) -> tuple[tuple[Rule, ...], int | None]:
-    """The rules of the section: a list of rules and of files with more, or the name of one file.
+    """Read the rules of the section: a list of rules and names of files, or the name of one file.
 
     The second value is the lowest revision that the rules of the store must have; None if the
     settings do not use them.
 
     Raises:
-        SettingsError: something in one of them is wrong; says where.
+        SettingsError: a rule has a mistake; the error has its place.
     """
     rules, revision = list[Rule](), None
     for value, there, name in _entries(written, place, context.variables):
@@ -183,7 +183,7 @@ def read_rules(
 
 
 def _entries(written: Any, place: Place, variables: Variables) -> Iterator[tuple[Any, Place, str]]:
-    """The entries of the section and of its files, each with its place and a default name."""
+    """Yield the entries of the section and of its files, each with its place and a default name."""
     if isinstance(written, str):
         rules, file = read_rules_file(variables.expand(written, place), place, variables.folder)
         for number, rule in enumerate(rules):
@@ -212,10 +212,10 @@ def _require_derived(rules: Iterable[Rule], place: Place) -> None:
 
 
 def rules_of_store(stored: Sequence[Any], folder: str) -> tuple[Rule, ...]:
-    """Rules of the store: each has a name, none allows calls or uses environment variables.
+    """Read rules of the store: each has a name, none allows calls or uses environment variables.
 
     Raises:
-        SettingsError: something in one of them is wrong; says where.
+        SettingsError: a rule has a mistake; the error has its place.
     """
     place = Place("the rules for the store")
     for number, entry in enumerate(stored):
@@ -231,16 +231,16 @@ def rules_of_store(stored: Sequence[Any], folder: str) -> tuple[Rule, ...]:
 
 
 def holds_rules(value: Any) -> bool:
-    """Whether a value is a list with an entry that can only be a rule."""
+    """Return whether a value is a list with an entry that can only be a rule."""
     entries = cast(list[Any], value) if isinstance(value, list) else []
     return any(isinstance(x, Mapping) and "when" in x and "then" in x for x in entries)
 
 
 def read_rules_file(name: str, place: Place, folder: str) -> tuple[list[Any], Place]:
-    """The rules of the file that is named at `place`, in YAML or JSON, and their place in it.
+    """Return the rules of the file named at `place`, in YAML or JSON, and their place in it.
 
     Raises:
-        SettingsError: the file cannot be read, or has something else in it.
+        SettingsError: the file cannot be read, or has no list of rules.
     """
     file = Path(folder, os.path.expanduser(name))
     try:
@@ -253,10 +253,10 @@ def read_rules_file(name: str, place: Place, folder: str) -> tuple[list[Any], Pl
 
 
 def parse_rules(content: bytes, place: Place) -> tuple[list[Any], Place]:
-    """The rules in the content of a file, and their place in it.
+    """Parse the rules in the content of a file; return them with their place in it.
 
     Raises:
-        SettingsError: the content is something else.
+        SettingsError: the content is not a list of rules.
     """
     rules = parse_yaml(content, place)
     if isinstance(rules, dict) and [*cast(dict[Any, Any], rules)] == ["rules"]:

@@ -1,4 +1,4 @@
-"""The sections of the settings file beside the sources and the rules."""
+"""Sections of the settings file other than the sources and the rules."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ BUDGET_VARIABLE = "XAI_TOOL_BUDGET"
 LEARN_VARIABLE = "XAI_MCP_LEARN"
 RECORD_VARIABLE = "XAI_MCP_RECORD"
 DEFAULT_BUDGET_TOKENS = 3_800
-"""About 22 full definitions of real servers, or 140 lines of a search."""
+"""About 22 full definitions of real servers, or 140 lines of search results."""
 
 ARGUMENTS, RESULTS = RECORDED = "arguments", "results"
-"""The parts of a call that the history may keep, beside the fact that it was made."""
+"""The parts of a call that the history may keep, besides the fact of the call."""
 
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
-_OTHER_WORDS = (  # not quoted: they may be anything
+_OTHER_WORDS = (  # not quoted: the words may be anything
     f"has words other than {ARGUMENTS} and {RESULTS}.",
     "Remove these. Until then they are ignored.",
 )
@@ -66,7 +66,7 @@ _OTHER_WORDS = (  # not quoted: they may be anything
 def _learns(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    # It is about what is remembered of people, so a mistake must not switch it on.
+    # The setting decides what is remembered about people, so a mistake must not enable it.
     problem = f"must be true or false, but is {kind_of(value)}."
     fix = "Write true or false. Until then it counts as false."
     raise mistake(problem, fix, instead=False)
@@ -75,14 +75,14 @@ def _learns(value: Any) -> bool:
 _Learns = Annotated[bool, read_by(_learns, bool), written_as("learn")]
 
 
-# How the history is kept
+# Retention of the history
 
 _Limit = Annotated[float, Field(strict=True, gt=0)]
 
 
 @dataclass(frozen=True)
 class Retention(Section):
-    """Events are kept for so many days, and no more than so many megabytes; None: no limit."""
+    """Limits of the history: the age of events in days, its size in megabytes; None: no limit."""
 
     example: ClassVar = '{"keep": 400, "max_mb": 200}'
     has_nulls: ClassVar = True
@@ -101,7 +101,7 @@ def _recorded(value: Any) -> frozenset[str]:
     return frozenset(words)
 
 
-# Which tools a model is shown
+# Selection of tools for the model
 
 
 def _folder(value: Any, info: ValidationInfo) -> Path | None:
@@ -113,14 +113,14 @@ def _folder(value: Any, info: ValidationInfo) -> Path | None:
 class EmbeddingSettings(Section):
     """Either the `folder` of a model, or its name at an OpenAI-compatible endpoint or in a package.
 
-    Without a `base_url` it is the installed model of that name; where no package brings it, the
+    Without a `base_url` the model is the installed one of that name; if no package has it, the
     endpoint is the one in OPENAI_BASE_URL, or OpenAI's.
     """
 
     example: ClassVar = '{"model": "...", "baseUrl": "..."}, or {"folder": "..."}'
 
     model: TrimmedText = ""
-    # A password may stand in it.
+    # It may contain a password.
     base_url: MaskedUrl = field(default="", repr=False)
     api_key: SecretText = None
     folder: Annotated[Path | None, read_by(_folder)] = None
@@ -135,11 +135,12 @@ class EmbeddingSettings(Section):
 
 @dataclass(frozen=True)
 class ToolSearchSettings(Section):
-    """`budget_tokens` is the most that the definitions in one request take.
+    """Settings of the tool search; `budget_tokens` limits the definitions in one request.
 
     `always_shown`, `blocked` and `trusted` name tools, servers and `groups`, see
     `search.preferences`. With `learns` the words that led to a tool are remembered for the next
-    search. `embeddings` is the model that searches by meaning besides; None: words alone count.
+    search. `embeddings` is the model for an additional search by meaning; None: search by words
+    only.
     """
 
     example: ClassVar = '{"blocked": [...]}, or leave it out'
@@ -172,7 +173,7 @@ _Selecting = Annotated[UsablePatterns, AfterValidator(_not_empty)]
 
 @dataclass(frozen=True)
 class Selector(Section):
-    """Patterns by what a selector may ask for; one of each field must fit."""
+    """Patterns by field of a tool; each field needs one that matches."""
 
     example: ClassVar = '{"source": "library"}, or use name, tags, method, path or kind'
     is_strict: ClassVar = True
@@ -180,7 +181,7 @@ class Selector(Section):
     source: _Selecting = ()
     name: _Selecting = ()
     tags: _Selecting = ()
-    method: Annotated[_Selecting, AfterValidator(_upper_case)] = ()  # in any case in a document
+    method: Annotated[_Selecting, AfterValidator(_upper_case)] = ()  # a document may use any case
     path: _Selecting = ()
     kind: _Selecting = ()
 
@@ -214,10 +215,11 @@ def _tools(value: Any, info: ValidationInfo) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class GroupSettings(Section):
-    """One group. A tool is in it that fits a selector, or is in `include`, and not in `exclude`.
+    """One group: the tools that match a selector or are in `include`, and are not in `exclude`.
 
-    `selectors` have patterns (see `core.patterns.fits`) by fields; one of each field must fit.
-    `include` are sources and names of tools, `exclude` patterns for tools and sources.
+    `selectors` have patterns (see `core.patterns.fits`) by field; each field needs one that
+    matches. `include` has pairs of a source and a tool, `exclude` has patterns for tools and
+    sources.
     """
 
     example: ClassVar = '{"selectors": [{"source": "library", "name": "get_*"}]}'
@@ -238,17 +240,17 @@ class GroupSettings(Section):
 
 @dataclass(frozen=True)
 class GroupsSettings:
-    """All groups by their names, and why others cannot be used."""
+    """The usable groups by name, and the errors of the others."""
 
     groups: Mapping[str, GroupSettings] = field(default_factory=dict[str, GroupSettings])
     problems: Mapping[str, SettingsError] = field(default_factory=dict[str, SettingsError])
 
 
-# All of these sections
+# All sections
 
 
 def _named(example: str) -> Any:
-    """Annotation: the value is a map of names."""
+    """Annotate a field: its value is a map of names."""
 
     def check(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -271,7 +273,7 @@ _Registry = Annotated[
 
 @dataclass(frozen=True)
 class OtherSections(Section):
-    """The sections that are read as a whole: a mistake in one is noted, and the default counts."""
+    """The sections that are read as a whole: a mistake in one is noted, and its default applies."""
 
     search: Annotated[ToolSearchSettings, written_as("toolSearch")] = ToolSearchSettings()
     retention: Annotated[Retention, written_as("history")] = Retention()
@@ -292,7 +294,7 @@ class OtherSections(Section):
 
     @classmethod
     def is_fatal(cls, path: KeyPath, value: Any) -> bool:
-        """Mistakes in approval and in what is blocked, with its groups, could let calls through."""
+        """Return True for mistakes in approval or blocking, which could let calls through."""
         section, key, *_ = (*path, "", "")
         if section != "toolSearch":
             return section == "approval"
@@ -306,13 +308,13 @@ def read_other_sections(
     notes: list[str],
     sources: Collection[str],
 ) -> dict[str, Any]:
-    """The sections that are written there, by their fields in `Settings`.
+    """Read the sections in the file, by their fields in `Settings`.
 
-    Variables of the environment count for more. A group with a mistake, or with the name of one of
-    the `sources`, cannot be used: otherwise it would have other tools.
+    Environment variables take precedence. A group with a mistake, or with the name of one of the
+    `sources`, cannot be used: its name would stand for other tools.
 
     Raises:
-        SettingsError: what is to be blocked or approved is unclear.
+        SettingsError: it is unclear what to block or approve.
     """
     mistakes = list[Mistake]()
     sections = read(OtherSections, written, place, context, notes, mistakes)
@@ -343,7 +345,7 @@ def read_other_sections(
 def _of_environment(
     sections: OtherSections, environ: Mapping[str, str], notes: list[str]
 ) -> Mapping[str, Any]:
-    """The sections with what variables of the environment say."""
+    """Return the sections that environment variables can change, with their changes."""
     search, record = sections.search, sections.record
     if named := environ.get(LEARN_VARIABLE, "").strip().lower():
         search = replace(search, learns=_SWITCH.get(named, False))

@@ -39,11 +39,13 @@ from .validation import INTERNAL, known_keys, mistake, prepared_by, read_by, wri
 
 TransportName: TypeAlias = Literal["stdio", "http", "sse"]
 ProtocolMode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
-"""auto: find out. legacy: the handshake of 2025-11-25 and before. 2026-07-28: only that."""
+"""auto: find out. legacy: the handshake of 2025-11-25 and before. 2026-07-28: only this version."""
 
 Elicitation: TypeAlias = Literal["ask", "decline", "defaults"]
-"""ask: the caller answers. decline: the server knows that nobody can be asked. defaults: accept
-with the form's own defaults if every required field has one."""
+"""ask: the caller answers. decline: the server learns that no person can answer.
+
+defaults: the form's own defaults are accepted if every required field has one.
+"""
 
 Sampling: TypeAlias = Literal["refuse", "allow"]
 """Whether a server may ask the model of the agent that calls it."""
@@ -57,13 +59,13 @@ LogLevel: TypeAlias = Literal[
 """The lowest level of a server's log messages to keep."""
 
 SAMPLING_MAX_TOKENS = 1000  # a page: enough to sum up or to judge, not to write a book
-SAMPLING_MAX_CALLS = 5  # of one tool call: a loop with tools of its own, not one without end
+SAMPLING_MAX_CALLS = 5  # per tool call: allows a loop with its own tools, but not an endless one
 SESSION_LIMIT = 16  # processes of one server: a browser takes a few hundred megabytes
-PROBE_TIMEOUT_SECONDS = 5.0  # a few real servers ignore what they do not know; many start slowly
+PROBE_TIMEOUT_SECONDS = 5.0  # a few real servers ignore unknown requests; many start slowly
 LIST_TIMEOUT_SECONDS = 30.0
 CLOSE_TIMEOUT_SECONDS = 2.0  # servers flush their logs and databases when their input ends
 
-# A closing bridge ends all servers together within this time.
+# A closing bridge stops all servers together within this time.
 _MAX_CLOSE_SECONDS = 5
 URL_KEYS = {"url": "url", "serverUrl": "server_url", "httpUrl": "http_url"}
 _TRANSPORTS: dict[str, TransportName] = {
@@ -99,10 +101,11 @@ _Transport = Annotated[Any, read_by(_named_transport, TransportName | str)]
 class ServerSettings(SourceSettings):
     """One server.
 
-    `transport` decides which fields count: `command`, `args`, `env`, `cwd` for stdio; `url`,
+    `transport` decides which fields apply: `command`, `args`, `env`, `cwd` for stdio; `url`,
     `headers` for http (Streamable HTTP) and sse. `env` is added to the server's environment.
-    `roots` are the folders that it may ask for; None: those of its arguments, else the working
-    folder. With `instructions` agents read its own. `auth` is the access to a server behind a URL.
+    `roots` are the folders that the server may ask for; None: the folders in its arguments, else
+    the working folder. With `instructions`, agents read the server's own instructions. `auth` is
+    the access to a server at a URL.
 
     Printing it shows names, never the values of `env` and `headers`, nor secrets in the rest.
     `dataclasses.asdict` shows everything.
@@ -138,9 +141,9 @@ class ServerSettings(SourceSettings):
     log_level: LogLevel = "warning"
     session: Sharing = "shared"
     session_limit: Count = SESSION_LIMIT
-    # Words before the command: a program that reaches the server elsewhere, or else runs it.
+    # Words before the command: a program that reaches the server elsewhere, or runs it here.
     through: Annotated[tuple[str, ...], INTERNAL] = field(default=(), repr=False)
-    # http because nothing names it: it may be sse
+    # The entry has a URL but no type: the transport is http, but may turn out to be sse.
     transport_is_guess: Annotated[bool, INTERNAL] = field(default=False, repr=False)
     auth: Annotated[_Auth, written_as("auth", "oauth")] = field(default_factory=AuthSettings)
 
@@ -158,7 +161,7 @@ class ServerSettings(SourceSettings):
 
     @property
     def target(self) -> str:
-        """The command line or the URL, for a person to read and paste: without secrets."""
+        """The command line or the URL without secrets, for a person to read and paste."""
         if self.transport != "stdio":
             return self.secrets.redact(redact_url(self.url))
         command = self.redacted(self.command)
@@ -173,7 +176,7 @@ class ServerSettings(SourceSettings):
         }
 
     def redacted(self, text: str) -> str:
-        """A text of the server without what is known, or looks, to be a secret."""
+        """Mask known and probable secrets in a text of the server."""
         return Redactor([self.secrets], guesses=True, environ={})(text)
 
 
@@ -194,7 +197,7 @@ class ServerEntry(ServerSettings):
         return cast(Self, server)
 
     def _server(self, written: Mapping[str, Any]) -> ServerSettings:
-        """The server that the entry describes."""
+        """Return the server that the entry describes."""
         values = {x.name: getattr(self, x.name) for x in fields(ServerSettings)}
         is_off = self.disabled or not self.enabled
         key, url = self._url(written)
@@ -215,7 +218,7 @@ class ServerEntry(ServerSettings):
         return ServerSettings(**values)
 
     def _url(self, written: Mapping[str, Any]) -> tuple[str, str]:
-        """The key the URL is under, and the URL; both empty when there is none."""
+        """Return the key of the URL, and the URL; both are "" if the entry has none."""
         urls = {k: getattr(self, x) for k, x in URL_KEYS.items() if _is_filled(written.get(k))}
         if len(urls) > 1:
             keys = " and ".join(f"`{key}`" for key in urls)
@@ -240,7 +243,7 @@ class ServerEntry(ServerSettings):
         return transport
 
     def _access(self, written: Mapping[str, Any], is_off: bool) -> AuthSettings:
-        """The access settings; a configured `Authorization` header replaces them."""
+        """Return the access settings; a configured `Authorization` header replaces them."""
         has_header = any(name.lower() == "authorization" for name in self.headers)
         keys = [key for key in ("auth", "oauth") if written.get(key) is not None]
         if len(keys) > 1:
@@ -254,12 +257,12 @@ class ServerEntry(ServerSettings):
 
 
 def _is_filled(value: Any) -> bool:
-    """Whether a text is not blank; a path or a `Secret` given in Python counts as well."""
+    """Return whether a value is filled: a text that is not blank, or any other value but None."""
     return value is not None and (not isinstance(value, str) or bool(value.strip()))
 
 
 def _transport_of(key: str, url: str) -> TransportName:
-    """The transport of a URL without a type: the path of old SSE servers ends in `/sse`."""
+    """Return the transport of a URL without a type: old SSE servers end their path in `/sse`."""
     path = url.partition("?")[0].partition("#")[0].rstrip("/")
     return "sse" if path.endswith("/sse") and key != "httpUrl" else "http"
 

@@ -42,7 +42,7 @@ WORKFLOW_SUFFIXES = (".xircuits", ".py")
 # Agents and workflows think, and call tools of their own.
 AGENT_TIMEOUT_SECONDS = 300.0
 WORKFLOW_TIMEOUT_SECONDS = 300.0
-_NOT_KEPT = 0.0  # warm: they start at once, and what functions remember belongs to one run
+_NOT_KEPT = 0.0  # warm: these sources start at once, and what functions remember belongs to one run
 
 
 def _function_file(value: Any) -> Any:
@@ -62,7 +62,7 @@ def _module(value: Any, info: ValidationInfo) -> str:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FunctionSettings(SourceSettings):
-    """One file of functions, or one module, which `folder` may have.
+    """One file of functions, or one module, which may be in `folder`.
 
     `include` and `exclude` select the functions. `start_timeout_seconds` limits the import.
     """
@@ -91,7 +91,7 @@ class FunctionSettings(SourceSettings):
 
     @property
     def origin(self) -> str:
-        """The place of the functions, for a person."""
+        """The file or the module of the functions, for a person to read."""
         return self.file or f"the module {self.module}"
 
 
@@ -109,7 +109,7 @@ def _builtin_tools(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, .
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BuiltinSettings(SourceSettings):
-    """Built-in tools; those for files work in the folder `workspace` only."""
+    """Built-in tools; file tools work only in the folder `workspace`."""
 
     kind: ClassVar = BUILTIN
     noun: ClassVar = "set of built-in tools"
@@ -139,7 +139,7 @@ class BuiltinSettings(SourceSettings):
 
     @property
     def origin(self) -> object:
-        """Its tools and its workspace."""
+        """The tools and the workspace."""
         return self.tools, self.workspace
 
 
@@ -152,7 +152,7 @@ class AgentSettings(SourceSettings):
     """One agent. Its card may send calls to its own host and to `allowed_hosts`.
 
     `bearer` is a token for `Authorization`. `include` and `exclude` select its skills.
-    `start_timeout_seconds` limits the reading of its card.
+    `start_timeout_seconds` limits reading the card.
     """
 
     kind: ClassVar = AGENT
@@ -180,7 +180,7 @@ class AgentSettings(SourceSettings):
 
     @property
     def origin(self) -> object:
-        """The address."""
+        """The URL of the agent."""
         return self.url
 
     @property
@@ -201,7 +201,7 @@ def _workflow_file(value: Any) -> Any:
 
 
 def _json_value(value: Any, info: ValidationInfo) -> Any:
-    """Any JSON value, with the variables in its texts replaced."""
+    """Read any JSON value and replace the variables in its texts."""
     if isinstance(value, dict):
         return {k: _json_value(x, info) for k, x in cast(dict[str, Any], value).items()}
     if isinstance(value, list | tuple):
@@ -217,9 +217,9 @@ def _secrets_in_arguments(arguments: dict[str, Any]) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class WorkflowSettings(SourceSettings):
-    """One workflow. Every call gets its `arguments`, which no model is asked for.
+    """One workflow. Every call gets its `arguments`, which are hidden from models.
 
-    `start_timeout_seconds` limits its compilation. `env` is added to our own environment.
+    `start_timeout_seconds` limits its compilation. `env` is added to this process's environment.
     """
 
     kind: ClassVar = WORKFLOW
@@ -239,5 +239,5 @@ class WorkflowSettings(SourceSettings):
 
     @property
     def origin(self) -> object:
-        """The file."""
+        """The file of the workflow."""
         return self.file

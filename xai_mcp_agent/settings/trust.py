@@ -1,9 +1,9 @@
 """Trust in settings files: which of them may start programs and reach addresses.
 
-A settings file has programs to start, code to load and addresses that receive credentials. None
-of these is used from a file that came with somebody else's folder before its user agrees.
-Agreements are stored in the user's own folder, never in the project's, for each entry: a change of
-one entry asks about that entry only.
+A settings file names programs to start, code to load and addresses that receive credentials. In a
+file that came with somebody else's folder, none of these is used before the user agrees. Agreements
+are stored in the user's own folder, never in the project's, for each entry: a change of one entry
+asks about that entry only.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 TRUST_VARIABLE = "XAI_MCP_TRUST"
 APPROVED = "approved: "
-"""Prefix of the key paths of tools that the file of decisions beside the settings approves."""
+"""Prefix of the key paths of tools that the lock file beside the settings approves."""
 
 _ALL = ("1", "all", "true", "yes", "on")
 _NONE = ("", "0", "false", "no", "off")
@@ -62,8 +62,8 @@ _LOCK_SECONDS = 5.0
 class Agreement:
     """The agreement of this user to one settings file.
 
-    `parts` are digests by key paths. `guards` are by key paths and digests, each with its strength
-    and the sentence about its loss.
+    `parts` are digests by key path. `guards` are by key path and digest, each with its strength and
+    the sentence about its loss.
     """
 
     parts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -75,11 +75,11 @@ class Agreement:
         return bool(self.parts or self.guards)
 
     def has(self, part: Part) -> bool:
-        """Whether the user agreed to this part in its present form."""
+        """Return whether the user agreed to this part in its present form."""
         return part.digest in self.parts.get(part.key_path, ())
 
     def remember(self, guards: Iterable[Guard]) -> bool:
-        """Remember guards that are new or stronger; whether there was one."""
+        """Remember guards that are new or stronger; return whether there was one."""
         is_changed = False
         for guard in guards:
             strengths = self.guards.setdefault(guard.key_path, {})
@@ -89,7 +89,7 @@ class Agreement:
         return is_changed
 
     def lost_guards(self, settings: Settings, off: Container[str]) -> Iterator[Part]:
-        """The guards that are removed or weaker since the agreement, by key path."""
+        """Yield the guards that are removed or weaker since the agreement, by key path."""
         strengths = {(x.key_path, x.digest): x.strength for x in settings.guards}
         sources = {x.key_path: x.source for x in settings.parts}
         for path in dict.fromkeys((*_FOR_ALL, *sources)):
@@ -115,7 +115,7 @@ class TrustStore:
         self._environ = os.environ if environ is None else environ
 
     def not_agreed(self, settings: Settings, also: Iterable[Part] = ()) -> tuple[Part, ...]:
-        """The parts of the file that need an agreement; empty if the whole file may be used.
+        """Return the parts of the file that need an agreement; () if the whole file may be used.
 
         Settings given in Python need none, nor does the file in the user's configuration folder.
         `also` are approvals beside the file. A disabled entry needs an agreement when it is
@@ -140,9 +140,9 @@ class TrustStore:
     def agree(
         self, settings: Settings, also: Iterable[Part] = (), *, with_disabled: bool = False
     ) -> None:
-        """Agree to the file as it was read and shown, and `also` to these approvals.
+        """Agree to the file as it was read and displayed, and to the approvals in `also`.
 
-        Disabled entries were not shown; their author agrees `with_disabled`.
+        Disabled entries were not displayed; their author agrees `with_disabled`.
 
         Raises:
             SettingsError: the agreement cannot be stored.
@@ -160,13 +160,13 @@ class TrustStore:
             agreement.remember(x for x in settings.guards if x.source not in off)
 
     def agrees_to(self, file: str, part: Part) -> bool:
-        """Whether this user agreed to one approval beside the file."""
+        """Return whether this user agreed to one approval beside the file."""
         return self._is_agreed(file) or self._agreement(file).has(part)
 
     def agree_to(self, file: str, part: Part, guards: Iterable[Guard] = ()) -> None:
         """Agree to one part, or withdraw the agreement if the part has no digest.
 
-        `guards` are those of the file.
+        `guards` are the guards of the file.
 
         Raises:
             SettingsError: the agreement cannot be stored.
@@ -179,7 +179,7 @@ class TrustStore:
             agreement.remember(guards)
 
     def withdraw(self, file: str | Path) -> bool:
-        """Withdraw the agreement to a file; whether there was one.
+        """Withdraw the agreement to a file; return whether there was one.
 
         Raises:
             SettingsError: the agreement cannot be stored.
@@ -191,7 +191,7 @@ class TrustStore:
         return has_agreement
 
     def files(self) -> list[str]:
-        """The files with an agreement."""
+        """Return the files with an agreement."""
         return sorted(self._read())
 
     def _agreement(self, file: str) -> Agreement:
@@ -202,7 +202,7 @@ class TrustStore:
         return self._other_file or user_settings_path().parent / _FILE_NAME
 
     def _is_agreed(self, file: str) -> bool:
-        """Whether the place of a file, or the environment, stands for an agreement."""
+        """Return whether the file's location, or the environment, counts as an agreement."""
         if _name(file) == _name(user_settings_path()):
             return True
         variable = self._environ.get(TRUST_VARIABLE, "").strip()
@@ -213,7 +213,7 @@ class TrustStore:
         return any(x == here or x in here.parents for x in places)
 
     def _read(self) -> dict[str, Agreement]:
-        """All agreements; none if the file cannot be read. The next agreement replaces it."""
+        """Read all agreements; none if the file cannot be read. The next agreement replaces it."""
         try:
             content = adapter(_AgreementFile).validate_json(self._file.read_bytes())
             return cast(_AgreementFile, content).files
@@ -225,10 +225,10 @@ class TrustStore:
 
     @contextmanager
     def _changed(self, file: str | Path) -> Generator[Agreement]:
-        """The agreement to a file, to be changed in the block and stored at its end.
+        """Yield the agreement to a file, to be changed in the block and stored at its end.
 
         Raises:
-            SettingsError: it cannot be written, or another process has it locked.
+            SettingsError: the agreement cannot be written, or another process has it locked.
         """
         try:
             make_private_folder(self._file.parent)
@@ -244,14 +244,14 @@ class TrustStore:
 
 
 def without_untrusted(settings: Settings, store: TrustStore | None = None) -> Settings:
-    """The settings without the parts that nobody agreed to; each such entry is a problem."""
+    """Return the settings without the parts that need an agreement; such an entry is a problem."""
     return without_parts(settings, (store or TrustStore()).not_agreed(settings))
 
 
 def without_parts(settings: Settings, parts: tuple[Part, ...]) -> Settings:
-    """The settings without these parts.
+    """Return the settings without these parts.
 
-    Defaults replace the places and models that nobody agreed to, and no such rule or word lets a
+    Defaults replace locations and models without an agreement; rules and words without one let no
     call through. If a guard of all sources was lost, no source is used and agents call nothing.
     """
     if not parts:
@@ -291,7 +291,7 @@ def _without_groups(settings: Settings, parts: Mapping[str, Part]) -> GroupsSett
 
 
 def trust_command(file: str) -> str:
-    """The command by which a user agrees to a settings file."""
+    """Return the command that a user runs to agree to a settings file."""
     return shown_command("xai-mcp-agent", "trust", file)
 
 
@@ -314,7 +314,7 @@ def _switched_off(settings: Settings) -> set[str]:
 
 
 def _name(file: str | Path) -> str:
-    """One name for a file, whatever the path to its folder.
+    """Return one name for a file, whatever the path to its folder.
 
     A link to the file is not followed: relative paths in it start at the folder of the link.
     """

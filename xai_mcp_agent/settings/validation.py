@@ -1,4 +1,4 @@
-"""The one reader of the settings: pydantic checks them, and its errors get our wording.
+"""The one reader of the settings: pydantic validates, and its errors are reworded.
 
 A section, an entry, or an object in one is a frozen dataclass derived from `Section`; annotations
 have the keys of a field and the check of its value. Errors and notes name the file, the path of
@@ -45,7 +45,7 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 class ValidationContext:
     """Context of validators: the variables, and whether the entry is disabled.
 
-    `keys` has, by each unknown key, the known keys of its object.
+    `keys` maps each unknown key to the known keys of its object.
     """
 
     variables: Variables
@@ -56,51 +56,51 @@ class ValidationContext:
 def mistake(
     problem: str, fix: str, key: str = "", *, instead: Any = NOT_WRITTEN
 ) -> PydanticCustomError:
-    """The error that a validator raises, for its own place or for `key` below it.
+    """Return the error for a validator to raise, at its own place or at `key` below it.
 
-    If the mistake is only noted, the value `instead` counts until it is corrected.
+    If the mistake is only noted, the value `instead` applies until it is corrected.
     """
     context = {"problem": problem, "fix": fix, "key": key, "instead": instead}
     return PydanticCustomError("mistake", "{problem}", context)
 
 
 def context_of(info: ValidationInfo) -> ValidationContext:
-    """The context of a validator."""
+    """Return the context of a validator."""
     return cast(ValidationContext, info.context)
 
 
 def read_by(validator: Callable[..., Any], kind: Any = str) -> Any:
-    """Annotation: this function reads the field. The JSON Schema shows the type `kind`."""
+    """Annotate a field: `validator` reads it. The JSON Schema shows the type `kind`."""
     return PlainValidator(validator, json_schema_input_type=kind)
 
 
 def prepared_by(validator: Callable[..., Any], kind: Any) -> Any:
-    """Annotation: this function converts the value first. The JSON Schema shows the type `kind`."""
+    """Annotate a field: `validator` converts its value. The JSON Schema shows the type `kind`."""
     return BeforeValidator(validator, json_schema_input_type=kind)
 
 
 def written_as(*keys: str) -> Any:
-    """Annotation: the keys of a field in the file, instead of its usual key."""
+    """Annotate a field: these keys in the file replace its usual key."""
     return Field(validation_alias=AliasChoices(*keys))
 
 
 INTERNAL_KEY = "\0internal"
 INTERNAL: Any = Field(exclude=True, validation_alias=INTERNAL_KEY)
-"""Annotation: the file has no key for this field."""
+"""Annotation of a field that has no key in the file."""
 
 
 def usual_key(name: str) -> str:
-    """The key of a field without `written_as`: `listTimeout` for `list_timeout_seconds`."""
+    """Return the key of a field without `written_as`: `listTimeout` for `list_timeout_seconds`."""
     return to_camel(name.removesuffix("_seconds"))
 
 
 @dataclass(frozen=True)
 class Section:
-    """An object of the settings file. A null counts as not written, unless it `has_nulls`.
+    """An object of the settings file. A null counts as a missing key, unless it `has_nulls`.
 
     `example` shows how to write one. `ignored_keys` are for other programs and people. In an
-    `is_strict` object an unknown key is an error: without it, the object would let more through
-    than its author intended.
+    `is_strict` object an unknown key is an error: without that key, the object would let more
+    through than its author intended.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(
@@ -132,18 +132,18 @@ class Section:
         return written
 
     def secret_texts(self) -> Iterator[str]:
-        """The secrets in its fields, revealed."""
+        """Return the secrets in the fields, revealed."""
         return (x.reveal() for x in vars(self).values() if isinstance(x, Secret) and x)
 
     @classmethod
     def is_fatal(cls, path: KeyPath, value: Any) -> bool:
-        """Whether a mistake at this path is an error even if mistakes are only noted."""
+        """Return whether a mistake at this path is an error even if mistakes are only noted."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A mistake at a path; the value `instead` counts until it is corrected, if there is one."""
+    """A mistake at a path; the value `instead`, if any, applies until it is corrected."""
 
     path: KeyPath
     error: SettingsError
@@ -158,12 +158,12 @@ def read(
     notes: list[str],
     mistakes: list[Mistake] | None = None,
 ) -> T:
-    """The value at `place` as an instance of `cls`; its unknown keys are added to the notes.
+    """Read the value at `place` as an instance of `cls`, and add its unknown keys to the notes.
 
-    With a list of `mistakes` these are added to it, and a wrong value counts as not written.
+    With a list of `mistakes`, add mistakes to it; a wrong value then counts as missing.
 
     Raises:
-        SettingsError: something in it is wrong; says what, where and how to correct it.
+        SettingsError: the value has a mistake; the error has its place and a fix.
     """
     section = cast(type[Section], cls)
     errors = [*_doubled_keys(value)]
@@ -174,7 +174,7 @@ def read(
                 return adapter(cls).validate_python(value, context=context, extra=extra)
             except ValidationError as cause:  # not chained: the exception holds the values
                 errors = cause.errors(include_url=False)
-                # Pydantic checks objects as a whole only if it may ignore unknown keys.
+                # Pydantic validates whole objects only if it may ignore unknown keys.
                 extra = "ignore"
         unknown = [x for x in errors if x["type"] in _UNKNOWN_KEY]
         for error in unknown:
@@ -188,7 +188,7 @@ def read(
         for error in (x for x in errors if x not in unknown):
             path, instead = _path_of(error), error.get("ctx", {}).get("instead", NOT_WRITTEN)
             if mistakes is None or section.is_fatal(path, value):
-                # Never in a variable: its frame would keep the whole run alive.
+                # Never assigned to a variable: the error's frame would keep the whole run alive.
                 raise _settings_error(error, place)
             mistakes.append(Mistake(path, _settings_error(error, place), instead))
             value = _replaced(value, path[:2], instead)
@@ -196,7 +196,7 @@ def read(
 
 
 def _doubled_keys(value: Any, *path: str | int) -> Iterator[ErrorDetails]:
-    """An error for each key that is written more than once, of which the last would count."""
+    """Yield an error for each repeated key; without it, the last value would count."""
     for key in repeated_in(value):
         context = {"problem": "this key is written more than once.", "fix": "Remove all but one."}
         error = {"type": "mistake", "loc": path, "ctx": {**context, "key": key}, "input": None}
@@ -210,7 +210,7 @@ def _doubled_keys(value: Any, *path: str | int) -> Iterator[ErrorDetails]:
 
 
 def _replaced(value: Any, path: KeyPath, instead: Any) -> dict[str, Any]:
-    """The object with another value, or none, at a path; what is not an object goes as a whole."""
+    """Replace or remove the value at a path; if a parent is not an object, replace it."""
     key, *below = path
     written = dict(cast(Mapping[Any, Any], value))
     inner = written.pop(key, None)
@@ -221,18 +221,18 @@ def _replaced(value: Any, path: KeyPath, instead: Any) -> dict[str, Any]:
 
 @lru_cache
 def adapter(cls: type[T]) -> TypeAdapter[T]:
-    """Pydantic's reader of a class, made at first use."""
+    """Return pydantic's adapter for a class, created at first use."""
     return TypeAdapter(cls)
 
 
 @lru_cache
 def known_keys(cls: type) -> tuple[str, ...]:
-    """All keys of such an object."""
+    """Return all keys that the file may have for a class."""
     return tuple(key for keys in keys_by_field(cls).values() for key in keys)
 
 
 def keys_by_field(cls: type) -> dict[str, list[str]]:
-    """The keys of each field that the file may have."""
+    """Return the keys that the file may have for each field."""
     by_field: dict[str, list[str]] = {}
     hints = get_type_hints(cls, include_extras=True)
     for name in (x.name for x in fields(cls)):
@@ -252,7 +252,7 @@ def _path_of(error: ErrorDetails) -> KeyPath:
 
 
 def _settings_error(error: ErrorDetails, place: Place) -> SettingsError:
-    """One of pydantic's errors in our wording."""
+    """Convert one of pydantic's errors into ours."""
     there, context, value = place.at(*_path_of(error)), error.get("ctx", {}), error["input"]
     if "[key]" in error["loc"]:
         return there.error("the name must be a text.", "Put it in quotes.")
