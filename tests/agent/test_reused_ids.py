@@ -13,9 +13,9 @@ import pytest
 from tests.agent.runs import LONG, go
 from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Script, Step, calls, model_endpoint, says
+from tests.support.offline_talk import ask, tool
 from xai_mcp_agent import Bridge, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
-from xai_mcp_agent.agent.models.offline_results import outcomes_in
 from xai_mcp_agent.agent.results import ResultPages
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.agent.text_protocol import as_text
@@ -147,6 +147,9 @@ def test_each_result_is_told_in_text_with_the_name_of_its_own_call():
     ]  # fmt: skip
 
 
-def test_the_offline_model_takes_each_result_for_that_of_its_own_call():
-    found = list(outcomes_in(TURNS))
-    assert [(x.name, x.is_error) for x in found] == [("shout", True), ("add", False)]
+@pytest.mark.anyio
+async def test_the_offline_model_takes_each_result_for_that_of_its_own_call():
+    tools = [tool("shout", "Shout something."), tool("add", "Add what there is.")]
+    asked = {"role": "user", "content": "Shout something. Add what there is."}
+    reply = await ask([asked, *TURNS[1:]], tools)
+    assert (reply.calls, reply.text) == ((), "shout failed: not now\n\n5")
