@@ -279,6 +279,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
         self._look()  # imports psutil meanwhile: the next look must be in time for a sudden end
+        self._look_at = 0.0  # with its first words: by then it may have started some
         # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
