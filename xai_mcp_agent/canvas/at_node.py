@@ -96,6 +96,9 @@ def on_stage(
             yield stage
         finally:
             stage.ctx = None
+            del (
+                stage.bridge
+            )  # its pipeline knows the callers of the last calls, and they this stage
 
 
 def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:

@@ -45,6 +45,7 @@ class AgentSampler:
         self, stage: Stage, agent: Mapping[str, Any], name: str, count: Callable[[Usage], None]
     ) -> None:
         self._stage = stage
+        self._env = stage.bridge.settings.env
         self._agent = agent
         self._name = name
         self._count = count
@@ -55,8 +56,7 @@ class AgentSampler:
         Raises:
             SamplingRefused: it cannot take this request, or its service refused.
         """
-        env = self._stage.bridge.settings.env
-        model = model_of(self._agent, env, self._settings(request))
+        model = model_of(self._agent, self._env, self._settings(request))
         try:
             if request.tools and not model.calls_functions:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
