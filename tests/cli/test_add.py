@@ -57,7 +57,7 @@ def test_a_command_is_written_tried_and_its_tools_are_shown(file: Path, capsys: 
 
 def test_what_was_typed_is_trusted_and_nothing_else(file: Path, capsys: Any) -> None:
     add(capsys, file, "new", "--no-check", "--", "some-server", "--flag")
-    waiting = TrustStore().not_agreed(load_settings(file))
+    waiting = TrustStore().untrusted_parts(load_settings(file))
     assert [x.source for x in waiting] == ["old"]
 
 

@@ -81,7 +81,7 @@ def test_the_settings_of_a_program_are_shown_and_its_server_taken(
     assert command(capsys, "servers", "discover", "--take", "it")[0] == 0
     loaded = load_settings(home / "project/mcp_settings.json")
     assert (loaded.names, loaded.problems) == (["it"], {})
-    assert TrustStore().not_agreed(loaded) == ()
+    assert TrustStore().untrusted_parts(loaded) == ()
 
 
 def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(

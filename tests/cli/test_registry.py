@@ -180,9 +180,9 @@ def test_what_was_added_is_asked_about_when_it_is_switched_on(
     file = folder / "mcp_settings.json"
     TrustStore().agree(load_settings(file))
     registry(capsys, "add", NOTES)
-    assert TrustStore().not_agreed(load_settings(file)) == ()
+    assert TrustStore().untrusted_parts(load_settings(file)) == ()
     file.write_text(file.read_text().replace('"disabled": true', '"disabled": false'))
-    (part,) = TrustStore().not_agreed(load_settings(file))
+    (part,) = TrustStore().untrusted_parts(load_settings(file))
     assert "npx -y @example-org/notes-mcp@1.4.0" in part.facts[0]
 
 

@@ -54,7 +54,7 @@ def test_one_that_is_written_switched_on_is_not_trusted_by_that(
     monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
     loaded = load_settings(folder / "mcp_settings.json")
     assert "disabled" not in entries(folder)["notes"]
-    assert "notes" in [x.source for x in TrustStore().not_agreed(loaded)]
+    assert "notes" in [x.source for x in TrustStore().untrusted_parts(loaded)]
 
 
 def test_of_several_adds_at_once_none_loses_what_another_wrote(

@@ -98,7 +98,7 @@ def test_trust_shows_what_it_is_about_and_wants_a_yes(
     assert (status, "Trusted" in told) == (0, True)
     assert command(capsys, "trust", "--list") == (0, str(stranger))
     assert command(capsys, "trust", str(stranger), "--withdraw")[0] == 0
-    assert TrustStore().not_agreed(load_settings(stranger))
+    assert TrustStore().untrusted_parts(load_settings(stranger))
 
 
 def test_trust_for_a_program_asks_nobody_and_agrees_only_with_a_yes(
@@ -111,14 +111,14 @@ def test_trust_for_a_program_asks_nobody_and_agrees_only_with_a_yes(
     status, told = said()
     assert (status, told["trusted"]) == (1, False)
     assert [x["key_path"] for x in told["waiting"]] == ["mcpServers.theirs"]
-    assert TrustStore().not_agreed(load_settings(stranger))
+    assert TrustStore().untrusted_parts(load_settings(stranger))
     status, told = said("--yes")
     assert (status, told["trusted"], len(told["agreed"])) == (0, True, 1)
-    assert not TrustStore().not_agreed(load_settings(stranger))
+    assert not TrustStore().untrusted_parts(load_settings(stranger))
     assert said() == (0, {"file": str(stranger), "trusted": True, "agreed": []})
     status, told = said("--withdraw")
     assert (status, told["trusted"], told["withdrawn"]) == (0, False, True)
-    assert TrustStore().not_agreed(load_settings(stranger))
+    assert TrustStore().untrusted_parts(load_settings(stranger))
 
 
 def test_trust_is_asked_at_the_terminal_as_everything_is(stranger: Path) -> None:
@@ -133,10 +133,10 @@ def test_trust_is_asked_at_the_terminal_as_everything_is(stranger: Path) -> None
 
 def test_init_trusts_what_it_writes_and_no_file_that_was_there(tmp_path: Path) -> None:
     ours = init_folder(tmp_path / "ours").folder / "mcp_settings.json"
-    assert not TrustStore().not_agreed(load_settings(ours))
+    assert not TrustStore().untrusted_parts(load_settings(ours))
     for name in ("examples/servers/library.py", "mcp_settings.json"):
         theirs = tmp_path / Path(name).stem
         (theirs / name).parent.mkdir(parents=True)
         (theirs / name).write_text('{"mcpServers": {"x": {"command": "y"}}}')
         init_folder(theirs)
-        assert TrustStore().not_agreed(load_settings(theirs / "mcp_settings.json")), name
+        assert TrustStore().untrusted_parts(load_settings(theirs / "mcp_settings.json")), name

@@ -69,7 +69,8 @@ def test_who_agrees_to_the_folder_agrees_to_what_was_approved(folder: Path, caps
     lock = (folder / LOCK).read_text(encoding="utf-8")
     (folder / LOCK).write_text(lock.replace('"shred"', '"count"'), encoding="utf-8")
     assert [
-        x.key_path for x in TrustStore().not_agreed(load_settings(), approvals_in(load_settings()))
+        x.key_path
+        for x in TrustStore().untrusted_parts(load_settings(), approvals_in(load_settings()))
     ] == ["approved: mcp:shredder/count"]
 
 

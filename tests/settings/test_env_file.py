@@ -79,13 +79,13 @@ def test_its_keys_are_hidden_and_never_in_the_settings_text(tmp_path: Path) -> N
 def test_a_changed_file_is_agreed_to_anew_for_what_it_fills(tmp_path: Path) -> None:
     store = TrustStore(tmp_path / "trusted.json", environ={})
     settings = load(tmp_path, "TOKEN=first\nOPENAI_API_KEY=sk-1\n")
-    asked = {x.key_path: x.facts for x in store.not_agreed(settings)}
+    asked = {x.key_path: x.facts for x in store.untrusted_parts(settings)}
     assert asked[".env"] == ("gives the values of OPENAI_API_KEY, TOKEN",)
     assert "the file .env gives TOKEN" in asked["mcpServers.keyed"]
     store.agree(settings)
-    assert store.not_agreed(load(tmp_path, "TOKEN=first\nOPENAI_API_KEY=sk-1\n")) == ()
+    assert store.untrusted_parts(load(tmp_path, "TOKEN=first\nOPENAI_API_KEY=sk-1\n")) == ()
     changed = load(tmp_path, "TOKEN=other\nOPENAI_API_KEY=sk-1\n")
-    waiting = store.not_agreed(changed)
+    waiting = store.untrusted_parts(changed)
     assert {x.key_path for x in waiting} == {".env", "mcpServers.keyed"}
     without = without_parts(changed, waiting)
     assert (without.env, list(without.sources)) == ({}, ["plain"])

@@ -38,7 +38,7 @@ def write(folder: Path, **document: Any) -> Path:
 
 
 def waiting(file: Path, store: TrustStore | None = None) -> list[str]:
-    return [x.key_path for x in (store or TrustStore()).not_agreed(load_settings(file))]
+    return [x.key_path for x in (store or TrustStore()).untrusted_parts(load_settings(file))]
 
 
 def test_nothing_of_a_file_is_used_before_somebody_agreed(tmp_path: Path) -> None:
@@ -224,11 +224,11 @@ def test_what_is_switched_off_is_asked_about_when_it_is_switched_on(tmp_path: Pa
     document["mcpServers"]["new"] = {"command": "npx", "args": ["x"], "disabled": True}
     file.write_text(json.dumps(document))
     store = TrustStore()
-    assert store.not_agreed(load_settings(file)) == ()
+    assert store.untrusted_parts(load_settings(file)) == ()
     store.agree(load_settings(file))  # whoever agrees to the rest has not been shown it
     del document["mcpServers"]["new"]["disabled"]
     file.write_text(json.dumps(document))
-    (part,) = store.not_agreed(load_settings(file))
+    (part,) = store.untrusted_parts(load_settings(file))
     assert (part.source, part.facts) == ("new", ("starts npx x",))
 
 
@@ -243,7 +243,7 @@ def test_what_was_agreed_to_stays_so_while_it_is_switched_off(tmp_path: Path) ->
     file.write_text(json.dumps(document))
     store.agree(load_settings(file))
     file.write_text(before)
-    assert store.not_agreed(load_settings(file)) == ()
+    assert store.untrusted_parts(load_settings(file)) == ()
 
 
 def test_registries_of_a_file_are_not_asked_before_somebody_agreed(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from ..core.errors import SettingsError
 from ..core.json import JsonObject
-from ..settings.document import MAX_FILE_BYTES, Place, parse_yaml, parsed_text, text_of_file
+from ..settings.document import MAX_FILE_BYTES, Place, parse_text, parse_yaml, text_of_file
 
 _MOST_SERVERS = 200  # per file, far above real ones
 _MOST_FOLDERS = 200  # projects of Claude Code, or files in a folder of Continue
@@ -132,7 +132,7 @@ def _document(file: Path, place: Place) -> Mapping[str, Any]:
         # The wrong line is not quoted: it may hold a secret.
         kind = "TOML" if file.suffix == ".toml" else "JSON"
         raise place.error(f"it is not {kind}.", "Correct it in the program it is for.") from cause
-    return parsed_text(text, place)
+    return parse_text(text, place)
 
 
 def _sections(document: Mapping[str, Any], folder: Path) -> Iterator[Any]:

@@ -301,7 +301,7 @@ def _trust_settings(folder: Path) -> Iterator[Step]:
     """Trust the shipped settings to start shipped files; other entries may come from strangers."""
     store, settings = TrustStore(), load_settings(folder / SETTINGS_FILE)
     try:
-        if store.not_agreed(settings):
+        if store.untrusted_parts(settings):
             store.agree(settings, with_disabled=True)
             yield Step("trusted", SETTINGS_FILE, "it may start its servers")
     except SettingsError as reason:

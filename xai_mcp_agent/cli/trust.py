@@ -59,7 +59,7 @@ def trust(
 def _agree(frame: Frame, store: TrustStore, loaded: Settings, *, yes: bool) -> Report:
     """Ask for agreement to what waits, and store it. A program that reads JSON is not asked."""
     approved = approvals_in(loaded)
-    parts = store.not_agreed(loaded, approved)
+    parts = store.untrusted_parts(loaded, approved)
     if parts and not frame.as_json:
         say(f"{loaded.file} starts, reaches or lets through:\n{shown_text(loaded, parts)}")
     is_agreed = yes or not parts or (not frame.as_json and says_yes("Trust it?", _READ_IT))

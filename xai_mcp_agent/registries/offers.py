@@ -168,7 +168,7 @@ def _entry(
     """The entry, switched off and locked, with a note of where it is from."""
     document = listing.document
     note = {
-        "from": listing.registry.noted_as,
+        "from": listing.registry.origin_name,
         "name": document.name,
         "version": document.version,
         "digest": document.digest,

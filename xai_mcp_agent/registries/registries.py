@@ -244,7 +244,7 @@ class Registries:
         noted = as_object(as_object(written).get("registry"))
         name, version, was = (as_text(noted.get(x)) for x in ("name", "version", "digest"))
         for registry in self.settings.values():
-            if not was or noted.get("from") != registry.noted_as:
+            if not was or noted.get("from") != registry.origin_name:
                 continue
             digests = [x.now for x in self._store.alarms(registry.address, name)
                        if x.version == version]  # fmt: skip

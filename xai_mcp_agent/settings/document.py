@@ -72,7 +72,7 @@ def without_frames(error: SettingsError) -> SettingsError:
     return SettingsError(error.file, error.key_path, error.problem, error.fix)
 
 
-def repeated_in(value: Any) -> tuple[str, ...]:
+def repeated_keys(value: Any) -> tuple[str, ...]:
     """Return the repeated keys of an object."""
     return value.repeated if isinstance(value, ParsedObject) else ()
 
@@ -83,7 +83,7 @@ def read_document(file: Path) -> ParsedObject:
     Raises:
         SettingsError: the file does not exist, or cannot be read as a JSON object.
     """
-    return parsed_text(text_of_file(file), Place(str(file)))
+    return parse_text(text_of_file(file), Place(str(file)))
 
 
 def text_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> str:
@@ -134,7 +134,7 @@ def _text(content: bytes, place: Place) -> str:
     return text
 
 
-def parsed_text(text: str, place: Place) -> ParsedObject:
+def parse_text(text: str, place: Place) -> ParsedObject:
     """Parse the text of a settings file as one JSON object.
 
     Raises:

@@ -16,7 +16,7 @@ from typing import Any, cast
 from ..core.json import JsonObject
 from ..secrets.redactor import is_secret, redact_args, redact_url
 from ..secrets.secrets import MASK, Secrets
-from .document import Place, parsed_text, text_of_file
+from .document import Place, parse_text, text_of_file
 from .models import SECTIONS
 from .server import URL_KEYS
 
@@ -38,9 +38,9 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
     """
     place = Place(str(file))
     if not file.exists():
-        return f"{_dumped({'mcpServers': {name: entry}})}\n"
+        return f"{_dump({'mcpServers': {name: entry}})}\n"
     text = text_of_file(file)
-    before = parsed_text(text, place)
+    before = parse_text(text, place)
     section = next((x for x in _MAPS if x in before), "")
     is_bare = not section and any(map(_is_entry, before.values()))
     there = place.at(section or _MAPS[0])
@@ -53,9 +53,9 @@ def text_with_server(file: Path, name: str, entry: JsonObject, *, replaces: bool
         )
     is_first = not section and not is_bare
     added = (_MAPS[0], {name: entry}) if is_first else (name, entry)
-    edited = _edited(text, place, section, *added)
+    edited = _edit_text(text, place, section, *added)
     if edited is None:
-        fix = f"Write this into it by hand:\n{_dumped({name: _without_secrets(entry)})}"
+        fix = f"Write this into it by hand:\n{_dump({name: _without_secrets(entry)})}"
         raise there.error("it cannot be edited automatically.", fix)
     return edited
 
@@ -67,7 +67,7 @@ def text_without(file: Path, section: str, name: str) -> str:
         SettingsError: the file cannot be read, or an edit would damage it.
     """
     place = Place(str(file))
-    edited = _edited(text_of_file(file), place, section, name, None)
+    edited = _edit_text(text_of_file(file), place, section, name, None)
     if edited is None:
         there = place.at(section, name) if section else place.at(name)
         raise there.error("it cannot be removed automatically.", "Delete it in the file.")
@@ -80,7 +80,7 @@ def sections_with(file: Path, name: str) -> list[str]:
     Raises:
         SettingsError: the file cannot be read.
     """
-    before = parsed_text(text_of_file(file), Place(str(file)))
+    before = parse_text(text_of_file(file), Place(str(file)))
     sections = [x for x in dict.fromkeys((*_MAPS, *SECTIONS)) if isinstance(before.get(x), dict)]
     is_bare = not any(x in before for x in _MAPS) and _is_entry(before.get(name))
     return [x for x in sections if name in before[x]] + [""] * is_bare
@@ -100,18 +100,18 @@ def _without_secrets(value: Any) -> Any:
     return redact_url(value) if isinstance(value, str) and "://" in value else value
 
 
-def _edited(
+def _edit_text(
     text: str, place: Place, section: str, name: str, value: JsonObject | None
 ) -> str | None:
     """Return the text with the entry set or removed; None if that would damage the file."""
-    before = parsed_text(text, place)
+    before = parse_text(text, place)
     entries: JsonObject = {**(before[section] if section else before), name: value}
     if value is None:
         del entries[name]
     target = _object_at(text, section)
-    edited = target.edited(name, value) if target else None
+    edited = target.edit(name, value) if target else None
     after = {**before, section: entries} if section else entries
-    return edited if edited and parsed_text(edited, place) == after else None
+    return edited if edited and parse_text(edited, place) == after else None
 
 
 @dataclass(slots=True)
@@ -139,14 +139,14 @@ class _Object:
         """Return the last member with this key: the last one counts."""
         return next((x for x in reversed(self.members) if x.key == key), None)
 
-    def edited(self, name: str, value: JsonObject | None) -> str | None:
+    def edit(self, name: str, value: JsonObject | None) -> str | None:
         """Return the text with a member set, or removed if the value is None."""
         member = self.member(name)
         if value is None:
-            return member and self._without(member)
-        return self._replaced(member, value) if member else self._inserted(name, value)
+            return member and self._remove(member)
+        return self._replace(member, value) if member else self._insert(name, value)
 
-    def _inserted(self, name: str, value: JsonObject) -> str:
+    def _insert(self, name: str, value: JsonObject) -> str:
         text, outer, at, comma = self.text, self._indent(self.ends), self.begins + 1, ""
         inner = outer + _INDENT
         if last := self.members[-1] if self.members else None:
@@ -154,17 +154,17 @@ class _Object:
             if "\n" in text[: last.begins] and not self._line(last.begins).strip():
                 inner = self._indent(last.begins)
         step = inner.removeprefix(outer) or _INDENT
-        member = f"{json.dumps(name, ensure_ascii=False)}: {_dumped(value, step, inner)}"
+        member = f"{json.dumps(name, ensure_ascii=False)}: {_dump(value, step, inner)}"
         before = f"{text[:at]}{comma}{text[at : self.ends].rstrip()}\n{inner}{member}\n{outer}"
         return self._with_line_ends(before) + text[self.ends :]
 
-    def _replaced(self, member: _Member, value: JsonObject) -> str:
+    def _replace(self, member: _Member, value: JsonObject) -> str:
         indent = self._indent(member.begins)
         step = indent.removeprefix(self._indent(self.ends)) or _INDENT
-        dumped = self._with_line_ends(_dumped(value, step, indent))
+        dumped = self._with_line_ends(_dump(value, step, indent))
         return self.text[: member.value] + dumped + self.text[member.ends :]
 
-    def _without(self, member: _Member) -> str:
+    def _remove(self, member: _Member) -> str:
         """Return the text without a member, and without the line that it leaves empty."""
         head, is_last = self.text[: member.begins], member is self.members[-1]
         if is_last and member.comma is None and len(self.members) > 1:
@@ -223,5 +223,5 @@ def _key(word: str) -> str:
         return word
 
 
-def _dumped(value: JsonObject, step: str = _INDENT, indent: str = "") -> str:
+def _dump(value: JsonObject, step: str = _INDENT, indent: str = "") -> str:
     return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", f"\n{indent}")

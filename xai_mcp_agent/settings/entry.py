@@ -384,10 +384,12 @@ class SourceSettings(Section):
         return self.name
 
     def __repr__(self) -> str:
-        shown = {x.name: getattr(self, x.name) for x in fields(self) if x.repr}
-        parts = ", ".join(f"{name}={x!r}" for name, x in {**shown, **self._shown()}.items())
+        values = {x.name: getattr(self, x.name) for x in fields(self) if x.repr}
+        parts = ", ".join(
+            f"{name}={x!r}" for name, x in {**values, **self._printed_fields()}.items()
+        )
         return f"{type(self).__name__}({self.secrets.redact(parts)})"
 
-    def _shown(self) -> Mapping[str, Any]:
+    def _printed_fields(self) -> Mapping[str, Any]:
         """Return the fields that are printed differently."""
         return {}

@@ -75,7 +75,7 @@ class Variables:
             raise place.error("`${` has no closing `}`.", _LITERAL_FIX)
         variable = _BODY.fullmatch(mark["body"])
         if variable is None or "${" in mark["body"]:
-            raise _malformed(mark["body"], place)
+            raise _malformed_error(mark["body"], place)
         default = variable["default"]
         value = self._lookup(variable["name"], in_environment=bool(variable["env"]))
         if default is not None and not value:
@@ -105,7 +105,7 @@ class Variables:
         return place.error(f"environment variable {name} is not set.", fix)
 
 
-def _malformed(body: str, place: Place) -> SettingsError:
+def _malformed_error(body: str, place: Place) -> SettingsError:
     """Return the error for a malformed `${...}`; quote the body only if it is a name."""
     if _VSCODE.fullmatch(body):
         problem = f"${{{body}}} works in VS Code only."

@@ -24,7 +24,7 @@ from .document import (
     Place,
     kind_of,
     read_document,
-    repeated_in,
+    repeated_keys,
     too_deep,
     without_frames,
 )
@@ -102,7 +102,7 @@ def load_settings(
     try:
         document = read_document(file)
     except SettingsError as cause:
-        if path or file != _named_by_environment(environ):
+        if path or file != _path_from_environment(environ):
             raise
         # Users forget that the variable is set.
         fix = f"{cause.fix} {ENVIRONMENT_VARIABLE} names this file."
@@ -173,7 +173,7 @@ def _wrong_with_name(
 ) -> tuple[str, str] | None:
     if not isinstance(key, str):
         return f"the name of a {noun} must be a text.", "Put it in quotes."
-    if key in repeated_in(entries):
+    if key in repeated_keys(entries):
         return "this name is written more than once.", "Rename or remove all but one."
     if not key.strip():
         return f"the name of a {noun} must not be empty.", "Write one before the colon."
@@ -186,9 +186,9 @@ def _search(
     path: str | Path | None, start: Path | None, environ: Mapping[str, str]
 ) -> tuple[Path | None, tuple[str, ...]]:
     """Return the settings file, or None, and the paths that were tried."""
-    named = _absolute(path) if path else _named_by_environment(environ)
-    candidates = [named] if named else [*_candidates(start)]
-    file = named or next((x for x in candidates if os.path.isfile(x)), None)
+    explicit = _absolute(path) if path else _path_from_environment(environ)
+    candidates = [explicit] if explicit else [*_candidates(start)]
+    file = explicit or next((x for x in candidates if os.path.isfile(x)), None)
     return file, tuple(map(str, candidates))
 
 
@@ -216,9 +216,9 @@ def _is_shared(folder: Path) -> bool:
     return os.name != "nt" and bool(mode & stat.S_IWOTH)
 
 
-def _named_by_environment(environ: Mapping[str, str]) -> Path | None:
-    named = environ.get(ENVIRONMENT_VARIABLE, "").strip()
-    return _absolute(named) if named else None
+def _path_from_environment(environ: Mapping[str, str]) -> Path | None:
+    path = environ.get(ENVIRONMENT_VARIABLE, "").strip()
+    return _absolute(path) if path else None
 
 
 def _absolute(path: str | Path) -> Path:
@@ -270,14 +270,14 @@ def layout_of(document: Any, place: Place) -> Layout:
     top = _object(document, place)
     key = next((x for x in _MAPS if x in top), "")
     keys = [x for x in (*_MAPS, *_KEYS) if x in top and (key or not _is_server(top[x]))]
-    for twice in (x for x in dict.fromkeys(keys) if x in repeated_in(top)):
-        raise place.at(twice).error("this key is written more than once.", "Merge them.")
+    for repeated in (x for x in dict.fromkeys(keys) if x in repeated_keys(top)):
+        raise place.at(repeated).error("this key is written more than once.", "Merge them.")
     below, servers = (place.at(key), top.get(key)) if key else (place, _bare(top, keys))
     kinds = [(SECTIONS[_SERVERS], servers, below)]
     kinds += [(SECTIONS[x], top[x], place.at(x)) for x in SECTIONS if x in keys and x != _SERVERS]
     sources = tuple((cls, _object(entries, there, cls), there) for cls, entries, there in kinds)
-    for meant in ("toolSearch", "approval", "rules", *(() if key else (_SERVERS,))):
-        _refuse_misspelled(top, place, meant)
+    for expected in ("toolSearch", "approval", "rules", *(() if key else (_SERVERS,))):
+        _refuse_misspelled(top, place, expected)
     for name in (x for x in top if x != "rules" and isinstance(x, str) and holds_rules(top[x])):
         raise place.at(name).error("this list has rules.", "Rename it to 'rules'.")
     notes = tuple(_notes(top, place)) if key else ()
@@ -289,7 +289,7 @@ def _bare(top: Mapping[Any, Any], sections: list[str]) -> ParsedObject:
     """Return the servers of a file that is itself a map of servers."""
     others = {*sections, *_NOT_SERVERS}
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})
-    bare.repeated = repeated_in(top)
+    bare.repeated = repeated_keys(top)
     return bare
 
 
@@ -307,13 +307,13 @@ def _object(
     raise place.error(problem, f'Write {{"name": {cls.example.partition(" or ")[0]}}}.')
 
 
-def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None:
+def _refuse_misspelled(top: Mapping[Any, Any], place: Place, name: str) -> None:
     """Refuse keys such as `mcp_servers`, which would be read as the name of a server."""
     for key, value in top.items():
-        if key == meant or not isinstance(key, str) or _is_server(value):
+        if key == name or not isinstance(key, str) or _is_server(value):
             continue
-        if key.lower().replace("_", "").replace("-", "").rstrip("s") == meant.lower().rstrip("s"):
-            raise place.at(key).error("unknown key.", f"Rename it to {meant!r}.")
+        if key.lower().replace("_", "").replace("-", "").rstrip("s") == name.lower().rstrip("s"):
+            raise place.at(key).error("unknown key.", f"Rename it to {name!r}.")
 
 
 def _notes(top: Mapping[Any, Any], place: Place) -> Iterator[str]:

@@ -64,14 +64,14 @@ class Part:
 class Guard:
     """A guard: something that the section or the entry at `key_path` holds back.
 
-    `digest` identifies the guard, and a higher `strength` holds back more. `shown` describes the
-    guard to a person, and `lost` describes its removal.
+    `digest` identifies the guard, and a higher `strength` holds back more. A person reads
+    `description`, and `lost` about its removal.
     """
 
     key_path: str
     digest: str
     strength: int
-    shown: str
+    description: str
     lost: str
     source: str = ""
 

@@ -246,5 +246,5 @@ class OpenApiSettings(SourceSettings):
         """Whether the document is behind a URL."""
         return "://" in self.spec
 
-    def _shown(self) -> Mapping[str, Any]:
+    def _printed_fields(self) -> Mapping[str, Any]:
         return {"spec": redact_url(self.spec), "headers": sorted(self.headers)}

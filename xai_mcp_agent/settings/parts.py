@@ -102,7 +102,7 @@ def facts_of(written: Any) -> tuple[str, ...]:
     items = ((str(key), x) for key, x in cast(Mapping[Any, Any], written).items())
     entry = {key if key.isidentifier() else json.dumps(key): x for key, x in items}
     keys = sorted(entry.keys() - {"command", "args"}, key=lambda x: (x not in _ADDRESSES, x))
-    return tuple(map(line, chain(_started(entry), *(_facts(x, entry[x]) for x in keys))))
+    return tuple(map(line, chain(_describe_start(entry), *(_facts(x, entry[x]) for x in keys))))
 
 
 def approval_fact(word: str, pattern: str) -> str:
@@ -110,7 +110,7 @@ def approval_fact(word: str, pattern: str) -> str:
     return _OF_APPROVAL[word].format(pattern if pattern not in ("", EVERY_TOOL) else "every tool")
 
 
-def _started(entry: Mapping[str, Any]) -> Iterator[str]:
+def _describe_start(entry: Mapping[str, Any]) -> Iterator[str]:
     args = entry.get("args")
     texts = cast(list[Any], args) if isinstance(args, list | tuple) else [args]
     words = [str(x) for x in (entry.get("command"), *texts) if x is not None]
@@ -134,29 +134,29 @@ def _facts(key: str, value: Any) -> Iterator[str]:
 
 def _fact(key: str, value: Any) -> Iterator[str]:
     section, _, name = key.partition(".")
-    shown, taken = _shown(key, value), _variables(value)
-    is_variable = value == f"${{{taken}}}"
+    text, variables = _format_value(key, value), _variables(value)
+    is_variable = value == f"${{{variables}}}"
     if section in _NAMED and name:
         verb, noun = _NAMED[section]
-        if not taken:
-            yield f"{verb} the {noun} {name}: {shown}"
+        if not variables:
+            yield f"{verb} the {noun} {name}: {text}"
         else:
-            yield f"{verb} your {taken} as {noun} {name}{'' if is_variable else f': {shown}'}"
+            yield f"{verb} your {variables} as {noun} {name}{'' if is_variable else f': {text}'}"
         return
     if section == "approval" and isinstance(value, str) and value in _OF_APPROVAL:
         yield approval_fact(value, name)
     elif key in ("autoApprove", "alwaysAllow") and value:
-        yield approval_fact("allow", "" if value is True else shown)
+        yield approval_fact("allow", "" if value is True else text)
     elif key in _SENTENCES:
-        yield _SENTENCES[key].format(shown)
+        yield _SENTENCES[key].format(text)
     elif not is_variable:
-        yield f"{key}: {shown}" if key else shown
+        yield f"{key}: {text}" if key else text
     yield from _takes(key, value)
 
 
 def _takes(key: str, value: Any) -> Iterator[str]:
-    if taken := _variables(value):
-        yield _TAKES[key].format(taken) if key in _TAKES else f"is given your {taken} as {key}"
+    if names := _variables(value):
+        yield _TAKES[key].format(names) if key in _TAKES else f"is given your {names} as {key}"
 
 
 def _variables(value: Any) -> str:
@@ -165,13 +165,13 @@ def _variables(value: Any) -> str:
     return " and ".join(dict.fromkeys(variables_in(text)))
 
 
-def _shown(key: str, value: Any) -> str:
+def _format_value(key: str, value: Any) -> str:
     if isinstance(value, list | tuple) and value:
-        return ", ".join(shlex.quote(_shown_item(key, x)) for x in cast(list[Any], value))
-    return _shown_item(key, value)
+        return ", ".join(shlex.quote(_format_item(key, x)) for x in cast(list[Any], value))
+    return _format_item(key, value)
 
 
-def _shown_item(key: str, value: Any) -> str:
+def _format_item(key: str, value: Any) -> str:
     # A list in a list is shown as JSON: quoting it again doubles its length at each level.
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if key in _ADDRESSES or not key:
@@ -179,10 +179,10 @@ def _shown_item(key: str, value: Any) -> str:
     name = key.rpartition(".")[2]
     if value is None or isinstance(value, bool) or not is_secret(name, text):
         return redact_args([text], Secrets())[0]
-    return "".join(_masked(x) for x in split_variables(text))
+    return "".join(_mask_piece(x) for x in split_variables(text))
 
 
-def _masked(piece: str) -> str:
+def _mask_piece(piece: str) -> str:
     """Mask a piece of a secret; names of variables and schemes stay readable."""
     if piece.startswith("${"):
         return _DEFAULT.sub(MASK, piece)
@@ -225,7 +225,7 @@ def with_parts(
     guards, wider = [*_guards_of_sections(settings)], [*_widening(settings, environ)]
     if guards or wider:  # facts may show a variable; secrets of the file hide nothing
         hide = Redactor((), environ=environ)
-        guards = [replace(x, shown=hide(x.shown), lost=hide(x.lost)) for x in guards]
+        guards = [replace(x, description=hide(x.description), lost=hide(x.lost)) for x in guards]
         wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
     parts, own_guards = list[Part](), list[Guard]()
     for _, written, place in entries:
@@ -257,20 +257,22 @@ def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
     for rule in rules:
         does, lost = _does(rule)
         if lost:
-            shown = f"rule `{does} {_subject(rule)}`"
+            description = f"rule `{does} {_subject(rule)}`"
             strength = -rule.limit.most if rule.limit else WORDS.index(cast(Any, rule.word))
             subject = f"{rule.limit and rule.limit.period}: {_with_derived(rule, rules)}"
-            lost = f"{shown} is removed or weakened: {lost}"
-            yield _guard(RULES, subject, strength, shown, lost)
+            lost = f"{description} is removed or weakened: {lost}"
+            yield _guard(RULES, subject, strength, description, lost)
     if settings.stored_rules is not None:
         lost = "the rules of the store are not used any more, or older ones may be"
         yield _guard(RULES, "store", settings.stored_rules, "the rules of the store", lost)
-    for word in _blocked(settings.search, settings.groups):
-        shown = f"`{word}` is blocked"
-        yield _guard(BLOCKED, word, 1, shown, f"{shown} no longer: agents may see and call it")
+    for word in _list_blocked(settings.search, settings.groups):
+        description = f"`{word}` is blocked"
+        yield _guard(
+            BLOCKED, word, 1, description, f"{description} no longer: agents may see and call it"
+        )
     for group, word in ((x, word) for x in groups for word in x.exclude):
-        shown = f"`{word}` is excluded"
-        yield _guard(group_place(group.name), word, 1, shown, f"{shown} no longer")
+        description = f"`{word}` is excluded"
+        yield _guard(group_place(group.name), word, 1, description, f"{description} no longer")
 
 
 def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
@@ -347,7 +349,7 @@ def _conditions(conditions: Iterable[Condition]) -> str:
     return " and ".join(sorted(tests))
 
 
-def _blocked(search: ToolSearchSettings, groups: GroupsSettings) -> Iterator[str]:
+def _list_blocked(search: ToolSearchSettings, groups: GroupsSettings) -> Iterator[str]:
     """Yield the blocked names and patterns, and the members of blocked groups."""
     words = with_groups(search.blocked, search.groups)
     yield from words
@@ -369,6 +371,6 @@ def _part(path: str, what: Any, fact: str) -> Part:
 
 
 def _guard(
-    path: str, subject: str, strength: int, shown: str, lost: str, source: str = ""
+    path: str, subject: str, strength: int, description: str, lost: str, source: str = ""
 ) -> Guard:
-    return Guard(path, digest_of_value(subject), strength, line(shown), line(lost), source)
+    return Guard(path, digest_of_value(subject), strength, line(description), line(lost), source)

@@ -90,7 +90,7 @@ class RegistrySettings(Section):
         return " ".join(x for x in parts if x) or self.type
 
     @property
-    def noted_as(self) -> str:
+    def origin_name(self) -> str:
         """The name of this registry in entries added from it; never a path of this machine."""
         return self.name if self.type == "list" and self.path else self.address
 

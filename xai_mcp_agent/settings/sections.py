@@ -91,7 +91,7 @@ class Retention(Section):
     megabytes: Annotated[_Limit | None, written_as("max_mb")] = 200
 
 
-def _recorded(value: Any) -> frozenset[str]:
+def _read_record(value: Any) -> frozenset[str]:
     words = cast(list[Any], value if isinstance(value, list | tuple) else [])
     if not isinstance(value, list | tuple):
         fix = f'Write ["{ARGUMENTS}"], ["{RESULTS}"] or both. Until then nothing is recorded.'
@@ -249,7 +249,7 @@ class GroupsSettings:
 # All sections
 
 
-def _named(example: str) -> Any:
+def _map_of_names(example: str) -> Any:
     """Annotate a field: its value is a map of names."""
 
     def check(value: Any) -> Any:
@@ -261,13 +261,13 @@ def _named(example: str) -> Any:
     return BeforeValidator(check)
 
 
-def _removed(value: Any) -> Any:
+def _none_if_false(value: Any) -> Any:
     return None if value is False else value
 
 
 _Registry = Annotated[
     RegistrySettings | None,
-    prepared_by(_removed, RegistrySettings | str | Literal[False]),
+    prepared_by(_none_if_false, RegistrySettings | str | Literal[False]),
 ]
 
 
@@ -280,15 +280,15 @@ class OtherSections(Section):
     approval: Approval = field(default_factory=dict[str, ApprovalWord])
     store: MaskedText = ""
     project: Text = ""
-    record: Annotated[frozenset[str], read_by(_recorded, list[Literal["arguments", "results"]])] = (
-        frozenset()
-    )
+    record: Annotated[
+        frozenset[str], read_by(_read_record, list[Literal["arguments", "results"]])
+    ] = frozenset()
     wait_seconds: NotNegative = WAIT_SECONDS
     keep_warm_seconds: NotNegative = KEEP_WARM_SECONDS
-    groups: Annotated[dict[str, GroupSettings], _named('{"selectors": [...]}')] = field(
+    groups: Annotated[dict[str, GroupSettings], _map_of_names('{"selectors": [...]}')] = field(
         default_factory=dict[str, GroupSettings]
     )
-    registries: Annotated[dict[str, _Registry], _named('{"url": ...}')] = field(
+    registries: Annotated[dict[str, _Registry], _map_of_names('{"url": ...}')] = field(
         default_factory=dict[str, RegistrySettings | None]
     )
 
@@ -320,8 +320,8 @@ def read_other_sections(
     sections = read(OtherSections, written, place, context, notes, mistakes)
     problems = dict[str, SettingsError]()
     for name in (x for x in sections.groups if x in sources):
-        taken = "another section of this file uses this name too.", "Rename one of them."
-        problems[name] = place.at("groups", name).error(*taken)
+        reason = "another section of this file uses this name too.", "Rename one of them."
+        problems[name] = place.at("groups", name).error(*reason)
     for wrong in mistakes:
         section, name, *_ = (*map(str, wrong.path), "")
         if section == "groups" and name:
@@ -335,34 +335,34 @@ def read_other_sections(
     usual = USUAL_REGISTRIES.keys() - as_object(written.get("registries")).keys()
     registries = {x: USUAL_REGISTRIES[x] for x in usual}
     registries |= {x: replace(y, name=x) for x, y in sections.registries.items() if y}
-    of_environment = _of_environment(sections, context.variables.environ, notes)
+    overrides = _read_environment(sections, context.variables.environ, notes)
     return {
-        **vars(sections), **of_environment, "registries": registries,
+        **vars(sections), **overrides, "registries": registries,
         "groups": GroupsSettings(groups, problems),
     }  # fmt: skip
 
 
-def _of_environment(
+def _read_environment(
     sections: OtherSections, environ: Mapping[str, str], notes: list[str]
 ) -> Mapping[str, Any]:
     """Return the sections that environment variables can change, with their changes."""
     search, record = sections.search, sections.record
-    if named := environ.get(LEARN_VARIABLE, "").strip().lower():
-        search = replace(search, learns=_SWITCH.get(named, False))
-        if named not in _SWITCH:
+    if text := environ.get(LEARN_VARIABLE, "").strip().lower():
+        search = replace(search, learns=_SWITCH.get(text, False))
+        if text not in _SWITCH:
             fix = "Set it to on or off. Until then it counts as off."
             notes.append(str(Place(LEARN_VARIABLE).error("must be on or off.", fix)))
-    if named := environ.get(BUDGET_VARIABLE, "").strip():
-        if named.isascii() and named.isdecimal() and int(named[:9]) > 0:
-            search = replace(search, budget_tokens=int(named[:9]))
+    if text := environ.get(BUDGET_VARIABLE, "").strip():
+        if text.isascii() and text.isdecimal() and int(text[:9]) > 0:
+            search = replace(search, budget_tokens=int(text[:9]))
         else:
             notes.append(
-                f"{BUDGET_VARIABLE}={named[:40]} is not a whole number above 0, so "
+                f"{BUDGET_VARIABLE}={text[:40]} is not a whole number above 0, so "
                 f"{search.budget_tokens} is used. Set it to the most tokens that the definitions "
                 "of tools may take, such as 3800, or unset it."
             )
-    if named := environ.get(RECORD_VARIABLE, "").strip():
-        words = named.replace(",", " ").lower().split()
+    if text := environ.get(RECORD_VARIABLE, "").strip():
+        words = text.replace(",", " ").lower().split()
         record = frozenset(x for x in RECORDED if x in words)
         if any(x not in (*RECORDED, "none") for x in words):
             notes.append(str(Place(RECORD_VARIABLE).error(*_OTHER_WORDS)))

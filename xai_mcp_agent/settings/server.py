@@ -76,7 +76,7 @@ _TRANSPORTS: dict[str, TransportName] = {
 }
 
 
-def _named_transport(value: Any) -> TransportName:
+def _read_transport(value: Any) -> TransportName:
     if not isinstance(value, str):
         raise PydanticKnownError("string_type")
     transport = _TRANSPORTS.get(re.sub("[-_ ]", "", value).lower())
@@ -94,7 +94,7 @@ def _close_seconds(value: Any) -> Any:
 
 
 _Auth = Annotated[AuthSettings, prepared_by(read_auth, AuthSettings | bool)]
-_Transport = Annotated[Any, read_by(_named_transport, TransportName | str)]
+_Transport = Annotated[Any, read_by(_read_transport, TransportName | str)]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -167,7 +167,7 @@ class ServerSettings(SourceSettings):
         command = self.redacted(self.command)
         return shown_command(command, *redact_args(self.args, self.secrets))
 
-    def _shown(self) -> Mapping[str, Any]:
+    def _printed_fields(self) -> Mapping[str, Any]:
         return {
             "target": self.target,
             "env": dict.fromkeys(self.env, MASK),
@@ -271,8 +271,8 @@ def _nothing_to_reach(written: Mapping[str, Any]) -> PydanticCustomError:
     if written.get("command") is not None:
         return mistake("it is empty.", "Name the program to start.", "command")
     problem = "it has neither a `command` nor a `url`."
-    known = (*known_keys(ServerEntry), *ServerEntry.ignored_keys)
-    for key in (x for x in written if x not in known):
-        if meant := nearest(key, ("command", *URL_KEYS), count=1):
-            return mistake(problem, f"Rename {key!r} to {meant[0]!r}.")
+    valid_keys = (*known_keys(ServerEntry), *ServerEntry.ignored_keys)
+    for key in (x for x in written if x not in valid_keys):
+        if matches := nearest(key, ("command", *URL_KEYS), count=1):
+            return mistake(problem, f"Rename {key!r} to {matches[0]!r}.")
     return mistake(problem, "Add `command` to start a server, or `url` to reach one.")

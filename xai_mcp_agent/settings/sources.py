@@ -188,7 +188,7 @@ class AgentSettings(SourceSettings):
         """The headers of every request to the agent."""
         return self.headers | ({"Authorization": f"Bearer {self.bearer}"} if self.bearer else {})
 
-    def _shown(self) -> Mapping[str, Any]:
+    def _printed_fields(self) -> Mapping[str, Any]:
         headers = dict.fromkeys(self.headers, MASK)
         return {"url": self.secrets.redact(redact_url(self.url)), "headers": headers}
 

@@ -114,7 +114,7 @@ class TrustStore:
         self._other_file = file
         self._environ = os.environ if environ is None else environ
 
-    def not_agreed(self, settings: Settings, also: Iterable[Part] = ()) -> tuple[Part, ...]:
+    def untrusted_parts(self, settings: Settings, also: Iterable[Part] = ()) -> tuple[Part, ...]:
         """Return the parts of the file that need an agreement; () if the whole file may be used.
 
         Settings given in Python need none, nor does the file in the user's configuration folder.
@@ -123,7 +123,7 @@ class TrustStore:
         """
         if not settings.file or settings.is_from_python or self._is_agreed(settings.file):
             return ()
-        agreement, off = self._agreement(settings.file), _switched_off(settings)
+        agreement, off = self._agreement(settings.file), _disabled_names(settings)
         parts = (x for x in (*settings.parts, *also) if x.source not in off)
         waiting = [x for x in parts if not agreement.has(x)]
         waiting += agreement.lost_guards(settings, off)
@@ -131,8 +131,8 @@ class TrustStore:
         # New guards need no question: they hold back more.
         if agreement and not waiting and agreement.remember(guards):
             try:
-                with self._changed(settings.file) as changed:
-                    changed.remember(guards)
+                with self._change_agreement(settings.file) as stored:
+                    stored.remember(guards)
             except SettingsError as reason:
                 logger.debug("%s", reason)
         return tuple(waiting)
@@ -147,9 +147,9 @@ class TrustStore:
         Raises:
             SettingsError: the agreement cannot be stored.
         """
-        off = () if with_disabled else _switched_off(settings)
+        off = () if with_disabled else _disabled_names(settings)
         places_off = {x.key_path for x in settings.parts if x.source and x.source in off}
-        with self._changed(settings.file) as agreement:
+        with self._change_agreement(settings.file) as agreement:
             parts = {k: x for k, x in agreement.parts.items() if k.startswith(APPROVED)}
             digests = defaultdict[str, list[str]](list)
             for part in (*settings.parts, *also):
@@ -171,7 +171,7 @@ class TrustStore:
         Raises:
             SettingsError: the agreement cannot be stored.
         """
-        with self._changed(file) as agreement:
+        with self._change_agreement(file) as agreement:
             agreement.parts.pop(part.key_path, None)
             agreement.guards.pop(part.key_path, None)
             if part.digest:
@@ -186,7 +186,7 @@ class TrustStore:
         """
         has_agreement = _name(file) in self._read()
         if has_agreement:
-            with self._changed(file) as agreement:
+            with self._change_agreement(file) as agreement:
                 agreement.parts, agreement.guards = {}, {}
         return has_agreement
 
@@ -224,7 +224,7 @@ class TrustStore:
             return {}
 
     @contextmanager
-    def _changed(self, file: str | Path) -> Generator[Agreement]:
+    def _change_agreement(self, file: str | Path) -> Generator[Agreement]:
         """Yield the agreement to a file, to be changed in the block and stored at its end.
 
         Raises:
@@ -245,7 +245,7 @@ class TrustStore:
 
 def without_untrusted(settings: Settings, store: TrustStore | None = None) -> Settings:
     """Return the settings without the parts that need an agreement; such an entry is a problem."""
-    return without_parts(settings, (store or TrustStore()).not_agreed(settings))
+    return without_parts(settings, (store or TrustStore()).untrusted_parts(settings))
 
 
 def without_parts(settings: Settings, parts: tuple[Part, ...]) -> Settings:
@@ -309,7 +309,7 @@ def _problem(settings: Settings, part: Part) -> SettingsError:
     return SettingsError(settings.file, part.key_path, problem, fix)
 
 
-def _switched_off(settings: Settings) -> set[str]:
+def _disabled_names(settings: Settings) -> set[str]:
     return {name for name, source in settings.sources.items() if source.disabled}
 
 

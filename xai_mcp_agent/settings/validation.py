@@ -30,7 +30,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from ..core.errors import SettingsError
 from ..core.names import did_you_mean, nearest
 from ..secrets.secrets import Secret
-from .document import Place, kind_of, repeated_in
+from .document import Place, kind_of, repeated_keys
 from .interpolation import Variables
 
 T = TypeVar("T")
@@ -166,7 +166,7 @@ def read(
         SettingsError: the value has a mistake; the error has its place and a fix.
     """
     section = cast(type[Section], cls)
-    errors = [*_doubled_keys(value)]
+    errors = [*_find_repeated_keys(value)]
     extra: Literal["forbid", "ignore"] = "forbid"
     while True:
         if not errors:
@@ -180,9 +180,9 @@ def read(
         for error in unknown:
             key = str(error["loc"][-1])
             path, keys = (*_path_of(error)[:-1], key), context.keys.get(key, ())
-            meant = nearest(key, keys, count=1) if mistakes is not None else []
-            if meant and section.is_fatal((*path[:-1], *meant), value):
-                raise place.at(*path).error("unknown key.", f"Rename it to {meant[0]!r}.")
+            matches = nearest(key, keys, count=1) if mistakes is not None else []
+            if matches and section.is_fatal((*path[:-1], *matches), value):
+                raise place.at(*path).error("unknown key.", f"Rename it to {matches[0]!r}.")
             hint = did_you_mean(key, keys)
             notes.append(place.at(*path).note(f"unknown key, ignored. {hint}".rstrip()))
         for error in (x for x in errors if x not in unknown):
@@ -191,31 +191,31 @@ def read(
                 # Never assigned to a variable: the error's frame would keep the whole run alive.
                 raise _settings_error(error, place)
             mistakes.append(Mistake(path, _settings_error(error, place), instead))
-            value = _replaced(value, path[:2], instead)
+            value = _replace_at(value, path[:2], instead)
         errors = list[ErrorDetails]()
 
 
-def _doubled_keys(value: Any, *path: str | int) -> Iterator[ErrorDetails]:
+def _find_repeated_keys(value: Any, *path: str | int) -> Iterator[ErrorDetails]:
     """Yield an error for each repeated key; without it, the last value would count."""
-    for key in repeated_in(value):
+    for key in repeated_keys(value):
         context = {"problem": "this key is written more than once.", "fix": "Remove all but one."}
         error = {"type": "mistake", "loc": path, "ctx": {**context, "key": key}, "input": None}
         yield cast(ErrorDetails, error)
     if isinstance(value, Mapping):
         for key, inner in cast(Mapping[Any, Any], value).items():
-            yield from _doubled_keys(inner, *path, str(key))
+            yield from _find_repeated_keys(inner, *path, str(key))
     elif isinstance(value, list):
         for number, inner in enumerate(cast(list[Any], value)):
-            yield from _doubled_keys(inner, *path, number)
+            yield from _find_repeated_keys(inner, *path, number)
 
 
-def _replaced(value: Any, path: KeyPath, instead: Any) -> dict[str, Any]:
+def _replace_at(value: Any, path: KeyPath, instead: Any) -> dict[str, Any]:
     """Replace or remove the value at a path; if a parent is not an object, replace it."""
     key, *below = path
     written = dict(cast(Mapping[Any, Any], value))
     inner = written.pop(key, None)
     if below and isinstance(inner, Mapping):
-        instead = _replaced(inner, tuple(below), instead)
+        instead = _replace_at(inner, tuple(below), instead)
     return written if instead is NOT_WRITTEN else {**written, str(key): instead}
 
 
