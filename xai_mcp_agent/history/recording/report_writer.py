@@ -117,6 +117,7 @@ class ReportWriter:
         # Of the last listing of each source: most are listed again as they were.
         self._seen: dict[Subject, ListingDigest] = {}
         self._connected: dict[Subject, Listed] = {}
+        self._failures: dict[Subject, str] = {}  # the last one of each source in this process
         self._began = began
         self._runs = Runs(history.project_id, run)  # not begun
         self.record(())
@@ -202,7 +203,7 @@ class ReportWriter:
 
     @contextmanager
     def _batch(self) -> Generator[_Batch]:
-        connected = dict(self._connected)
+        connected, failures = dict(self._connected), dict(self._failures)
         left: list[LeftBehind] = []
         try:
             with self.history.writing() as connection:
@@ -223,7 +224,7 @@ class ReportWriter:
                 batch.write()
             self._used = self.history
         except BaseException:
-            self._connected = connected
+            self._connected, self._failures = connected, failures
             for one in left:
                 one.let_go()
             raise
@@ -257,15 +258,17 @@ class ReportWriter:
         match report:
             case Event():
                 batch.add([report])
-            case Listed():
+            case Listed(source):
+                self._failures.pop(source, None)
                 self._listed(batch, report)
             case Lost(source):
                 self._seen.pop(source, None)
                 self._connected.pop(source, None)
                 batch.add(loss_events(report, batch.source(source), self._runs.own))
             case Failed(source, _, problem):
-                known = batch.source(source)
-                if known is None or known.last_error != problem:  # the same again is no news
+                # A source that is tried again and again fails in the same way each time.
+                if self._failures.get(source) != problem:
+                    self._failures[source] = problem
                     batch.add([failure_event(report)])
             case Seeded():
                 self._seeded(batch, report)
