@@ -1,4 +1,4 @@
-"""A daily copy of an SQLite file beside it, which takes the place of one that turns out damaged."""
+"""Daily copy of an SQLite file beside it, which replaces a damaged file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .place import Place, identity_of
 logger = logging.getLogger(__name__)
 
 _EVERY_SECONDS = 24 * 3600.0
-_LARGEST_BYTES = 512 * 2**20  # copied in a second or two, in which nothing else is written down
+_LARGEST_BYTES = 512 * 2**20  # copied in a second or two, during which nothing else is written
 _LOCK_SECONDS = 20.0
-# Whether it is damaged cannot be told now: it is locked, the disk is full or away.
+# Errors that do not tell whether it is damaged: locked, disk full, disk away.
 _PASSING = (
     "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN",
     "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_NOMEM", "SQLITE_INTERRUPT",
@@ -28,37 +28,38 @@ _PASSING = (
 
 
 def sqlite_name(cause: Any) -> str:
-    """SQLite's name of an error; empty for other errors."""
+    """Return SQLite's name of an error; "" for other errors."""
     return getattr(cause, "sqlite_errorname", None) or ""
 
 
 def is_passing(cause: Any) -> bool:
-    """Whether an error of SQLite's may be gone the next time, and tells nothing of the file."""
+    """Return whether an SQLite error may be temporary, and says nothing about the file."""
     return sqlite_name(cause).startswith(_PASSING)
 
 
 def is_sound(file: Path) -> bool:
-    """Whether SQLite finds nothing wrong in a file, page by page: a third of a second for 200 MB.
+    """Return whether SQLite finds a file in order, page by page: a third of a second for 200 MB.
 
     Raises:
-        sqlite3.Error: it cannot be looked at now.
+        sqlite3.Error: it cannot be checked now.
     """
     try:
         with closing(_open_to_look(file)) as connection:
             return connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-    except (sqlite3.Error, UnicodeDecodeError) as cause:  # a message may quote what is no text
+    # a message may quote bytes that are not text
+    except (sqlite3.Error, UnicodeDecodeError) as cause:
         if is_passing(cause):
             raise
         return False
 
 
 def backup_of(file: Path) -> Path:
-    """Where the copy of a file is."""
+    """Return the path of a file's copy."""
     return file.with_name(f"{file.name}.backup")
 
 
 def is_due(file: Path) -> bool:
-    """Whether the last backup is a day old (or from the future: a clock was set back)."""
+    """Return whether the last backup is a day old (or from the future: a clock was set back)."""
     try:
         return not 0 <= time.time() - backup_of(file).stat().st_mtime < _EVERY_SECONDS
     except OSError:
@@ -66,9 +67,9 @@ def is_due(file: Path) -> bool:
 
 
 def back_up(file: Path) -> bool:
-    """Copy a file as it is now, for its owner only. False if it is damaged: the last one stays.
+    """Copy a file as it is now, for its owner only. False if it is damaged: the last copy stays.
 
-    One that is too large is not copied, nor where there is no room; the log says so.
+    A file that is too large, or does not fit on the disk, is not copied; the log says so.
     """
     new = file.with_name(f"{file.name}.backup-{os.getpid()}")
     try:
@@ -94,16 +95,16 @@ def back_up(file: Path) -> bool:
 
 
 def forget_backup(file: Path) -> None:
-    """Remove the backup, which may hold what was forgotten."""
+    """Remove the backup, which may contain what was forgotten."""
     with suppress(OSError):
         backup_of(file).unlink(missing_ok=True)
 
 
 def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
-    """Put the backup, or an empty file, in the place of a damaged one; whether that was done.
+    """Replace a damaged file with the backup, or an empty file; return whether that was done.
 
-    Somebody else may have done it already. A file that somebody named, and that is no database at
-    all, is left alone: it may be anything.
+    Another process may have done it already. A named file that is not a database at all is left
+    alone: it may be anything.
     """
     file = place.file
     if file is None or damaged is None:
@@ -122,9 +123,9 @@ def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
 
 
 def wait_until_free(file: Path) -> None:
-    """Wait while another file is put in its place, if somebody does that; not for ever.
+    """Wait, for a limited time, while another process replaces the file.
 
-    What lies beside the old file must not meet the new one: SQLite would write it into that.
+    Files beside the old one must not meet the new one: SQLite would write them into it.
     """
     if _gate(file).exists():
         with suppress(OSError), file_lock(_gate(file), _LOCK_SECONDS):
@@ -142,7 +143,7 @@ def _replace(place: Place, file: Path) -> None:
     else:
         forget_backup(file)
     new.chmod(stat.S_IMODE(file.stat().st_mode))
-    for ending in ("-wal", "-shm", ""):  # a new file must not meet what lay beside the old one
+    for ending in ("-wal", "-shm", ""):  # a new file must not meet the old one's side files
         with suppress(FileNotFoundError):
             os.rename(f"{file}{ending}", f"{aside}{ending}")
     os.replace(new, file)
@@ -159,13 +160,13 @@ def _gate(file: Path) -> Path:
 
 
 def _open_to_look(file: Path) -> sqlite3.Connection:
-    """A connection beside those that write: to open and close the file itself would end locks."""
+    """Open a second connection: opening and closing the file itself would end locks."""
     wait_until_free(file)
     return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
 
 
 def _is_database(file: Path) -> bool:
-    """Whether SQLite takes it for one, damaged or not."""
+    """Return whether SQLite takes it for a database, damaged or not."""
     try:
         with closing(_open_to_look(file)) as opened:
             opened.execute("PRAGMA schema_version").fetchone()

@@ -18,8 +18,8 @@ from .place import Place
 LOCK_SECONDS = 20
 _CONNECT_SECONDS = 10
 _STATEMENT_SECONDS = 60
-_SILENCE_SECONDS = 20  # after which a connection over the network counts as lost
-# Any numbers will do, as long as all our processes take the same ones.
+_SILENCE_SECONDS = 20  # after which a network connection counts as lost
+# Arbitrary numbers, which all our processes must share.
 _LOCK_ALL = text("SELECT pg_advisory_xact_lock(8673452107)")
 _LOCK_ONE = text(
     "SELECT pg_advisory_xact_lock_shared(8673452107), pg_advisory_xact_lock(867345, :project)"
@@ -30,7 +30,7 @@ _POSTGRESQL_ARGUMENTS = {
     "connect_timeout": _CONNECT_SECONDS,
     "keepalives_idle": _SILENCE_SECONDS,
     "tcp_user_timeout": _SILENCE_SECONDS * 1000,
-    "client_encoding": "utf8",  # where the database has none, texts would be bytes
+    "client_encoding": "utf8",  # without an encoding, texts would be bytes
     "prepare_threshold": None,  # PgBouncer before 1.21 loses prepared statements
 }
 # Not as options of the connection, which poolers such as PgBouncer refuse.
@@ -46,14 +46,14 @@ _MOST_VALUES = 10_000
 
 
 def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
-    """The engine of a place; it connects later. One that `is_to_read` makes no file."""
+    """Return the engine of a place; it connects later. One that `is_to_read` creates no file."""
     if not place.url.startswith("sqlite"):
         engine = create_engine(
             place.url,
             connect_args=_POSTGRESQL_ARGUMENTS,
             pool_size=1,
             pool_pre_ping=True,
-            hide_parameters=True,  # in messages: they may be anything
+            hide_parameters=True,  # values in messages: they may be anything
         )
         event.listen(engine, "connect", _limit)
         return engine
@@ -70,9 +70,9 @@ def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
 
 
 def for_writing(connection: Connection) -> Connection:
-    """Make the next transaction of this connection keep all other writers out."""
+    """Make the next transaction of this connection exclude all other writers."""
     if connection.dialect.name != "sqlite":
-        # Whatever is usual for this user: what the last writer wrote must be seen after the lock.
+        # Whatever this user's default is: after the lock it must see what the last writer wrote.
         connection = connection.execution_options(isolation_level="READ COMMITTED")
     return connection.execution_options(**{_WRITES: True})
 
@@ -85,8 +85,8 @@ def for_reading(connection: Connection) -> Connection:
 
 
 def lock(connection: Connection, project: int | None = None) -> None:
-    """Wait for other writers of a project, or of all, at the begin of a transaction for writing."""
-    if connection.dialect.name == "sqlite":  # there BEGIN IMMEDIATE has done it
+    """Wait for other writers of a project, or of all, at the start of a writing transaction."""
+    if connection.dialect.name == "sqlite":  # BEGIN IMMEDIATE has done it there
         return
     if project is None:
         connection.execute(_LOCK_ALL)
@@ -95,13 +95,13 @@ def lock(connection: Connection, project: int | None = None) -> None:
 
 
 def _file(file: Path | None) -> URL:
-    # Not as a text: a folder may have a question mark in its name.
+    # Not as a text: a folder's name may contain a question mark.
     return URL.create("sqlite", database=None if file is None else str(file))
 
 
 def _read_only(file: Path, is_still: bool) -> URL:
     how = {"mode": "ro", "uri": "true"}
-    # Even to read, SQLite makes files beside one that others may write, and leaves them there.
+    # Even to read, SQLite creates files beside one that others may write, and leaves them there.
     can_write = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
     if (is_still or not can_write) and not os.path.exists(f"{file}-wal"):
         how["immutable"] = "1"
@@ -115,15 +115,15 @@ def _limit(connection: Any, _: Any) -> None:
 
 
 def _leave_begin_to_us(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # Python's module would begin transactions when it likes
+    connection.isolation_level = None  # Python's module would begin transactions by itself
 
 
 def _prepare(connection: Any, record: Any) -> None:
     _leave_begin_to_us(connection, record)
     connection.execute("PRAGMA journal_mode=WAL")
-    # Kept when our process is killed; the last moments before a power cut may be lost.
+    # Safe when our process is killed; a power cut may lose the last moments.
     connection.execute("PRAGMA synchronous=NORMAL")
-    # What is forgotten is overwritten, and not only marked as free.
+    # Forgotten rows are overwritten, not only marked as free.
     connection.execute("PRAGMA secure_delete=ON")
 
 
@@ -135,7 +135,7 @@ def _begin(connection: Connection) -> None:
 def insert_missing(
     connection: Connection, table: Table, rows: Sequence[JsonObject], update: str = ""
 ) -> None:
-    """Add rows. One whose key is there already is left as it is, or gets the new `update`."""
+    """Add rows. A row whose key exists is left alone, or gets the new `update`."""
     if not rows:
         return
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
@@ -158,6 +158,6 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
 
 
 def portions(values: Iterable[T]) -> Iterator[list[T]]:
-    """The values in lists that a statement can take: databases bind only so many at once."""
+    """Yield the values in lists that a statement can take: databases limit the parameters."""
     rest = list(values)
     return (rest[n : n + _MOST_VALUES] for n in range(0, len(rest), _MOST_VALUES))

@@ -1,7 +1,7 @@
-"""What changed between two definitions of a tool, or two sets of tools, in lines to read.
+"""Differences between two definitions of a tool, or two sets of tools, in lines to read.
 
-Lines fit a terminal of 80 columns, unless a name in them is very long, and nothing in them can
-harm a terminal, whatever the source wrote.
+Lines fit a terminal of 80 columns, unless a name in them is very long, and nothing in them can harm
+a terminal, whatever the source wrote.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .wording import LINE_CHARS, canonical, from_to, is_same, plain, quoted, sho
 
 _MAX_DEPTH = 20  # schemas refer to themselves
 _LABEL_DEPTH, _MOST_LABELS = 3, 4
-_MOST_VALUES = 10  # of an enum, in one line
+_MOST_VALUES = 10  # values of an enum in one line
 _LABEL_CHARS, _NAME_CHARS, _SOURCE_CHARS = 24, 26, 40
 _MISSING = object()
 _UNIONS = ("anyOf", "oneOf")
-# Of a schema as a whole, whatever it allows: they stay outside where a type becomes a choice.
+# Keywords of a schema as a whole: they stay outside if a type becomes a choice.
 _REMARKS = ("title", "description", "default", "examples", "deprecated", "$defs", "definitions")
 
-# More than a page in one text, or than these together, nobody reads; how much there is is said.
+# Nobody reads more than a page in one text, or more than these together; the rest is counted.
 _MOST_CHARS, _MOST_TEXTS = 4000, 30
-# JSON Schema's own words need no reading; under these stand names of parameters and the like.
+# JSON Schema's own words; under these stand names of parameters and the like.
 _WITH_NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LONGEST_KEYWORD = len("unevaluatedProperties")
 
@@ -38,7 +38,7 @@ _HIDDEN = "Something changed that is hidden because it is secret"
 
 
 class Defined(NamedTuple):
-    """A definition by its digest; `definition` is None where it was lost."""
+    """Definition by its digest; `definition` is None if it was lost."""
 
     digest: str
     definition: JsonObject | None
@@ -49,7 +49,7 @@ ToolsDefined: TypeAlias = Mapping[Subject, Defined]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A definition that a tool had from a time on. `lines` say how it differs from the last."""
+    """Definition that a tool had from a time on. `lines` are the differences from the last."""
 
     digest: str
     time: datetime
@@ -60,10 +60,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class ToolChanged:
-    """What became of a tool. `lines` say what is different in it, if it is there both times.
+    """Change of a tool. `lines` are the differences, if it exists both times.
 
-    One that was `renamed` is called as it is at the later time, and `was` is what it was called
-    before. That it is the same tool is likely, not known.
+    A `renamed` tool has its later name, and `was` is its earlier one. That it is the same tool is
+    likely, not known.
     """
 
     tool: Subject
@@ -73,9 +73,9 @@ class ToolChanged:
 
 
 def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> list[ToolChanged]:
-    """What became of each tool, by the names of sources and tools.
+    """Return the change of each tool, by the names of sources and tools.
 
-    `last` has the last definitions of tools that are not there any more.
+    `last` has the last definitions of tools that no longer exist.
     """
     changes = [
         ToolChanged(x, "changed", differences(old[x].definition, new[x].definition))
@@ -95,7 +95,7 @@ def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> li
 
 
 def _renames(gone: ToolsDefined, came: ToolsDefined) -> dict[Subject, Subject]:
-    """The likely renames of each source."""
+    """Return the likely renames of each source."""
     old, new = _by_source(gone), _by_source(came)
     return {
         replace(source, tool=was): replace(source, tool=name)
@@ -115,14 +115,14 @@ def _by_source(tools: ToolsDefined) -> dict[Subject, list[JsonObject]]:
 def differences(
     old: JsonObject | None, new: JsonObject | None, *, in_full: bool = False
 ) -> tuple[str, ...]:
-    """As `difference`, of definitions that have different digests; never without a line."""
+    """Like `difference`, for definitions with different digests; never empty."""
     if old is None or new is None:
         return (_LOST,)
     return (difference_in_full if in_full else difference)(old, new) or (_HIDDEN,)
 
 
 def difference(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
-    """A line for each thing that changed; none where the definitions are equal."""
+    """Return a line for each change; none if the definitions are equal."""
     lines: list[str] = []
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
@@ -134,7 +134,7 @@ def difference(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
 
 
 def difference_in_full(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
-    """As `difference`, and then every new text that it does not show whole."""
+    """Like `difference`, followed by every new text that it does not show whole."""
     lines, texts = difference(before, after), list[str]()
     old = {text for _, text in _texts("", before)}
     for path, text in _texts("", after):
@@ -146,7 +146,7 @@ def difference_in_full(before: JsonObject, after: JsonObject) -> tuple[str, ...]
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every text in a definition that is not the protocol's own, with its path."""
+    """Yield every text in a definition that is not the protocol's own, with its path."""
     if isinstance(value, str):
         yield path, value
     elif is_object(value):
@@ -166,7 +166,7 @@ def _in_full(path: str, text: str) -> str:
 
 
 def _field_lines(name: str, old: Any, new: Any) -> Iterator[str]:
-    """Lines of a field that has parts, such as a schema."""
+    """Yield lines about a field that has parts, such as a schema."""
     match name:
         case "input_schema" | "output_schema":
             yield from _schema_lines("Parameter" if name[0] == "i" else "Result field", old, new)
@@ -215,7 +215,7 @@ def _schema_lines(noun: str, old: Any, new: Any) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a schema: a path of names, from the top or from a named type."""
+    """Position in a schema: a path of names, from the top or from a named type."""
 
     noun: str
     path: str = ""
@@ -236,14 +236,14 @@ class _Place:
 
 
 class _SchemaComparison:
-    """Compares two schemas, each with the types that it names itself."""
+    """Compares two schemas, each with its own named types."""
 
     def __init__(self, old: Any, new: Any) -> None:
         self._old, self._new = old, new
         self._compared: set[tuple[str, str]] = set()
 
     def lines(self, at: _Place, old: Any, new: Any, depth: int = 0) -> Iterator[str]:
-        """A line for each thing that changed; at least one if the schemas differ at all."""
+        """Return a line for each change; at least one if the schemas differ at all."""
         if not is_same(old, new):
             yield from [*self._parts(at, old, new, depth)] or _value_lines(f"{at}:", old, new)
 
@@ -285,13 +285,13 @@ class _SchemaComparison:
                 yield from self.lines(here, old.get(name), new.get(name), depth + 1)
 
     def _word(self, at: _Place, word: str, was: Any, now: Any, depth: int) -> Iterator[str]:
-        """Lines of one keyword; what types and properties say is in other lines already."""
+        """Yield lines about one keyword; other lines already cover types and properties."""
         old, new = as_list(was), as_list(now)
         are_lists, are_schemas = is_list(was) and is_list(now), _is_schema(was) and _is_schema(now)
         lines: list[str] = []
         match word:
             case "type" | "properties" | "required":
-                return  # that only their order changed is shown where nothing else is
+                return  # a changed order is shown only if nothing else changed
             case "items" if are_schemas:
                 lines += self.lines(replace(at, path=f"{at.path}[]"), was, now, depth + 1)
             case "additionalProperties" if is_object(was) and is_object(now):
@@ -314,7 +314,7 @@ class _SchemaComparison:
     def _alternatives(
         self, at: _Place, was: list[Any], now: list[Any], depth: int
     ) -> Iterator[str]:
-        """Schemas alike in type are compared; a new type is in the label already."""
+        """Compare schemas of the same type; the label already says a new type."""
         came = _members_not_in(now, was)
         of_old = {type_label(x, self._old, 0) for x in was}
         of_new = {type_label(x, self._new, 0) for x in now}
@@ -355,7 +355,7 @@ def _enum_lines(at: _Place, was: list[Any], now: list[Any]) -> Iterator[str]:
 
 
 def type_label(schema: Any, root: Any, items_depth: int = _LABEL_DEPTH) -> str:
-    """What kind of value a schema allows, as in `array of string`, `integer or null`."""
+    """Return the kind of value that a schema allows, as in `array of string`, `integer or null`."""
     return _label(schema, root, items_depth, _LABEL_DEPTH)
 
 
@@ -385,12 +385,12 @@ def _joined(labels: list[str], word: str) -> str:
 
 
 def _resolved(schema: Any, root: Any) -> Any:
-    """The schema that a `$ref` leads to within its document, with what else stands beside it."""
+    """Return the schema that a `$ref` leads to within its document, with its siblings."""
     return dereferenced(schema, root)[0] if is_object(schema) else schema
 
 
 def _as_choices(old: JsonObject, new: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """Where one of both is a choice of types, and the other is not: that one as a choice of one."""
+    """Treat a schema as a choice of one if only the other one is a choice of types."""
     for word in _UNIONS:
         if (word in old) != (word in new):
             return _as_choice(word, old), _as_choice(word, new)

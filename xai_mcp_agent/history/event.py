@@ -1,4 +1,4 @@
-"""An event of the log, its subject (a source or tool), and its links in the event graph."""
+"""Events of the log, their subjects (a source or tool), and their links in the event graph."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..core.tools import META, STATIC, ItemKey, SourceKind, ToolKey, kind_named
 
 _DIGEST_CHARS = 32
 NAMELESS = {STATIC: "canvas", META: "built-in"}
-"""What people call the sources that have no name of their own."""
+"""Names of sources that have no name of their own."""
 
 Change: TypeAlias = Literal[
-    # Of a source.
+    # Changes of a source.
     "connected", "reconnected", "refreshed", "left", "disconnected", "failed",
-    # Of a tool.
+    # Changes of a tool.
     "seeded", "discovered", "confirmed", "changed", "returned", "unavailable", "called", "begun",
     "enabled", "disabled", "accepted", "approved", "withdrawn", "refused", "learned", "forgotten",
 ]  # fmt: skip
@@ -34,33 +34,33 @@ asked for when it was used is remembered for the next search. forgotten: that is
 
 EventKind: TypeAlias = Literal["fact", "action", "decision"]
 Teller: TypeAlias = Literal["validator", "executor", "user"]
-"""Who says so: what was found out, what ran, and what a person decided."""
+"""Who reports it: what was observed, what ran, and what a person decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A source (`tool` is None), or one tool of it; or a prompt or resource, by its `kind`.
 
-    Subjects that differ may have the same `context_id`: spec 2 joins names with underscores,
-    which names may have, too. So whoever follows links compares subjects.
+    Different subjects may have the same `context_id`: spec 2 joins names with underscores, which
+    names may contain, too. So code that follows links compares subjects.
     """
 
     kind: SourceKind
     source: str
     tool: str | None = None
-    # Asked for several times while an event is written.
+    # Cached: used several times while an event is written.
     _digest: str = field(default="", init=False, repr=False, compare=False)
     _anchor: Subject | None = field(default=None, init=False, repr=False, compare=False)
 
     def __hash__(self) -> int:
-        """Quick: every event is looked up by it. Kinds that share names are few."""
+        """Return a fast hash: every event is looked up by it. Few kinds share names."""
         return hash((self.source, self.tool))
 
     @property
     def context_id(self) -> str:
-        """Its id in the event graph: `mcp:git`, `mcp_tool:git_git_log`, `tools:bash`.
+        """Return its id in the event graph: `mcp:git`, `mcp_tool:git_git_log`, `tools:bash`.
 
-        Spec 2 has none of prompts and resources: `mcp_prompt:git_review` is alike.
+        Spec 2 has no ids for prompts and resources: `mcp_prompt:git_review` is built alike.
         """
         if not self.kind.connects:
             return f"{self.kind.event_name}:{self.tool}"
@@ -70,12 +70,12 @@ class Subject:
 
     @property
     def shown_source(self) -> str:
-        """What people call its source; `canvas` has the tools that are drawn, which have none."""
+        """Return the name of its source; drawn tools, which have none, are in `canvas`."""
         return self.source or NAMELESS.get(self.kind, self.kind.name)
 
     @property
     def digest(self) -> str:
-        """What a store finds it by: names may be longer than a database can index."""
+        """Return its key in a store: names may be longer than a database can index."""
         if not self._digest:
             names = f"{self.kind.name}:{len(self.source)}:{self.source}"
             names += "" if self.tool is None else f":{self.tool}"
@@ -85,22 +85,22 @@ class Subject:
 
     @property
     def is_tool(self) -> bool:
-        """Whether it is a tool, and neither a source, nor a prompt or resource."""
+        """Return whether it is a tool, not a source, prompt or resource."""
         return self.tool is not None and self.kind.item == "tool"
 
     @property
     def item(self) -> ItemKey:
-        """What it is, such as a tool or a prompt, and its name."""
+        """Return its noun, such as tool or prompt, and its name."""
         return self.kind.item, self.tool or ""
 
     @property
     def key(self) -> ToolKey:
-        """The key of the tool it is."""
+        """Return the key of the tool."""
         return ToolKey(self.kind.name, self.source, self.tool or "")
 
     @property
     def anchor(self) -> Subject:
-        """The source it belongs to; itself, if it is one."""
+        """Return the source it belongs to, or itself if it is one."""
         if self.tool is None:
             return self
         if self._anchor is None:
@@ -110,30 +110,30 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Whose tools they are. `repo_hash` is the same wherever the same project is worked on."""
+    """Owner of tools. `repo_hash` is the same wherever the same project is worked on."""
 
     name: str
     repo_hash: str
 
     @property
     def tools_id(self) -> str:
-        """The id under which all its tools hang."""
+        """Return the id that all its tools extend."""
         return f"{self.repo_hash}:tools"
 
     @property
     def knowledge_id(self) -> str:
-        """The id of all that is known of the project."""
+        """Return the id of everything known about the project."""
         return f"knowledge:{self.name}_{self.repo_hash}"
 
 
-@lru_cache(maxsize=20_000)  # a history is long because the same things happen again and again
+@lru_cache(maxsize=20_000)  # a long history repeats the same subjects
 def subject_of(kind: str, source: str, tool: str | None) -> Subject:
-    """The subject that these names are of."""
+    """Return the subject with these names."""
     return Subject(kind_named(kind), source, tool)
 
 
 def item_of(source: Subject, key: ItemKey) -> Subject:
-    """One tool, prompt or resource of a source."""
+    """Return one tool, prompt or resource of a source."""
     item, name = key
     kind = source.kind.name if item == "tool" else f"{source.kind.name}_{item}"
     return subject_of(kind, source.source, name)
@@ -146,10 +146,10 @@ def _anchor(kind: SourceKind, source: str) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Context ids to which an event is linked.
+    """Context ids that an event links to.
 
-    `extends` is what its subject hangs on. `reinforces`: what was known is confirmed by fresh
-    evidence. `contradicts`: it is no longer true.
+    `extends` is what its subject belongs to. `reinforces`: fresh evidence confirms it.
+    `contradicts`: it is no longer true.
     """
 
     extends: tuple[str, ...] = ()
@@ -165,10 +165,10 @@ _NO_LINKS = Links()
 class Event:
     """Something that happened. Never changed once it is written.
 
-    `payload` is as spec 2 gives it; `definition` is the digest of all that the source said of the
-    tool. `run` is the process that saw it. `reason` says why, for a person. `position` is given
-    by the log: the events of a project are ordered by it, from 1 on. What is only implied has the
-    position of the row that implies it.
+    `payload` is as spec 2 gives it; `definition` is the digest of the tool's whole definition.
+    `run` is the process that saw it. `reason` says why, for a person. `position` is given by the
+    log: it orders the events of a project, from 1. An implied event has the position of the row
+    that implies it.
     """
 
     subject: Subject
@@ -181,24 +181,24 @@ class Event:
     run: str = ""
     position: int = 0
     teller: Teller | None = None
-    """Who says so, if not who usually says this."""
+    """Who reports it, unless it is the usual one."""
     followed_by: int | None = field(default=None, repr=False, compare=False)
     """Of a listing or loss that speaks of all tools of its source: of so many the events behind it
     tell, and of the others it is implied that they are there as before, or gone."""
 
     @property
     def context_id(self) -> str:
-        """The id of what it is about."""
+        """Return the id of its subject."""
         return self.subject.context_id
 
     @property
     def event_kind(self) -> EventKind:
-        """Whether it is a fact, an action or a decision."""
+        """Return whether it is a fact, an action or a decision."""
         return "decision" if self.teller == "user" else _CHANGES[self.change].kind
 
     @property
     def source(self) -> Teller:
-        """Who says so."""
+        """Return who reports it."""
         return self.teller or _CHANGES[self.change].source
 
 
@@ -207,7 +207,7 @@ LinkTarget: TypeAlias = Literal["", "knowledge", "tools", "source", "itself"]
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """What an event of a change says unless it says otherwise, and what it links to (spec 2)."""
+    """The usual payload and links of an event of a change (spec 2)."""
 
     extends: LinkTarget = ""
     related_to: LinkTarget = ""
@@ -253,7 +253,7 @@ _CHANGES: dict[Change, _Meaning] = {
 
 
 def links_of(change: Change, subject: Subject, project: Project) -> Links:
-    """What an event of this change links its subject to (spec 2)."""
+    """Return the links of an event of this change (spec 2)."""
     ids = {
         "knowledge": project.knowledge_id,
         "tools": project.tools_id,
@@ -266,11 +266,11 @@ def links_of(change: Change, subject: Subject, project: Project) -> Links:
 
 
 def usual_payload(change: Change) -> JsonObject:
-    """The payload of an event of this change, unless it says otherwise."""
+    """Return the usual payload of an event of this change."""
     status = _CHANGES[change].status
     return {"status": status} if status else {}
 
 
 def tool_payload(name: str, description: str, input_schema: JsonObject) -> JsonObject:
-    """What spec 2 tells of a tool."""
+    """Return the payload of a tool (spec 2)."""
     return {"name": name, "description": description, "parameters": input_schema}

@@ -1,4 +1,4 @@
-"""Events as rows of the log and back, and which rows an asker wants."""
+"""Events as rows of the log and back, and the filter of rows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .event import (
 from .tables import encode_json, encode_text, encode_time, events, subjects
 
 LARGEST_POSITION = 2**63 - 1
-"""Databases compare with no larger number."""
+"""Largest number that databases compare with."""
 
 LISTINGS: tuple[Change, ...] = ("connected", "reconnected", "refreshed")
 _FAILURES: tuple[Change, ...] = ("failed", "refused")
-_OF_DEFINITIONS = ("description", "parameters")  # `diff` shows them
+_OF_DEFINITIONS = ("description", "parameters")  # `diff` shows the rest
 _ESCAPED = frozenset('"\\%_')  # in JSON, or in a pattern
 _AGENT = "agent"
 
@@ -36,10 +36,10 @@ class Range:
     """Filter of events: all of the project by default.
 
     `about` is one tool, or a source with all its tools. `after` and `until` are positions, the
-    first not included; `since` is a time: whatever was written after the first event of then
-    counts, whatever its clock said. `changes` are the kinds that are wanted, if not all. Only
-    failures with `failed`, only what an `agent` called, only what has a `text` in it. `limit` is
-    for the newest so many rows; a row is one event with all that it implies.
+    first excluded; `since` is a time: everything written after the first event of that time counts,
+    whatever its clock said. `changes` are kinds of changes. `failed` selects failures, `agent` the
+    calls of an agent, `text` events that contain a text. `limit` keeps the newest rows; a row is
+    one event with everything it implies.
     """
 
     about: Subject | None = None
@@ -56,7 +56,7 @@ class Range:
 def row_of(
     project: int, position: int, event: Event, numbers: Mapping[str, int], run: int | None
 ) -> tuple[Any, ...]:
-    """The row of an event at a position: values of the columns in their order, as they are stored.
+    """Return the row of an event at a position: stored values in the order of the columns.
 
     `numbers` are those of subjects, by their digests.
     """
@@ -80,7 +80,7 @@ def row_of(
 
 
 def event_of(row: Any, subject: Subject, run: str, project: Project) -> Event:
-    """The event of a row, without a payload that stands in its definition."""
+    """Return the event of a row, without a payload that its definition contains."""
     change: Change = row.change
     payload: JsonObject | None = row.payload
     if change == "called":
@@ -97,7 +97,7 @@ def event_of(row: Any, subject: Subject, run: str, project: Project) -> Event:
 
 
 def is_told_by_definition(event: Event) -> bool:
-    """Whether its payload stands in its definition, and is not stored again."""
+    """Return whether its definition contains its payload, which is not stored again."""
     is_tool = event.subject.tool is not None
     return is_tool and event.event_kind == "fact" and bool(event.definition)
 
@@ -110,25 +110,25 @@ def payload_of(definition: JsonObject | None) -> JsonObject:
 
 
 def is_failure(event: Event) -> bool:
-    """Whether a call failed or was refused, or a server could not be used."""
+    """Return whether a call failed or was refused, or a server could not be used."""
     return event.change in _FAILURES or (event.change == "called" and "error" in event.payload)
 
 
 def has_text(event: Event, text: str) -> bool:
-    """Whether a text stands in its names or payload, in capitals or not."""
+    """Return whether its names or payload contain a text, ignoring case."""
     wanted = text.casefold()
     return any(wanted in x.casefold() for x in _texts_of(event))
 
 
 def query_of(project: int, wanted: Range, subject: int, anchor: int) -> Select[Any]:
-    """The newest rows of a range, and rows that may imply some; by its own numbers."""
+    """Return the newest rows of a range, and rows that may imply some, by numbers of subjects."""
     query = select(events).where(
         events.c.project == project, events.c.position > min(wanted.after, LARGEST_POSITION)
     )
     if wanted.until is not None:
         query = query.where(events.c.position <= min(wanted.until, LARGEST_POSITION))
     if wanted.since is not None:
-        # From the first one on: where a clock was set back, what came then has an earlier time.
+        # From the first one on: if a clock was set back, later events have an earlier time.
         is_since = events.c.project == project, events.c.time >= wanted.since
         first = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
         query = query.where(events.c.position >= first.scalar_subquery())
@@ -158,7 +158,7 @@ def _conditions(
     text = wanted.text
     if text.isascii() and text.isprintable() and _ESCAPED.isdisjoint(text):
         name = subjects.c.source_name + "." + func.coalesce(subjects.c.tool, "")
-        named = or_(subjects.c.source_name == "", _has(name, text))  # those have names of ours
+        named = or_(subjects.c.source_name == "", _has(name, text))  # their names are ours
         whose = select(subjects.c.id).where(subjects.c.project == project, named)
         own = (events.c.payload, events.c.reason, events.c.change, events.c.agent)
         yield or_(implies, events.c.subject.in_(whose), *(_has(x, text) for x in own))
@@ -171,7 +171,7 @@ _IMPLIED: Mapping[Change, Change] = {
 
 
 def implied_by(change: Change) -> Change:
-    """The change that such an event implies for tools without a row of their own."""
+    """Return the change that such an event implies for tools without a row of their own."""
     return _IMPLIED[change]
 
 

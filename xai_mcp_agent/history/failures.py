@@ -1,4 +1,4 @@
-"""Database errors translated into a problem and a next step for a person, without passwords."""
+"""Translates database errors into a problem and a next step, without passwords."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_DRIVER = (
     'Install it: `pip install "xai-mcp-agent[postgres]"`.',
 )
 _REACH = f"Start the server, if it is not there. {_CHECK_URL}"
-# By the beginning of SQLite's name of an error, by its number, and by PostgreSQL's state.
+# By the start of SQLite's error name, by its number, and by PostgreSQL's state.
 _BY_CODE: dict[tuple[str, ...], tuple[str, str]] = {
     ("SQLITE_FULL", "ENOSPC", "EDQUOT"): ("The disk is full.", f"Make room there, {_ELSEWHERE}."),
     ("SQLITE_READONLY", "SQLITE_PERM", "EACCES", "EPERM", "EROFS"): (
@@ -62,34 +62,35 @@ _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
 def failure(place: Place, cause: Exception) -> StoreFailed:
-    """What went wrong with a database, without statements and their values."""
+    """Return what went wrong with a database, without statements and their values."""
     return StoreFailed(place.shown, *_explained(place, cause))
 
 
 def not_mended(place: Place) -> StoreFailed:
-    """The error for a damaged file that could not be replaced."""
+    """Return the error for a damaged file that could not be replaced."""
     next_step = f"Move it away if it is not needed, {_ELSEWHERE}."
     return StoreFailed(place.shown, "The file is damaged, or no database at all.", next_step)
 
 
 def is_damage(cause: BaseException | None) -> bool:
-    """Whether it came of what is in the file, so that it will not get better by itself."""
+    """Return whether the content of the file caused it, so that it will not go away."""
     original = getattr(cause, "orig", cause)
-    # Python's own words about a text, which have no code of SQLite's.
+    # Python's own words about a text, which have no SQLite code.
     is_no_text = str(original).startswith("Could not decode to UTF-8")
     is_named = sqlite_name(original).startswith(_DAMAGES)
     return isinstance(cause, Unreadable) or is_named or is_no_text
 
 
 def may_be_damage(cause: SQLAlchemyError) -> bool:
-    """Whether the database's own error may come of what is in the file; only a look at it tells."""
+    """Return whether the content of the file may have caused the error; only a check can tell."""
     is_own = isinstance(cause, DBAPIError)
     return is_own and not is_damage(cause) and not is_passing(cause.orig)
 
 
 def is_mistake(cause: SQLAlchemyError) -> bool:
-    """Whether it was given what no database takes, so that nothing is wrong with this one."""
-    if isinstance(cause, IntegrityError):  # past a lock, another process took the same position
+    """Return whether a value that no database takes caused it, so that this one is in order."""
+    # despite the lock, another process took the same position
+    if isinstance(cause, IntegrityError):
         return "unique" not in str(cause.orig).lower()
     if isinstance(cause, DBAPIError):
         return isinstance(cause, DataError)
@@ -97,15 +98,15 @@ def is_mistake(cause: SQLAlchemyError) -> bool:
 
 
 def is_locked(cause: BaseException | None) -> bool:
-    """Whether somebody else was in the way."""
+    """Return whether another process was in the way."""
     return sqlite_name(getattr(cause, "orig", cause)).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _explained(place: Place, cause: Exception) -> tuple[str, str]:
-    """The problem and the next step; without one of ours, the first line of the database's own."""
+    """Return the problem and the next step, by default the first line of the database's own."""
     if isinstance(cause, ImportError):
         return _NO_DRIVER
-    if isinstance(cause, ArgumentError | ValueError):  # whose text may have the password in it
+    if isinstance(cause, ArgumentError | ValueError):  # its text may contain the password
         return _NO_ADDRESS
     if isinstance(cause, Unreadable):
         return _DAMAGED
@@ -122,7 +123,7 @@ def _explained(place: Place, cause: Exception) -> tuple[str, str]:
 
 
 def _first_line(place: Place, cause: BaseException) -> str:
-    """The first line of what it says of itself."""
+    """Return the first line of its text."""
     lines = (line.strip() for line in str(cause).splitlines())
     text = next(filter(None, lines), type(cause).__name__)
     try:

@@ -9,11 +9,11 @@ from .event import Event
 from .events_table import Range, is_failure
 from .history import History
 
-_CALLS = Range(changes=("called",), limit=5_000)  # the newest: people's work changes
+_CALLS = Range(changes=("called",), limit=5_000)  # the newest calls: people's work changes
 
 
 def followers(history: History, tool: ToolKey) -> Counter[ToolKey]:
-    """The tools called next after this one in the same run, with how often; failed calls aside."""
+    """Return the tools called next after this one in a run, with counts; not failed calls."""
     counts = Counter[ToolKey]()
     last = dict[str, ToolKey]()
     for event in history.events(_CALLS):
@@ -26,6 +26,6 @@ def followers(history: History, tool: ToolKey) -> Counter[ToolKey]:
 
 
 def _run_of(event: Event) -> str:
-    """The run of an agent; each drawn step has an id of its own, so theirs is the process."""
+    """Return the run of an agent; drawn steps have ids of their own, so theirs is the process."""
     payload = event.payload
     return str(payload.get("run_id", "")) if payload.get("agent") else event.run

@@ -1,6 +1,6 @@
 """Keeps imports and the opening of databases out of forks.
 
-A child has the locks on modules, and SQLite's own, and no thread to release them.
+A child inherits the locks of modules, and SQLite's own, and no thread to release them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _others: list[tuple[Callable[[], None], Callable[[], None]]] = []
 
 @contextmanager
 def unforked() -> Generator[None]:
-    """Import libraries, or open a database; the process is not forked meanwhile."""
+    """Prevent forks within the block, while libraries are imported or a database is opened."""
     with _lock:
         yield
 
 
 def at_fork(before: Callable[[], None], after: Callable[[], None]) -> None:
-    """Have these called at each fork: `before` once nothing is imported or opened any more."""
+    """Register functions for each fork: `before` runs once nothing is being imported or opened."""
     _others.append((before, after))
 
 

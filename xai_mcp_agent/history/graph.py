@@ -35,23 +35,23 @@ NodeKind: TypeAlias = Literal[
 LinkKind: TypeAlias = Literal["extends", "related_to", "reinforces", "contradicts"]
 EdgeKind: TypeAlias = LinkKind | Literal["belongs_to", "data_flow"]
 LinkCounts: TypeAlias = Iterable[tuple[Subject, Links, int]]
-"""How often the events about a subject had these links."""
+"""Number of events about a subject with these links."""
 
 ToolFlow: TypeAlias = "tuple[Subject, Subject, DataFlow]"
-"""What one tool gives and another one may take."""
+"""Flow from one tool's result to another's parameter."""
 
 _LINK_KINDS: tuple[LinkKind, ...] = ("extends", "related_to", "reinforces", "contradicts")
 _ORDER = {kind.name: i for i, kind in enumerate((STATIC, META, MCP))}
 _NOT_CONNECTED = "It is not connected."
 RESTING = "starts when needed"
-"""What is said of a source that is not connected, and with which nothing is wrong."""
-# What Mermaid draws at all, and what a person can still look at.
+"""Remark on a source that is in order and not connected."""
+# Limits of Mermaid, and of what a person can read.
 _MOST_DRAWN, _MOST_SOURCES = 300, 50
 _LEAST_DRAWN_OF_A_SOURCE = 5
 _MOST_FLOWS_DRAWN = 40
 _LABEL_CHARS = 80
-# Whatever else stands in a label is written as a number, so that it is never read as anything but
-# a character: no end of the quotes, no HTML, no Markdown, no entity, no directive.
+# Everything else in a label is written as a number, so that it is only a character: no end of the
+# quotes, no HTML, no Markdown, no entity, no directive.
 _HARMLESS = re.compile(r"[A-Za-z0-9_ ]")
 _STYLES = {
     "project": "font-weight:bold",
@@ -67,13 +67,12 @@ _STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Something in the graph. `why` says what happened to what is not `available`.
+    """Node of the graph. `why` says why it is not `available`.
 
-    `id` is its `context_id`, with something behind it where others have the same one: names may
-    hold the underscores that join them. A source is available while it is connected; `at rest` is
-    what its source would bring along, if that were connected, and `gone` what it went on without.
-    A source that is at rest starts when it is needed, unless it `has_failed`. `usage` is that of a
-    tool.
+    `id` is its `context_id`, with a suffix if others have the same one: names may contain the
+    underscores that join them. A source is available while it is connected; `at rest` is what its
+    source would offer if it were connected, and `gone` what it no longer offers. A source at rest
+    starts when it is needed, unless it `has_failed`. `usage` is a tool's.
     """
 
     id: str
@@ -89,22 +88,22 @@ class Node:
 
     @property
     def told(self) -> str:
-        """Why it is not available, for a person; nothing where it just waits for its source."""
+        """Return why it is not available, for a person; "" if it just waits for its source."""
         waits = self.is_leaf and self.state == "at rest" and is_usual_end(self.why)
         return "" if waits else self.why
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is a tool, a prompt or a resource."""
+        """Return whether it is a tool, a prompt or a resource."""
         return self.subject is not None and self.subject.tool is not None
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be used now."""
+        """Return whether it can be used now."""
         return self.state == "available"
 
     def as_json(self) -> JsonObject:
-        """Every field, and what it is as names."""
+        """Return every field, and its subject as names."""
         subject, usage = self.subject, self.usage
         return {
             "id": self.id, "context_id": self.context_id, "kind": self.kind, "label": self.label,
@@ -119,9 +118,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class DataFlow:
-    """What one tool gives may be taken by another: a path in the result, as a parameter.
+    """Flow from one tool to another: a path in the result, as a parameter.
 
-    `field` is "" for all of the result. `score` is 0 to 1, `fit` what the shapes alone say, and
+    `field` is "" for the whole result. `score` is 0 to 1, `fit` the part of the shapes alone, and
     `conversion` what has to be done to the value, "" for nothing.
     """
 
@@ -134,23 +133,23 @@ class DataFlow:
 
     @property
     def label(self) -> str:
-        """What flows, and how well it fits."""
+        """Return what flows, and how well it fits."""
         return f"{self.field or 'result'} as {self.parameter}, {self.score:.2f}"
 
     @property
     def why(self) -> str:
-        """The reasons and the conversion, in words."""
+        """Return the reasons and the conversion, in words."""
         said = [*self.reasons, *([self.conversion] if self.conversion else [])]
         return "; ".join(said) or "the types fit"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A link between nodes, by their ids, and how many events said so.
+    """Link between nodes, by their ids, and how many events said so.
 
-    An event that confirms what was known `reinforces` its own subject, or `contradicts` it. That a
-    tool `belongs_to` its source, and what may flow between tools (`data_flow`, with its `flow`), no
-    event says: it is worked out where somebody asks for one source or tool.
+    An event that confirms its subject `reinforces` it; otherwise it `contradicts` it. No event says
+    that a tool `belongs_to` its source, or what may flow between tools (`data_flow`, with its
+    `flow`): that is computed for a request about one source or tool.
     """
 
     source: str
@@ -160,7 +159,7 @@ class Edge:
     flow: DataFlow | None = None
 
     def as_json(self) -> JsonObject:
-        """The link; of a flow also what flows, and why."""
+        """Return the link; for a flow also what flows, and why."""
         flow = {} if self.flow is None else asdict(self.flow)
         ends = {"source": self.source, "target": self.target}
         return {**ends, "kind": self.kind, "count": self.count, **flow}
@@ -168,11 +167,11 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """All there ever was. The nodes are in the order of a tree: each behind what it extends.
+    """Everything there ever was. The nodes are in the order of a tree: each after what it extends.
 
-    Or what is around one source or tool (`focus`, ids of nodes), with what flows into it and out
-    of it, the best first: of further flows `flows_left_out` tells how many, and `tools_unseen` of
-    how many tools of the source nobody looked for any.
+    Or the neighbourhood of one source or tool (`focus`, ids of nodes), with its flows, the best
+    first: `flows_left_out` counts the others, and `tools_unseen` the tools of the source whose
+    flows were not computed.
     """
 
     project: Project
@@ -184,11 +183,11 @@ class Graph:
 
     @property
     def flows(self) -> list[Edge]:
-        """What may flow between its tools, the best first; none without a `focus`."""
+        """Return the flows between its tools, the best first; none without a `focus`."""
         return [x for x in self.edges if x.flow]
 
     def children(self) -> dict[str, list[Node]]:
-        """The nodes that extend a node, by its id."""
+        """Return the nodes that extend a node, by its id."""
         nodes = {x.id: x for x in self.nodes}
         children: dict[str, list[Node]] = {x.id: [] for x in self.nodes}
         for edge in self.edges:
@@ -197,7 +196,7 @@ class Graph:
         return children
 
     def marked(self, is_off: Callable[[ToolKey], bool]) -> Graph:
-        """The same with this word about which tools are switched off."""
+        """Return the graph with these decisions about which tools are switched off."""
 
         def mark(node: Node) -> Node:
             if node.subject is None or not node.subject.is_tool:
@@ -207,7 +206,7 @@ class Graph:
         return replace(self, nodes=tuple(map(mark, self.nodes)))
 
     def as_json(self) -> JsonObject:
-        """The project, the nodes and the edges, and what they are around."""
+        """Return the project, the nodes, the edges, and the focus."""
         left_out = {"flows_left_out": self.flows_left_out, "tools_unseen": self.tools_unseen}
         return {
             "project": asdict(self.project),
@@ -223,10 +222,10 @@ class Graph:
         left_out: int = 0,
         unseen: int = 0,
     ) -> Graph:
-        """The chosen sources with all their tools, or the chosen tools; and these flows.
+        """Return the chosen sources with all their tools, or the chosen tools; and these flows.
 
-        With what these hang on. The tools that flows lead to or from are there with their sources,
-        and the flows in their order.
+        It includes what these extend, and the tools and sources at the other end of the flows,
+        which keep their order.
         """
         ids = {x.subject: x.id for x in self.nodes if x.subject is not None}
         tools = {*chosen, *(x for producer, consumer, _ in flows for x in (producer, consumer))}
@@ -235,7 +234,7 @@ class Graph:
         nodes = tuple(x for x in self.nodes if x.subject is None or x.subject in subjects)
         shown = {x.id for x in nodes}
         edges = [x for x in self.edges if x.source in shown and x.target in shown]
-        edges += [  # tools belong to their sources (spec 5); those that are drawn have none
+        edges += [  # tools belong to their sources (spec 5); drawn tools have none
             Edge(ids[x], ids[x.anchor], "belongs_to")
             for x in (node.subject for node in nodes)
             if x and x.tool is not None and x.anchor in ids
@@ -251,15 +250,15 @@ class Graph:
         )  # fmt: skip
 
     def as_mermaid(self) -> str:
-        """The tree as a Mermaid flowchart. Of very many tools of a source, some stand for all.
+        """Return the tree as a Mermaid flowchart; a few stand for a source's very many tools.
 
-        What may flow is a dotted arrow.
+        Flows are dotted arrows.
         """
         return _Drawing(self).text()
 
 
 def graph_of(project: Project, records: Records, links: LinkCounts) -> Graph:
-    """The graph of these records; `links` are those of the events that made them."""
+    """Return the graph of these records; `links` come from the events that made them."""
     subjects = _subjects(records)
     ids = _unique_ids(project, subjects)
     nodes = [
@@ -273,7 +272,7 @@ def graph_of(project: Project, records: Records, links: LinkCounts) -> Graph:
 
 
 def _subjects(records: Records) -> list[Subject]:
-    """What sources told of, in the order of the tree. Not what was only decided about."""
+    """Return what sources reported, in the order of the tree, not what was only decided about."""
     tools = [x.subject for x in records.items.values() if x.definition]
     anchors = {x.anchor for x in tools if x.kind.connects}
     return sorted({*records.sources, *anchors, *tools}, key=_place)
@@ -287,7 +286,7 @@ def _place(subject: Subject) -> tuple[object, ...]:
 
 
 def _unique_ids(project: Project, subjects: Sequence[Subject]) -> dict[Subject, str]:
-    """Ids of nodes: the context ids, and where several have the same one, digests behind it."""
+    """Return ids of nodes: the context ids, with digests if several have the same one."""
     counts = Counter([project.knowledge_id, project.tools_id, *(x.context_id for x in subjects)])
     return {
         x: x.context_id if counts[x.context_id] == 1 else f"{x.context_id}#{x.digest}"
@@ -320,11 +319,11 @@ def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> No
 
 
 def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> Iterator[Edge]:
-    """What events linked, and what each thing hangs on, even if the events are lost."""
+    """Yield the links of events, and what each node extends, even if the events are lost."""
     counts: Counter[tuple[str, str, EdgeKind]] = Counter()
     for subject, of_event, times in links:
         if subject in ids:
-            # Ids look alike, so only the ones that a link can mean are tried.
+            # Ids are ambiguous, so only those that a link can mean are tried.
             near = {x.context_id: ids[x] for x in (subject.anchor, subject) if x in ids}
             near |= {x: x for x in (project.knowledge_id, project.tools_id)}
             for kind in _LINK_KINDS:
@@ -339,14 +338,14 @@ def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> I
 
 
 class Flowchart:
-    """Lines of a Mermaid flowchart, in which names of strangers are never more than text."""
+    """Lines of a Mermaid flowchart, in which strangers' names are never more than text."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._count = 0
 
     def node(self, label: str, style: str, remark: str = "") -> str:
-        """A node with this label and, in a second line, a remark. Gives its id."""
+        """Add a node with this label and, in a second line, a remark; return its id."""
         name = f"n{self._count}"
         self._count += 1
         text = f"{_escaped(label)}<br/>{_escaped(remark)}" if remark else _escaped(label)
@@ -354,11 +353,11 @@ class Flowchart:
         return name
 
     def edge(self, source: str, target: str) -> None:
-        """A line from one node to another."""
+        """Add a line from one node to another."""
         self._lines.append(f"  {source} --> {target}")
 
     def flow(self, source: str, target: str, label: str) -> None:
-        """A dotted arrow from one node to another, which says what flows."""
+        """Add a dotted arrow from one node to another, labelled with what flows."""
         self._lines.append(f'  {source} -.->|"{_escaped(label)}"| {target}')
 
     def __str__(self) -> str:
@@ -372,7 +371,7 @@ def _escaped(text: str) -> str:
 
 
 class _Drawing:
-    """Draws a graph: its tree, of which not all may be shown, and then what flows."""
+    """Draws a graph: its tree, which may be abridged, and then the flows."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph, self._chart, self._children = graph, Flowchart(), graph.children()
@@ -382,14 +381,14 @@ class _Drawing:
         self._flowing = {x for edge in graph.flows for x in (edge.source, edge.target)}
 
     def text(self) -> str:
-        """The whole flowchart."""
+        """Return the whole flowchart."""
         root = self._graph.nodes[0]
         self._tree(root, self._chart.node(root.label, "project"))
         self._flows()
         return str(self._chart)
 
     def _tree(self, node: Node, drawn: str) -> None:
-        """What hangs on a node that was drawn."""
+        """Add the nodes that extend a drawn node."""
         chart, below = self._chart, self._children[node.id]
         tools = [x for x in below if x.is_leaf]
         others = [x for x in below if not x.is_leaf]
@@ -402,7 +401,7 @@ class _Drawing:
                 chart.edge(drawn, chart.node(f"and {len(some) - limit} more", "more"))
 
     def _flows(self) -> None:
-        """What may flow between tools that were drawn, and how much more there is."""
+        """Add the flows between drawn tools, and count the others."""
         flows, count = self._graph.flows, 0
         for edge in flows:
             source, target = self._drawn.get(edge.source), self._drawn.get(edge.target)
@@ -422,7 +421,7 @@ class _Drawing:
         return drawn
 
     def _shown(self, nodes: list[Node], most: int) -> list[Node]:
-        """As many as can be shown; before others what flows, and is gone: people look for it."""
+        """Return as many as can be shown, first those with flows and those that are gone."""
         if len(nodes) <= most:
             return nodes
         first = sorted(nodes, key=lambda x: (x.id not in self._flowing, x.state != "gone"))

@@ -1,6 +1,6 @@
-"""A project's history: everything that can be asked of it, by name and as of a time.
+"""A project's history: all queries, by name and as of a time.
 
-Raised by each question: `StoreFailed`, where the store cannot be used.
+Each query raises `StoreFailed` if the store cannot be used.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from .stats import Stats, stats_of
 from .store import Store, open_store
 from .tables import events
 
-# By which a definition may be another one than before.
+# Changes after which a definition may differ.
 _DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")
 _OF_TOOLS: tuple[Change, ...] = (*_DEFINING, "returned", "unavailable")
-_MOST_NAMES = 10  # of those that are told to somebody who wrote another one
+_MOST_NAMES = 10  # names in an error about an unknown one
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A point of the history: a time, a position, or now when it has neither."""
+    """Point of the history: a time, a position, or now if it has neither."""
 
     time: datetime | None = None
     position: int | None = None
@@ -54,9 +54,9 @@ NOW, ALL = When(), Range()
 
 @dataclass(frozen=True, slots=True)
 class ToolsTold:
-    """The whole graph, the subjects asked for, and the tools that sources offered then.
+    """The whole graph, the requested subjects, and the tools that sources offered then.
 
-    Of each tool: the digest of its definition, and the definition.
+    Each tool has the digest of its definition, and the definition.
     """
 
     graph: Graph
@@ -66,7 +66,7 @@ class ToolsTold:
 
 @dataclass(frozen=True, slots=True)
 class LastChange:
-    """What changed last in the tools of a source, as people call it, and when."""
+    """Last change in the tools of a source, by its name, and its time."""
 
     source: str
     time: datetime
@@ -74,7 +74,7 @@ class LastChange:
 
 
 class History:
-    """The history of one project, in an open store. Used by one thread."""
+    """History of one project, in an open store. Used by one thread."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -82,28 +82,28 @@ class History:
 
     @property
     def place(self) -> Place:
-        """Where it is kept."""
+        """Return where it is stored."""
         return self.store.place
 
     @property
     def project(self) -> Project:
-        """Whose it is."""
+        """Return its project."""
         return self.store.project
 
     @property
     def project_id(self) -> int:
-        """The number of the project in the store."""
+        """Return the number of the project in the store."""
         return self.store.project_id
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """A transaction that sees one state of the store, from its first query to its last."""
+        """Run a transaction that sees one state of the store throughout."""
         with self.store.reading() as connection:
             yield connection
 
     @contextmanager
     def writing(self, *, everything: bool = False) -> Generator[Connection]:
-        """A transaction that no other writer's can fall into: all of it is kept, or nothing."""
+        """Run a transaction that excludes other writers: all of it is stored, or nothing."""
         try:
             with self.store.writing(everything=everything) as connection:
                 yield connection
@@ -112,13 +112,13 @@ class History:
             raise
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self.store.close()
 
     def rows(
         self, wanted: Range = ALL, source: str | None = None, tool: str | None = None
     ) -> list[LogRow]:
-        """The newest rows of a range, oldest first: of one source, one tool, or all.
+        """Return the newest rows of a range, oldest first: of one source, one tool, or all.
 
         A tool without a source is that of every source that has one of this name.
 
@@ -131,18 +131,18 @@ class History:
     def events(
         self, wanted: Range = ALL, source: str | None = None, tool: str | None = None
     ) -> list[Event]:
-        """As `rows`, each event by itself, also those that are implied."""
+        """Like `rows`, as single events, including implied ones."""
         with self.reading() as connection:
             rows = self._rows(connection, wanted, source, tool)
             return self.log.complete(connection, rows)
 
     def records(self, moment: When = NOW) -> Records:
-        """Records of every source and tool as of a time."""
+        """Return records of every source and tool as of a time."""
         with self.reading() as connection:
             return self._fold_at(connection, moment).records()
 
     def tool_record(self, source: str, tool: str) -> ToolRecord:
-        """Record of one tool. It was seen last when its source was, unless it had gone.
+        """Return the record of one tool. It was seen last when its source was, unless it had gone.
 
         Raises:
             UnknownServer, UnknownTool: there never was one.
@@ -154,40 +154,40 @@ class History:
             return replace(record, last_seen=last_seen(record, fold.sources.get(subject.anchor)))
 
     def records_of_source(self, name: str) -> list[ToolRecord]:
-        """Records of all tools that the sources of this name ever had."""
+        """Return records of all tools that the sources of this name ever had."""
         with self.reading() as connection:
             fold = self.log.catch_up(connection)
             named = [x.subject for x in fold.plain_tools() if x.subject.source == name]
             return [fold.require(x) for x in named]
 
     def last_listed(self, source: str) -> tuple[int, datetime | None]:
-        """The newest position, and when a source of this name was listed last."""
+        """Return the newest position, and when a source of this name was listed last."""
         with self.reading() as connection:
             sources = self.log.catch_up(connection).sources.values()
             position = last_position(connection, self.project_id)
             return position, next((x.last_sync for x in sources if x.name == source), None)
 
     def newest_position(self) -> int:
-        """The position of the newest event; 0 before the first."""
+        """Return the position of the newest event; 0 before the first."""
         with self.reading() as connection:
             return last_position(connection, self.project_id)
 
     def position_of(self, moment: When) -> int | None:
-        """The position of the newest event of a time; None for now.
+        """Return the position of the newest event at a time; None for now.
 
-        Events stand in the order in which they were written. Where a store was away for a while,
-        or the clocks of two machines differ, that of their times is another.
+        Events are in the order they were written. If a store was away for a while, or the clocks of
+        two machines differ, their times are in another order.
         """
         with self.reading() as connection:
             return self._position(connection, moment)
 
     def graph(self, moment: When = NOW) -> Graph:
-        """The event graph, as it was then."""
+        """Return the event graph as of then."""
         with self.reading() as connection:
             return self._graph(connection, moment)
 
     def tools_told(self, moment: When, source: str | None, tool: str | None) -> ToolsTold:
-        """Graph and definitions for the flows around a source, or one tool, as of a time.
+        """Return graph and definitions for the flows around a source, or one tool, as of a time.
 
         Raises:
             UnknownServer, UnknownTool: there never was one.
@@ -202,7 +202,7 @@ class History:
         return ToolsTold(graph, chosen, tools)
 
     def versions(self, source: str, tool: str) -> list[Version]:
-        """Every definition that a tool had, the first one first.
+        """Return every definition that a tool had, the first one first.
 
         Raises:
             UnknownServer, UnknownTool: there never was one.
@@ -224,7 +224,7 @@ class History:
     def changes(
         self, source: str | None, tool: str | None, before: When, after: When = NOW
     ) -> list[ToolChanged]:
-        """What is different between two points: of all, of a source, or of a tool.
+        """Return the differences between two points: of all, of a source, or of a tool.
 
         Raises:
             UnknownServer, UnknownTool: there never was one.
@@ -238,16 +238,16 @@ class History:
     def tools_changed(
         self, before: When, after: When, subject: Subject | None = None
     ) -> list[ToolChanged]:
-        """What is different between two points: of one tool, of a source, or of all there is.
+        """Return the differences between two points: of one tool, of a source, or of everything.
 
-        A tool is there as long as its source offers it, also while that is not connected. One
-        that was renamed is asked for by either name.
+        A tool exists as long as its source offers it, also while that is not connected. A renamed
+        tool answers to either name.
         """
         source = subject and subject.anchor
         with self.reading() as connection:
             then, now = (self._told(connection, x, source) for x in (before, after))
             old, new = _offered(then), _offered(now)
-            # By what it was at last, a tool that was renamed later is found more often.
+            # The later state goes first: it finds a renamed tool more often.
             known_now = now.items
             last = {x: known_now[x].definition for x in old.keys() - new.keys() if x in known_now}
             different = {x for x in old.keys() | new.keys() if old.get(x) != new.get(x)}
@@ -261,9 +261,9 @@ class History:
         return [x for x in found if subject in (None, source, x.tool, x.was)]
 
     def last_change(self, source: str, until: When = NOW) -> tuple[int, datetime] | None:
-        """The position before the tools of a source changed last until then, and when that was.
+        """Return the position before the last change of a source's tools until then, and its time.
 
-        None where nothing was listed by then.
+        It is None if nothing was listed by then.
 
         Raises:
             UnknownServer: there never was one.
@@ -274,7 +274,7 @@ class History:
             for subject in _subjects(self.log.catch_up(connection), source, None):
                 changed = self.log.newest_of(connection, subject, _OF_TOOLS, last)
                 if changed is not None:
-                    # One listing is of one moment and one run.
+                    # One listing has one time and one run.
                     together = Range(about=subject, since=changed.time, until=changed.position)
                     rows = (x.event for x in self.log.rows(connection, together))
                     same = [x for x in rows if (x.time, x.run) == (changed.time, changed.run)]
@@ -283,7 +283,7 @@ class History:
         return max(found, default=None)
 
     def last_changes(self, until: When = NOW) -> list[LastChange]:
-        """The last change of every source that had listed a tool by then; the newest at the end."""
+        """Return the last change of every source with tools by then, the newest last."""
         with self.reading() as connection:
             known = _subjects(self.log.catch_up(connection), None, None)
         found: list[tuple[int, LastChange]] = []
@@ -295,7 +295,7 @@ class History:
         return [x for _, x in sorted(found, key=lambda x: (x[0], x[1].source))]
 
     def what_changed(self, event: Event) -> tuple[str, ...]:
-        """Lines that say how a changed definition differs from the one before it."""
+        """Return lines about how a changed definition differs from the one before."""
         tool = event.subject
         with self.reading() as connection:
             until = event.position - 1
@@ -310,7 +310,7 @@ class History:
         return differences(known.get(found[0]), known.get(event.definition))
 
     def stats(self, since: datetime | None = None) -> Stats:
-        """All calls since then, or all there ever were; percentiles are of the recent ones."""
+        """Return statistics of calls since then, or of all; percentiles are of the recent ones."""
         with self.reading() as connection:
             now, then = self.log.catch_up(connection), Fold()
             if since is not None:
@@ -324,7 +324,7 @@ class History:
         """Refuse the name of an agent that never called a tool.
 
         Raises:
-            UnknownAgent: it is one.
+            UnknownAgent: it never did.
         """
         if agent is None:
             return
@@ -357,7 +357,7 @@ class History:
         return graph_of(self.project, records, self.log.links(connection, until))
 
     def _told(self, connection: Connection, moment: When, source: Subject | None) -> Records:
-        """Records of a source and its tools as of then, without calls; or all records."""
+        """Return records of a source and its tools as of then, without calls; or all records."""
         if source is None:
             return self._fold_at(connection, moment).records()
         fold = self._fold_at(connection, moment, Range(about=source, changes=INVENTORY))
@@ -365,10 +365,10 @@ class History:
         return Records({source: records} if records else {}, {x.subject: x for x in tools})
 
     def _position(self, connection: Connection, moment: When) -> int | None:
-        """The position of a point.
+        """Return the position of a point.
 
         Raises:
-            StoreFailed: what was known then was removed, because it was too old.
+            StoreFailed: the events of that time were pruned.
         """
         position = moment.position and min(moment.position, LARGEST_POSITION)
         if moment.time is not None:
@@ -394,7 +394,7 @@ def open_history(place: Place, *, is_to_read: bool = False) -> History:
 
 
 def _offered(records: Records) -> dict[Subject, str]:
-    """What was there, and the digests of its definitions."""
+    """Return the existing tools, and the digests of their definitions."""
     return {
         tool: record.definition
         for tool, record in records.items.items()
@@ -403,7 +403,7 @@ def _offered(records: Records) -> dict[Subject, str]:
 
 
 def _subjects(fold: Fold, source: str | None, tool: str | None) -> list[Subject]:
-    """The sources of this name, or the tools; one without a source is that of every source.
+    """Return the sources of this name, or the tools; without a source, those of every source.
 
     Raises:
         UnknownServer, UnknownTool: there never was one.
@@ -419,7 +419,7 @@ def _subjects(fold: Fold, source: str | None, tool: str | None) -> list[Subject]
         return sorted(wanted, key=lambda x: x.context_id)
     of_them = [x for x in tools if x.anchor in wanted]
     found = [x for x in of_them if x.tool == tool]
-    found.sort(key=lambda x: not x.is_tool)  # a prompt may be called as a tool is
+    found.sort(key=lambda x: not x.is_tool)  # a prompt may have the name of a tool
     if not found:
         names = sorted({x.tool or "" for x in of_them})
         of = f" of {source!r}" if source else ""

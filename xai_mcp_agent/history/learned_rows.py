@@ -1,4 +1,4 @@
-"""What tools were used for, by toolbelt: in bounds, and beside the log so that it can go."""
+"""Requests that tools were used for, by toolbelt: bounded, and outside the log, to be deletable."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ LearnedState: TypeAlias = tuple[Any, ...]
 """Cache key of a toolbelt's rows: equal as long as none is learned, changed or forgotten."""
 
 MAX_OF_TOOLBELT = 4_000
-"""Texts of one toolbelt, which are read in a moment."""
-_MAX_OF_TOOL = 20  # texts: more hardly find it better
+"""Characters of one toolbelt, which are read in a moment."""
+_MAX_OF_TOOL = 20  # texts of a tool: more hardly improve the search
 _UNUSED = timedelta(days=180)  # people's work changes within months
-_ROOM = 0.9  # after which rows go again only when many more were learned
+_ROOM = 0.9  # rows are pruned only after many more were learned
 _DIGEST_CHARS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedFilter:
-    """Rows of one toolbelt, of one server (as people call it), of tools of one name."""
+    """Rows of one toolbelt, of one server by its usual name, of tools of one name."""
 
     toolbelt: str | None = None
     source: str | None = None
     tool: str | None = None
 
     def matches(self, tool: Subject) -> bool:
-        """Whether a tool has this server and this name."""
+        """Return whether a tool has this server and this name."""
         return self.source in (None, tool.shown_source) and self.tool in (None, tool.tool)
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedRow:
-    """One thing that was learned in a toolbelt: how often, first (`learned`) and last (`used`)."""
+    """Learned request of a toolbelt: how often, first (`learned`) and last (`used`)."""
 
     id: str
     toolbelt: str
@@ -59,13 +59,13 @@ class LearnedRow:
 
 
 def read_learned(history: History, which: LearnedFilter) -> list[LearnedRow]:
-    """The rows by toolbelt and tool, the last used first."""
+    """Return the rows by toolbelt and tool, the last used first."""
     with history.reading() as connection:
         return _read(connection, history.project_id, which)
 
 
 def learned_state(history: History, toolbelt: str) -> LearnedState:
-    """Cache key of the rows of a toolbelt."""
+    """Return the cache key of the rows of a toolbelt."""
     columns = (
         func.count(), func.sum(learned.c.times), func.max(learned.c.used),
         func.sum(func.length(learned.c.words)),
@@ -76,9 +76,9 @@ def learned_state(history: History, toolbelt: str) -> LearnedState:
 
 
 class Learning:
-    """The transaction in which reports of the writer are learned from, or rows are forgotten.
+    """Transaction in which the writer's reports are learned from, or rows are deleted.
 
-    `redact` hides secrets and what looks like one. `note` writes an event of a tool. `since` is the
+    `redact` masks secrets and what looks like one. `note` writes an event of a tool. `since` is the
     time of the oldest report.
     """
 
@@ -95,13 +95,13 @@ class Learning:
         self._redact, self._note = redact, note
         self._now = datetime.now(UTC)
         self._forgotten = _forgotten_since(connection, project, since)
-        self._toolbelts = set[str]()  # that were added to
+        self._toolbelts = set[str]()  # toolbelts with new rows
 
     def learn(self, tool: Subject, toolbelt: str, texts: Iterable[str], time: datetime) -> None:
-        """Count that a tool was of use for what somebody asked for in these words.
+        """Count that a tool was useful for a request in these words.
 
         Reports may wait for long: what was forgotten meanwhile must not come back. A time in the
-        future is one of before the clock was set back.
+        future comes from a clock that was set back.
         """
         last = self._forgotten.get((tool.digest, toolbelt))
         if last is not None and time <= last <= self._now:
@@ -114,7 +114,7 @@ class Learning:
                 self._note("learned", tool, time, payload)
 
     def forget(self, which: LearnedFilter) -> list[LearnedRow]:
-        """Remove these rows, and write events about how many of each tool; the removed rows."""
+        """Remove these rows, and write an event for each tool; return the removed rows."""
         rows = _read(self._connection, self._project, which)
         self._remove(x.id for x in rows)
         for (tool, toolbelt), texts in Counter((x.tool, x.toolbelt) for x in rows).items():
@@ -123,7 +123,7 @@ class Learning:
         return rows
 
     def prune(self) -> None:
-        """Remove rows that are long unused, and the oldest of toolbelts that have too many."""
+        """Remove rows that were not used for long, and the oldest of toolbelts with too many."""
         if not self._toolbelts:
             return
         old = learned.c.used < self._now - _UNUSED
@@ -138,7 +138,7 @@ class Learning:
                 self._connection.execute(delete(learned).where(*mine, learned.c.used <= last))
 
     def _add(self, tool: Subject, toolbelt: str, words: str, time: datetime) -> str:
-        """The id of the row with these words, new or counted once more."""
+        """Return the id of the row with these words, new or counted once more."""
         mine = (*_of(self._project, toolbelt), learned.c.topic == tool.digest)
         newest = select(learned).where(*mine).order_by(learned.c.used.desc(), learned.c.id)
         rows = [_row(x) for x in self._connection.execute(newest)]
@@ -149,7 +149,7 @@ class Learning:
                 self._connection.execute(update(learned).where(*same).values(values))
                 return row.id
         self._remove(x.id for x in rows[_MAX_OF_TOOL - 1 :])
-        # Random: a digest of a few words would tell which they were, also after they are forgotten.
+        # Random: a digest of a few words would reveal them, even after they are forgotten.
         row_id = uuid.uuid4().hex
         values = {
             "project": self._project, "scope": _scope(toolbelt), "topic": tool.digest, "id": row_id,
@@ -189,7 +189,7 @@ def _of(project: int, toolbelt: str | None = None) -> tuple[ColumnElement[bool],
 
 
 def _scope(toolbelt: str) -> str:
-    """A name of any length, as a database can index it."""
+    """Return a key for a name of any length that a database can index."""
     data = toolbelt.encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS]
 

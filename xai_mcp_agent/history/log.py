@@ -1,7 +1,7 @@
-"""The log of one project: events are appended and read, and its state is a fold kept in memory.
+"""The log of one project: events are appended and read, and its state is a fold in memory.
 
-What changed is stored. That a listing confirms the tools that are as before, and that a loss takes
-all tools along, is implied by the row of the source: reading makes these events.
+Only changes are stored. The row of a source implies that a listing confirms its unchanged tools,
+and that a loss takes all tools along: reading makes these events.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from .snapshots import pack_fold, unpack_fold
 from .tables import Unreadable, definitions, events, loaded, runs, snapshots, subjects
 
 ROWS_BETWEEN_SNAPSHOTS = 2_000
-"""And one more for each tool: of many a snapshot costs more, and so it comes less often."""
+"""And one more for each tool: a snapshot of many tools costs more, so it is rarer."""
 
 _ROWS_AT_A_TIME = 10_000
-# By which a tool may be there, or another one, than before.
+# Changes after which a tool may exist or differ.
 _OF_TOOLS: tuple[Change, ...] = (
     "seeded", "discovered", "confirmed", "changed", "returned", "unavailable",
 )  # fmt: skip
 INVENTORY: tuple[Change, ...] = (*_OF_TOOLS, *LISTINGS, "left", "disconnected")
-"""What decides which tools there are; calls, of which there are many more, do not."""
+"""Changes that decide which tools exist; calls, of which there are many more, do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """An event, and the tools of which it implies something, with the digests of definitions.
+    """Event, and the tools it implies something about, with the digests of their definitions.
 
-    The event itself `is_wanted`, unless somebody asked for one of its tools alone.
+    The event itself `is_wanted`, unless only one of its tools was requested.
     """
 
     event: Event
@@ -59,11 +59,11 @@ class LogRow:
 
     @property
     def implied_change(self) -> Change:
-        """The change of these tools."""
+        """The implied change of these tools."""
         return implied_by(self.event.change)
 
     def implied(self, project: Project | None = None) -> Iterator[Event]:
-        """The events of its tools without payloads; with links if a `project` is given."""
+        """Yield the implied events of its tools, without payloads; with links given a `project`."""
         head, change = self.event, self.implied_change
         is_gone = change == "unavailable"
         for subject, digest in self.tools:
@@ -75,7 +75,7 @@ class LogRow:
             )  # fmt: skip
 
     def events(self, project: Project | None = None) -> Iterator[Event]:
-        """The event, if it is wanted, and what it implies."""
+        """Yield the event, if requested, and what it implies."""
         if self.is_wanted:
             yield self.event
         yield from self.implied(project) if self.tools else ()
@@ -89,7 +89,7 @@ class EventLog:
         self.forget()
 
     def forget(self) -> None:
-        """Read the state anew the next time: a transaction that failed may be in it."""
+        """Read the state again the next time: it may contain a failed transaction."""
         self._fold: Fold | None = None
         self._position = self._snapshot_at = 0
         self._subjects: dict[int, Subject] = {}
@@ -98,7 +98,7 @@ class EventLog:
         self._run_number_of: dict[str, int] = {}
 
     def catch_up(self, connection: Connection) -> Fold:
-        """The state now: what others wrote since the last time is folded in."""
+        """Return the current state, after folding in what others have written."""
         newest = last_position(connection, self.number)
         is_behind = newest > self._position and begin_of(connection, self.number) > self._position
         if newest < self._position or is_behind:  # another file, or pruned
@@ -114,7 +114,7 @@ class EventLog:
 
     @property
     def state(self) -> Fold:
-        """The same within a transaction that caught up, and with what it appended."""
+        """Return the state within a transaction that has caught up, with its own events."""
         assert self._fold is not None, "catch up first"
         return self._fold
 
@@ -125,9 +125,9 @@ class EventLog:
         bodies: Mapping[str, str],
         run: str = "",
     ) -> None:
-        """Add events at the end, of this `run` unless they name one. The state has caught up.
+        """Append events, of this `run` unless they name one. The state has caught up.
 
-        `bodies` are definitions as JSON text by their digests; one that is there is left as it is.
+        `bodies` are definitions as JSON text by their digests; existing ones are left alone.
         """
         fold = self.state
         about = {x.subject.digest: x.subject for x in new}
@@ -146,22 +146,22 @@ class EventLog:
         self.take_snapshot(connection)
 
     def take_snapshot(self, connection: Connection, *, part: float = 1.0) -> None:
-        """Write a snapshot of the state, unless the last one is nearer than `part` of the usual."""
+        """Write a snapshot, unless the last one is closer than `part` of the usual distance."""
         least = part * (ROWS_BETWEEN_SNAPSHOTS + self.state.count)
         if self._position - self._snapshot_at < least:
             return
         last = select(func.max(snapshots.c.position)).where(snapshots.c.project == self.number)
         self._snapshot_at = connection.execute(last).scalar() or 0
-        if self._position - self._snapshot_at >= least:  # else others wrote one
+        if self._position - self._snapshot_at >= least:  # otherwise another process wrote one
             keep_snapshot(connection, self.number, self._position, self.state)
             self._snapshot_at = self._position
 
     def rows(self, connection: Connection, wanted: Range) -> list[LogRow]:
-        """The newest rows of a range, oldest first, with what they imply."""
+        """Return the newest rows of a range, oldest first, with what they imply."""
         rows: list[LogRow] = []
         limit = some = wanted.limit or LARGEST_POSITION
         until = wanted.until
-        # Some rows imply nothing of what is wanted, so more are read until there are enough.
+        # Some rows imply nothing that was requested, so more are read until there are enough.
         while len(rows) < limit:
             portion = replace(wanted, until=until, limit=some)
             if not (found := self._found(connection, portion)):
@@ -180,11 +180,11 @@ class EventLog:
         return [x for x in rows if x.is_wanted or x.tools]
 
     def events(self, connection: Connection, wanted: Range) -> list[Event]:
-        """Every event of a range, also those that are implied, in the order they happened."""
+        """Yield every event of a range, including implied ones, in order."""
         return self.complete(connection, self.rows(connection, wanted))
 
     def complete(self, connection: Connection, rows: Iterable[LogRow]) -> list[Event]:
-        """All events of these rows, with the payloads that stand in definitions."""
+        """Yield all events of these rows, with payloads from definitions."""
         found = [event for row in rows for event in row.events(self.project)]
         digests = {x.definition for x in found if x.definition and is_told_by_definition(x)}
         known = definitions_of(connection, digests)
@@ -198,9 +198,9 @@ class EventLog:
     def fold_at(
         self, connection: Connection, until: int | None, wanted: Range | None = None
     ) -> Fold:
-        """The state at a position, or now.
+        """Return the state at a position, or now.
 
-        With `wanted`, only these events are folded in behind the snapshot before.
+        With `wanted`, only these events are folded in after the snapshot.
         """
         if until is None:
             return self.catch_up(connection)
@@ -213,7 +213,7 @@ class EventLog:
     def links(
         self, connection: Connection, until: int | None
     ) -> Iterator[tuple[Subject, Links, int]]:
-        """Links of each subject by the facts about it, with their counts."""
+        """Return the links of each subject by the facts about it, with their counts."""
         counts: Counter[tuple[Subject, Change]] = Counter()
         for row in self.rows(connection, Range(until=until, changes=(*INVENTORY, "failed"))):
             counts[row.event.subject, row.event.change] += 1
@@ -224,7 +224,7 @@ class EventLog:
     def newest_of(
         self, connection: Connection, source: Subject, changes: Sequence[Change], until: int | None
     ) -> Event | None:
-        """The newest row of a source or its tools with one of these changes, up to a position."""
+        """Return the newest row of a source or its tools with such a change, up to a position."""
         number = self._number(connection, source)
         last = LARGEST_POSITION if until is None else until
         query = select(events).where(
@@ -235,18 +235,18 @@ class EventLog:
         return next(iter(self._events(connection, rows)), None)
 
     def subjects_of(self, connection: Connection, numbers: Iterable[int]) -> dict[int, Subject]:
-        """The subjects with these numbers."""
+        """Return the subjects with these numbers."""
         numbers = set(numbers)
         for some in portions(numbers - self._subjects.keys()):
             self._learn_numbers(connection, subjects.c.id.in_(some))
         return {x: self._subjects[x] for x in numbers & self._subjects.keys()}
 
     def _number(self, connection: Connection, subject: Subject) -> int:
-        """The number of a subject; 0 if it has none."""
+        """Return the number of a subject; 0 if it has none."""
         return self._known_numbers(connection, [subject.digest]).get(subject.digest, 0)
 
     def _known_numbers(self, connection: Connection, digests: Iterable[str]) -> Mapping[str, int]:
-        """The numbers of subjects by their digests, of these where they have one."""
+        """Return the numbers of these subjects that have one, by their digests."""
         for some in portions(x for x in digests if x not in self._number_of):
             self._learn_numbers(connection, subjects.c.digest.in_(some))
         return self._number_of
@@ -258,7 +258,7 @@ class EventLog:
             self._number_of[x.digest] = x.id
 
     def _numbers(self, connection: Connection, wanted: Mapping[str, Subject]) -> Mapping[str, int]:
-        """The numbers of these subjects by their digests; a new subject gets one."""
+        """Return the numbers of these subjects by their digests; a new subject gets one."""
         known = self._known_numbers(connection, wanted)
         new = [
             {
@@ -274,7 +274,7 @@ class EventLog:
     def _run_numbers(
         self, connection: Connection, wanted: Mapping[str, datetime]
     ) -> Mapping[str, int]:
-        """The numbers of runs. One that was killed before it wrote anything ended at this time."""
+        """Return the numbers of runs. One killed before it wrote anything ended at this time."""
         if new := wanted.keys() - self._run_number_of.keys() - {""}:
             query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(new))
             ended = {"host": "", "pid": 0, "pid_started": 0.0}
@@ -288,7 +288,7 @@ class EventLog:
         return self._run_number_of
 
     def _nearest(self, connection: Connection, until: int | None) -> tuple[int, Fold]:
-        """The last snapshot up to a position, and its own; an empty state before the first."""
+        """Return the last snapshot up to a position, and its own; empty before the first."""
         query = select(snapshots).where(
             snapshots.c.project == self.number, snapshots.c.version == Fold.version
         )
@@ -298,7 +298,7 @@ class EventLog:
         return (0, Fold()) if row is None else (row.position, unpack_fold(row.records))
 
     def _found(self, connection: Connection, wanted: Range) -> list[Event]:
-        """The events of a range's own rows, oldest first."""
+        """Return the events of a range's own rows, oldest first."""
         about = wanted.about
         subject = self._number(connection, about) if about else 0
         anchor = self._number(connection, about.anchor) if about else 0
@@ -306,7 +306,7 @@ class EventLog:
         return self._events(connection, connection.execute(query).all()[::-1])
 
     def _portions(self, connection: Connection, wanted: Range) -> Iterator[list[Event]]:
-        """The events of a range's own rows, some at a time, oldest first."""
+        """Yield the events of a range's own rows in batches, oldest first."""
         after, until = wanted.after, wanted.until
         last = LARGEST_POSITION if until is None else until
         last = min(last, last_position(connection, self.number))
@@ -316,7 +316,7 @@ class EventLog:
             after = end
 
     def _events(self, connection: Connection, rows: Sequence[Any]) -> list[Event]:
-        """Events of rows, without those whose subject was lost (with a damaged file)."""
+        """Yield events of rows, without those whose subject was lost (in a damaged file)."""
         found = self.subjects_of(connection, (x.subject for x in rows))
         new_runs = {x.run for x in rows if x.run} - self._runs.keys()
         if new_runs:
@@ -337,7 +337,7 @@ class EventLog:
     def _implied(
         self, connection: Connection, heads: Sequence[Event]
     ) -> dict[int, Sequence[tuple[Subject, str]]]:
-        """The tools that these events imply something of, by position."""
+        """Return the tools that these events imply something about, by position."""
         if not heads:
             return {}
         found: dict[int, Sequence[tuple[Subject, str]]] = {}
@@ -366,7 +366,7 @@ class EventLog:
 
 
 def _chosen(row: LogRow, wanted: Range) -> LogRow:
-    """The part of a row that lies in a range."""
+    """Return the part of a row that lies in a range."""
     event, tools, is_wanted = row.event, row.tools, True
     if wanted.about is not None and wanted.about.tool is not None:
         is_wanted = event.subject == wanted.about
@@ -389,15 +389,15 @@ def keep_snapshot(connection: Connection, project: int, position: int, fold: Fol
 
 
 def last_position(connection: Connection, project: int) -> int:
-    """The position of the newest event; 0 before the first."""
+    """Return the position of the newest event; 0 before the first."""
     query = select(func.max(events.c.position)).where(events.c.project == project)
     return connection.execute(query).scalar() or 0
 
 
 def position_at(connection: Connection, project: int, moment: datetime) -> int:
-    """The position of the newest event that is not later than this; 0 before the first.
+    """Return the position of the newest event not later than this; 0 before the first.
 
-    The one written last, and not the one of the latest time: clocks are set back.
+    It is the one written last, not the one with the latest time: clocks are set back.
     """
     is_by_then = events.c.project == project, events.c.time <= moment
     query = select(events.c.position).where(*is_by_then).order_by(events.c.position.desc())
@@ -405,7 +405,7 @@ def position_at(connection: Connection, project: int, moment: datetime) -> int:
 
 
 def first_since(connection: Connection, project: int, moment: datetime) -> int:
-    """The position of the first event that is not earlier than this; the next one if there is none.
+    """Return the position of the first event not earlier than this, or the next one.
 
     What was written after it came later, whatever its clock said.
     """
@@ -416,14 +416,14 @@ def first_since(connection: Connection, project: int, moment: datetime) -> int:
 
 
 def begin_of(connection: Connection, project: int) -> int:
-    """The position before the first event that is kept."""
+    """Return the position before the first stored event."""
     query = select(func.min(events.c.position)).where(events.c.project == project)
     first = connection.execute(query).scalar()
     return 0 if first is None else first - 1
 
 
 def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str, JsonObject]:
-    """Definitions of tools by digest; lost ones are left out."""
+    """Return definitions of tools by digest; lost ones are left out."""
     found: dict[str, JsonObject] = {}
     for some in portions(digests):
         rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
@@ -434,7 +434,7 @@ def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str
 def calls_at(
     connection: Connection, project: int, times: Collection[datetime]
 ) -> set[tuple[str, datetime]]:
-    """Tools (by digest) and times of the calls that the log has at these times."""
+    """Return tools (by digest) and times of the calls in the log at these times."""
     if not times:
         return set()
     query = select(subjects.c.digest, events.c.time).join(

@@ -1,4 +1,4 @@
-"""Where a history is stored (file, database URL or memory), and whose project it is."""
+"""Where a history is stored (file, database URL or memory), and its project."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ ENVIRONMENT_VARIABLE = "XAI_MCP_STORE"
 PROJECT_VARIABLE = "XAI_MCP_PROJECT"
 IN_MEMORY = "memory"
 OFF = "off"
-"""Named as a place: nothing is remembered."""
+"""Name of the place where nothing is remembered."""
 
 
 KINDS = "Write postgresql://user@host/database, a file, memory, or off."
-"""What can be named as a place."""
+"""Names of special places."""
 
 NOTHING_KEPT = (
     "it is switched off, so nothing is remembered.",
     "Name a place in XAI_MCP_STORE or under `store` in the settings file.",
 )
-"""What to say to who asks a history that is `OFF`, and what to do."""
+"""Reply to questions about a history that is `OFF`, with the next step."""
 
 _MEMORIES = (IN_MEMORY, ":memory:", "sqlite://", "sqlite:///:memory:")
 _SQLITE = "sqlite:///"
 HISTORY = Path(".xircuits", "history.db")
-"""Where it is in the folder of a project, unless somebody says otherwise."""
+"""Default path in the folder of a project."""
 _POSTGRESQL = ("postgresql", "postgres")
 _DRIVER = "postgresql+psycopg"
 
 _HASH_CHARS = 12
 _NO_NAME = "project"
-# A repository of somebody else's is asked as well: nothing of it is run.
+# Git reads a stranger's repository as well: nothing in it is run.
 _ASK_GIT = ("-c", "safe.directory=*", "config", "--get-all", "remote.origin.url")
 _GIT_SECONDS = 5.0  # it takes some milliseconds
 # https://user:password@host:8443/group/name, and git@host:group/name.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<authority>[^/]*)/*(?P<path>.*)")
-_SCP = re.compile(r"(?P<authority>[^/:]{2,}):(?P<path>.*)")  # C:\ is a disk of Windows
+_SCP = re.compile(r"(?P<authority>[^/:]{2,}):(?P<path>.*)")  # C:\ is a Windows drive
 
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """Where the history is kept, without a password. `error` is empty while it can be used."""
+    """Where the history is, without a password. `error` is empty while it can be used."""
 
     place: str
     error: str = ""
@@ -63,11 +63,11 @@ class StoreStatus:
 class Place:
     """`url` is SQLAlchemy's, `shown` the same for people, without a password.
 
-    `file` is the file of an SQLite database; there is none in memory and on a server. `folder`
-    is that of the project. A store `is_own` when it lies in that folder, and so is the project's
-    wherever the folder is moved to. From one of `any_project` the history is read that is in it,
-    whosever it is. A file that `is_still` is read as it is now, and nothing is made beside it. A
-    `problem` is why nothing can be kept there. `project` is the name that somebody gave it.
+    `file` is the SQLite database's file; memory and servers have none. `folder` is the project's. A
+    store `is_own` if it lies in that folder, and stays the project's wherever the folder is moved.
+    With `any_project` the history in the file is read, whichever project's it is. A file that
+    `is_still` is read as it is, and no file is created beside it. A `problem` is why nothing can be
+    stored there. `project` is the name that somebody gave it.
     """
 
     url: str
@@ -82,12 +82,12 @@ class Place:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether what is written there is there after a crash."""
+        """Return whether its content survives a crash."""
         return self.shown not in (IN_MEMORY, OFF)
 
     @property
     def is_only_to_read(self) -> bool:
-        """Whether it is a file that we cannot write, or one in such a folder."""
+        """Return whether it is a file, or in a folder, that we cannot write."""
         file = self.file
         if file is None or not os.path.exists(file):
             return False
@@ -95,23 +95,23 @@ class Place:
 
     @property
     def is_off(self) -> bool:
-        """Whether nothing is to be kept at all."""
+        """Return whether nothing is to be stored at all."""
         return self.shown == OFF
 
 
 def find_place(
     settings: Settings, given: str | Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Place:
-    """Where the history of these settings' project is kept.
+    """Return where the history of these settings' project is.
 
-    What is `given` decides, then `XAI_MCP_STORE`, then `store` in the settings file: `memory`,
-    `off`, a file, or a URL such as `postgresql://user@host/database`. Without any it is
-    `.xircuits/history.db` beside the settings file; in memory for settings that are no file's.
-    The project has the name that `XAI_MCP_PROJECT` or `project` in the settings file give it.
+    `given` decides, then `XAI_MCP_STORE`, then `store` in the settings file: `memory`, `off`, a
+    file, or a URL such as `postgresql://user@host/database`. The default is `.xircuits/history.db`
+    beside the settings file; memory for settings without a file. `XAI_MCP_PROJECT` or `project` in
+    the settings file names the project.
 
     Raises:
-        SettingsError: what was `given` is a URL of a kind of database that is not supported.
-            Elsewhere that is no reason to do nothing at all: see `Place.problem`.
+        SettingsError: `given` is a URL of an unsupported kind of database. Elsewhere that does not
+            stop a run: see `Place.problem`.
     """
     environ = os.environ if environ is None else environ
     folder = _project_folder(settings)
@@ -127,7 +127,7 @@ def find_place(
 
 
 def identity_of(file: Path | None) -> tuple[int, int] | None:
-    """What tells a file from another one of the same name; None if there is none."""
+    """Return what identifies a file beyond its name, or None if there is none."""
     with suppress(OSError):
         if file is not None:
             found = os.stat(file)
@@ -159,14 +159,14 @@ def _server(url: str, folder: Path) -> Place:
 
 
 def _shown(url: str) -> str:
-    """Without a password, also where it has characters that should be quoted in a URL."""
+    """Return a URL without its password, even if that is not quoted properly."""
     scheme, _, rest = url.partition("://")
     before = rest.rpartition("@")[0]
     return f"{scheme}://{MASK}" if any(x in before for x in "/?#") else redact_url(url)
 
 
 def _project_folder(settings: Settings) -> Path:
-    """That of the settings file; the current one where the file is of all projects of a user."""
+    """Return the settings file's folder; the current one for a file of all projects of a user."""
     file = Path(settings.file)
     if settings.is_from_python or not settings.file or file == user_settings_path():
         return _current_folder()
@@ -181,7 +181,7 @@ def _current_folder() -> Path:
 
 
 def project_of(folder: Path, named: str = "") -> Project:
-    """The project of this name; else by where the folder's repository comes from, or its path."""
+    """Return the project of this name; else by the folder's repository origin, or its path."""
     place = named or _origin(folder) or str(folder)
     name = named or re.split(r"[/\\]", place.rstrip("/\\"))[-1] or _NO_NAME
     return Project(
@@ -190,14 +190,14 @@ def project_of(folder: Path, named: str = "") -> Project:
 
 
 def _origin(folder: Path) -> str:
-    """Where the repository was cloned from, in whatever way; empty if it was not, or git is away.
+    """Return where the repository was cloned from; "" if it was not, or git is missing.
 
-    The first address, if there are several: the one that git fetches from.
+    It is the first address, if there are several: the one that git fetches from.
     """
-    # False, and no error, for what may not be looked at. Git itself takes longer to say so.
+    # False, without an error, for a folder that may not be read. Git itself takes longer to say so.
     if not any(os.path.exists(x / ".git") for x in (folder, *folder.parents)):
         return ""
-    # What a hook or a script that is run by git is told of another repository.
+    # Git tells a hook or script about another repository in these variables.
     environ = {name: x for name, x in os.environ.items() if not name.startswith("GIT_")}
     try:
         asked = subprocess.run(
@@ -211,7 +211,7 @@ def _origin(folder: Path) -> str:
 
 
 def _without_access(url: str) -> str:
-    """Host and path, the same for each way to reach them, and without what gives access."""
+    """Return host and path, the same for each way to reach them, without credentials."""
     url = re.split(r"[?#]", url, maxsplit=1)[0]
     parts = _URL.fullmatch(url) or _SCP.fullmatch(url)
     if parts is not None:

@@ -17,22 +17,21 @@ BUCKET_GROWTH = math.log(1.05)
 """Each bucket is this much wider than the one before, so that a duration is known to 5 %."""
 
 SHORTEST_SECONDS = 1e-6
-_RECENT = 500  # calls in a window; the percentile is that of this one and the one before
+_RECENT = 500  # calls in a window; a percentile covers this one and the one before
 MEDIAN, MOST = 0.5, 0.95
 
 ToolState: TypeAlias = Literal["available", "at rest", "gone"]
-"""at rest: its source is not connected, and would bring it along. gone: the source went on
-without it."""
+"""at rest: its source is not connected, and would offer it. gone: its source lacks it."""
 
 
 ENDED = "It was still connected when its process ended."
-"""Why a source is lost that nobody closed before."""
+"""Why a source is lost that was not closed before."""
 
 _AS_USUAL = (CLOSED.casefold(), ENDED.casefold(), "")
 
 
 class Call(NamedTuple):
-    """A call that was made; `error` is empty when it went well."""
+    """A call that was made; `error` is "" if it went well."""
 
     time: datetime
     seconds: float
@@ -41,10 +40,10 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How often a tool was called, and how that went.
+    """Usage of a tool: how often it was called, and how that went.
 
-    `durations` counts the recent calls by size, `durations_before` those before them. Of `unknown`
-    ones, which are none of the `calls`, nobody knows whether they were carried out.
+    `durations` counts the recent calls by size, `durations_before` those before them. It is not
+    known whether the `unknown` calls, which are not among `calls`, were carried out.
     """
 
     calls: int = 0
@@ -58,26 +57,26 @@ class Usage:
 
     @property
     def mean_seconds(self) -> float | None:
-        """The mean duration of a call; None before the first."""
+        """Return the mean duration of a call, or None before the first."""
         return self.total_seconds / self.calls if self.calls else None
 
     @property
     def p95_seconds(self) -> float | None:
-        """What 95 of 100 recent calls stay below, at most 5 % more; None before the first.
+        """Return the 95th percentile of recent calls, at most 5 % too high; None before the first.
 
-        Of the last 500 to 1,000: one that became faster or slower is soon told so.
+        It covers the last 500 to 1,000 calls: a tool that became faster or slower soon shows it.
         """
         return percentile(self._recent, MOST)
 
     @property
     def median_seconds(self) -> float | None:
-        """What half of the recent calls stay below, as `p95_seconds`."""
+        """Return the median of recent calls, like `p95_seconds`."""
         return percentile(self._recent, MEDIAN)
 
     def since(self, before: Usage) -> Usage:
-        """The calls that came after `before`, which is an earlier state of it."""
+        """Return the calls since `before`, an earlier state of it."""
         durations, durations_before = Counter(self.durations), Counter(self.durations_before)
-        # A window has as many calls as the last one, so it is known which of them had begun then.
+        # All windows have the same size, so it is known which had begun then.
         match _window(self) - _window(before):
             case 0:
                 durations -= Counter(before.durations)
@@ -103,7 +102,7 @@ class Usage:
         return recent
 
     def with_calls(self, made: Iterable[Call]) -> Usage:
-        """Some calls more, in their order."""
+        """Return the usage after some more calls, in order."""
         calls, errors, last_error = self.calls, self.errors, self.last_error
         last_executed, total_seconds = self.last_executed, self.total_seconds
         durations, before = dict(self.durations), self.durations_before
@@ -125,34 +124,34 @@ class Usage:
 
 
 def _window(usage: Usage) -> int:
-    """The number of the window that its last call is in."""
+    """Return the number of its last call's window."""
     return max(usage.calls - 1, 0) // _RECENT
 
 
 def percentile(durations: Counter[int], part: float) -> float | None:
-    """What this part of calls stays below, which are counted by bucket; None without any."""
+    """Return a percentile of calls counted by bucket, or None without any."""
     left = math.ceil(part * durations.total())
     for bucket in sorted(durations):
         left -= durations[bucket]
         if left <= 0:
-            # Where the bucket ends, so that no call in it took longer.
+            # The end of the bucket, so that no call in it took longer.
             return math.exp((bucket + 1) * BUCKET_GROWTH)
     return None
 
 
 NO_USAGE = Usage()
-"""That of a tool that was never called."""
+"""Usage of a tool that was never called."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRecord:
-    """A tool, prompt or resource that is or was there.
+    """Tool, prompt or resource that exists or did.
 
-    `definition` is the digest of what its source said of it last.
-    `reason` says why it is not `available`, and `unavailable_since` since when. `accepted` is the
-    digest of the definition that locked calls are held to, and `is_held`, which no history knows,
-    whether a lock holds the tool back until it is accepted. `updated` is when the definition was
-    changed last, `last_seen` when it was told of last: see `last_seen` for a whole source.
+    `definition` is the digest of its last definition. `reason` says why it is not `available`, and
+    `unavailable_since` since when. `accepted` is the digest of the accepted definition, and
+    `is_held`, which no history knows, says whether a lock holds the tool back. `updated` is when
+    the definition last changed, `last_seen` when it was last reported: see `last_seen` for a whole
+    source.
     """
 
     subject: Subject
@@ -170,19 +169,18 @@ class ToolRecord:
 
     @property
     def name(self) -> str:
-        """The name its source knows it by."""
+        """Return its name at its source."""
         return self.subject.tool or ""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A source that was connected or tried. `runs` are those that have it connected now.
+    """Source that was connected or tried. `runs` are those that have it connected now.
 
-    `others` counts its prompts, resources and templates, where it has any of these.
-    `inventory` is the digest of what it listed last, at `last_sync`; the time before was
-    `synced_before`. `reason` says why it is not connected, and `disconnected_since` since when;
-    `last_error` what went wrong last since it was listed well, and `failures` how often that
-    was another thing.
+    `others` counts its prompts, resources and templates, if any. `inventory` is the digest of its
+    last listing, at `last_sync`; the one before was at `synced_before`. `reason` says why it is not
+    connected, and `disconnected_since` since when; `last_error` is the last failure since a good
+    listing, and `failures` counts different ones.
     """
 
     subject: Subject
@@ -202,55 +200,55 @@ class SourceRecord:
 
     @property
     def name(self) -> str:
-        """Its name in the settings."""
+        """Return its name in the settings."""
         return self.subject.source
 
     @property
     def is_connected(self) -> bool:
-        """Whether any run has it connected."""
+        """Return whether any run has it connected."""
         return bool(self.runs)
 
     def without(self, run: str) -> SourceRecord:
-        """The same, when one run has let go of it."""
+        """Return the record after one run has closed it."""
         return replace(self, runs=tuple(x for x in self.runs if x != run))
 
 
 def state_of(tool: ToolRecord, source: SourceRecord | None) -> ToolState:
-    """How a tool is doing; `source` is its own, or None for tools that are not connected to."""
+    """Return the state of a tool; `source` is its own, or None for tools without a connection."""
     if tool.is_available:
         return "available"
     if source is None or source.is_connected:
         return "gone"
-    # It went at the same moment if it went with its source, and else before.
+    # It went at the same moment if it went with its source, and earlier otherwise.
     return "at rest" if tool.unavailable_since == source.disconnected_since else "gone"
 
 
 def last_seen(tool: ToolRecord, source: SourceRecord | None) -> datetime:
-    """When it was there last. That an inventory is as before is told of its source alone."""
+    """Return when it was last there. Only its source's record says that a listing was unchanged."""
     if source is None or source.last_sync is None or state_of(tool, source) == "gone":
         return tool.last_seen
-    return source.last_sync  # and not the later one: a clock may have been set back
+    return source.last_sync  # not the later one: a clock may have been set back
 
 
 def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
-    """Whether its source offered it when it was last heard of, connected or not."""
+    """Return whether its source offered it when it last reported, connected or not."""
     return bool(tool.definition) and state_of(tool, source) != "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was known of a source before: itself, and all the tools it ever had."""
+    """Earlier state of a source: itself, and all the tools it ever had."""
 
     source: SourceRecord | None
     tools: Mapping[ItemKey, ToolRecord]
 
     def vanished(self, listed: Mapping[ItemKey, Tool]) -> list[ToolRecord]:
-        """The tools it offered at last, and does not now: also those lost with its connection."""
+        """Yield tools of its last listing that are missing now, also those lost with it."""
         missing = sorted(self.tools.keys() - listed.keys())
         return [x for x in map(self.tools.__getitem__, missing) if is_offered(x, self.source)]
 
     def came(self, listed: Mapping[ItemKey, Tool]) -> list[Tool]:
-        """The tools it offers now, and did not at last."""
+        """Yield tools that are new in this listing."""
         known = self.tools
         return [
             tool
@@ -261,8 +259,7 @@ class Known:
 
 @dataclass
 class Records:
-    """Every source and tool that an amount of events tells of; `features` are the prompts and
-    resources."""
+    """All sources and tools of some events; `features` are the prompts and resources."""
 
     sources: dict[Subject, SourceRecord] = field(default_factory=dict[Subject, SourceRecord])
     tools: dict[Subject, ToolRecord] = field(default_factory=dict[Subject, ToolRecord])
@@ -270,20 +267,20 @@ class Records:
 
     @property
     def items(self) -> dict[Subject, ToolRecord]:
-        """The tools, prompts and resources together."""
+        """Return the tools, prompts and resources together."""
         return {**self.tools, **self.features}
 
 
 class Fold:
-    """Events taken in, in their order, and what they come to.
+    """Fold of events, in order.
 
     Here a tool is available as long as its source offers it, connected or not: so that a source
-    that comes and goes changes nothing in the records of its tools, of which it may have
-    thousands. `tool` and `records` tell how they are with their source.
+    that comes and goes changes nothing in the records of its tools, of which it may have thousands.
+    `tool` and `records` take the state of the source into account.
     """
 
     version = 1
-    """Another one wherever the same events come to something else: snapshots are made anew."""
+    """Changes whenever the same events fold to something else, so that snapshots are made again."""
 
     def __init__(self, sources: Iterable[SourceRecord] = (), tools: Iterable[ToolRecord] = ()):
         self.sources = {x.subject: x for x in sources}
@@ -292,12 +289,13 @@ class Fold:
             self._put(tool)
 
     def take(self, events: Iterable[Event]) -> Fold:
-        """Take these in; itself."""
+        """Fold these events in; return the fold."""
         calls: dict[Subject, list[Event]] = {}
         for event in events:
             subject = event.subject
             if event.change == "called" and self.plain_tool(subject):
-                # Most events are calls, and change nothing else of the tool: all at once, below.
+                # Most events are calls, and change nothing else of the tool: they are folded in at
+                # once, below.
                 calls.setdefault(subject, []).append(event)
             elif subject.tool is None:
                 self.sources[subject] = fold_source(self.sources.get(subject), event)
@@ -310,45 +308,45 @@ class Fold:
         return self
 
     def tool(self, subject: Subject) -> ToolRecord | None:
-        """What is known of a tool, with what is known of its source."""
+        """Return the record of a tool, with the state of its source."""
         record = self.plain_tool(subject)
         return record and _with_source(record, self.sources.get(subject.anchor))
 
     def require(self, subject: Subject) -> ToolRecord:
-        """The same of a tool that is known."""
+        """Return the record of a known tool."""
         return _with_source(self._tools[subject.anchor][subject], self.sources.get(subject.anchor))
 
     @property
     def count(self) -> int:
-        """How many tools it knows."""
+        """Return the number of known tools."""
         return sum(map(len, self._tools.values()))
 
     def plain_tool(self, subject: Subject) -> ToolRecord | None:
-        """What is known of a tool by itself: available as long as its source offers it."""
+        """Return the record of a tool by itself: available as long as its source offers it."""
         return self._tools.get(subject.anchor, {}).get(subject)
 
     def plain_tools(self) -> Iterator[ToolRecord]:
-        """All of them by themselves."""
+        """Return all of them by themselves."""
         return (x for tools in self._tools.values() for x in tools.values())
 
     def offered(self, source: Subject) -> list[tuple[Subject, str]]:
-        """The tools that a source offers, by name, with the digests of their definitions."""
+        """Return the tools that a source offers, by name, with the digests of their definitions."""
         tools = [x for x in self._tools.get(source, {}).values() if x.is_available and x.definition]
         tools.sort(key=lambda x: (x.subject.kind.name, x.name))
         return [(x.subject, x.definition) for x in tools]
 
     def known(self, source: Subject) -> Known:
-        """What is known of a source and of all the tools it ever had."""
+        """Return the state of a source and of all the tools it ever had."""
         record, tools = self.sources.get(source), self._tools.get(source, {})
         return Known(record, {x.subject.item: _with_source(x, record) for x in tools.values()})
 
     def forget(self, tools: Iterable[Subject]) -> None:
-        """Know nothing of these tools any more."""
+        """Remove these tools."""
         for subject in tools:
             del self._tools[subject.anchor][subject]
 
     def records(self) -> Records:
-        """All of them, as `tool`."""
+        """Return all records, like `tool`."""
         records = Records(dict(self.sources))
         for source, tools in self._tools.items():
             for subject, tool in tools.items():
@@ -361,17 +359,17 @@ class Fold:
 
 
 def records_of(events: Iterable[Event]) -> Records:
-    """What these come to, if they are all there are."""
+    """Return the records of these events alone."""
     return Fold().take(events).records()
 
 
 def is_usual_end(reason: str) -> bool:
-    """Whether a source is not connected just because nobody needs it now."""
+    """Return whether a source is not connected only because nothing needs it now."""
     return reason.casefold() in _AS_USUAL
 
 
 def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
-    """A tool that `Fold` has as available is at rest while its source is not connected."""
+    """Return a tool at rest if its source is not connected."""
     if source is None or not tool.is_available:
         return tool
     seen = source.last_sync or tool.last_seen
@@ -384,7 +382,7 @@ def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
 
 
 def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
-    """The source after this event."""
+    """Return the source after this event."""
     record = known or SourceRecord(event.subject, event.time)
     match event.change:
         case "connected" | "reconnected" | "refreshed":
@@ -402,7 +400,7 @@ def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
 def fold_tool(
     known: ToolRecord | None, event: Event, source: SourceRecord | None = None
 ) -> ToolRecord:
-    """The tool after this event, which its source was told of before it; as `Fold` has it."""
+    """Return the tool after this event, as `Fold` has it; its source comes first."""
     subject, time = event.subject, event.time
     if known is None and event.change in ("seeded", "discovered"):  # many at a first connect
         return ToolRecord(subject, time, time, time, event.definition or "", is_available=True)
@@ -431,7 +429,7 @@ def _call(event: Event) -> Call:
 
 def _listed(record: SourceRecord, event: Event) -> SourceRecord:
     payload = event.payload
-    # `server_name` or `agent_name`: as sources of its kind are called.
+    # `server_name` or `agent_name`, by the kind of the source.
     title = next((x for name, x in payload.items() if name.endswith("_name")), record.title)
     return replace(
         record,
@@ -453,7 +451,7 @@ def _listed(record: SourceRecord, event: Event) -> SourceRecord:
 def _seen(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
     is_new = event.definition != record.definition
     if not is_new and record.is_available and source is not None:
-        return record  # when it was seen, its source tells
+        return record  # its source says when it was seen
     return replace(
         record,
         definition=event.definition or "",
@@ -466,7 +464,7 @@ def _seen(record: ToolRecord, event: Event, source: SourceRecord | None) -> Tool
 
 
 def _missed(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
-    """Lost with its source, which would bring it along again; or not listed any more."""
+    """Return the tool after it was lost with its source, or was no longer listed."""
     seen = record.last_seen
     if source is not None:
         if not source.is_connected and source.disconnected_since == event.time:

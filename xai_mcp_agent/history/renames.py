@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, cast
 from ..core.json import JsonObject, as_object
 from ..core.schemas import properties
 
-_MOST_PAIRS = 2000  # that are compared by their names: a blink; a store waits meanwhile
+_MOST_PAIRS = 2000  # pairs compared by name: a moment, in which a store waits
 _COMPARED_CHARS = 200
 _NEARLY_THE_SAME = 0.8
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
 
 
 class _Pair(NamedTuple):
-    """A tool that vanished and one that came; sorted, the most alike come first."""
+    """A tool that vanished and one that came; when sorted, the most similar come first."""
 
     unlikeness: float
     old: str
@@ -28,11 +28,11 @@ class _Pair(NamedTuple):
 
 
 def likely_renames(gone: Iterable[JsonObject], new: Iterable[JsonObject]) -> dict[str, str]:
-    """New names by old ones: of tools that vanished and came with equal schemas.
+    """Return new names by old ones: of tools that vanished and came with equal schemas.
 
-    Where several have equal schemas, those with the most similar names and descriptions belong
-    together. A tool without parameters is as any other such tool, so it must also be called or
-    described alike. Of thousands with equal schemas only those described alike are found.
+    If several have equal schemas, those with the most similar names and descriptions are paired. A
+    tool without parameters equals any other such tool, so its name or description must be similar,
+    too. Of thousands with equal schemas only those with similar descriptions are paired.
     """
     renames: dict[str, str] = {}
     taken: set[str] = set()
@@ -44,7 +44,7 @@ def likely_renames(gone: Iterable[JsonObject], new: Iterable[JsonObject]) -> dic
 
 
 def as_if_named(name: str, *definitions: JsonObject) -> list[JsonObject]:
-    """Definitions as if all had this name, also in what SDKs make of the name."""
+    """Return definitions as if all had this name, also in what SDKs derive from it."""
     schemas = ("input_schema", "output_schema")
     return [
         {k: _untitled(x) if k in schemas else x for k, x in definition.items()} | {"name": name}
@@ -53,11 +53,11 @@ def as_if_named(name: str, *definitions: JsonObject) -> list[JsonObject]:
 
 
 def _by_schemas(definitions: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
-    """By both schemas without their titles: some SDKs make those of the name of the tool."""
+    """Group by both schemas without titles: some SDKs derive those from the tool's name."""
     groups: dict[str, list[JsonObject]] = defaultdict(list)
     for definition in definitions:
         both = [_untitled(definition.get(name)) for name in ("input_schema", "output_schema")]
-        with suppress(RecursionError):  # one that is too deep to be written is like no other
+        with suppress(RecursionError):  # one that is too deep to be written equals no other
             groups[json.dumps(both, sort_keys=True)].append(definition)
     return groups
 
@@ -82,7 +82,7 @@ def _pairs(gone: dict[str, list[JsonObject]], new: dict[str, list[JsonObject]]) 
 def _described_alike(
     gone: list[JsonObject], came: list[JsonObject]
 ) -> Iterator[tuple[JsonObject, JsonObject]]:
-    """Pairs of which no other tools have the same description."""
+    """Yield pairs whose description no other tool has."""
     old, new = _by_own_description(gone), _by_own_description(came)
     return ((old[x], new[x]) for x in old.keys() & new.keys())
 
@@ -93,7 +93,7 @@ def _by_own_description(definitions: list[JsonObject]) -> dict[str, JsonObject]:
 
 
 def _likely_pair(old: JsonObject, new: JsonObject) -> _Pair | None:
-    """None where they are hardly the same tool. That neither takes parameters says nothing."""
+    """Return the similarity, or None for different tools. Lacking parameters says nothing."""
     was_called, is_called = str(old["name"]), str(new["name"])
     has_same_words = _has_same_words(was_called, is_called)
     before, after = _description(old), _description(new)
@@ -117,6 +117,6 @@ def _likeness(old: str, new: str) -> float:
 
 
 def _has_same_words(old: str, new: str) -> bool:
-    """Whether one name is the other written differently, or with words before or behind it."""
+    """Return whether one name is a spelling of the other, or extends it by words."""
     one, other = ({x.lower() for x in _PART.findall(name)} for name in (old, new))
     return bool(one and other) and (one <= other or other <= one)

@@ -1,6 +1,6 @@
-"""Retention: removes old rows of the log, and what nothing refers to any more.
+"""Retention: removes old rows of the log, and definitions that nothing refers to any more.
 
-A snapshot at the new begin stays: views of the past reach back to it.
+A snapshot at the new start stays: views of the past reach back to it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .tables import definitions, encode_time, events, facts, projects, runs, sna
 _DAY = timedelta(days=1)
 _MEGABYTE = 1_000_000
 _AT_ONCE = 50_000  # rows in one transaction, some seconds: others want to write, too
-_LEAST_ROWS = 1000  # that are kept however large they are
-_ROOM = 0.9  # of the limit is left, so that it is not reached again tomorrow
-_ROW_BYTES, _SUBJECT_BYTES = 120, 110  # besides its texts, with its places in indices; measured
+_LEAST_ROWS = 1000  # that are always stored, however large they are
+_ROOM = 0.9  # of the limit remains, so that it is not reached again tomorrow
+_ROW_BYTES, _SUBJECT_BYTES = 120, 110  # besides its texts, with its index entries; measured
 _PRUNED = "pruned:{}"
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many rows were removed, the time of the last one, and whether that was all."""
+    """Number of removed rows, the time of the last one, and whether that was all."""
 
     events: int = 0
     until: datetime | None = None
@@ -41,12 +41,12 @@ class Pruned:
 
 
 def prune(history: History, keep: Retention, now: datetime, *, is_dry: bool = False) -> Pruned:
-    """Remove what is older or more than is to be kept: at most `_AT_ONCE` rows at a time.
+    """Remove rows beyond the age or number to keep: at most `_AT_ONCE` rows at a time.
 
     With `is_dry` the rows are only counted.
 
     Raises:
-        StoreFailed: the store; nothing was removed.
+        StoreFailed: the store failed; nothing was removed.
     """
     project = history.project_id
     if is_dry:
@@ -65,7 +65,7 @@ def prune(history: History, keep: Retention, now: datetime, *, is_dry: bool = Fa
 
 
 def is_due(connection: Connection, project: int, now: datetime) -> bool:
-    """Whether no process pruned for a day."""
+    """Return whether no process pruned for a day."""
     query = select(facts.c.value).where(facts.c.name == _PRUNED.format(project))
     last = connection.execute(query).scalar()
     return last is None or not last.isdigit() or encode_time(now - _DAY) >= int(last)
@@ -78,9 +78,9 @@ def _counted(connection: Connection, project: int, until: int, last: int) -> Pru
 
 
 def _last_to_go(connection: Connection, project: int, keep: Retention, now: datetime) -> int:
-    """The position of the last row that is too old, or one too many; 0 without any.
+    """Return the position of the last row that is too old, or too many; 0 without any.
 
-    The order is that of positions: a clock that was set back changes nothing.
+    Positions decide the order: a clock that was set back changes nothing.
     """
     last = 0
     if keep.days is not None:
@@ -90,7 +90,7 @@ def _last_to_go(connection: Connection, project: int, keep: Retention, now: date
         last = LARGEST_POSITION if first is None else first - 1
     if keep.megabytes is not None:
         last = max(last, _last_too_many(connection, project, keep.megabytes * _MEGABYTE))
-    # The newest row stays: from it positions are counted on.
+    # The newest row stays: positions are counted on from it.
     newest = last_position(connection, project) - 1
     query = select(func.max(events.c.position)).where(*_rows(project, min(last, newest)))
     return connection.execute(query).scalar() or 0
@@ -106,7 +106,7 @@ def _last_too_many(connection: Connection, project: int, most: float) -> int:
 
 
 def size_of(connection: Connection, project: int) -> tuple[int, float, float]:
-    """The number of rows in the log, their bytes, and the bytes that pruning does not free."""
+    """Return the number of rows in the log, their bytes, and those pruning does not free."""
 
     def total(where: ColumnElement[bool], *columns: Any) -> int:
         sums = (func.coalesce(func.sum(func.length(x)), 0) for x in columns)
@@ -151,7 +151,7 @@ def _remove(connection: Connection, history: History, until: int) -> None:
 
 
 def _gone(connection: Connection, history: History, fold: Fold) -> list[Subject]:
-    """Tools that are gone, that the log does not mention and nobody decided about."""
+    """Return former tools that neither the log nor a decision mentions."""
     numbers = select(events.c.subject).where(events.c.project == history.project_id).distinct()
     in_log = history.log.subjects_of(connection, connection.execute(numbers).scalars()).values()
     mentioned = {*in_log}
@@ -163,7 +163,7 @@ def _gone(connection: Connection, history: History, fold: Fold) -> list[Subject]
 
 
 def _drop_definitions(connection: Connection) -> None:
-    """Drop definitions that no project refers to."""
+    """Remove definitions that no project refers to."""
     query = select(events.c.definition).where(events.c.definition.is_not(None)).distinct()
     used = set[str | None](connection.execute(query).scalars())
     for packed in connection.execute(select(snapshots.c.records)).scalars():

@@ -1,4 +1,4 @@
-"""Processes that write a history; one that was killed is noticed by the next."""
+"""Processes that write a history; the next one notices one that was killed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from sqlalchemy import Connection, Row, insert, select, update
 from .tables import runs
 
 BEAT_SECONDS = 30.0
-# Elsewhere nobody can look for the process. So long is no pause, but an end.
+# On another machine the process cannot be checked. So long is not a pause, but an end.
 _SILENCE = timedelta(seconds=BEAT_SECONDS * 6)
-# Clocks of processes are read with less than this between them.
+# Readings of a process's clock differ by less than this.
 _SAME_START_SECONDS = 2.0
-# Which boot of which machine, and which pid namespace, where there are such.
+# Identifies the boot of a machine, and the pid namespace, if there are such.
 _BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
-_BETWEEN = " / "  # what is shown of a host, and what only tells it from others
+_BETWEEN = " / "  # shown part of a host, and a part that only identifies it
 _END_LOST = "Its process ended; what the history had of that was lost."
 
 
 class Runs:
-    """The runs of one project; `own` is the id of this one, a new one if none is given."""
+    """Runs of one project; `own` is the id of this one, new by default."""
 
     def __init__(self, project: int, own: str = "") -> None:
-        import psutil  # here: no command should wait for it that has no history
+        import psutil  # imported here: no command without a history should wait for it
 
         self.own = own or uuid.uuid4().hex
         self._project = project
@@ -39,11 +39,11 @@ class Runs:
 
     @property
     def process_began(self) -> datetime:
-        """When this process did, which may have had other runs."""
+        """When this process began, which may have had other runs."""
         return datetime.fromtimestamp(self._process_began, UTC)
 
     def begin(self, connection: Connection) -> bool:
-        """Add the row of this run; False where it is there already, because others ended it."""
+        """Add the row of this run; return False if it exists, because others ended it."""
         if connection.execute(select(runs.c.id).where(runs.c.id == self.own)).first() is not None:
             return False
         row = {
@@ -58,7 +58,7 @@ class Runs:
         return True
 
     def beat(self, connection: Connection) -> bool:
-        """Note that it is alive; False if others took it for ended meanwhile."""
+        """Note that it is alive; return False if others took it for ended meanwhile."""
         mine = update(runs).where(runs.c.id == self.own, runs.c.ended.is_(None))
         return connection.execute(mine.values(seen=_now())).rowcount > 0
 
@@ -67,7 +67,7 @@ class Runs:
         connection.execute(update(runs).where(runs.c.id == (run or self.own)).values(ended=_now()))
 
     def over(self, connection: Connection, wanted: Collection[str]) -> dict[str, str]:
-        """The runs that are over, each with a sentence about its end."""
+        """Yield the runs that have ended, each with a sentence about its end."""
         query = select(runs).where(runs.c.project == self._project, runs.c.id.in_(list(wanted)))
         rows = {row.id: row for row in connection.execute(query)}
         found = dict.fromkeys(wanted, _END_LOST)
@@ -86,7 +86,7 @@ class Runs:
             except psutil.NoSuchProcess:
                 return True
             except psutil.Error:
-                pass  # only its silence tells
+                pass  # only its silence shows it
             else:
                 return abs(started - row.pid_started) > _SAME_START_SECONDS
         return _now() - row.seen > _SILENCE
@@ -99,13 +99,13 @@ def _end_of(row: Row[Any]) -> str:
 
 
 def _numbers() -> str:
-    """Boot and pid namespace: processes with the same ones share process numbers."""
+    """Return boot and pid namespace: processes with the same ones share process numbers."""
     if sys.platform != "linux":
         return ""
     try:
         return f"{Path(_BOOT).read_text(encoding='ascii').strip()} {os.readlink(_NAMESPACE)}"
     except OSError:
-        return uuid.uuid4().hex  # of nobody else
+        return uuid.uuid4().hex  # unique to this process
 
 
 def _now() -> datetime:

@@ -1,4 +1,4 @@
-"""What events come to, as bytes: so that nobody has to fold a long log from its begin."""
+"""Snapshots of the fold as bytes, so that a long log need not be folded from its start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .event import Subject, subject_of
 from .records import Fold, SourceRecord, ToolRecord, Usage
 from .tables import Unreadable, encode_time, time_of
 
-_QUICKLY = 1  # zlib's quickest still makes a tenth of it
+_QUICKLY = 1  # zlib's fastest level still makes a tenth of it
 _TIMES = (
     "created", "updated", "last_seen", "unavailable_since", "last_sync", "synced_before",
     "disconnected_since", "last_executed",
@@ -21,13 +21,13 @@ _TIMES = (
 
 
 def pack_fold(fold: Fold) -> bytes:
-    """The records that events came to."""
+    """Return the records as bytes."""
     rows = [[*_names(x.subject), _fields(x)] for x in (*fold.sources.values(), *fold.plain_tools())]
     return zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), _QUICKLY)
 
 
 def unpack_fold(packed: bytes) -> Fold:
-    """The same records again.
+    """Return the records of a snapshot.
 
     Raises:
         Unreadable: the bytes are damaged.
@@ -54,7 +54,7 @@ def _names(subject: Subject) -> tuple[str, str, str | None]:
 
 
 def _fields(record: SourceRecord | ToolRecord | Usage) -> dict[str, Any]:
-    """What is not as it is at first."""
+    """Return the fields that differ from their defaults."""
     values: dict[str, Any] = {}
     for field in fields(record):
         value = getattr(record, field.name)

@@ -14,8 +14,8 @@ from .records import Usage
 class CallStats:
     """Calls of one tool, or of all tools of a source: then `subject` is the source.
 
-    Half of the calls took no longer than `median_seconds`, 95 of 100 no longer than `p95_seconds`,
-    at most 5 % more each; both are None for a source.
+    Half of the calls took at most `median_seconds`, 95 of 100 at most `p95_seconds`, each at most 5
+    % too high; both are None for a source.
     """
 
     subject: Subject
@@ -28,20 +28,20 @@ class CallStats:
 
     @property
     def mean_seconds(self) -> float:
-        """The mean duration of a call."""
+        """Return the mean duration of a call."""
         return self.total_seconds / self.calls
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """The calls of every tool that was called, by name, and the sums for their sources."""
+    """Calls of every tool, by name, and the sums for their sources."""
 
     tools: list[CallStats] = field(default_factory=list[CallStats])
     sources: list[CallStats] = field(default_factory=list[CallStats])
 
 
 def stats_of(usages: Iterable[tuple[Subject, Usage]]) -> Stats:
-    """The calls of these tools by name, and the sums for their sources."""
+    """Return the calls of these tools by name, and the sums for their sources."""
     tools = [
         CallStats(
             tool, usage.calls, usage.errors, usage.total_seconds, usage.last_executed,

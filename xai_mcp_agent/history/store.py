@@ -1,4 +1,4 @@
-"""A database that holds a history: opened, looked after, and used one transaction at a time."""
+"""Database of a history: opened, maintained, and used one transaction at a time."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .tables import Unreadable, facts, metadata, projects
 
 _VERSION = 8
-"""Of the tables. There are no steps from one to another before the first release."""
+"""Version of the tables. There are no migrations before the first release."""
 
-# The first ones that open a new database at the same moment are in each other's way.
+# Processes that create a database at the same moment get in each other's way.
 _OPENING_PAUSE_SECONDS = 0.1
-_TRACES_MS = 2000  # whoever reads is done sooner, or reads something large
+_TRACES_MS = 2000  # a reader is done sooner, or reads something large
 _FORK_SECONDS = 1.0  # a transaction takes milliseconds; one that waits for others takes longer
 _GONE = "The file was deleted, or another one put in its place, while it was used."
 _GOES_ON = "What happens from now on is kept in the file that is there then."
@@ -50,20 +50,20 @@ _MOVE = "Move the file away; it was made before the first release."
 
 
 class NoHistory(StoreFailed):
-    """Nothing was ever kept in that place, or nothing of this project."""
+    """Nothing was ever stored in that place, or nothing of this project."""
 
 
 class Store:
-    """An open database, and the number that this project has in it. Used by one thread.
+    """An open database, and this project's number in it. Used by one thread.
 
-    One that `is_to_read` is left as it is, and may be a file that nobody can write.
+    One that `is_to_read` is left as it is, and may be a file that cannot be written.
     """
 
     def __init__(self, place: Place, engine: Engine, *, is_to_read: bool = False) -> None:
         self.place = place
         self.is_to_read = is_to_read
         self.is_damaged = False
-        """Whether damage was found in it; the one that is opened next takes its place."""
+        """Whether it is damaged; the next one to open it replaces it."""
         self._engine = engine
         self._in_use = threading.RLock()
         self._file: tuple[int, int] | None = None
@@ -84,69 +84,70 @@ class Store:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it may work again by itself; if not, it has to be opened anew."""
+        """Return whether it may work again by itself; otherwise it has to be opened again."""
         return not self.is_damaged and self._file == identity_of(self.place.file)
 
     @contextmanager
     def writing(self, *, everything: bool = False) -> Generator[Connection]:
-        """A transaction that no other writer's can fall into: all of it is kept, or nothing.
+        """Run a transaction that excludes other writers: all of it is stored, or nothing.
 
-        No writer of this project's; or of any, if it changes `everything`: what projects share.
+        It excludes writers of this project, or of any, if it changes `everything`: what projects
+        share.
 
         Raises:
-            StoreFailed: the database; nothing of the transaction was kept.
+            StoreFailed: the database failed; nothing of the transaction was stored.
         """
         with self._connected() as connection, for_writing(connection).begin():
             lock(connection, None if everything else self._opened)
             yield connection
-            # At the end: whoever puts another file in its place keeps writers out meanwhile.
+            # At the end: a process that replaces the file excludes writers meanwhile.
             self._check_file()
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """A transaction that sees one state of the database, from its first query to its last.
+        """Run a transaction that sees one state of the database throughout.
 
         Raises:
-            StoreFailed: the database.
+            StoreFailed: the database failed.
         """
         self._check_file()
         with self._connected() as connection, for_reading(connection).begin():
             yield connection
 
     def back_up_if_due(self) -> None:
-        """Copy the file beside it, if nobody did this day.
+        """Copy the file beside it, if that was not done today.
 
         Raises:
-            StoreFailed: it turns out to be damaged; the one that is opened next takes its place.
+            StoreFailed: it is damaged; the next one to open it replaces it.
         """
         file = self.place.file
         if file is None or self.is_to_read or not is_due(file):
             return
-        with self._in_use:  # a child that is forked in the middle cannot open a database
+        with self._in_use:  # a child forked in the middle could not open a database
             is_copied = back_up(file)
         if not is_copied:
             self.is_damaged = True
             raise failure(self.place, Unreadable("A page is not what was written."))
 
     def clear_traces(self) -> None:
-        """Remove the backup and the write-ahead log, which may hold what was removed."""
+        """Remove the backup and the write-ahead log, which may contain removed rows."""
         if self.place.file is not None:
             forget_backup(self.place.file)
         self._unless_used("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def shrink(self) -> None:
-        """Shrink the file by what was removed from it, unless somebody uses it now."""
+        """Shrink the file by what was removed from it, unless it is in use."""
         self._unless_used("VACUUM")
         self.clear_traces()
 
     def close(self) -> None:
-        """Let go of the database. One that is damaged is set aside."""
+        """Close the database. A damaged one is set aside."""
         self._engine.dispose()
         if self.is_damaged:
             _set_aside(self.place, self._file, self.is_to_read)
 
     def before_fork(self) -> bool:
-        """Close the file, which the next transaction opens again, and keep it closed.
+        """Close the file until the next transaction, or until `resume`.
 
         SQLite: an open connection must not be carried across a fork.
         """
@@ -157,7 +158,7 @@ class Store:
         return True
 
     def after_fork(self) -> None:
-        """Let it be used again."""
+        """Allow its use again."""
         self._in_use.release()
 
     def _unless_used(self, statement: str) -> None:
@@ -186,7 +187,7 @@ class Store:
             raise failure(self.place, cause) from cause
 
     def _is_found_damaged(self, raised: SQLAlchemyError) -> bool:
-        """Whether `quick_check` explains why the file could not be used."""
+        """Return whether `quick_check` explains why the file could not be used."""
         if self.place.file is None or not may_be_damage(raised):
             return False
         with suppress(sqlite3.Error):
@@ -194,7 +195,7 @@ class Store:
         return False
 
     def _is_made(self, connection: Connection) -> bool:
-        """Whether our tables are there.
+        """Return whether our tables exist.
 
         Raises:
             StoreFailed: they are those of another version.
@@ -226,7 +227,7 @@ class Store:
         return here, connection.execute(made.returning(projects.c.id)).scalar_one()
 
     def _project(self, connection: Connection) -> tuple[Project, int] | None:
-        """The project of the place's folder. A store of its own remembers whose it is."""
+        """Return the project of the place's folder. A folder's own store remembers its project."""
         place = self.place
         is_any = (place.is_own or place.any_project) and not place.project
         known = connection.execute(select(projects).order_by(projects.c.id)).all()
@@ -260,7 +261,7 @@ at_fork(_before_fork, _after_fork)
 
 
 def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
-    """The error that names the project looked for, and the projects there are."""
+    """Return the error that names the missing project, and the existing ones."""
     project = project_of(place.folder, place.project).name
     known = ", ".join(sorted(names)[:_MOST_NAMES])
     next_step = f"It has: {known}. Name one in XAI_MCP_PROJECT." if known else "Name another place."
@@ -270,14 +271,14 @@ def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
 
 
 def open_store(place: Place, *, is_to_read: bool = False) -> Store:
-    """Open the database of a place; it is made where there is none yet, unless it `is_to_read`.
+    """Open the database of a place; it is created if missing, unless it `is_to_read`.
 
-    A file that is damaged is set aside, and its backup, or a new one, takes its place.
+    A damaged file is set aside, and its backup, or a new file, takes its place.
 
     Raises:
         NoHistory: it `is_to_read`, and there is none, or none of this project.
-        StoreFailed: it cannot be opened, or was made by another version of this library; also if
-            a file that somebody named to read it is damaged.
+        StoreFailed: it cannot be opened, or was made by another version of this library; also if a
+            file named for reading is damaged.
     """
     deadline = time.monotonic() + LOCK_SECONDS
     has_mended = False
@@ -322,7 +323,7 @@ def _set_aside(place: Place, damaged: tuple[int, int] | None, is_to_read: bool) 
 
 
 def _prepare_file(place: Place, file: Path, is_to_read: bool) -> tuple[int, int] | None:
-    """Make sure that a file may be opened; its identity, if it is there."""
+    """Check that a file may be opened; return its identity, if it exists."""
     if file.is_dir():
         raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
     wait_until_free(file)
@@ -339,12 +340,12 @@ def _prepare_file(place: Place, file: Path, is_to_read: bool) -> tuple[int, int]
 
 
 def _keep_to_its_owner(file: Path) -> None:
-    """Have only the owner read a new history of a project, and git leave it alone.
+    """Make a project's new history private to its owner, and ignored by git.
 
-    It is no part of what people publish. Both only at its beginning: whoever changes the modes
-    of the file, or our `.gitignore`, has decided.
+    People do not publish it. Only when it is created: later changes of the modes, or of our
+    `.gitignore`, are a person's decision.
     """
     with suppress(OSError), open(file.with_name(".gitignore"), "x", encoding="ascii") as ignored:
         ignored.write(f"{file.name}*\n")
-    with suppress(FileExistsError):  # of another process, which was quicker
+    with suppress(FileExistsError):  # another process was faster
         os.close(open_private(file, os.O_RDWR | os.O_CREAT | os.O_EXCL))

@@ -1,4 +1,4 @@
-"""The tables of a store and their column types, alike for SQLite and PostgreSQL."""
+"""Tables of a store and their column types, the same for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -34,72 +34,72 @@ class Unreadable(SQLAlchemyError):
 
 
 class Words(TypeDecorator[str]):
-    """Text of strangers, in ASCII: databases refuse NUL and halves of surrogate pairs."""
+    """Strangers' text in ASCII: databases refuse NUL and lone surrogates."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Escape it."""
+        """Return the escaped text."""
         return None if value is None else encode_text(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        """Undo that."""
+        """Return the unescaped text."""
         return value if value is None or "\\" not in value else loaded(f'"{value}"')
 
 
 class Moment(TypeDecorator[datetime]):
-    """A time with its zone, to the microsecond, as a number that every database can sort."""
+    """Time with its zone, to the microsecond, as a number that every database can sort."""
 
     impl = BigInteger
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        """Microseconds since 1970."""
+        """Return microseconds since 1970."""
         return None if value is None else encode_time(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
-        """The time in UTC."""
+        """Return the time in UTC."""
         return None if value is None else time_of(value)
 
 
 class Json(TypeDecorator[Any]):
-    """A JSON value as ASCII text, which is what both databases store whatever is in it."""
+    """JSON value as ASCII text, which both databases store whatever it contains."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """JSON text; None stays None."""
+        """Return JSON text; None stays None."""
         return None if value is None else encode_json(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        """Undo that."""
+        """Return the value."""
         return None if value is None else loaded(value)
 
 
 def encode_text(text: str) -> str:
-    """The text as JSON has it, without the quotes."""
+    """Return the text escaped as in JSON, without the quotes."""
     is_plain = text.isascii() and text.isprintable() and "\\" not in text
     return text if is_plain else json.dumps(text)[1:-1]
 
 
 def encode_json(value: Any) -> str:
-    """JSON text in ASCII."""
+    """Return JSON text in ASCII."""
     try:
         return to_json(value).decode("ascii")
-    except ValueError:  # not in ASCII, or with halves of surrogate pairs; that takes longer
+    except ValueError:  # not in ASCII, or with lone surrogates; that takes longer
         return _encode(value)
 
 
 def encode_time(time: datetime) -> int:
-    """Microseconds since 1970 in UTC."""
+    """Return microseconds since 1970 in UTC."""
     passed = time - _EPOCH
     return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
 
 
 def time_of(moment: int) -> datetime:
-    """The time of so many microseconds, in UTC."""
+    """Return the time after so many microseconds, in UTC."""
     return _EPOCH + timedelta(microseconds=moment)
 
 
@@ -126,12 +126,12 @@ projects = Table(
 runs = Table(
     "xai_mcp_runs",
     metadata,
-    Column("number", Integer, primary_key=True),  # by which events name it
+    Column("number", Integer, primary_key=True),  # events refer to it by this
     Column("id", _Run, nullable=False, unique=True),
     Column("project", Integer, nullable=False),
     Column("host", Words, nullable=False),
     Column("pid", Integer, nullable=False),
-    Column("pid_started", Float, nullable=False),  # a process number is given again
+    Column("pid_started", Float, nullable=False),  # process numbers are reused
     Column("seen", Moment, nullable=False),
     Column("ended", Moment),
     sqlite_autoincrement=True,
@@ -155,7 +155,7 @@ subjects = Table(
     Column("source_name", Words, nullable=False),
     Column("tool", Words),
     Index("subjects_by_digest", "project", "digest", unique=True),
-    sqlite_autoincrement=True,  # no number is given again: processes remember them
+    sqlite_autoincrement=True,  # numbers are not reused: processes cache them
 )
 """The sources and tools that events are about, by number."""
 
@@ -180,11 +180,11 @@ events = Table(
     Index("events_of_a_subject", "project", "subject", "position"),
     Index("events_of_a_source", "project", "anchor", "position"),
 )
-"""The log: what changed, one event a row, in the order of `position`; rows are only ever added.
+"""The log: changes, one event a row, in the order of `position`; rows are only ever added.
 
-A row that has `followed_by` speaks of all tools of its source: of so many the rows behind it tell,
-and of the others it is implied that they are there as before, or gone with their source.
-`payload`, `failed` and `teller` are None where the change tells them.
+A row with `followed_by` is about all tools of its source: the next rows mention so many of them,
+and it implies that the others are as before, or gone with their source. `payload`, `failed` and
+`teller` are None if the change implies them.
 """
 
 _is_forgotten = events.c.change == "forgotten"
@@ -212,7 +212,7 @@ vectors = Table(
     Column("used", Moment, nullable=False),
     Index("vectors_by_use", "used"),
 )
-"""What models made of texts, of all projects; neither texts nor names of models are in it."""
+"""Vectors that models made of texts, of all projects; it has neither texts nor names of models."""
 
 learned = Table(
     "xai_mcp_learned",
@@ -230,7 +230,7 @@ learned = Table(
     Column("learned", Moment, nullable=False),
     Column("used", Moment, nullable=False),
 )
-"""What tools were used for. Not in the log, so that it can be forgotten."""
+"""Requests that tools were used for. Not in the log, so that they can be forgotten."""
 
 rules = Table(
     "xai_mcp_rules",
@@ -240,14 +240,14 @@ rules = Table(
     Column("digest", _Digest, nullable=False),
     Column("rules", Text, nullable=False),
 )
-"""The rules of a project, whole, at each revision."""
+"""The rules of a project, complete, at each revision."""
 
 
 def loaded(text: str) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
-        Unreadable: it is none, so the file is damaged.
+        Unreadable: it is not JSON, so the file is damaged.
     """
     try:
         return json.loads(text)

@@ -11,32 +11,32 @@ from typing import Any
 from ..core.visible import escaped
 
 LINE_CHARS = 76
-"""Fits a terminal of 80 columns, with some room before it."""
+"""Fits a terminal of 80 columns, with some space before it."""
 
-_LEAST_CHARS = 10  # of a value, where what stands before it leaves hardly any room
-_CONTEXT_PART = 3  # of what is shown of a long text, a third stands before the first difference
+_LEAST_CHARS = 10  # minimum length of a value after a long prefix
+_CONTEXT_PART = 3  # of a shown long text, a third stands before the first difference
 _MOST_PASSAGES = 5
-_MOST_WORDS = 800  # and spaces between them; to compare more takes long
+_MOST_WORDS = 800  # words and spaces; comparing more takes long
 _WORD = re.compile(r"\S+|\s+")
 
 
 def is_same(old: Any, new: Any) -> bool:
-    """Whether two JSON values are written alike: 1 is neither 1.0 nor true."""
+    """Return whether two JSON values have the same text: 1 is neither 1.0 nor true."""
     return old is new or (type(old) is type(new) and canonical(old) == canonical(new))
 
 
 def canonical(value: Any) -> str:
-    """The JSON text of a value, the same whatever the order of keys in it."""
+    """Return the JSON text of a value, the same for any order of its keys."""
     return json.dumps(value, sort_keys=True)
 
 
 def plain(text: str, chars: int) -> str:
-    """The text in one line, without anything a terminal might obey; its beginning if it is long."""
+    """Return the text on one line, without control characters, cut if it is long."""
     return _clipped(escaped(text), chars)
 
 
 def quoted(text: str, chars: int, keep_end: bool = False) -> str:
-    """The same in quotes; its end, if that is to be kept."""
+    """Return the text in quotes; with its end, if that is to be shown."""
     visible, room = escaped(text), max(chars - 2, 1)
     if keep_end and len(visible) > room:
         return f"'…{visible[-room + 1 :]}'"
@@ -44,12 +44,12 @@ def quoted(text: str, chars: int, keep_end: bool = False) -> str:
 
 
 def shown(value: Any, chars: int) -> str:
-    """Any JSON value, as it is written."""
+    """Return any JSON value as text."""
     return quoted(value, chars) if isinstance(value, str) else plain(_written(value), chars)
 
 
 def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
-    """What is different between two values; of long texts a line for each passage that is."""
+    """Return the difference between two values; for long texts a line for each changed passage."""
     room = max(chars, 2 * _LEAST_CHARS + 3)
     each = (room - 3) // 2
     if not (isinstance(old, str) and isinstance(new, str)):
@@ -83,7 +83,7 @@ def _first_difference(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def _window(text: str, start: int, chars: int) -> str:
-    """The text, or as much of it as shows what is different from `start` on."""
+    """Return the text, or as much of it as shows the difference from `start` on."""
     if len(text) <= chars:
         return text
     begin = max(0, min(start - chars // _CONTEXT_PART, len(text) - chars + 1))
@@ -91,7 +91,7 @@ def _window(text: str, start: int, chars: int) -> str:
 
 
 def _passages(old: str, new: str, room: int) -> Iterator[str]:
-    """The passages of a long text that are different: the longest ones, in their order."""
+    """Yield the changed passages of a long text: the longest ones, in order."""
     passages = _different_passages(_WORD.findall(old), _WORD.findall(new))
     by_length = sorted(range(len(passages)), key=lambda i: -sum(map(len, passages[i])))
     for i in sorted(by_length[:_MOST_PASSAGES]):

@@ -1,9 +1,9 @@
-"""Calls noted in a file before they are sent, and when they are over, until the store has them.
+"""Journal of calls: a file that notes them before they are sent, until the store has them.
 
-One line appended takes some millionths of a second, and is there when the process is killed: a
-transaction for each call would take longer than many calls. The file lies beside that of the
-history; that of a database elsewhere among what this user has on this machine. Who starts next
-takes in what a process left behind that is not there any more.
+One appended line takes some microseconds, and survives when the process is killed: a transaction
+for each call would take longer than many calls. The file lies beside the history's; for a database
+elsewhere, among this user's files on this machine. The next process takes over what a dead one
+left.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
 
 
 class CallJournal:
-    """The journal of one run, by its id. Used from any thread; nothing in it waits.
+    """Journal of one run, by its id. Used from any thread; nothing in it waits.
 
     `warn` is called once, in a thread of its own, if calls cannot be noted: they are made all the
     same.
@@ -54,22 +54,22 @@ class CallJournal:
         self._file = None if stem is None else stem.with_name(f"{stem.name}{uuid.uuid4().hex}")
         self._warn = warn
         self._opened: int | None = None
-        self._pending: set[int] = set()  # what the store does not have yet
+        self._pending: set[int] = set()  # numbers of calls that the store does not have yet
         self._size = 0
         self._numbers = count(1)
         self._changing = threading.RLock()
         _all.add(self)
 
     def note(self, call: Event, number: int = 0) -> int:
-        """Note that a call is about to be sent, or is over; its number, 0 where it has none.
+        """Note that a call is about to be sent, or has ended; return its number, 0 without one.
 
-        `number` is what the note of its begin gave.
+        `number` is what the note of its start returned.
         """
         new = number or next(self._numbers)
         return new if self._file and self._add(new, _line(new, call)) else number
 
     def written(self, numbers: Iterable[int]) -> None:
-        """The store has these calls, or they were never made."""
+        """Drop these calls: the store has them, or they were never made."""
         with self._changing:
             self._pending.difference_update(numbers)
             if self._opened is not None and not self._pending and self._size > len(self._run):
@@ -84,7 +84,7 @@ class CallJournal:
             self.written([number])
 
     def close(self) -> None:
-        """Let go of the file; if the store does not have all of it, for who starts next."""
+        """Close the file; leave it for the next process if the store does not have all of it."""
         with self._changing:
             opened, file = self._opened, self._file
             self._opened = self._file = None
@@ -96,13 +96,13 @@ class CallJournal:
                     file.unlink(missing_ok=True)
 
     def drop(self) -> None:
-        """Close the file in a fork: its lock is that of the process that writes to it."""
+        """Close the file in a fork: its lock belongs to the process that writes to it."""
         opened, self._opened, self._file = self._opened, None, None
         if opened is not None:
             os.close(opened)
 
     def _add(self, number: int, line: bytes) -> bool:
-        """Whether it is noted."""
+        """Append a line; return whether it was written."""
         with self._changing:
             if self._file is None:
                 return False
@@ -122,10 +122,10 @@ class CallJournal:
             make_private_folder(file.parent)
         except OSError as reason:
             logger.info("Calls are not noted before they are sent: %s", reason)
-            self._file = None  # the history lies there as well, and has it told
+            self._file = None  # the history is there as well, and reports it
             return None
         self._opened = open_private(file, _FLAGS)
-        take_lock(self._opened)  # by which others know that this process is there
+        take_lock(self._opened)  # it shows others that this process is alive
         self._append(self._opened, self._run)
         return self._opened
 
@@ -160,9 +160,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class LeftBehind:
-    """The calls that a process noted which is not there any more. To be let go of, or removed.
+    """Calls that a dead process noted. To be released, or removed.
 
-    Those that were begun and are not known to have ended are `begun`, the others `called`.
+    Calls that are not known to have ended are `begun`, the others `called`.
     """
 
     def __init__(self, file: Path, opened: int) -> None:
@@ -180,18 +180,18 @@ class LeftBehind:
         self.calls = list(calls.values())
 
     def remove(self) -> None:
-        """The store has them all."""
+        """Remove the file: the store has them all."""
         with suppress(OSError):
             self._file.unlink(missing_ok=True)
         self.let_go()
 
     def let_go(self) -> None:
-        """Leave it for somebody else."""
+        """Leave the file for another process."""
         os.close(self._opened)
 
 
 def left_behind(place: Place) -> list[LeftBehind]:
-    """What processes noted that are not there any more, for this project in this store."""
+    """Yield what dead processes noted, for this project in this store."""
     files: list[LeftBehind] = []
     if (stem := _stem(place)) is None:
         return files
@@ -200,7 +200,7 @@ def left_behind(place: Place) -> list[LeftBehind]:
         names = sorted(x for x in os.listdir(stem.parent) if x.startswith(stem.name))
     for file in map(stem.with_name, names):
         with suppress(OSError):
-            if file.is_symlink() or not file.is_file():  # none of ours
+            if file.is_symlink() or not file.is_file():  # not one of ours
                 continue
             opened = open_private(file, os.O_RDWR)
             if take_lock(opened):
@@ -211,12 +211,12 @@ def left_behind(place: Place) -> list[LeftBehind]:
 
 
 def _stem(place: Place) -> Path | None:
-    """What the names of such files begin with."""
+    """Return the prefix of the names of such files."""
     if not place.is_lasting or place.problem:
         return None
     if place.file is not None:
         return place.file.with_name(f"{place.file.name}.calls-")
-    # Here, because only databases elsewhere need it.
+    # Imported here, because only databases elsewhere need it.
     from platformdirs import user_state_path
 
     name = f"{place.url}\0{place.folder}".encode("utf-8", "surrogatepass")
@@ -232,7 +232,7 @@ def _line(number: int, call: Event) -> bytes:
     }  # fmt: skip
     try:
         return to_json(value) + b"\n"
-    except ValueError:  # halves of surrogate pairs
+    except ValueError:  # lone surrogates
         return json.dumps(value, default=str).encode() + b"\n"
 
 
@@ -240,7 +240,7 @@ _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 class _Payload(BaseModel):
-    """The payload of a call. Of a file that came with a clone nothing else is taken."""
+    """Payload of a call. Nothing else is read from a file that came with a clone."""
 
     model_config = _STRICT
 
@@ -260,7 +260,7 @@ class _Payload(BaseModel):
 
 
 class _Line(BaseModel):
-    """A line as it is read back."""
+    """Line as it is read back."""
 
     model_config = _STRICT
 
@@ -272,7 +272,7 @@ class _Line(BaseModel):
     payload: _Payload = _Payload()
 
     def event(self, run: str) -> Event:
-        """The event of this line."""
+        """Return the event of this line."""
         assert self.change in ("begun", "called")
         tool, time = subject_of(*self.tool), self.time.astimezone(UTC)
         payload = self.payload.model_dump(exclude_unset=True)

@@ -1,4 +1,4 @@
-"""Events of what sources report, given the known records; pure functions (spec 2, 4)."""
+"""Events from the reports of sources and the known records; pure functions (spec 2, 4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listing_events(
     renames: Mapping[ItemKey, ItemKey],
     run: str,
 ) -> Iterator[Event]:
-    """A source connected, or listed its tools again. `renames` are likely, new ones by old."""
+    """Yield the events of a listing. `renames` maps old names to likely new ones."""
     changes = [*_changed(report, seen, known, renames), *_vanished(report, seen, known, renames)]
     source = source_event(report, seen, known.source, run)
     is_of_all = report.connected or report.is_forced
@@ -36,11 +36,11 @@ def listing_events(
 def source_event(
     report: Listed, seen: ListingDigest, known: SourceRecord | None, run: str
 ) -> Event:
-    """The source itself is there. All there is to say when it lists what it listed before."""
+    """Yield the event of the source itself, the only one if its listing is unchanged."""
     subject, title = report.source, report.title or report.source.source
     before = known if known and known.last_sync else None  # it may only have failed so far
     payload: JsonObject = {f"{subject.kind.noun}_id": subject.source}
-    # Told at first, and when it is not as before: another version, another address.
+    # Reported at first, and when they changed: another version, another address.
     if before is None or title != before.title:
         payload |= {f"{subject.kind.noun}_name": title}
     if before is None or report.transport != before.transport:
@@ -55,11 +55,11 @@ def source_event(
 
 
 def loss_events(report: Lost, source: SourceRecord | None, run: str) -> Iterator[Event]:
-    """A run does not have the source any more. The last one takes the tools along."""
+    """Yield events of a run that lost the source. The last run takes the tools along."""
     run = report.run or run
     if source is not None and run in source.runs:
         is_last = source.runs == (run,)
-        # Where others have it still, it is true what is known of it.
+        # While other runs have it, what is known about it stays true.
         change: Change = "disconnected" if is_last else "left"
         yield Event(
             report.source, change, report.time, usual_payload(change), reason=report.reason,
@@ -68,13 +68,13 @@ def loss_events(report: Lost, source: SourceRecord | None, run: str) -> Iterator
 
 
 def failure_event(report: Failed) -> Event:
-    """A source could not be reached or listed."""
+    """Yield the event of a source that could not be reached or listed."""
     payload: JsonObject = {"status": "failed", "error": report.problem}
     return Event(report.source, "failed", report.time, payload, reason=report.problem)
 
 
 def seed_events(report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
-    """Tools that are there from the start."""
+    """Yield events of tools that exist from the start."""
     for tool in report.tools:
         subject = Subject(report.kind, tool.source, tool.name)
         yield Event(subject, "seeded", report.time, _payload(tool), definition=digests[tool.name])
@@ -109,7 +109,7 @@ def _vanished(
 
 
 def _change_of(record: ToolRecord | None, digest: str, source: SourceRecord | None) -> Change:
-    """What it says of a tool that it is listed with this definition."""
+    """Yield what a listing with this definition says about a tool."""
     if record is None or not record.definition:
         return "discovered"
     if record.definition != digest:

@@ -1,4 +1,4 @@
-"""The bridge's observer: reports to the writer thread without waiting, and asks it for answers."""
+"""The bridge's observer: reports to the writer thread without waiting, and asks it questions."""
 
 from __future__ import annotations
 
@@ -60,20 +60,19 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_MOST_ID_CHARS = 100  # of a call's, which a model's service makes up
-_BY_PROGRAM = used_by(PROGRAM)  # without any name
-ERROR_CHARS = 300  # of what went wrong with a call
+_MOST_ID_CHARS = 100  # of a call's id, which a model's service makes up
+_BY_PROGRAM = used_by(PROGRAM)  # for values without a name
+ERROR_CHARS = 300  # of a call's error
 _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
 
 
 class HistoryRecorder:
-    """An `Observer` that writes down what it is told of. Used from any thread.
+    """An `Observer` that records its reports. Used from any thread.
 
-    `mask` hides what is secret in the words of strangers, everywhere in its bridge. `record` says
-    what is kept of calls (`arguments`, `results`); in that, and in what people say, are hidden the
-    `secrets`, and what looks like one.
-    What a person should know of its trouble is given to `warn`, in a thread of its own. `keep`
-    says how long events are kept; without it for ever.
+    `mask` hides secrets in strangers' texts, everywhere in its bridge. `record` says what is stored
+    of calls (`arguments`, `results`); in that, and in people's texts, `secrets` are masked, and
+    what looks like one. `warn` gets trouble that a person should know, in a thread of its own.
+    `keep` says how long events are stored; for ever by default.
     """
 
     def __init__(
@@ -99,22 +98,22 @@ class HistoryRecorder:
         )
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
-        # Sources that have just connected; their first listing is what is written down of it.
+        # Sources that have just connected; their first listing is their first event.
         self._just_connected: set[str] = set()
         self._forced: set[str] = set()
         self._seeded: dict[Subject, Tool] = {}
         self.mask = mask
-        # One agent makes many calls.
+        # Cached: one agent makes many calls.
         self._kept_use = lru_cache(maxsize=256)(partial(kept_use, mask=mask))
         self._record = record
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be remembered now; empty while all is well."""
+        """Why nothing can be recorded now, or ""."""
         return self._writer.trouble
 
     def notice(self, event: SourceEvent) -> None:
-        """Have it written down. Called on the bridge's loop."""
+        """Record an event. Called on the bridge's loop."""
         match event:
             case SourceConnected(source, _, _, kind):
                 self._kinds[source] = kind
@@ -132,7 +131,7 @@ class HistoryRecorder:
 
     @contextmanager
     def writing_all(self, source: str) -> Generator[None]:
-        """When this source is listed within the block, write every tool down, as before or not."""
+        """Record every tool of the source's listings within the block, even unchanged ones."""
         self._forced.add(source)
         try:
             yield
@@ -140,7 +139,7 @@ class HistoryRecorder:
             self._forced.discard(source)
 
     def seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
-        """These tools are there from the start. Said again, only what changed is written down."""
+        """Record tools that exist from the start. Repeated, only changes are recorded."""
         named = {Subject(kind, tool.source, tool.name): tool for tool in tools}
         new = {
             subject: tool for subject, tool in named.items() if self._seeded.get(subject) != tool
@@ -150,16 +149,16 @@ class HistoryRecorder:
             self._writer.report(Seeded(kind, datetime.now(UTC), tuple(new.values())))
 
     def begun(self, key: ToolKey, arguments: JsonObject | None = None, by: Use = ()) -> int:
-        """A call is about to be sent: from now on it is known, whatever happens to this process.
+        """Note that a call is about to be sent, so that it is known even if this process dies.
 
-        What comes back is for `called`, or for `not_called`. `by` says who makes it, see
+        The returned number is for `called`, or for `not_called`. `by` says who makes it, see
         `use_of`.
         """
         kept = self._redactor.short(arguments) if ARGUMENTS in self._record else None
         return self._journal.note(begun_event(_subject(key), datetime.now(UTC), kept, by))
 
     def not_called(self, begun: int) -> None:
-        """A call that was begun was not sent."""
+        """Note that a call was not sent after all."""
         self._journal.withdraw(begun)
 
     def called(
@@ -172,10 +171,9 @@ class HistoryRecorder:
         begun: int = 0,
         by: Use = (),
     ) -> None:
-        """A call is over. `error` is empty when it went well; `begun` is what its begin gave.
+        """Record a finished call. `error` is "" if it went well; `begun` is the number of its note.
 
-        It is known from now on, whatever happens to this process. `by` says who made it, see
-        `use_of`.
+        It is known from now on, even if this process dies. `by` says who made it, see `use_of`.
         """
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
@@ -188,68 +186,68 @@ class HistoryRecorder:
         self._writer.report(call, self._journal.note(call, begun))
 
     def use_of(self, caller: Caller, call_id: str = "") -> Use:
-        """What events tell of who makes a call, without secrets."""
+        """Return what events say about the caller, without secrets."""
         if caller is PROGRAM and not call_id:
             return _BY_PROGRAM
         use = self._kept_use(used_by(caller))
         return (*use, *kept_use((("call_id", call_id),), self.mask)) if call_id else use
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
-        """Have something learned, in the writer thread. Returns at once."""
+        """Learn something in the writer thread. Returns at once."""
         self._writer.report(Taught(datetime.now(UTC), learn))
 
     def forget(self, forget: Callable[[Learning], T]) -> Future[T]:
-        """Have something forgotten that was learned before, without a trace in the file.
+        """Forget something learned, without a trace in the file.
 
-        The future raises `StoreFailed` when the store cannot be used: then nothing is forgotten.
+        The future raises `StoreFailed` if the store cannot be used: then nothing is forgotten.
         """
         return self._writer.ask(lambda writer: writer.forget(forget))
 
     def decided(self, decision: Event) -> None:
-        """Something was decided about a tool; see `decision_event`."""
+        """Record a decision about a tool; see `decision_event`."""
         self._writer.report(decision)
 
     def answered(
         self, key: ToolKey, answer: ApprovalAnswer, definition: str, agent: str = "", call: str = ""
     ) -> None:
-        """Somebody said whether a call of this tool may be made, or said so beforehand."""
+        """Record a person's answer on whether a call may be made, now or in advance."""
         answer = replace(answer, reason=self.mask(answer.reason))
         subject, call = self.subject(key), call[:_MOST_ID_CHARS]
         now = datetime.now(UTC)
         self._writer.report(answer_event(subject, now, answer, definition, agent, call))
 
     def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
-        """A call was not made, because of what was decided; `by` says whose, see `use_of`."""
+        """Record a refused call; `by` says who wanted to make it, see `use_of`."""
         self._writer.report(
             refusal_event(self.subject(key), datetime.now(UTC), reason, definition, by)
         )
 
     def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
-        """Have each change of the records told when it is written, in the writer thread.
+        """Call a listener for each change of the records, in the writer thread.
 
-        What comes back ends that.
+        The returned function removes it.
         """
         self._followers.append(tell)
         return lambda: self._followers.remove(tell)
 
     def subject(self, key: ToolKey) -> Subject:
-        """What is told of a tool is about this."""
+        """Return the subject of reports about a tool."""
         return _subject(key)
 
     def ask(self, do: Callable[[History], T]) -> Future[T]:
-        """Ask the history something, after all that was reported before.
+        """Ask the history something, after everything reported before.
 
-        The future raises `StoreFailed` when it cannot be used.
+        The future raises `StoreFailed` if it cannot be used.
         """
         return self._writer.ask(lambda recorder: do(recorder.history))
 
     def read(self, do: Callable[[History], T], nothing: T | None = None) -> Future[T]:
-        """As `ask`, for what only reads: also from a file that can be read but not written.
+        """Like `ask`, for reading only: also from a file that can be read but not written.
 
-        `nothing` is the answer, if given, where none can be written, and none ever was.
+        `nothing` is the answer, if given, if none can be written, and none ever was.
         """
         answer: Future[T] = Future()
-        answer.set_running_or_notify_cancel()  # nobody can take the question back
+        answer.set_running_or_notify_cancel()  # the question cannot be cancelled
 
         def take(asked: Future[T]) -> None:
             reason = asked.exception()
@@ -267,11 +265,11 @@ class HistoryRecorder:
         return answer
 
     def settled(self) -> Future[None]:
-        """Done when all is written down that was told before. May raise `StoreFailed`."""
+        """Return when everything reported so far is written. May raise `StoreFailed`."""
         return self._writer.ask(_nothing)
 
     def close(self, seconds: float) -> None:
-        """Write what is left, within so long."""
+        """Write what is left, within this time."""
         self._writer.close(seconds)
         self._journal.close()
 
@@ -310,13 +308,13 @@ def _look(
     nothing: T | None,
     reason: StoreFailed,
 ) -> None:
-    """Answer from the file as it is; if that fails too, with why it cannot be written."""
+    """Answer from the file as it is; if that fails too, raise why it cannot be written."""
     with unforked():
         from ..history import open_history  # loads SQLAlchemy
         from ..store import NoHistory
 
     try:
-        # A damaged one is mended by who writes: as if it were not our own.
+        # The writer repairs a damaged file: read it as if it were not ours.
         any_project = place.is_own or place.any_project
         own = replace(place, is_own=False, any_project=any_project)
         history = open_history(own, is_to_read=True)
@@ -341,7 +339,7 @@ def _open(
     keep: Retention | None,
     run: str,
 ) -> ReportWriter:
-    """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile."""
+    """Open the store, in the writer's thread: SQLAlchemy takes a while."""
     with unforked():
         from ..history import open_history
         from .report_writer import ReportWriter
@@ -358,6 +356,6 @@ def _nothing(_: ReportWriter) -> None:
     pass
 
 
-@lru_cache(maxsize=1000)  # one for all calls of a tool: it remembers its digest
+@lru_cache(maxsize=1000)  # one for all calls of a tool: it caches its digest
 def _subject(key: ToolKey) -> Subject:
     return Subject(kind_named(key.kind), key.source, key.name)

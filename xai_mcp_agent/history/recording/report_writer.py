@@ -49,16 +49,16 @@ from .reports import (
 T = TypeVar("T")
 
 _LOOK_SECONDS = 3600.0
-_PART_AT_CLOSE = 0.2  # of the usual distance: who opens it next has less to fold
+_PART_AT_CLOSE = 0.2  # of the usual distance, so that the next process has less to fold
 
 
 class _Batch:
-    """The events of one transaction. They are written before somebody asks what is known."""
+    """Events of one transaction, written before the state is read."""
 
     def __init__(self, connection: Connection, log: EventLog, run: str) -> None:
         self.connection = connection
         self.changed: set[Subject] = set()
-        """The tools of which the record is another one, and sources of which all tools may be."""
+        """Tools whose record changed, and sources all of whose tools may have changed."""
         self._log, self._run = log, run
         self._new: list[Event] = []
         self._bodies: dict[str, str] = {}
@@ -66,16 +66,16 @@ class _Batch:
 
     @property
     def fold(self) -> Fold:
-        """What is known now."""
+        """Return the current state."""
         self.write()
         return self._log.state
 
     def source(self, source: Subject) -> SourceRecord | None:
-        """What is known of a source now."""
+        """Return the current record of a source."""
         return self.fold.sources.get(source)
 
     def add(self, events: Iterable[Event], bodies: Mapping[str, str] | None = None) -> None:
-        """Have these written; `bodies` are definitions that they name and that may be new."""
+        """Add events; `bodies` are definitions that they name and that may be new."""
         for event in events:
             self._new.append(event)
             if event.subject.tool is not None or event.followed_by is not None:
@@ -83,7 +83,7 @@ class _Batch:
         self._bodies |= bodies or {}
 
     def write(self) -> None:
-        """Write all that was added."""
+        """Write everything that was added."""
         new, bodies = self._new, self._bodies
         self._new, self._bodies = [], {}
         if new:
@@ -91,12 +91,12 @@ class _Batch:
 
 
 class ReportWriter:
-    """Records the reports of one run. `mask` hides what is secret in the words of strangers.
+    """Records the reports of one run. `mask` hides secrets in strangers' texts.
 
     `began` is when the run did: before the first report, which may have waited for the store.
-    What was written is given to `publish`, in the same thread. `redact` hides more, also what only
-    looks like a secret, in what people said. What is not to be kept any more, as `keep` says, is
-    removed now and then; without it nothing is. `run` is the id of the run.
+    `publish` gets what was written, in the same thread. `redact` also masks what only looks like a
+    secret, in people's texts. Events older than `keep` says are removed now and then. `run` is the
+    id of the run.
     """
 
     def __init__(
@@ -109,12 +109,12 @@ class ReportWriter:
         keep: Retention | None = None,
         run: str = "",
     ) -> None:
-        self.history = history  # another one takes its place when it has to be opened anew
+        self.history = history  # replaced if it has to be opened again
         self._mask, self._redact, self._publish = mask, redact or mask, publish
         self._retention = keep
-        self._looked: float | None = None  # for what is too old
+        self._looked: float | None = None  # for pruning
         self._used: History | None = None  # by the last transaction
-        # Of the last listing of each source: most are listed again as they were.
+        # Of the last listing of each source: most are listed again unchanged.
         self._seen: dict[Subject, ListingDigest] = {}
         self._connected: dict[Subject, Listed] = {}
         self._failures: dict[Subject, str] = {}  # the last one of each source in this process
@@ -123,13 +123,13 @@ class ReportWriter:
         self.record(())
 
     def open_again(self) -> None:
-        """Go on in a store that is opened anew, if this one is no good any more."""
+        """Continue in a newly opened store if this one is broken."""
         if not self.history.store.is_usable:
             self.history.close()
             self.history = open_history(self.history.place)
 
     def record(self, reports: Iterable[Report]) -> None:
-        """Write all of these down, or nothing; without any, say that this run is still there.
+        """Write all of these, or nothing; without any, report that this run is alive.
 
         Raises:
             StoreFailed: nothing was written; the same reports may be recorded later.
@@ -143,7 +143,7 @@ class ReportWriter:
         self._publish(update)
 
     def forget(self, forget: Callable[[Learning], T]) -> T:
-        """Forget something that was learned; what `forget` returns.
+        """Forget something learned; return what `forget` returns.
 
         Raises:
             StoreFailed: nothing is forgotten.
@@ -154,17 +154,17 @@ class ReportWriter:
         return forgotten
 
     def look_after(self) -> None:
-        """Say that this run is still there; prune the log and back it up, if either is due.
+        """Report that this run is alive; prune the log and back it up, if either is due.
 
         Raises:
-            StoreFailed: the store.
+            StoreFailed: the store failed.
         """
         self.record(())
         self._prune_if_due()
         self.history.store.back_up_if_due()
 
     def _prune_if_due(self) -> None:
-        """Remove what is not to be kept any more, if nobody looked for a day."""
+        """Prune the log, if no process did so for a day."""
         now, looked = time.monotonic(), self._looked
         if self._retention is None or (looked is not None and now - looked < _LOOK_SECONDS):
             return
@@ -174,16 +174,16 @@ class ReportWriter:
         self._looked = now if is_all else None
 
     def close(self) -> None:
-        """Say that this run is over, and let go of the store.
+        """Report the end of this run, and close the store.
 
         Raises:
-            StoreFailed: it could not be said.
+            StoreFailed: it could not be reported.
         """
         try:
             self._prune_if_due()
             self.history.store.back_up_if_due()
             with self._batch() as batch:
-                for source in tuple(self._connected):  # usually none is left
+                for source in tuple(self._connected):  # usually there is none
                     self._take_in(batch, Lost(source, datetime.now(UTC), ENDED))
                 self._runs.end(batch.connection)
                 batch.write()
@@ -217,7 +217,7 @@ class ReportWriter:
                 if is_new:
                     left = left_behind(self.history.place)
                     self._take_in_left_behind(batch, left)
-                    # What this process has connected it had in a run that others took for ended.
+                    # This process's connected sources belonged to a run that others took for ended.
                     for report in tuple(self._connected.values()):
                         self._listed(batch, replace(report, time=now))
                 yield batch
@@ -238,7 +238,7 @@ class ReportWriter:
             self._runs.begin(connection)
 
     def _end_what_is_over(self, batch: _Batch, time: datetime) -> None:
-        """Note the loss of what runs had that are over."""
+        """Record the loss of sources of ended runs."""
         sources = batch.fold.sources
         others = {x for source in sources.values() for x in source.runs} - {self._runs.own}
         for run, end in self._runs.over(batch.connection, others).items():
@@ -295,13 +295,13 @@ class ReportWriter:
     def _renames(
         self, batch: _Batch, vanished: list[ToolRecord], came: list[Tool]
     ) -> dict[ItemKey, ItemKey]:
-        """The likely ones. Only where there are both are definitions read from the store."""
+        """Return likely renames. Definitions are read only if tools both came and went."""
         if not vanished or not came:
             return {}
         batch.write()  # definitions of this transaction may be among them
         before = definitions_of(batch.connection, {x.definition for x in vanished})
         gone = [(x.subject.item, before[x.definition]) for x in vanished if x.definition in before]
-        # What is secret is hidden in both; the names are those that the events are about.
+        # Secrets are masked in both; the names are those of the events.
         new = [(item_key(tool), json.loads(self._body(tool))) for tool in came]
         renames: dict[ItemKey, ItemKey] = {}
         for item in {item for (item, _), _ in gone}:
@@ -314,7 +314,7 @@ class ReportWriter:
         return renames
 
     def _bodies(self, seen: ListingDigest, known: Known) -> dict[str, str]:
-        """The definitions that are not those that were known before, by their digests."""
+        """Return the definitions that differ from the known ones, by their digests."""
         new = {d: x for x, d in seen.digests.items() if not _has(known, x, d)}
         texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
         return {digest: redact_json(text, self._mask) for digest, text in texts.items()}
@@ -327,11 +327,11 @@ class ReportWriter:
         batch.add(seed_events(report, digests), bodies)
 
     def _is_new(self, batch: _Batch, report: Seeded, tool: Tool, digest: str) -> bool:
-        """Whether it is not what it was when this process, in whatever run, said so last."""
+        """Return whether it differs from this process's last report, in any run."""
         known = batch.fold.tool(Subject(report.kind, tool.source, tool.name))
         if known is None or not known.is_available or known.definition != digest:
             return True
-        # One from the future was told before a clock was set back.
+        # One from the future was reported before a clock was set back.
         return not self._runs.process_began <= known.last_seen <= datetime.now(UTC)
 
     def _learn(self, batch: _Batch, reports: Sequence[Taught]) -> None:

@@ -1,6 +1,6 @@
 """Reports to the writer thread, digests of listings, and the record updates it publishes.
 
-What needs no look at the state is an event already: a call, a decision, an answer.
+A report that does not depend on the state is an event already: a call, a decision, an answer.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 UNKNOWN = "Its process ended before it was over: it is not known whether it was carried out."
 
 Use: TypeAlias = tuple[tuple[str, str], ...]
-"""Who makes a call: keys of a payload, and their values."""
+"""Caller of a call: keys of a payload, and their values."""
 
 _MOST_NAME_CHARS, _MOST_ID_CHARS = 100, 64
 
 
 def used_by(caller: Caller, call_id: str = "") -> Use:
-    """The caller as an event has it; what is unknown is left out."""
+    """Return the caller as an event has it; unknown fields are left out."""
     pairs = (
         ("run_id", caller.run), ("caller", caller.kind), ("agent", caller.name),
         ("workflow", caller.workflow), ("node", caller.node), ("toolbelt", caller.toolbelt),
@@ -50,7 +50,7 @@ def used_by(caller: Caller, call_id: str = "") -> Use:
 
 
 def kept_use(use: Use, mask: Callable[[str], str]) -> Use:
-    """The same without secrets, and with texts of a bounded length."""
+    """Return the caller without secrets, with texts of a bounded length."""
     # Cut after masking: half a secret must not be left at its end. "caller" is a word of ours.
     return tuple(
         (key, text if key == "caller" else visible_text(mask(text[: 10 * most]), most))
@@ -63,8 +63,8 @@ def kept_use(use: Use, mask: Callable[[str], str]) -> Use:
 class Listed:
     """A source listed its tools: right after it `connected`, or again.
 
-    With `is_forced` every tool is written down, though nothing may have changed. `disabled` are
-    names that the settings leave out. `features` are its prompts and resources.
+    With `is_forced` every tool is recorded, even without changes. `disabled` are names that the
+    settings leave out. `features` are its prompts and resources.
     """
 
     source: Subject
@@ -80,7 +80,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A run let go of a source, or lost it; `reason` says why. `run` is empty for this run."""
+    """A run closed a source, or lost it; `reason` says why. `run` is "" for this run."""
 
     source: Subject
     time: datetime
@@ -90,7 +90,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A source could not be reached, or not listed. What was known of it stays."""
+    """A source could not be reached or listed. What was known about it stays."""
 
     source: Subject
     time: datetime
@@ -99,7 +99,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """Tools that are there from the start. One of the same name takes the place of another."""
+    """Tools that exist from the start. One replaces another of its name."""
 
     kind: SourceKind
     time: datetime
@@ -123,7 +123,7 @@ _BEGUN = usual_payload("begun")
 def begun_event(
     tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: Use = ()
 ) -> Event:
-    """A call that is sent now: kept if its process ends before the call does."""
+    """Call that is being sent: recorded if its process ends before the call does."""
     payload = dict(_BEGUN)
     if arguments:
         payload["arguments"] = arguments
@@ -141,11 +141,10 @@ def call_event(
     structured: Any = None,
     by: Use = (),
 ) -> Event:
-    """A call that is over. `error` is empty when it went well.
+    """Return the event of a finished call. `error` is "" if it went well.
 
-    `arguments`, `result` (as text) and `structured` (the same as data, where the tool gave it) are
-    None unless somebody asked for them to be kept. They are without secrets; what is long is the
-    beginning of a text. `by` says who made it.
+    `arguments`, `result` (as text) and `structured` (the same as data, if the tool gave it) are
+    None unless they are to be stored. They have no secrets, and are cut. `by` says who made it.
     """
     payload: JsonObject = {"status": "error" if error else "ok", "seconds": round(seconds, 6)}
     if error:
@@ -164,11 +163,11 @@ def decision_event(
     definition: str = "",
     teller: Teller = "user",
 ) -> Event:
-    """What was decided about a tool. `accepted` goes with a definition's digest.
+    """Return the event of a decision about a tool. `accepted` goes with a definition's digest.
 
-    Also about a source: what it says of its use is accepted. The teller is the `executor` where
-    the first listing of a source was taken as a whole. It is noted here; who asks what counts
-    asks `policy.decisions`.
+    It may also be about a source: its instructions are accepted. The teller is the `executor` if
+    the first listing of a source was accepted as a whole. The history notes it; `policy.decisions`
+    has what is in force.
     """
     payload = usual_payload(decision)
     return Event(tool, decision, time, payload, definition=definition or None, teller=teller)
@@ -177,10 +176,10 @@ def decision_event(
 def refusal_event(
     tool: Subject, time: datetime, reason: str, definition: str = "", by: Use = ()
 ) -> Event:
-    """A call that was not made, because of what people decided; `reason` says why.
+    """Return the event of a call that people's decisions prevented; `reason` says why.
 
-    `definition` is the digest of what the source says of the tool now, if that is why. `by` says
-    who wanted to make it.
+    `definition` is the digest of the tool's current definition, if that is why. `by` says who
+    wanted to make it.
     """
     payload = usual_payload("refused") | dict(by)
     return Event(tool, "refused", time, payload, definition=definition or None, reason=reason)
@@ -189,9 +188,9 @@ def refusal_event(
 def answer_event(
     tool: Subject, time: datetime, answer: ApprovalAnswer, definition: str, agent: str, call: str
 ) -> Event:
-    """What somebody said of a call, or of all calls of a tool; `definition` is what was shown.
+    """Return the event of an answer about calls of a tool; `definition` is what was shown.
 
-    `agent` and `call` are those for whose call it was asked, if for one.
+    `agent` and `call` are those it was asked for, if for one.
     """
     change: Change = "refused" if answer.scope == "no" else "approved"
     facts = {"scope": answer.scope, "by": answer.by, "agent": agent, "call": call}
@@ -206,7 +205,7 @@ def answer_event(
 class ListingDigest:
     """Tools by their keys, each with the digest of its definition.
 
-    `texts` are the definitions by their digests, of those that were not in the listing before.
+    `texts` are the definitions, by digest, that were not in the listing before.
     """
 
     tools: Mapping[ItemKey, Tool]
@@ -215,12 +214,12 @@ class ListingDigest:
 
     @property
     def inventory(self) -> str:
-        """The digest of it all."""
+        """Return the digest of the whole listing."""
         return inventory_digest(self.digests.values())
 
 
 def digest_listing(tools: Iterable[Tool], before: ListingDigest | None) -> ListingDigest:
-    """What is in a listing. What was in the one before is not digested once more."""
+    """Return the digests of a listing. Unchanged tools are not digested again."""
     by_key = {item_key(tool): tool for tool in tools}
     digests: dict[ItemKey, str] = {}
     texts: dict[str, str] = {}
@@ -235,9 +234,9 @@ def digest_listing(tools: Iterable[Tool], before: ListingDigest | None) -> Listi
 
 
 def is_same(tool: Tool, before: Tool | None) -> bool:
-    """Whether it is certainly the same; Python takes 1, 1.0 and true for equal, and JSON does not.
+    """Return whether tools are certainly equal: for Python 1, 1.0 and true are, for JSON not.
 
-    A server's session gives out the same objects for what came as before.
+    A server's session returns the same objects for what came as before.
     """
     return tool is before or (
         before is not None
@@ -253,10 +252,10 @@ ToolsBySource: TypeAlias = Mapping[Subject, Mapping[Subject, ToolRecord]]
 
 @dataclass(frozen=True, slots=True)
 class RecordUpdate:
-    """Records as one transaction left or found them.
+    """Records after a transaction.
 
-    Those of a source that is `whole` are all it has. `listed` is what sources listed. `is_asked`:
-    somebody asked for them.
+    For a source that is `whole` they are complete. `listed` is what sources listed. `is_asked`: a
+    caller requested them.
     """
 
     tools: ToolsBySource
@@ -266,7 +265,7 @@ class RecordUpdate:
 
 
 def by_source(records: Iterable[ToolRecord]) -> dict[Subject, dict[Subject, ToolRecord]]:
-    """These records by the sources they belong to."""
+    """Return these records by the sources they belong to."""
     found: dict[Subject, dict[Subject, ToolRecord]] = {}
     for record in records:
         found.setdefault(record.subject.anchor, {})[record.subject] = record

@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 _MOST_WAITING = 50_000  # hours of a busy agent, and some tens of megabytes
 _MOST_AT_ONCE = 1000  # in one transaction: others want to write, too
-# Calls come in numbers and are written down together; nothing waits for them.
+# Calls come in numbers and are written together; nothing waits for them.
 _CALLS_SECONDS = 1.0
 _BEAT_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 30.0
-# A process that ends waits so long for the last of it: on a busy machine the store may not even be
-# open when the first call is done.
+# How long an ending process waits for the last reports: on a busy machine the store may not even be
+# open when the first call ends.
 _EXIT_SECONDS = 8.0
 _GOES_ON = "The agent goes on; what happens is written down when the history works again."
 _TOO_MUCH = "So much waits to be written into the history that the oldest is left out."
@@ -40,7 +40,7 @@ _TOO_MUCH = "So much waits to be written into the history that the oldest is lef
 
 @dataclass(frozen=True)
 class _Question:
-    """Something to be done with the store, for somebody who waits for it."""
+    """Question to the store, for a caller who waits for the answer."""
 
     do: Callable[[ReportWriter], Any]
     answer: Future[Any] = field(default_factory=Future[Any])
@@ -58,16 +58,16 @@ class _Question:
             self.answer.set_exception(reason)
 
     def refuse(self, reason: StoreFailed) -> None:
-        """Raise this where it was asked."""
+        """Raise this error at the caller."""
         if self.answer.set_running_or_notify_cancel():
             self.answer.set_exception(reason.with_traceback(None))
 
 
 class HistoryWriter:
-    """Used from any thread. Its own begins with the first report or question.
+    """Queue and thread of the writer, used from any thread; it starts with the first report.
 
-    `open_writer` is called in that thread and may raise `StoreFailed`. What a person should know
-    of its trouble is given to `warn`, and the numbers of calls that the store has now to `written`.
+    `open_writer` is called in that thread and may raise `StoreFailed`. `warn` gets trouble that a
+    person should know, and `written` the numbers of calls that the store has now.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class HistoryWriter:
         self._writer: ReportWriter | None = None
         self._waiting: deque[tuple[Report, int] | _Question] = deque()
         self._left_out = 0
-        # Again by the same thread: Python may do anything while it holds it, such as a finalizer.
+        # Reentrant: Python may run anything while the lock is held, such as a finalizer.
         self._changing = threading.RLock()
         self._is_work, self._is_urgent = threading.Event(), threading.Event()
         self._is_closing, self._may_retry = threading.Event(), threading.Event()
@@ -95,11 +95,11 @@ class HistoryWriter:
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be written down now; empty while all is well."""
+        """Why nothing can be written now, or ""."""
         return str(self._trouble or "")
 
     def report(self, report: Report, number: int = 0) -> None:
-        """Have this written down soon. `number` is that of a call in the journal."""
+        """Queue a report. `number` is a call's number in the journal."""
         if self._is_off or self._is_over():
             return
         self._put((report, number))
@@ -108,16 +108,16 @@ class HistoryWriter:
             self._is_urgent.set()
 
     def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:
-        """Have something done with the store, after all that was reported before.
+        """Queue a question to the store, after everything reported before.
 
-        The future raises `StoreFailed` when the store cannot be used, without a wait for it, and
-        when this was closed. Whether it can be used now is then tried at once.
+        The future raises `StoreFailed` at once if the store cannot be used, and if this was closed.
+        The store is then tried again at once.
         """
         question = _Question(do)
         if self._is_off:
             question.refuse(StoreFailed(OFF, *NOTHING_KEPT))
             return question.answer
-        if self._is_over():  # looked at first: in a fork the lock may be held for ever
+        if self._is_over():  # checked first: in a fork the lock may be held for ever
             question.refuse(_closed())
             return question.answer
         with self._changing:
@@ -131,9 +131,9 @@ class HistoryWriter:
         return question.answer
 
     def close(self, seconds: float) -> None:
-        """Write what is left, end the run and let go of the store; wait for it so long at most.
+        """Write what is left, end the run and close the store; wait at most this long.
 
-        It goes on without a wait afterwards. Python does not end before it is done, or
+        It goes on afterwards without a wait. Python does not exit before it is done, or
         `_EXIT_SECONDS` have passed.
         """
         if self._pid != os.getpid():
@@ -150,14 +150,14 @@ class HistoryWriter:
             return
         if threading.main_thread().is_alive():
             atexit.register(self._finish)
-        else:  # Python is ending
+        else:  # Python is exiting
             self._finish()
 
     def _finish(self) -> None:
-        """At the end of Python: the last wait, and a word about what is missing after it."""
+        """Wait a last time at Python's exit, and report what is missing."""
         if self._thread is None or self._pid != os.getpid():
             return
-        with suppress(KeyboardInterrupt):  # somebody does not want to wait
+        with suppress(KeyboardInterrupt):  # the user does not want to wait
             self._thread.join(_EXIT_SECONDS)
         if self._thread.is_alive() and self._waiting:
             logger.warning(
@@ -166,7 +166,7 @@ class HistoryWriter:
             )
 
     def _is_over(self) -> bool:
-        """Whether nothing is done any more: it was closed, or this is a fork without its thread."""
+        """Return whether it has stopped: it was closed, or this is a fork without its thread."""
         return self._is_closing.is_set() or self._pid != os.getpid()
 
     def _put(self, item: tuple[Report, int] | _Question) -> None:
@@ -180,7 +180,7 @@ class HistoryWriter:
             self._is_work.set()
 
     def _leave_out(self) -> None:
-        """Let go of the oldest reports where too many wait."""
+        """Drop the oldest reports if too many wait."""
         while len(self._waiting) > _MOST_WAITING:
             oldest = next((x for x in self._waiting if not isinstance(x, _Question)), None)
             if oldest is None:
@@ -193,7 +193,7 @@ class HistoryWriter:
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         try:
             self._thread.start()
-        except RuntimeError as reason:  # Python is about to end
+        except RuntimeError as reason:  # Python is about to exit
             logger.debug("Nothing can be written down any more: %s", reason)
             self._thread = None
             self._is_closing.set()
@@ -223,19 +223,19 @@ class HistoryWriter:
     def _await_work(self) -> None:
         if self._trouble is None and self._is_work.wait(_BEAT_SECONDS):
             self._is_urgent.wait(_CALLS_SECONDS)
-        # Cleared before looking: what comes meanwhile asks for one more turn.
+        # Cleared before looking: what comes meanwhile causes one more turn.
         self._is_work.clear()
         self._is_urgent.clear()
 
     def _problem_with_work(self) -> StoreFailed | None:
-        """Do all that waits; what prevents it, if anything does."""
+        """Do everything that waits; return what prevents it, if anything does."""
         try:
             try:
                 self._work_off()
             except StoreFailed:
                 if self._writer is None or not self._writer.history.store.is_damaged:
                     raise
-                self._work_off()  # in the one that takes its place
+                self._work_off()  # in its replacement
         except StoreFailed as reason:
             return reason
         except Exception as reason:
@@ -247,7 +247,7 @@ class HistoryWriter:
         return None
 
     def _work_off(self) -> None:
-        """Do all that waits; without any, say that this run is still there."""
+        """Do everything that waits; without anything, report that this run is alive."""
         if self._writer is None:
             self._writer = self._open_writer()
         writer = self._writer
@@ -265,7 +265,7 @@ class HistoryWriter:
                 self._record(writer)
 
     def _record(self, writer: ReportWriter) -> None:
-        """Write down the reports before the next question; until that is done they wait."""
+        """Write the reports before the next question; until then they wait."""
         batch: list[tuple[Report, int]] = []
         with self._changing:
             while self._waiting and len(batch) < _MOST_AT_ONCE:
@@ -282,7 +282,7 @@ class HistoryWriter:
             raise
 
     def _record_all(self, writer: ReportWriter, batch: list[tuple[Report, int]]) -> None:
-        """Write all of them; if one is more than we can write, the others without it."""
+        """Write all of them; if one cannot be written, the others without it."""
         try:
             writer.record(report for report, _ in batch)
         except StoreFailed:
