@@ -1,1 +1,1 @@
-"""Values and rules that everything else shares. No I/O, and imports nothing of ours."""
+"""Values and rules that all other packages share. No I/O, no imports from other packages."""

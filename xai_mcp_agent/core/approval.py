@@ -1,4 +1,4 @@
-"""Approvals of calls: requests to a person, their answers, and the rulings of rules."""
+"""Approvals of calls: requests to a person, their answers, and rulings of the rules."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ApprovalScope: TypeAlias = Literal["once", "run", "always", "no"]
-"""once: this call. run: this tool until the run ends. always: it is not asked again. no: none."""
+"""once: this call. run: this tool until the run ends. always: never ask again. no: refused."""
 
 SCOPES: tuple[ApprovalScope, ...] = ("once", "run", "always", "no")
 
 
 def scope_of(word: object) -> ApprovalScope | None:
-    """The scope of this word; None for another word."""
+    """Return the scope that this word names, or None for any other word."""
     return next((scope for scope in SCOPES if scope == word), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A call that waits for a person: `tool` of `server`, which is empty for a drawn tool.
+    """A call that waits for a person: `tool` of `server` (empty for a drawn tool).
 
-    `arguments` are all of them; secrets in them are hidden. `description` and `annotations` are
-    what the server says of the tool: its own words, not to be trusted. `agent` wants to make the
-    call, `reason` says why it is asked for. After `limit_seconds` the answer is no.
+    `arguments` are complete, with secrets hidden. `description` and `annotations` come from the
+    server and are not to be trusted. `agent` wants to make the call, `reason` says why the person
+    is asked. After `limit_seconds` the answer is no.
     """
 
     server: str
@@ -61,9 +61,10 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """The answer of a person. `run` and `always` hold for the tool as shown, with any arguments.
+    """A person's answer. `run` and `always` apply to the tool as shown, with any arguments.
 
-    `reason` is why it is no. Not `was_asked`: nobody was there. `by` says who answered, and where.
+    `reason` says why the answer is no. `was_asked` is False if no person was there. `by` says who
+    answered, and where.
     """
 
     scope: ApprovalScope
@@ -73,30 +74,30 @@ class ApprovalAnswer:
 
     @staticmethod
     def no(reason: str, by: str = "") -> ApprovalAnswer:
-        """An answer of no."""
+        """Return a refusal."""
         return ApprovalAnswer("no", reason, by=by)
 
     @staticmethod
     def nobody(reason: str) -> ApprovalAnswer:
-        """No, because nobody is there to ask."""
+        """Return a refusal because no person is there to ask."""
         return ApprovalAnswer("no", reason, was_asked=False)
 
 
 def approval_too_late(request: ApprovalRequest) -> ApprovalAnswer:
-    """The answer to a request whose time is over."""
+    """Return the refusal for a request that timed out."""
     return ApprovalAnswer.no(f"nobody answered within {request.limit_seconds:g} s")
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], ApprovalAnswer | ApprovalScope]
-"""Decides whether a call may be made. Called in a thread of its own, so it may block."""
+"""Decides whether a call may be made. It runs in a thread of its own, so it may block."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitedCall:
-    """A call that waits for an approval, and the `answer`, once there is one.
+    """A call that waits for an approval, with the `answer` once there is one.
 
-    `definition` is the digest of the tool in `request`, and `arguments` that of the arguments as
-    they are sent, with secrets.
+    `definition` is the digest of the tool in `request`; `arguments` is the digest of the arguments
+    as sent, secrets included.
     """
 
     request: ApprovalRequest
@@ -106,14 +107,14 @@ class AwaitedCall:
     answer: ApprovalAnswer | None = None
 
     def decides(self, call: AwaitedCall) -> bool:
-        """Whether the answer is for this call; a no also counts for a changed definition."""
+        """Return whether the answer covers this call; a no also covers a changed definition."""
         if self.answer is None or (self.key, self.arguments) != (call.key, call.arguments):
             return False
         return self.answer.scope == "no" or self.definition == call.definition
 
 
 class ApprovalAwaited(XaiMcpError):
-    """A call was not made: its run waits until somebody approves it. Nothing was sent."""
+    """The call was not made and nothing was sent: its run waits until a person approves it."""
 
     def __init__(self, call: AwaitedCall) -> None:
         super().__init__(f"{call.request.title}, which waits for an approval. Nothing was sent.")
@@ -122,11 +123,11 @@ class ApprovalAwaited(XaiMcpError):
 
 @dataclass(slots=True)
 class RunApprovals:
-    """The approvals of a run: tools, each with the digest that was shown.
+    """Approvals of a run: tools, each with the digest that the person saw.
 
-    `granted` may be shared by the agents of a run. `given` are answers from before the run was
-    resumed. With `waits` the run can end and be resumed: if nobody is there, or with `asks_nobody`
-    always, the call raises `ApprovalAwaited`.
+    The agents of a run may share `granted`. `given` are answers from before the run was resumed.
+    With `waits` the run can end and be resumed: the call raises `ApprovalAwaited` if no person is
+    there, or always with `asks_nobody`.
     """
 
     granted: set[tuple[ToolKey, str]] = field(default_factory=set[tuple[ToolKey, str]])
@@ -136,7 +137,7 @@ class RunApprovals:
     _asking: anyio.Lock | None = None
 
     def take(self, call: AwaitedCall) -> ApprovalAnswer | None:
-        """Take the earlier answer to this call; it counts once."""
+        """Take the earlier answer to this call; each answer counts once."""
         decided = next((x for x in self.given if x.decides(call)), None)
         if decided is None:
             return None
@@ -145,25 +146,25 @@ class RunApprovals:
 
     @property
     def asking(self) -> anyio.Lock:
-        """The lock of the one call for which a person is asked."""
+        """Lock that keeps a run to one approval request at a time."""
         if self._asking is None:
-            import anyio  # here, because reading settings loads this file
+            import anyio  # here because reading settings loads this module
 
             self._asking = anyio.Lock()
         return self._asking
 
 
 RuleWord: TypeAlias = Literal["", "allow", "ask", "deny"]
-"""Empty: no rule says anything."""
+"""Empty: no rule applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The decision of the strongest rule about a call, and the reason in words.
+    """Decision of the strongest rule about a call, and the reason in words.
 
-    `words` are those that rules set for the call. `limits` are the rules that count it. `prefer`
-    moves a tool in rankings. `perhaps` are rules that may deny it or ask for an approval, depending
-    on facts that are not known yet, such as its arguments.
+    `words` are the words that rules set for the call. `limits` are the rules that count it.
+    `prefer` moves a tool in rankings. `perhaps` are rules that may deny the call or ask for
+    approval, depending on facts that are not available yet, such as its arguments.
     """
 
     word: RuleWord = ""
@@ -190,7 +191,7 @@ class RunFacts:
     counted: Counter[str] = field(default_factory=Counter[str])
 
     def ended(self, tool: ToolKey, words: Iterable[str], *, is_error: bool) -> None:
-        """Note a call that was made."""
+        """Record a call that was made."""
         (self.failed if is_error else self.succeeded).add(tool)
         self.was.update(words)
 
@@ -208,7 +209,7 @@ class RunFacts:
         return _adapter(RunFacts).validate_python(value)
 
     def go_on_from(self, before: RunFacts) -> None:
-        """Add the facts of the run before it was resumed; of two counts the higher one holds."""
+        """Add the facts from before the run was resumed; of two counts, keep the higher one."""
         self.succeeded |= before.succeeded
         self.failed |= before.failed
         self.was |= before.was
@@ -217,7 +218,7 @@ class RunFacts:
 
 @cache
 def _adapter(cls: type[T]) -> TypeAdapter[T]:
-    # Here, because few runs are read from a file.
+    # Imported here because few runs are read from a file.
     from pydantic import TypeAdapter
 
     return TypeAdapter(cls)

@@ -1,19 +1,20 @@
-"""Pauses between attempts, each longer than the one before."""
+"""Pauses between attempts, each longer than the last."""
 
 from __future__ import annotations
 
 import anyio
 
 STABLE_SECONDS = 30.0
-"""What was open this long did not fail because it cannot be opened."""
+"""A connection that stayed open this long did not fail while opening."""
 
-_MOST_STEPS = 60  # what fails for a day is tried a thousand times, and 2.0**1024 is no number
+_MOST_STEPS = 60  # failing for a day means a thousand tries, and 2.0**1024 overflows
 
 
 class Backoff:
-    """Pauses before something is opened again, each `growth` times as long as the one before.
+    """Pauses before reopening something, each `growth` times as long as the last.
 
-    `tries` counts in a row; one that held for `STABLE_SECONDS`, once it was open, begins a new row.
+    `tries` counts attempts in a row. An attempt that stayed open for `STABLE_SECONDS` starts a new
+    row.
     """
 
     def __init__(
@@ -27,22 +28,22 @@ class Backoff:
 
     @property
     def seconds(self) -> float:
-        """The pause before the next try; none before the first."""
+        """The pause before the next try; 0 before the first."""
         if not self.tries:
             return 0.0
         return min(self._first * self._growth ** min(self.tries - 1, _MOST_STEPS), self._longest)
 
     def count(self, opened_at: float | None = None) -> None:
-        """Count a try that is over; `opened_at` is when it was open, if it ever was."""
+        """Count a try that ended; `opened_at` is when it opened, or None if it never did."""
         held = opened_at is not None and anyio.current_time() - opened_at > STABLE_SECONDS
         self.tries = 1 if held else self.tries + 1
 
     def reset(self) -> None:
-        """Begin a new row: it works."""
+        """Start a new row after a success."""
         self.tries = 0
 
     async def before_opening(self) -> None:
-        """Wait as long as it is sensible now, for something that is open from then on."""
+        """Wait for the current pause, then note the time of opening."""
         if self._opened_at is not None:
             self.count(self._opened_at)
         await anyio.sleep(self.seconds)

@@ -1,4 +1,4 @@
-"""One tool call on its way through the pipeline: its caller, its host and its time limit."""
+"""One tool call on its way through the pipeline: its caller, host and time limit."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .questions import Answer, Question, SamplingRefused, SamplingReply, Samplin
 from .results import OnProgress
 from .tools import Tool
 
-_SHORTEST_SECONDS = 0.1  # enough to ask at all
+_SHORTEST_SECONDS = 0.1  # enough to send a request at all
 _ASKS = frozenset(("elicitation", "sampling", "roots"))
 _Limit = TypeVar("_Limit", float, float | None)
 
 
 def left_of(limit: _Limit, spent_seconds: float) -> _Limit:
-    """The rest of a call's limit; None without a limit."""
+    """Return the rest of a call's limit, or None without a limit."""
     return limit if limit is None else max(limit - spent_seconds, _SHORTEST_SECONDS)
 
 
 def checked_limit(seconds: float | None) -> float | None:
-    """Check a limit that a program gives.
+    """Return the limit that a program passed, after checking it.
 
     Raises:
         BadSetting: it is not a number above 0.
@@ -45,7 +45,7 @@ class Host(Protocol):
 
     @property
     def why_nobody(self) -> str:
-        """Why nobody can be asked, so that everything is declined; empty if somebody can."""
+        """Why this host declines everything; empty if it can ask somebody."""
         ...
 
     async def answer(self, question: Question) -> Answer:
@@ -60,7 +60,7 @@ class Host(Protocol):
         """Get a model's reply to a conversation.
 
         Raises:
-            SamplingRefused: no model is asked; says why.
+            SamplingRefused: no model is asked; the message says why.
         """
         ...
 
@@ -77,31 +77,31 @@ class Nobody:
         return self._reason
 
     async def answer(self, question: Question) -> Answer:
-        """Decline."""
+        """Decline the question."""
         return Answer.declined(self._reason)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Approve nothing."""
+        """Refuse the call."""
         return ApprovalAnswer.nobody(NO_APPROVER)
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """Refuse."""
+        """Raise SamplingRefused."""
         raise SamplingRefused(NO_MODEL)
 
 
 CallerKind: TypeAlias = Literal["agent", "person", "program", "gateway"]
 DefinitionLock: TypeAlias = bool | Literal["first"]
-"""Whether a source is held to what was accepted of it; `first` accepts its first listing."""
+"""Whether a source must match its accepted definitions; `first` accepts its first listing."""
 
 
 @dataclass(frozen=True, slots=True)
 class FarClient:
-    """The client of another program that calls through the gateway.
+    """Client of another program that calls through the gateway.
 
-    `id` is the same for all its calls. `is_modern`: it speaks 2026-07-28, else a protocol with a
-    handshake. `capabilities` are its own, as it declared them. `respond` hands it the requests of
-    an input-required result as the server sent them, by key, and returns its responses; None where
-    it cannot be asked in that way. `log` gets log messages of the server during the call, as sent.
+    `id` is the same for all its calls. `is_modern` means it speaks 2026-07-28, otherwise a protocol
+    with a handshake. `capabilities` are as it declared them. `respond` sends it the requests of an
+    input-required result as the server sent them, by key, and returns its responses; None if it
+    cannot be asked that way. `log` receives log messages of the server during the call, as sent.
     """
 
     id: str
@@ -112,22 +112,22 @@ class FarClient:
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether a server may ask it something in the middle of a call."""
+        """Whether a server may send it a request in the middle of a call."""
         return not _ASKS.isdisjoint(self.capabilities)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a tool. `name` is that of the agent, `run` the id of the agent's or node's run.
+    """Caller of a tool: `name` is the agent's name, `run` the id of the agent's or node's run.
 
     `workflow` and `node` are its place on the canvas.
 
-    `host` answers questions of servers during the call; None: the bridge's own host. With `locks`
-    all its sources are held to the accepted definitions, whatever the settings say. `approval` has
-    words for patterns of tools, see `settings.approval`; `approvals` are those of a person for this
-    run, and `facts` the earlier calls of the run. `far` is there for callers of the gateway.
-    Decisions, rules and approvals hold for callers that are `is_governed`: agents, and whoever
-    calls through the gateway. A person or a program that calls by hand knows what it does.
+    `host` answers questions of servers during the call; None means the bridge's own host. With
+    `locks` all its sources must match the accepted definitions, whatever the settings say.
+    `approval` maps patterns of tools to words, see `settings.approval`; `approvals` are a person's
+    approvals for this run, and `facts` the earlier calls of the run. `far` is set for callers of
+    the gateway. Decisions, rules and approvals apply to callers that are `is_governed`: agents and
+    clients of the gateway. A person or a program that calls directly needs no such guard.
     """
 
     kind: CallerKind
@@ -157,9 +157,9 @@ class ToolInvocation:
     """A call of `tool`, in the definition that its caller has read.
 
     `shown_name` is the caller's name for the tool, if it differs from the tool's own.
-    `timeout_seconds` includes connecting; None: the source's own limit. `meta` is for programs at
-    the server. `check` is called right before anything is sent, also over a new connection; an
-    error from it ends the call. `ruling` is the decision of the rules. `call_id` is the model's.
+    `timeout_seconds` includes connecting; None means the source's own limit. `meta` is for programs
+    at the server. `check` runs right before anything is sent, also over a new connection; an error
+    from it ends the call. `ruling` is the decision of the rules. `call_id` is the model's.
     """
 
     tool: Tool

@@ -1,10 +1,9 @@
 """Every error a caller may meet. Each says what happened, where, and what to do next.
 
-Ask whose turn it is: `SettingsError`, `UnknownServer`, `UnknownAgent` (a person
-edits something), `NotAccepted` (a person decides), `InvalidArguments`,
-`UnknownTool`, `ToolDisabled` (the model tries something else), `SourceFailed`,
-`SourceClosed`, `ToolTimeout`, `ServerError` (the far side), `ModelError` (the model's
-service). The facts are kept as attributes too.
+The class says whose turn it is: `SettingsError`, `UnknownServer`, `UnknownAgent` (a person edits
+something), `NotAccepted` (a person decides), `InvalidArguments`, `UnknownTool`, `ToolDisabled` (the
+model tries something else), `SourceFailed`, `SourceClosed`, `ToolTimeout`, `ServerError` (the far
+side), `ModelError` (the model's service). The facts are attributes too.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _WIDTH = 80  # the lab's panel breaks longer lines in the middle of a word
 _INDENT = "  "
 _NEXT_STEP = "\n  Next step: "
 _NODE_METHOD = re.compile(r"(\w+)\.(?:execute|init)$")
-# Foreign words in a message must not move a terminal's cursor.
+# Text from outside in a message must not move a terminal's cursor.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -30,16 +29,16 @@ class XaiMcpError(Exception):
     """Base of all errors of this library; `str(error)` is the whole message for a person."""
 
     is_in_card = False
-    """Whether the lab shows the message already, in the card of the run that it ended."""
+    """Whether the lab already shows the message, in the card of the run that it ended."""
 
     @property
     def _render_traceback_(self) -> Callable[[], list[str]]:
-        """IPython, and so the lab's output panel, shows these lines in place of a traceback.
+        """Lines that IPython, and so the lab's output panel, shows instead of a traceback.
 
-        Only when a node raised it: who writes Python wants to see where.
+        Only for an error that a node raised: a Python programmer wants the traceback.
 
         Raises:
-            AttributeError: no node raised it; IPython then shows what it always does.
+            AttributeError: no node raised it; IPython then shows its usual traceback.
         """
         if not self.told_by_node():
             raise AttributeError("_render_traceback_")
@@ -48,9 +47,9 @@ class XaiMcpError(Exception):
         return lambda: self.told_by_node(_WIDTH)
 
     def told_by_node(self, width: int | None = None) -> list[str]:
-        """The node that stopped, and the message; nothing where no node raised it.
+        """Return the node that stopped and the message, or nothing if no node raised it.
 
-        Lines are folded to `width` characters. Without one they stay as they are, so that a
+        Lines are folded to `width` characters. Without a width they stay as they are, so that a
         command in them can be copied.
         """
         title = self._stopped_at()
@@ -71,7 +70,7 @@ def _indented(message: str, width: int | None) -> Iterator[str]:
 
 
 class SettingsError(XaiMcpError):
-    """Something in the settings file is wrong. One server is disabled by it, or the file is."""
+    """An error in the settings file, which disables one server or the whole file."""
 
     def __init__(self, file: str, key_path: str, problem: str, fix: str) -> None:
         where = f"{file}, at {key_path}" if key_path else file
@@ -81,7 +80,7 @@ class SettingsError(XaiMcpError):
 
 
 class UnknownServer(XaiMcpError):
-    """A server name that the settings do not have."""
+    """A server name that is not in the settings."""
 
     def __init__(self, message: str, server: str, known: Sequence[str]) -> None:
         super().__init__(message)
@@ -93,17 +92,17 @@ class BadSetting(XaiMcpError):
 
 
 class UnknownAgent(XaiMcpError):
-    """An agent name that no `AgentInit` set up in this run, or that the history does not know."""
+    """An agent name that no `AgentInit` set up in this run, or that is not in the history."""
 
 
 class NoTools(XaiMcpError):
-    """A run ended before its model was asked: its sources, or a required one, gave it no tool.
+    """The run ended before the model was called, because all sources or a required one had no tool.
 
-    `reasons` has one for each source without a tool.
+    `reasons` has one entry for each source without a tool.
     """
 
     stopped = "no_tools"
-    """How the run ended, as the word in its transcript and on the port of AgentRun."""
+    """How the run ended, in the word that its transcript and the port of AgentRun use."""
 
     def __init__(self, problem: str, reasons: Sequence[str]) -> None:
         super().__init__("\n".join((problem, *reasons)))
@@ -111,7 +110,7 @@ class NoTools(XaiMcpError):
 
 
 class UnknownTool(XaiMcpError):
-    """A tool name that nothing offers; the message names the nearest ones."""
+    """A tool name that no source offers; the message suggests the nearest ones."""
 
 
 class InvalidArguments(XaiMcpError):
@@ -126,14 +125,14 @@ class InvalidArguments(XaiMcpError):
 
 
 class ToolDisabled(XaiMcpError):
-    """A tool that a person has switched off was asked for by an agent."""
+    """An agent called a tool that a person has switched off."""
 
 
 class NotAccepted(XaiMcpError):
-    """A tool of a locked source that nobody has accepted as it is now; nothing was sent.
+    """The current definition of a locked source's tool is not accepted; nothing was sent.
 
-    `digest` is that of what the server says of it now; `like` an accepted tool for which its name
-    may be taken.
+    `digest` is the digest of the current definition; `like` is an accepted tool with a confusingly
+    similar name.
     """
 
     def __init__(self, server: str, tool: str, digest: str, like: str = "") -> None:
@@ -147,12 +146,12 @@ class NotAccepted(XaiMcpError):
 
 
 class DefinitionChanged(NotAccepted):
-    """The definition of a locked tool is not the one that was accepted; nothing was sent.
+    """The definition of a locked tool is not the accepted one; nothing was sent.
 
-    `lines` tell what changed, all of it. They quote the server, so no model should read them.
+    `lines` list every change. They quote the server, so no model should read them.
     """
 
-    _MOST_LINES = 100  # in the message; whoever accepts the tool is told all
+    _MOST_LINES = 100  # in the message; whoever accepts the tool sees all
 
     def __init__(self, server: str, tool: str, digest: str, lines: Sequence[str]) -> None:
         left = len(lines) - self._MOST_LINES
@@ -169,7 +168,7 @@ class DefinitionChanged(NotAccepted):
 
 
 class ReviewNeeded(XaiMcpError):
-    """Nothing was accepted or approved: `digests` of what a person has to read, a line for each."""
+    """Nothing was accepted or approved: `digests` must be read first, one line for each."""
 
     def __init__(
         self,
@@ -196,7 +195,7 @@ def _accept_step(server: str, tool: str) -> str:
 
 
 class AcceptanceUnknown(XaiMcpError):
-    """A locked tool was not called, because it cannot be looked up what was accepted of it."""
+    """A locked tool was not called, because the accepted definitions cannot be read."""
 
     def __init__(self, server: str, tool: str, problem: str) -> None:
         super().__init__(
@@ -207,10 +206,10 @@ class AcceptanceUnknown(XaiMcpError):
 
 
 class NotApproved(XaiMcpError):
-    """A call of an agent was not made: a person did not approve it, or was not there.
+    """An agent's call was not made: a person did not approve it, or none was there.
 
-    The message is for a person; empty where they know it already. `for_model` tells the model.
-    `is_answer`: somebody was asked, and said no.
+    The message is for a person; it is empty if the person knows already. `for_model` is for the
+    model. `is_answer` means that a person was asked and refused.
     """
 
     def __init__(
@@ -222,13 +221,13 @@ class NotApproved(XaiMcpError):
 
 
 class RuleDenied(NotApproved):
-    """A call of an agent was not made: a rule does not allow it, or its limit is used up."""
+    """An agent's call was not made: a rule does not allow it, or its limit is used up."""
 
 
 class SourceError(XaiMcpError):
-    """Base for trouble with one source. `stderr_tail` is its own last words, newest last.
+    """Base for trouble with one source. `stderr_tail` are its last lines of output, newest last.
 
-    What is quoted of the source in `problem` and `next_step` is as it looks.
+    Text quoted from the source in `problem` and `next_step` has no invisible characters.
     """
 
     def __init__(
@@ -250,13 +249,13 @@ class SourceFailed(SourceError):
 
 
 class Misdirected(SourceFailed):
-    """The source answered, and its answer leads where it may not send us."""
+    """The source's answer leads to an address that it may not send us to."""
 
 
 class CircuitOpen(SourceFailed):
-    """It failed again and again, so it is left alone for a while. Nothing was sent.
+    """The source failed repeatedly, so it is not called for a while. Nothing was sent.
 
-    `retry_seconds`: how long until it is tried again.
+    `retry_seconds` is the time until the next try.
     """
 
     def __init__(
@@ -267,7 +266,7 @@ class CircuitOpen(SourceFailed):
 
 
 class SessionsUsedUp(SourceError):
-    """Each client of the source has a session of its own, and no more are allowed now."""
+    """Each client of the source has its own session, and the limit of sessions is reached."""
 
 
 class SourceClosed(SourceError):
@@ -275,10 +274,10 @@ class SourceClosed(SourceError):
 
 
 class ToolTimeout(SourceError):
-    """No answer within the limit; the source was told to stop working on it.
+    """No answer within the limit; the source was asked to cancel.
 
-    With `is_of_tool` it says nothing about the source's other tools. `besides` is what else helps
-    than more time.
+    With `is_of_tool` it says nothing about the source's other tools. `besides` is what else helps,
+    other than more time.
     """
 
     def __init__(
@@ -296,7 +295,7 @@ class ToolTimeout(SourceError):
         self.besides = besides
 
     def of_call(self) -> ToolTimeout:
-        """The same where the limit was the call's own, and not that of the settings."""
+        """Return the same error for a limit that the call set, not the settings."""
         more = f"Give the call more time with `timeout_seconds`; or {self.besides}"
         return ToolTimeout(
             self.source, self.problem, more, self.stderr_tail, is_of_tool=self.is_of_tool
@@ -306,8 +305,8 @@ class ToolTimeout(SourceError):
 class ServerError(SourceError):
     """The source answered a request with a protocol error.
 
-    `code` is its JSON-RPC code and `data` what it sent along, `status` that of HTTP where it
-    answered with one of these.
+    `code` is its JSON-RPC code and `data` the data it sent; `status` is the HTTP status, if it
+    answered with one.
     """
 
     def __init__(
@@ -326,7 +325,7 @@ class ServerError(SourceError):
 
 
 class _PlaceError(XaiMcpError):
-    """Base for trouble with something that is kept at a `place`, shown without a password."""
+    """Base for trouble with something stored at a `place`, which is shown without a password."""
 
     _what = _before_step = ""
 
@@ -343,15 +342,15 @@ class StoreFailed(_PlaceError):
 
 
 class RulesUnknown(_PlaceError):
-    """The rules of the store cannot be read, and the settings want them."""
+    """The rules of the store cannot be read, and the settings require them."""
 
     _what, _before_step = "The rules", _NEXT_STEP
 
 
 class LockFailed(_PlaceError):
-    """The file of what people decided cannot be read or written.
+    """The file of people's decisions cannot be read or written.
 
-    `choices` are the decisions that count in this process only, because of it.
+    `choices` are the decisions that therefore apply in this process only.
     """
 
     _what, _before_step = "The decisions", _NEXT_STEP
@@ -373,7 +372,7 @@ class ModelRateLimited(ModelError):
 class ModelContextOverflow(ModelError):
     """The conversation and the tools do not fit the model's context window.
 
-    `window_tokens` is how large that is, if the service said it.
+    `window_tokens` is the size of the window, if the service reported it.
     """
 
     def __init__(self, message: str, window_tokens: int | None = None) -> None:
@@ -390,15 +389,15 @@ class ModelContentFiltered(ModelError):
 
 
 class ModelCannotCallFunctions(ModelError):
-    """The model or its service refuses to be offered functions; the text protocol still works."""
+    """The model or its service does not take functions; the text protocol still works."""
 
 
 class ModelAnswerMissing(ModelError):
-    """The model ended its turn, was cut off or used up its turns, and had said nothing."""
+    """The model ended its turn, was cut off or used up its turns without an answer."""
 
 
 class ModelAnswerInvalid(ModelError):
-    """The answer does not fit the form that was asked for; `problems` has a line for each fault."""
+    """The answer does not fit the requested form; `problems` has one line for each fault."""
 
     def __init__(self, message: str, problems: Sequence[str]) -> None:
         super().__init__(message)
@@ -406,15 +405,15 @@ class ModelAnswerInvalid(ModelError):
 
 
 class ModelUnreachable(ModelError):
-    """The service cannot be reached, or answered with something that is not a model's reply."""
+    """The service cannot be reached, or its response is not a model's reply."""
 
 
 def let_go_of_frames(cause: BaseException) -> None:
-    """Drop the tracebacks of an exception and of every one beneath it.
+    """Drop the tracebacks of an exception and of every exception beneath it.
 
-    They hold what was asked and with which key. Where one of them holds the exception too, all stay
-    until the garbage collector comes; in Python 3.12 and 3.13 a block of `contextlib` that raises
-    another exception in its place does that.
+    Tracebacks hold the request and its key. If one of them holds the exception too, all stay until
+    the garbage collector runs; in Python 3.12 and 3.13 a `contextlib` block that raises another
+    exception in its place causes that.
     """
     seen = set[int]()
     waiting: list[BaseException | None] = [cause]
@@ -427,7 +426,7 @@ def let_go_of_frames(cause: BaseException) -> None:
 
 
 def node_in(traceback: TracebackType | None) -> str | None:
-    """The class of the node that a traceback leads to, the innermost one; None without any."""
+    """Return the class of the innermost node in a traceback, or None."""
     node = None
     while traceback is not None:
         node = _node_of(traceback.tb_frame.f_code) or node
@@ -436,6 +435,6 @@ def node_in(traceback: TracebackType | None) -> str | None:
 
 
 def _node_of(code: CodeType) -> str | None:
-    """The class, if this is the code of a node: its `execute` or `init`, which take `ctx`."""
+    """Return the class if this is the code of a node: its `execute` or `init`, which take `ctx`."""
     match = _NODE_METHOD.search(code.co_qualname)
     return match[1] if match and code.co_varnames[:2] == ("self", "ctx") else None

@@ -9,29 +9,29 @@ from .results import Prompt, Resource
 from .tools import MCP, SourceKind, Tool
 
 LISTS = ("tools", "prompts", "resources")
-"""The lists of a source that can change, fields of its `Inventory`."""
+"""The lists of a source that can change, as fields of its `Inventory`."""
 
 SourceState: TypeAlias = Literal[
     "idle", "connecting", "ready", "retrying", "failed", "disabled", "closed"
 ]
-"""idle: not asked for yet. retrying: lost or failed, tries again after a pause.
-failed: given up until somebody asks for it. disabled: by the settings or an error in them."""
+"""idle: not requested yet. retrying: lost or failed, tries again after a pause.
+failed: given up until the next request. disabled: by the settings or an error in them."""
 
 
 CLOSED = "it was closed."
-"""The reason of a loss on purpose."""
+"""The reason of an intended loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """The status of one source, for a person.
+    """Status of one source, for a person.
 
     `era` is the protocol version in use. `connect_seconds` is the time from start to the first
     listing. `error` and `next_step` are empty while all is well; `stderr_tail` is newest last.
-    `signed_in` is the service where somebody signed in for it. `instructions` are its own words on
+    `signed_in` is the service where a person signed in for it. `instructions` are its own words on
     how to use it (masked and cut), and `tells_instructions` says whether agents read them.
-    `breaker` says why its calls are refused after many failures, and until when; else empty.
-    `sessions` are those with it now, of which clients of the gateway may have their own.
+    `breaker` says why its calls are refused after many failures, and until when; otherwise empty.
+    `sessions` counts its open sessions; clients of the gateway may have their own.
     """
 
     name: str
@@ -57,10 +57,10 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The offer of a source right now. `notes` report what was left out or repaired, and why.
+    """What a source offers right now. `notes` report what was left out or repaired, and why.
 
-    `disabled` are the names of its tools that the settings leave out. Templates of resources stand
-    behind its `resources`.
+    `disabled` are the names of its tools that the settings leave out. Resource templates come last
+    in `resources`.
     """
 
     source: str
@@ -74,7 +74,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class SourceConnected:
-    """A session opened. The first inventory follows. `title` is what the source calls itself."""
+    """A session opened; the first inventory follows. `title` is what the source calls itself."""
 
     source: str
     transport: str
@@ -85,7 +85,7 @@ class SourceConnected:
 
 @dataclass(frozen=True, slots=True)
 class InventoryChanged:
-    """A source listed what it offers: after connecting, after a notice, or when asked."""
+    """A source listed what it offers: after connecting, after a notice, or on request."""
 
     source: str
     inventory: Inventory
@@ -93,7 +93,7 @@ class InventoryChanged:
 
 @dataclass(frozen=True, slots=True)
 class SourceLost:
-    """The session ended, was never opened, or was closed on purpose (`reason` says which)."""
+    """The session ended, never opened, or was closed on purpose (`reason` says which)."""
 
     source: str
     reason: str
@@ -102,7 +102,7 @@ class SourceLost:
 
 @dataclass(frozen=True, slots=True)
 class SourceUnreachable:
-    """A session could not be opened, or a source not be listed again; what it offers stays."""
+    """A session did not open, or a source could not be listed again; its inventory stays."""
 
     source: str
     problem: str
@@ -116,5 +116,5 @@ class Observer(Protocol):
     """Receives all events of sources, on the bridge's loop; must not block."""
 
     def notice(self, event: SourceEvent) -> None:
-        """Take note of one event. Must not raise."""
+        """Receive one event. Must not raise."""
         ...

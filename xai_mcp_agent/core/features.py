@@ -1,4 +1,4 @@
-"""Prompts and resources in the form of tools: so they are compared, recorded and searched."""
+"""Prompts and resources in the form of tools, so that they can be compared and searched."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 
 def tools_of_features(source: str, features: Iterable[Prompt | Resource]) -> Iterator[Tool]:
-    """These prompts and resources of a source; the name of a resource is its URI."""
+    """Yield these prompts and resources of a source as tools; a resource's name is its URI."""
     for x in features:
         yield _of_prompt(source, x) if isinstance(x, Prompt) else _of_resource(source, x)
 
 
-# The same objects for what is listed as before: so a listing of many is compared quickly.
+# Cached, so that a long listing without changes is compared by identity.
 @lru_cache(maxsize=10_000)
 def _of_prompt(source: str, prompt: Prompt) -> Tool:
     schemas: JsonObject = {x.name: {"type": "string"} for x in prompt.arguments}

@@ -1,11 +1,11 @@
-"""Imports that an interrupt cannot break: none is made in the main thread while others import.
+"""Imports that an interrupt cannot break: the main thread never imports beside other threads.
 
 Ctrl-C raises KeyboardInterrupt in the main thread, wherever it is. In the middle of an import that
 leaves a module's lock taken for good; another thread that needs the module then waits for ever, and
-Python, when it ends, for that thread.
+Python waits for that thread at exit.
 
-A thread that still imports when Python ends is ended before that: Python would end it in the middle
-of compiled code, and some of that (Rust) then takes the whole process with it.
+A thread that still imports when Python exits is stopped before that: Python would stop it in the
+middle of compiled code, and some of that (Rust) then crashes the whole process.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from importlib import import_module
 from importlib.util import resolve_name
 from types import ModuleType
 
-_END_SECONDS = 2.0  # for the module that a thread is in the middle of: most take far less
+_END_SECONDS = 2.0  # for the module that a thread is importing: most take far less
 _threads = set[threading.Thread]()
 
 
 def import_aside(name: str, package: str | None = None) -> ModuleType:
-    """As `import_module`; in the main thread it waits for another one to import it.
+    """Import a module as `import_module` does, in another thread if this is the main one.
 
     An interrupt ends the wait, and the import goes on.
 
@@ -34,7 +34,7 @@ def import_aside(name: str, package: str | None = None) -> ModuleType:
     """
     module = sys.modules.get(resolve_name(name, package))
     if module is not None and not getattr(module.__spec__, "_initializing", False):
-        return module  # without a look at any lock
+        return module  # without taking any lock
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or threading.active_count() == 1:
         return import_module(name, package)
@@ -51,10 +51,9 @@ def import_aside(name: str, package: str | None = None) -> ModuleType:
 
 
 def begin_import(run: Callable[[], None]) -> None:
-    """Run it in a thread that no interrupt reaches, and nobody has to wait for.
+    """Run a function in a thread that no interrupt reaches and that does not delay the exit.
 
-    When Python ends, the next `import` in it raises a `BaseException`, which it must let pass or
-    hand on.
+    At exit, the next `import` in it raises a `BaseException`, which it must let pass or hand on.
     """
 
     def run_and_leave() -> None:
@@ -70,7 +69,7 @@ def begin_import(run: Callable[[], None]) -> None:
 
 @atexit.register
 def end_imports() -> None:
-    """Have all threads that import end before their next module: the process is about to end."""
+    """Stop all importing threads before their next module, because the process is about to exit."""
     if not _threads:
         return
     sys.meta_path.insert(0, _NothingMore())
@@ -80,7 +79,7 @@ def end_imports() -> None:
 
 
 class _Ending(BaseException):
-    """Not an error of the module: it is not looked for any more."""
+    """The process is exiting, so no more modules are searched; not an error of the module."""
 
 
 class _NothingMore:

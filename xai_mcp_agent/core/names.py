@@ -1,4 +1,4 @@
-"""Names: the shown name of a tool, and the nearest known name to a wrong one."""
+"""Names: the shown name of a tool, and the nearest known name for a wrong one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 _DIGEST_LENGTH = 8
 _MOST_NAME_CHARS = 300  # of a name that is compared with others; models may write anything
 _SEPARATORS, _AROUND = re.compile(r"[-_.\s]+"), re.compile("_?/_?")
-# Letters, and digits, that most fonts draw as they draw these.
+# Letters and digits that look the same in most fonts.
 _LOOKS_LIKE = {
     letter: plain
     for plain, letters in {
@@ -30,22 +30,22 @@ _LOOKS_LIKE = {
     for letter in letters
 }  # fmt: skip
 _SAME = str.maketrans(_LOOKS_LIKE)
-# Drawn as nothing: beside marks and controls these, which count as letters and signs.
+# Invisible letters and signs, besides marks and controls.
 _BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"
 _AS_SEPARATOR = ("Pd", "Pc", "Zs", "Zl", "Zp")
 
 
 class ShownNames:
-    """Gives each tool the name a model reads: no two tools the same.
+    """Assigns each tool the name that a model reads; no two tools share a name.
 
-    A shown name is `<source>_<tool>`, or just `<tool>` for a source without a
-    name (tools drawn on the canvas) or of the same name (a workflow). It fits every
-    provider's rule, at most `MAX_SHOWN_NAME` characters. A name that had to be changed or
-    shortened, or that is taken, ends in a digest of its key; so it is stable from run to run as
-    long as tools are shown in a stable order. `given` are names that were given before.
+    A shown name is `<source>_<tool>`, or just `<tool>` for a source without a name (tools drawn on
+    the canvas) or of the same name (a workflow). It fits every provider's rule, at most
+    `MAX_SHOWN_NAME` characters. A name that had to be changed or shortened, or that is taken, ends
+    in a digest of its key; so it is stable from run to run as long as tools are shown in a stable
+    order. `given` are names from an earlier run.
 
-    A name is taken, too, if one that looks like it is that of another source's tool, or if it
-    begins as the names of another of the `sources` do, whether that one is there or not.
+    A name also counts as taken if another source's tool has a similar-looking name, or if it begins
+    like the names of another of the `sources`, connected or not.
     """
 
     def __init__(
@@ -54,13 +54,14 @@ class ShownNames:
         self._name_of: dict[ToolKey, str] = dict(given)
         self._taken = set(self._name_of.values())
         self._source_by_start = {skeleton(x): x for x in sources if skeleton(x)}
-        # By how they look: whose a shown name is, and whose tools are named so by their sources.
+        # By skeleton: the source that a shown name belongs to, and the sources with a tool of that
+        # name.
         self._owner_of: dict[str, str] = {}
         self._own: defaultdict[str, set[str]] = defaultdict(set)
         self._seen: set[ToolKey] = set()
 
     def show(self, key: ToolKey) -> str:
-        """The shown name of `key`; given on first use, the same ever after."""
+        """Return the shown name of `key`; it is assigned on first use and never changes."""
         if key not in self._seen:
             if key not in self._name_of:
                 self._name_of[key] = self._new_name(key)
@@ -72,14 +73,14 @@ class ShownNames:
         return self._name_of[key]
 
     def is_clear(self, name: str, source: str) -> bool:
-        """Whether a tool's own name means one of this source, whatever comes and goes."""
+        """Return whether a tool's own name means this source, whichever others are connected."""
         look = skeleton(name)
         owners = {*self._own.get(look, ()), self._owner_of.get(look, source)}
         return owners <= {source} and not self._owner_by_start(look, source)
 
     def _new_name(self, key: ToolKey) -> str:
         name, attempt = _plain_name(key), 0
-        # More than once only where a tool is named like the digest name of another.
+        # More than one attempt only if another tool has the digest name as its own name.
         while name is None or self._is_taken(name, key, is_plain=not attempt):
             name, attempt = _digest_name(key, attempt), attempt + 1
         return name
@@ -90,13 +91,13 @@ class ShownNames:
         look = skeleton(name)
         if self._owner_of.get(look, key.source) != key.source:
             return True
-        # Tools without a source are our own and a person's, who may name them as they like.
+        # Tools without a source are ours or drawn by a person, who may choose any name.
         return bool(is_plain and key.source and self._owner_by_start(look, key.source))
 
     def _owner_by_start(self, look: str, source: str) -> str:
-        """Another source that a name of this skeleton seems to belong to by its start, if any.
+        """Return another source that a name with this skeleton seems to belong to, or "".
 
-        The longest start counts: `git_hub_search` is of `git_hub` rather than of `git`.
+        The longest prefix counts: `git_hub_search` belongs to `git_hub` rather than to `git`.
         """
         end = len(look)
         while end > 0:
@@ -108,35 +109,35 @@ class ShownNames:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """The names in a sentence, at most so many, and how many more there are."""
+    """Return a list of at most `most` names in words, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def may_be_of(shown_name: str, source: str) -> bool:
-    """Whether a name that a model wrote may be one of this source's tools."""
+    """Return whether a name that a model wrote may be one of this source's tools."""
     start = f"{source}_"
     readable = _NOT_ALLOWED.sub("_", start).lstrip("_")[: MAX_SHOWN_NAME - _DIGEST_LENGTH - 1]
     return shown_name == source or shown_name.startswith((start, readable or start))
 
 
 def skeleton(name: str) -> str:
-    """The same for names that a person may take for each other.
+    """Return the same text for all names that a person may confuse with each other.
 
-    However their letters are written: large or small, of another alphabet, wide, with marks, or
-    with what cannot be seen between them; and whatever separates their words.
+    Ignored are case, alphabet, width, marks and invisible characters of the letters, and the
+    separators between words.
     """
     return folded(name).strip("_")
 
 
 def letters(name: str) -> str:
-    """A skeleton without what separates words: `d el` and `d-el` pass for `del`."""
+    """Return a skeleton without separators of words: `d el` and `d-el` pass for `del`."""
     return folded(name).replace("_", "")
 
 
 @lru_cache(maxsize=10_000)
 def folded(name: str) -> str:
-    """As `skeleton`, for a part of a name: with what separates it from the rest."""
+    """Return the skeleton of a part of a name, with the separators at its ends."""
     if not (name.isascii() and name.isprintable()):
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
         name = "".join(map(_seen, plain))
@@ -144,8 +145,8 @@ def folded(name: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
-    """The known names most like `name`, best first; also those that contain it or end with it."""
-    # Here, because most names are right.
+    """Return the known names most like `name`, best first; one may contain the other."""
+    # Imported here because most names are right.
     from rapidfuzz import fuzz, process
 
     text = name[:_MOST_NAME_CHARS].lower()
@@ -158,13 +159,13 @@ def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence that offers the nearest names, or an empty string when there are none."""
+    """Return a sentence that suggests the nearest names, or an empty string if there are none."""
     close = nearest(name, known)
     return f"Did you mean {' or '.join(repr(x) for x in close)}?" if close else ""
 
 
 def _seen(letter: str) -> str:
-    """The visible part of a letter: nothing of marks and of what is drawn as nothing."""
+    """Return the visible part of a letter: "" for marks and invisible letters."""
     category = unicodedata.category(letter)
     if category in _AS_SEPARATOR or letter.isspace():
         return "_"

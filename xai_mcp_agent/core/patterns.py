@@ -1,10 +1,10 @@
 """Patterns for names: a text with `*`, or a regular expression. None can hang.
 
-`globs` and `fits` compare letter by letter, for what selects or lets calls through. `guard` is for
-every list that holds calls back: no server gets past it by spelling a name otherwise.
+`globs` and `fits` compare letter by letter, for lists that select or allow calls. `guard` is for
+every list that blocks calls: no server gets past it with another spelling of a name.
 
-Regular expressions are those of Rust's `regex`, which takes time in proportion to the text,
-whatever the expression: it has no look-around and no back-references.
+Regular expressions use Rust's `regex`, which takes time in proportion to the text, whatever the
+expression: it has no look-around and no back-references.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ REGEX = "regex:"
 Fits: TypeAlias = Callable[[str], bool]
 
 _Parts: TypeAlias = tuple[str, ...]
-"""A pattern, cut at each `*`."""
+"""A pattern, split at each `*`."""
 
-_MOST_CHARS = 1_000  # of an expression: more is a program, and nobody reads it
-_MOST_BYTES = 1_000_000  # of one that is compiled: what counts to thousands is refused
+_MOST_CHARS = 1_000  # of an expression: a longer one is a program, and cannot be reviewed
+_MOST_BYTES = 1_000_000  # of a compiled expression: one that counts to thousands is refused
 
 
 def names_of(key: ToolKey) -> tuple[str, ...]:
-    """The names by which a pattern may mean a tool: its own, that of its source, or both."""
+    """Return the names by which a pattern may mean a tool: its own, its source's, or both."""
     if not key.source:
         return (key.name,)
     return key.name, key.source, f"{key.source}/{key.name}", f"{key.source}.{key.name}"
 
 
 def sure_names_of(key: ToolKey) -> tuple[str, ...]:
-    """As `names_of`, without an own name that reads like a tool of another source.
+    """Return `names_of` without an own name that reads like another source's tool.
 
-    For what lets calls through: any server may call a tool `bank/pay`.
+    For lists that allow calls: any server may call a tool `bank/pay`.
     """
     return tuple(x for x in names_of(key) if x != key.name or not key.source or _is_plain(x))
 
@@ -49,7 +49,7 @@ def _is_plain(name: str) -> bool:
 
 
 def globs(patterns: Iterable[str]) -> Fits:
-    """Whether a name fits one of these patterns, in which `*` alone means more than itself."""
+    """Return a test whether a name fits one of these patterns; only `*` is special."""
     texts = tuple(patterns)
     plain = frozenset(x for x in texts if "*" not in x)
     wild = tuple(tuple(x.split("*")) for x in texts if "*" in x)
@@ -57,7 +57,7 @@ def globs(patterns: Iterable[str]) -> Fits:
 
 
 def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The patterns, and those of the groups they name, however deep; groups may name each other."""
+    """Return the patterns and, at any depth, those in the groups they name; cycles are allowed."""
     expanded = dict.fromkeys(patterns)
     waiting = list(expanded)
     while waiting:
@@ -69,43 +69,41 @@ def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) 
 
 
 def unmatched(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The patterns of `globs` that fit none of the names, each once."""
+    """Return the patterns of `globs` that fit none of the names, each once."""
     known = frozenset(names)
     missing = (x for x in dict.fromkeys(patterns) if x not in known)
     return tuple(x for x in missing if "*" not in x or not any(map(globs([x]), known)))
 
 
 def unmatched_guards(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The patterns of a `guard` that fit none of the names, each once."""
+    """Return the patterns of a `guard` that fit none of the names, each once."""
     known = list(names)
     return tuple(x for x in dict.fromkeys(patterns) if not any(map(guard(x), known)))
 
 
 def guard(*patterns: str) -> Fits:
-    """Whether a name fits one of these, or only looks like one that does.
+    """Return a test whether a name fits one of these patterns or looks like a name that does.
 
-    Case, letters of other alphabets, invisible characters, line breaks and separators of words
-    make no difference; see `core.names`.
+    Case, letters of other alphabets, invisible characters, line breaks and separators of words make
+    no difference; see `core.names`.
 
     Raises:
-        ValueError: one of them is not a valid pattern; says why.
+        ValueError: a pattern is not valid; the message says why.
     """
     holds = guard_of_looks(*patterns)
     return lambda name: holds(looks((name,)))
 
 
 class Looks(NamedTuple):
-    """The readings of some names, each on a line, to hold many guards against: as letters alone,
-    and in words.
-    """
+    """The readings of some names, one on each line: as letters only, and in words."""
 
     letters: str
     words: str
 
 
-@lru_cache(maxsize=1_000)  # several guards ask for the same
+@lru_cache(maxsize=1_000)  # several guards read the same names
 def looks(names: tuple[str, ...]) -> Looks:
-    """All readings of these names."""
+    """Return all readings of these names."""
     in_letters, in_words = [""], [""]
     for name in names:
         look = folded(name)
@@ -116,7 +114,7 @@ def looks(names: tuple[str, ...]) -> Looks:
 
 
 def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
-    """As `guard`, for the readings of several names, of which one must fit.
+    """Return a `guard` for the readings of several names; one of the names must fit.
 
     Raises:
         ValueError: one of the patterns is not valid.
@@ -141,7 +139,7 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
 
 
 def pieces(pattern: str) -> tuple[str, ...]:
-    """Texts of which one is in the readings of every name that a guard with this pattern fits."""
+    """Return texts: each name that a guard of this pattern fits has one of them in its readings."""
     if pattern.startswith(REGEX):
         return ("",)
     if not is_wild(pattern):
@@ -155,24 +153,24 @@ def _starred(pattern: str) -> set[_Parts]:
 
 
 def _texts(pattern: _Parts) -> list[str]:
-    """The texts between the stars, with the end of the line where a name must begin or end."""
+    """Return the texts between the stars, with a line end at each end that has no star."""
     first, *middle, last = pattern
     ends = [f"\n{first}" * bool(first), f"{last}\n" * bool(last)]
     return [x for x in (ends[0], *middle, ends[1]) if x] or [""]
 
 
 def is_wild(pattern: str) -> bool:
-    """Whether a pattern may fit several names."""
+    """Return whether a pattern may fit several names."""
     return "*" in pattern or pattern.startswith(REGEX)
 
 
 def fits(pattern: str, *, across_lines: bool = False) -> Fits:
-    """Whether a whole text fits this pattern, which may be a regular expression.
+    """Return a test whether a whole text fits this pattern, which may be a regular expression.
 
     With `across_lines` a line break is a character like any other.
 
     Raises:
-        ValueError: the pattern is not valid; says why.
+        ValueError: the pattern is not valid; the message says why.
     """
     if pattern.startswith(REGEX):
         fit = _regex(pattern.removeprefix(REGEX))
@@ -184,14 +182,14 @@ def fits(pattern: str, *, across_lines: bool = False) -> Fits:
 
 
 def _regex(written: str, flags: str = "") -> Fits:
-    # Here, because it is a compiled library that most runs do not need for this.
+    # Imported here because most runs do not need this compiled library for patterns.
     import jsonschema_rs
 
     if len(written) > _MOST_CHARS:
         raise ValueError(f"it is longer than {_MOST_CHARS:,} characters")
     limits = jsonschema_rs.RegexOptions(size_limit=_MOST_BYTES, dfa_size_limit=_MOST_BYTES)
     try:
-        # Alone too: `a)|(b` would break out of the brackets.
+        # Check it alone too: `a)|(b` would break out of the brackets.
         for pattern in (written, f"{flags}^(?:{written})$"):
             checked = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=limits)
     except (ValueError, jsonschema_rs.ValidationError):
@@ -201,16 +199,16 @@ def _regex(written: str, flags: str = "") -> Fits:
 
 
 def _encodable(text: str) -> str:
-    """The text without half characters, which no other library takes."""
+    """Return the text without lone surrogates, which no other library takes."""
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 _HALF = re.compile("[\ud800-\udfff]")
-_LINE_ENDS = re.compile("[\n\r\u2028\u2029]")  # what `.` does not stand for
+_LINE_ENDS = re.compile("[\n\r\u2028\u2029]")  # characters that `.` does not match
 
 
 def _fits(pattern: _Parts, name: str) -> bool:
-    """Whether the pattern fits this name, with any text for each `*`; in linear time."""
+    """Return whether the pattern fits this name, with any text for each `*`; in linear time."""
     if not name.startswith(first := pattern[0]):
         return False
     if len(pattern) == 1:

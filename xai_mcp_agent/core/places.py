@@ -10,15 +10,15 @@ IPAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 INTERNET = "on the internet"
 THIS_MACHINE = "on this machine"
 PRIVATE_NETWORK = "in a private network"
-LINK_LOCAL = "at a link-local address"  # clouds tell a machine its secrets at one
+LINK_LOCAL = "at a link-local address"  # cloud machines read their credentials from such an address
 
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # NAT64: an IPv4 address is its end
-_TRANSLATED_HERE = ipaddress.ip_network("64:ff9b:1::/48")  # the same, for networks' own use
-_COMPATIBLE = ipaddress.ip_network("::/96")  # the same, in the oldest way
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # NAT64: the IPv4 address is at the end
+_TRANSLATED_HERE = ipaddress.ip_network("64:ff9b:1::/48")  # the same, for local use in a network
+_COMPATIBLE = ipaddress.ip_network("::/96")  # the same, in the oldest format
 
 
 class OutOfPlace(Exception):
-    """A host is in none of the places where it may be. `place` is where it is."""
+    """A host is in none of the allowed places. `place` is where it is."""
 
     def __init__(self, place: str) -> None:
         super().__init__(f"it is {place}")
@@ -26,10 +26,10 @@ class OutOfPlace(Exception):
 
 
 def place_of(address: str) -> str:
-    """Where this IP address is. Two that are in the same place may be gone to in one go.
+    """Return where this IP address is. Addresses in the same place may be tried one after another.
 
-    Loopback addresses besides the usual ones are places of their own: what listens there is kept
-    apart on purpose.
+    Loopback addresses other than the usual ones are places of their own, because services there are
+    kept apart on purpose.
     """
     ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
     if ip.is_unspecified or str(ip) in ("127.0.0.1", "::1"):
@@ -43,7 +43,7 @@ def place_of(address: str) -> str:
 
 
 def place_of_host(host: str) -> str | None:
-    """The same for the host of a URL; None for a name that has to be looked up."""
+    """Return the place of a URL's host, or None for a name that DNS has to resolve."""
     host = host.strip("[]").rstrip(".").lower()
     if host == "localhost" or host.endswith(".localhost"):
         return THIS_MACHINE
@@ -54,7 +54,7 @@ def place_of_host(host: str) -> str | None:
 
 
 def _plain(ip: IPAddress) -> IPAddress:
-    """The IPv4 address that an IPv6 one stands for, where it does."""
+    """Return the IPv4 address that an IPv6 address contains, else the address itself."""
     if isinstance(ip, ipaddress.IPv4Address):
         return ip
     if ip in _TRANSLATED or (ip in _COMPATIBLE and int(ip) > 1):

@@ -1,8 +1,8 @@
-"""Tools as model providers accept them, whatever schema and description a server gave.
+"""Tools as model providers accept them, whatever schema and description a server sent.
 
-One refused tool costs the whole request, so what providers refuse is rewritten here, always in the
-same way. Each rewriting names who refuses what it mends. Arguments are still checked against the
-schema as the server sent it (`schema_check.py`).
+One refused tool costs the whole request, so this module rewrites everything that providers refuse,
+always in the same way. Each rewriting names the provider that refuses the original. Arguments are
+still checked against the schema as the server sent it (`schema_check.py`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .schemas import DEFINITIONS, dereferenced, rewrite
 from .tools import Tool
 from .visible import is_visible, shown_parameter, visible_text
 
-# Longer ones would fill the model's window by themselves. Characters.
+# In characters. Longer ones would fill the model's window alone.
 _MAX_DESCRIPTION, _MAX_TEXT, _MAX_VALUES, _MAX_PATTERN = 20_000, 4_000, 8_000, 500
 _SHOWN_VALUES = 3
-# Of a schema with all that was put in place of references, which would grow without end. To try a
-# pattern takes up to a millisecond, so that it counts as many words.
+# Limit of a schema with its references resolved, which would grow without end. Trying a pattern
+# takes up to a millisecond, so it counts as this many words.
 _MAX_WORDS, _WORDS_OF_PATTERN = 10_000, 200
-# Python warns of what may become a nested set; what it means differs between engines.
+# Python warns of a possible nested set, which means different things in different engines.
 _NESTED_SET, _ESCAPED = re.compile(r"\[\[|\[\^?\]?[^\]]*(?:--|&&|~~|\|\|)"), re.compile(r"\\.")
 
 _NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref")
@@ -39,9 +39,9 @@ _PLAIN = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A tool as the model is offered it. `parameters` is a JSON Schema of an object.
+    """A tool as the model receives it. `parameters` is a JSON Schema of an object.
 
-    `read_only` is what the server says, if anything; models with a key are not told.
+    `read_only` is the server's claim, if any; models with a key do not see it.
     """
 
     name: str
@@ -51,22 +51,23 @@ class FunctionSpec:
 
 
 def function_spec(name: str, tool: Tool) -> FunctionSpec:
-    """The tool as a model is offered it, under this name."""
+    """Return the tool as a model receives it, under this name."""
     description = function_description(tool.description)
     parameters = function_parameters(tool.input_schema)
     return FunctionSpec(name, description, parameters, tool.annotations.read_only)
 
 
 def function_description(text: str) -> str:
-    """A tool's description for a model: without what people cannot see, and not endless."""
+    """Return a tool's description for a model, without invisible characters and with a limit."""
     return visible_text(text, _MAX_DESCRIPTION)
 
 
 def function_parameters(schema: JsonObject) -> JsonObject:
-    """The input schema in the shape every provider accepts: an object with properties.
+    """Return the input schema in the shape every provider accepts: an object with properties.
 
-    Words that providers do not know are left out, and so are wrong values of the others and
-    references that lead nowhere. What is nested too deeply, or is too much, allows anything.
+    Keywords that providers do not know are left out, and so are invalid values of the others and
+    references that lead nowhere. A part that is nested too deeply, or is too large, allows
+    anything.
     """
     provider = _Provider(schema)
     parameters = provider.rewritten(_one_object(schema))
@@ -80,7 +81,7 @@ def function_parameters(schema: JsonObject) -> JsonObject:
 
 
 def _one_object(root: JsonObject) -> JsonObject:
-    """The properties of all choices at the top as properties of the whole.
+    """Return a schema with the properties of all top-level choices as its own.
 
     OpenAI: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the
     top level"; Anthropic: "input_schema does not support oneOf, allOf, or anyOf at the top level".
@@ -92,29 +93,29 @@ def _one_object(root: JsonObject) -> JsonObject:
         parts = [dereferenced(as_object(x), root)[0] for x in as_list(schema.get(word))]
         inner = chain.from_iterable(as_object(x.get("properties")).items() for x in parts)
         properties = {**dict(inner), **properties}
-        # Of several choices, only what all of them need is needed.
+        # Of several choices, only properties that all of them require are required.
         count = Counter(x for part in parts for x in set(as_texts(part.get("required"))))
         needed += [x for x, times in count.items() if word == "allOf" or times == len(parts)]
     return {**schema, "properties": properties, "required": needed}
 
 
 class _Provider:
-    """Rewrites the parts of one schema; knows the whole for the references in it."""
+    """Rewrites the parts of one schema, with the whole for their references."""
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
         self._words_left = _MAX_WORDS
         names = ((word, name) for word in DEFINITIONS for name in as_object(root.get(word)))
         shown = (f"#/{word}/{name}" for word, name in names if shown_parameter(name) == name)
-        self._shown = frozenset(("#", *shown))  # what may be referred to
+        self._shown = frozenset(("#", *shown))  # targets that references may keep
 
     def definitions(self, parts: JsonObject) -> JsonObject:
-        """The definitions at the top, without those whose name cannot be shown."""
+        """Return the top-level definitions, except those with a name that cannot be shown."""
         shown = {x: part for x, part in parts.items() if shown_parameter(x) == x}
         return {x: self.rewritten(as_object(part)) for x, part in shown.items()}
 
     def rewritten(self, schema: JsonObject) -> JsonObject:
-        """One schema, and each in it, in words that all providers accept."""
+        """Return a schema, and all schemas in it, in keywords that all providers accept."""
         return rewrite(schema, self._accepted)
 
     def _accepted(self, schema: JsonObject) -> JsonObject:
@@ -124,7 +125,7 @@ class _Provider:
         return _completed(dict(self._words(schema)), schema) if self._words_left > 0 else {}
 
     def _words(self, schema: JsonObject) -> Iterator[tuple[str, Any]]:
-        """What is kept of a schema's words. All others are left out: Gemini knows fewer."""
+        """Yield the keywords that stay. All others are left out, because Gemini knows fewer."""
         for word, value in schema.items():
             match word:
                 case "$ref" if isinstance(value, str) and value in self._shown:
@@ -137,7 +138,7 @@ class _Provider:
                     yield word, value
                 case "items" | "not" | "additionalProperties" if isinstance(value, dict | bool):
                     yield word, as_object(value)
-                case "properties":  # one whose schema is false can never be given
+                case "properties":  # a property with the schema false accepts no value
                     parts = as_object(value).items()
                     yield (
                         word,
@@ -153,15 +154,15 @@ class _Provider:
                     yield word, visible_text(value, _MAX_TEXT)
                 case "default" | "const" if _is_showable(value):
                     yield word, value
-                # Draft 4 has a flag in `exclusiveMinimum`, which Anthropic refuses for 2020-12, as
-                # all else that does not fit the schema of schemas.
+                # In Draft 4, `exclusiveMinimum` is a flag. Anthropic refuses that for 2020-12, as
+                # it does all else that does not fit the meta-schema.
                 case _ if word in _PLAIN and _is_valid({word: value}):
                     yield word, value
                 case _:
                     pass
 
     def _is_pattern(self, value: Any) -> bool:
-        """OpenAI compiles patterns with Python's `re`: "... is not a 'regex'"."""
+        """Return whether Python's `re` compiles it, as OpenAI does: "... is not a 'regex'"."""
         if not isinstance(value, str) or len(value) > _MAX_PATTERN or not is_visible(value):
             return False
         self._words_left -= _WORDS_OF_PATTERN
@@ -179,7 +180,7 @@ def _schemas(value: Any) -> list[JsonObject]:
 
 
 def _unique(values: Any) -> list[Any]:
-    """Each value once, as JSON tells them apart; none where they are too long.
+    """Return each value once, compared as JSON, or nothing if they are too long.
 
     OpenAI: "has non-unique elements".
     """
@@ -188,7 +189,7 @@ def _unique(values: Any) -> list[Any]:
 
 
 def _is_showable(value: Any) -> bool:
-    """Whether a value is JSON, not too long, and what it looks like: it may be given again."""
+    """Return whether a value is JSON, short enough and without invisible characters."""
     try:
         if len(json.dumps(value, allow_nan=False)) > _MAX_VALUES:
             return False
@@ -199,14 +200,14 @@ def _is_showable(value: Any) -> bool:
 
 
 def _is_valid(schema: JsonObject) -> bool:
-    # Here, because it is a compiled library and most runs never need it before a call.
+    # Imported here because most runs never need this compiled library before a call.
     from jsonschema_rs import meta
 
     return meta.is_valid(schema)
 
 
 def _completed(words: JsonObject, schema: JsonObject) -> JsonObject:
-    """The words with those that others need beside them."""
+    """Return the keywords together with others that they need beside them."""
     types = words.get("type", ())
     is_array = "array" in types if is_list(types) else types == "array"
     if is_array and "items" not in words:  # OpenAI: "array schema missing items"

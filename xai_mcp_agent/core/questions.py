@@ -1,4 +1,4 @@
-"""Questions that servers ask during a call: forms and pages, sampling, signing in."""
+"""Questions that servers ask during a call: forms, pages, sampling and sign-in."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .tools import Tool
 from .visible import visible_text
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
-"""accept: here is the answer. decline: no. cancel: no answer either way."""
+"""accept: with an answer. decline: no. cancel: no decision either way."""
 
 ANSWER_SECONDS = 300.0
-"""The longest wait for an answer where nothing else was said: time to look something up."""
+"""Default limit for an answer: enough time to look something up."""
 
 
-_MESSAGE_CHARS = 4000  # a page; nobody reads more before they answer
-_WORDS_CHARS = 1000  # what is said of one field
+_MESSAGE_CHARS = 4000  # a page; longer ones would not be read
+_WORDS_CHARS = 1000  # description of one field
 _LABEL_CHARS = 200  # a field, or one of the values to choose
 _TEXTS = {"title": _LABEL_CHARS, "description": _WORDS_CHARS}
 
@@ -29,14 +29,14 @@ _TEXTS = {"title": _LABEL_CHARS, "description": _WORDS_CHARS}
 class Question:
     """A form to fill in, or a page to open: `schema` describes the form, `url` is the page.
 
-    `server` is its name in the settings, `message` its own words and not to be trusted. A form's
-    schema is an object of texts, numbers, yes or no, and choices. After `limit_seconds` the
-    answer is not waited for any longer.
+    `server` is its name in the settings; `message` is the server's own and not to be trusted. A
+    form's schema is an object of texts, numbers, booleans and choices. After `limit_seconds`
+    nothing waits for the answer any longer.
 
-    `is_sign_in`: the page is one to sign in at for the server. Whoever shows it may accept at
-    once: the browser brings the outcome by itself, and the question is given up when it has.
+    `is_sign_in` means that the page is for signing in to the server. A host that shows it may
+    accept at once: the browser returns the outcome itself, which ends the question.
 
-    `heading`, `yes` and `no` are words of ours: a title, and what the two buttons say.
+    `heading`, `yes` and `no` are our own: a title, and the labels of the two buttons.
     """
 
     server: str
@@ -57,9 +57,9 @@ class Question:
         url: str = "",
         limit_seconds: float = ANSWER_SECONDS,
     ) -> Question:
-        """A question in a server's words, as they look: nothing hidden in them, nothing endless.
+        """Return a question from a server's text, without invisible characters and with limits.
 
-        The names of fields, and values to choose, stay as they are: they are sent back.
+        Names of fields and values to choose stay as they are, because they are sent back.
         """
         seen = None if schema is None else rewrite(schema, _seen_words)
         return Question(server, visible_text(message, _MESSAGE_CHARS), seen, url, limit_seconds)
@@ -69,7 +69,7 @@ class Question:
 class Answer:
     """The answer to a question. `content` has the values of a form that was accepted.
 
-    `reason` says why it was not: for the log and for the notes of the call's result.
+    `reason` says why it was not accepted, for the log and for the notes of the call's result.
     """
 
     action: Action
@@ -78,36 +78,36 @@ class Answer:
 
     @staticmethod
     def accepted(content: JsonObject | None = None) -> Answer:
-        """Yes; with the values of the form, if it is one."""
+        """Accept, with the values of the form if it is one."""
         return Answer("accept", content)
 
     @staticmethod
     def declined(reason: str) -> Answer:
-        """No."""
+        """Decline."""
         return Answer("decline", reason=reason)
 
     @staticmethod
     def cancelled(reason: str) -> Answer:
-        """Nobody said yes or no."""
+        """Return an answer without a decision."""
         return Answer("cancel", reason=reason)
 
 
 def too_late(question: Question) -> Answer:
-    """The answer to a question whose time is over."""
+    """Return the answer to a question that timed out."""
     return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
 
 
 def seen_label(text: str) -> str:
-    """A name or a value of a server's form as a person reads it: on one line, and not endless."""
+    """Return a name or value of a server's form on one line, shortened, for a person."""
     return " ".join(visible_text(text, _LABEL_CHARS).split())
 
 
 Answerer: TypeAlias = Callable[[Question], Answer]
-"""Answers questions. Called in a thread of its own: it may take its time."""
+"""Answers questions. It runs in a thread of its own, so it may take its time."""
 
 
 def answer_with_defaults(question: Question) -> Answer:
-    """Accept a form with its own defaults; decline what cannot be answered that way."""
+    """Accept a form with its own defaults; decline any other question."""
     if question.schema is None:
         return Answer.declined("a page is to be opened, and defaults cannot do that")
     fields = properties(question.schema)
@@ -119,7 +119,7 @@ def answer_with_defaults(question: Question) -> Answer:
 
 
 def _seen_words(schema: JsonObject) -> JsonObject:
-    """A form, a field, or one of its values, with its words for people as they look."""
+    """Return a form, a field or a value with visible, shortened titles and descriptions."""
     texts = {name: schema[name] for name in _TEXTS if isinstance(schema.get(name), str)}
     seen: JsonObject = {name: visible_text(x, _TEXTS[name]) for name, x in texts.items()}
     if names := as_list(schema.get("enumNames")):
@@ -133,7 +133,7 @@ Stop: TypeAlias = Literal["endTurn", "maxTokens", "toolUse"]
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """The model wants one of the request's tools called; the server does that."""
+    """A request of the model to call one of the request's tools, which the server does."""
 
     id: str
     name: str
@@ -151,7 +151,7 @@ class ToolUseResult:
 
 @dataclass(frozen=True, slots=True)
 class SamplingMessage:
-    """One message of the conversation that the server made up. `role` is `user` or `assistant`."""
+    """One message of the server's conversation. `role` is `user` or `assistant`."""
 
     role: str
     parts: tuple[ResultPart | ToolUse | ToolUseResult, ...]
@@ -159,9 +159,9 @@ class SamplingMessage:
 
 @dataclass(frozen=True, slots=True)
 class SamplingRequest:
-    """A conversation that a model is to go on with, all of it the server's and not to be trusted.
+    """A conversation for a model to continue, written by the server and not to be trusted.
 
-    `max_tokens` is what the server wants, or what the settings allow if that is less.
+    `max_tokens` is the server's limit, or the limit of the settings if that is lower.
     """
 
     server: str
@@ -189,16 +189,16 @@ class SamplingRefused(Exception):
 
 
 SIGN_IN_SECONDS = 300.0
-"""The longest wait where nothing else was said: time to find a password and a second factor."""
+"""Default limit: time to find a password and a second factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignInRequest:
-    """Somebody should open `url` in a browser and agree.
+    """A request to open `url` in a browser and sign in.
 
-    `server` is its name in the settings, `host` where the page is, for a person to judge. The page
-    sends the browser on to `redirect_uri`, with the outcome in that address. After
-    `limit_seconds` it is not waited for any longer.
+    `server` is its name in the settings; `host` is the host of the page, for a person to judge. The
+    page redirects the browser to `redirect_uri`, with the outcome in that address. After
+    `limit_seconds` nothing waits for it any longer.
     """
 
     server: str
@@ -209,6 +209,6 @@ class SignInRequest:
 
 
 SignIn: TypeAlias = Callable[[SignInRequest], str | Awaitable[str | None] | None]
-"""Gets somebody to sign in. Returns the address the browser was sent to in the end, or the code in
-it; or None once the person has the link: the browser then brings the outcome by itself. A plain
-function is called in a thread of its own, a coroutine function on the bridge's event loop."""
+"""Asks a person to sign in. Returns the final address of the browser, or the code in it, or None
+once the person has the link: the browser then returns the outcome itself. A plain function runs in
+a thread of its own, a coroutine function on the bridge's event loop."""

@@ -1,6 +1,6 @@
 """Results of tool calls, resources and prompts: lists of parts, the same for every source.
 
-`more` is what a source says of a value beside its fields, as MCP writes it: `annotations`, `_meta`,
+`more` is what a source sends with a value beside its fields, in MCP's form: `annotations`, `_meta`,
 `size`, `title`. It is for programs.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from .json import JsonObject
 from .tools import Icon
 
-_TOO_MANY_REQUESTS, _SERVER_FAULTS = 429, 500  # of HTTP; all above the latter too
+_TOO_MANY_REQUESTS, _SERVER_FAULTS = 429, 500  # HTTP statuses; the latter and all above it
 
 OnProgress: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
 """Receives the progress of a running call: done, total (or None), and the source's message."""
@@ -62,7 +62,7 @@ class LinkPart:
 class ResourcePart:
     """A resource with its content: `text`, or `data` as base64 text when it is binary.
 
-    `around` is what is said of the part of a result that holds it.
+    `around` are the extra fields of the part of a result that holds it.
     """
 
     uri: str
@@ -75,7 +75,7 @@ class ResourcePart:
 
 @dataclass(frozen=True, slots=True)
 class UnknownPart:
-    """Content of a kind we do not know. `raw` is what was sent."""
+    """Content of an unknown kind. `raw` is the value as sent."""
 
     kind: str
     raw: Any
@@ -90,13 +90,13 @@ _PARTS: dict[str, type[ResultPart]] = {x.__name__: x for x in _KINDS}
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer of a tool.
+    """The result of a tool call.
 
-    `is_error` means that the tool itself failed: its text is meant for the
-    model. `structured` is the JSON value of a tool with an output schema.
-    `notes` are ours, for instance that the result breaks that schema. `meta` is what the source
-    added for programs, such as costs; None without any. `is_outage`: the source itself is in
-    trouble, whatever it was asked; for the circuit breaker.
+    `is_error` means that the tool itself failed: its text is meant for the model. `structured` is
+    the JSON value of a tool with an output schema. `notes` are ours, for instance that the result
+    breaks that schema. `meta` is what the source added for programs, such as costs, or None.
+    `is_outage` tells the circuit breaker that the source itself is in trouble, whatever the
+    request.
     """
 
     parts: tuple[ResultPart, ...] = ()
@@ -108,7 +108,7 @@ class ToolResult:
 
     @staticmethod
     def of_text(text: str, *, is_error: bool = False) -> ToolResult:
-        """A result that holds one piece of text."""
+        """Return a result with one piece of text."""
         return ToolResult(parts=(TextPart(text),), is_error=is_error)
 
     @property
@@ -121,12 +121,12 @@ class ToolResult:
 
 
 def is_outage(status: int) -> bool:
-    """Whether an HTTP status means that the service itself is in trouble."""
+    """Return whether an HTTP status means that the service itself is in trouble."""
     return status == _TOO_MANY_REQUESTS or status >= _SERVER_FAULTS
 
 
 def bytes_of(part: ImagePart | AudioPart | ResourcePart) -> bytes:
-    """The content of this part as a file has it; empty if its data is not base64."""
+    """Return the content of this part as bytes of a file; empty if its data is not base64."""
     if isinstance(part, ResourcePart) and part.text is not None:
         return part.text.encode()
     try:
@@ -155,13 +155,13 @@ def result_from_json(value: JsonObject) -> ToolResult:
 
 
 def fields_of(value: ResultPart | Resource | Prompt) -> JsonObject:
-    """The fields of a value as JSON; what is said beside them only if there is something."""
+    """Return the fields of a value as JSON, with extra fields only if there are some."""
     fields = asdict(value)
     return {x: y for x, y in fields.items() if y is not None or x not in ("more", "around")}
 
 
 def describe(part: ResultPart) -> str:
-    """One part as text; a binary part as a placeholder with its kind and size."""
+    """Return one part as text; a binary part as a placeholder with its kind and size."""
     match part:
         case TextPart(text):
             return text
@@ -185,7 +185,7 @@ def _bytes_in(base64_text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Something a source can be asked to read. A template's `uri` has `{parameters}` to fill in."""
+    """A resource that a source offers. A template's `uri` has `{parameters}` to fill in."""
 
     uri: str
     name: str
@@ -209,7 +209,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prepared text that a source offers."""
+    """A prompt that a source offers."""
 
     name: str
     description: str = ""
@@ -229,7 +229,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The completions of a value. `total` is their number, if the source gives it.
+    """Completions of a value. `total` is their number, if the source gives it.
 
     A source returns a hundred at most; `has_more` says that it has more.
     """

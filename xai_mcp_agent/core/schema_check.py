@@ -1,6 +1,6 @@
 """Checks of values against JSON Schemas.
 
-Nothing a schema refers to is ever fetched: a `$ref` that leaves its document is an error.
+References are never fetched: a `$ref` that leaves its document is an error.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from .schemas import EACH, HERE, ONE, under
 if TYPE_CHECKING:
     import jsonschema_rs
 
-# The interpreter waits for a check: so many steps take 0.05 s. Saying what is wrong takes a
+# The interpreter waits for a check: this many steps take 0.05 s. Explaining a problem takes a
 # hundred times longer.
 _MAX_STEPS, _MAX_STEPS_TO_EXPLAIN = 1_000_000, 25_000
-_MAX_STEPS_A_VALUE = 100_000  # for one value in the checked one
-_MAX_COUNTED = 200_000  # entries of the memory: 0.1 s
-_MAX_SCHEMA_PARTS = 50_000  # more than real tools have; to compile them takes 0.05 s
+_MAX_STEPS_A_VALUE = 100_000  # for each value within the checked value
+_MAX_COUNTED = 200_000  # entries of the cache: 0.1 s
+_MAX_SCHEMA_PARTS = 50_000  # more than real tools have; compiling them takes 0.05 s
 _MAX_PARTS = 300_000  # of a value; counting them takes 0.1 s
 _MAX_DEPTH = 500  # of a value: at some depth jsonschema_rs crashes
-_TIMES_UNEVALUATED = 3  # everything beside such a word is checked again, and again inside that
+_TIMES_UNEVALUATED = 3  # everything beside such a keyword is checked again, recursively
 _MAX_PATTERN_BYTES = 4_000_000  # when compiled, which takes 0.05 s
 _MAX_BACKTRACKING = 1_000  # for each character: 10 microseconds
 _MAX_MATCHED = 10_000  # characters of all texts of a value, and of a name
 _MAX_PROBLEMS = 5  # more would bury the one line a model needs to mend its call
-# A problem quotes the value; what is wrong stands behind that. Characters.
+# In characters. A problem quotes the value first and gives the reason at its end.
 _HEAD_OF_PROBLEM, _TAIL_OF_PROBLEM = 200, 100
 _MAX_CHECKS = 1_000  # compiled ones take some kilobytes each, and tools come and go for days
 
@@ -39,9 +39,9 @@ _MAX_CHECKS = 1_000  # compiled ones take some kilobytes each, and tools come an
 class SchemaCheck:
     """Checks values against one schema; compiled on first use.
 
-    A schema that cannot be compiled, or takes too long to check, checks nothing (fail open), and
-    a value that would take too long passes. So do texts whose pattern is wrong or too large, and
-    those beyond the first ten thousand characters that are matched.
+    A schema that cannot be compiled, or takes too long to check, checks nothing (fail open), and a
+    value that would take too long passes. So do texts with a wrong or too large pattern, and texts
+    beyond the first ten thousand characters that are matched.
     """
 
     def __init__(self, schema: JsonObject) -> None:
@@ -61,11 +61,11 @@ class SchemaCheck:
 
     @cached_property
     def _flat_steps(self) -> int:
-        """The steps for an object without others in it, and for each value: nearly all are such."""
+        """The steps for a flat object and for each of its values; nearly all arguments are flat."""
         return max(self._cost.at(0), self._cost.at(1))
 
     def problems(self, value: Any) -> list[str]:
-        """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
+        """Return the problems of `value`, one line each, at most a handful; empty when it fits."""
         if self.broken or self._validator is None:
             return []
         if isinstance(value, dict) and not any(
@@ -92,16 +92,16 @@ class SchemaCheck:
 
 
 class ArgumentChecks:
-    """Cache of compiled checks, for the tools that were called last.
+    """Cache of compiled checks for the most recently called tools.
 
     A check is dropped when its schema is replaced, and some time after its tool is gone.
     """
 
     def __init__(self) -> None:
-        self._checks: dict[object, SchemaCheck] = {}  # the one used last is the last
+        self._checks: dict[object, SchemaCheck] = {}  # the most recently used one comes last
 
     def problems(self, owner: object, schema: JsonObject, value: Any) -> list[str]:
-        """As `SchemaCheck.problems`, for the schema that `owner` (a tool key) has now."""
+        """Return `SchemaCheck.problems` for the current schema of `owner` (a tool key)."""
         check = self._checks.pop(owner, None)
         if check is None or check.schema is not schema:
             check = SchemaCheck(schema)
@@ -112,18 +112,18 @@ class ArgumentChecks:
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether texts can be checked with a regular expression of a schema."""
+    """Return whether texts can be checked with this regular expression of a schema."""
     return _compiled_pattern(pattern) is not None
 
 
 def fits_pattern(pattern: str, text: str) -> bool:
-    """Whether a text fits a regular expression; True where that cannot be checked in time."""
+    """Return whether a text fits a regular expression; True if that cannot be checked in time."""
     validator = _compiled_pattern(pattern) if len(text) <= _MAX_MATCHED else None
     return validator is None or validator.is_valid(text)
 
 
 class _Unmatched(threading.local):
-    """The characters that the check in this thread may match still."""
+    """How many more characters the check in this thread may match."""
 
     characters = 0
 
@@ -132,10 +132,10 @@ _unmatched = _Unmatched()
 
 
 class _Cost:
-    """Counts the steps of a check before it is done; an upper bound.
+    """Upper bound of the steps of a check, counted beforehand.
 
     In two kilobytes, references can ask for more steps than there is time; and jsonschema_rs
-    crashes where a schema applies itself to the same value.
+    crashes if a schema applies itself to the same value.
     """
 
     def __init__(self, root: JsonObject) -> None:
@@ -144,7 +144,7 @@ class _Cost:
         self._counts: dict[tuple[int, int], int] = {}
 
     def check(self) -> None:
-        """Raise ValueError where any value takes too long, or the schema is too large."""
+        """Raise ValueError if any value takes too long, or the schema is too large."""
         parts = sum(1 for _ in islice(parts_of(self._root), _MAX_SCHEMA_PARTS))
         if parts == _MAX_SCHEMA_PARTS:
             raise ValueError(f"it is made of {_MAX_SCHEMA_PARTS:,} parts or more")
@@ -152,7 +152,7 @@ class _Cost:
             raise ValueError("its references and choices multiply, or lead back to themselves")
 
     def steps(self, value: Any) -> int:
-        """The steps for this value; more than allowed where it is too large to be counted."""
+        """Return the steps for this value, or more than allowed if it is too large to count."""
         parts, widest, level = 0, 0, [value]
         for depth in range(_MAX_DEPTH):
             parts += len(level)
@@ -167,7 +167,7 @@ class _Cost:
         return _MAX_STEPS + 1
 
     def at(self, depth: int) -> int:
-        """The schemas that apply, at most, to one value that lies so deep in the one checked."""
+        """Return how many schemas apply, at most, to one value at this depth."""
         try:
             return self._count(self._root, depth)
         except RecursionError:  # a chain of a thousand references
@@ -193,8 +193,8 @@ class _Cost:
         return each + sum(max(x, default=0) for x in several)
 
     def _target(self, schema: JsonObject) -> list[JsonObject]:
-        """The schema that one refers to, in a list."""
-        # An identifier gives the references in it another base, for which this would not be right.
+        """Return the schema that this one refers to, in a list."""
+        # An identifier changes the base of the references in it, which is not resolved here.
         is_based = schema is not self._root and isinstance(schema.get(self._identifier), str)
         if is_based or "$dynamicRef" in schema or "$recursiveRef" in schema:
             raise ValueError("it has references of a kind that is not checked")
@@ -208,7 +208,7 @@ class _Cost:
 
 
 class _Pattern:
-    """The word `pattern`: a wrong one costs no other check."""
+    """The keyword `pattern`: an invalid one disables no other check."""
 
     def __init__(self, parent_schema: JsonObject, value: Any, schema_path: list[str | int]) -> None:
         self._pattern = value
@@ -225,12 +225,12 @@ class _Pattern:
 
 
 def _compile(schema: JsonObject, **options: Any) -> jsonschema_rs.Validator:
-    """A validator of the schema.
+    """Return a validator of the schema.
 
     Raises:
-        ValueError: it is no schema.
+        ValueError: it is not a schema.
     """
-    # Here, because it is a compiled library and most runs never check a schema.
+    # Imported here because most runs never need this compiled library.
     import jsonschema_rs
 
     limits = jsonschema_rs.FancyRegexOptions(

@@ -1,6 +1,6 @@
-"""JSON Schemas of tools: walks over them, text read as values, examples.
+"""JSON Schemas of tools: traversal, values from text, examples.
 
-What a schema refers to outside of its document is never fetched.
+References to other documents are never fetched.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .json import (
 )  # fmt: skip
 
 Path: TypeAlias = tuple[str, ...]
-"""The names of a field and of those it lies in, from the outside in."""
+"""The names of a field and of the fields around it, outermost first."""
 
-MAX_LEVELS = 20  # of a schema; below it nobody reads
+MAX_LEVELS = 20  # of a schema; deeper levels are ignored
 _MAX_RESOLVED, _MAX_RESOLVED_OF_ONE = 5_000, 200  # schemas, in a document and for one parameter
-_MAX_SHOWN = 500  # parameters in a signature: nobody reads more
+_MAX_SHOWN = 500  # parameters in a signature; more would not be read
 
-# The words with schemas under them: of the same value, of each value in it, and of one in it each.
+# Keywords with schemas under them: of the same value, of each value in it, and of one value in it.
 _BY_NAME_HERE = ("dependentSchemas", "dependencies")
 HERE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", *_BY_NAME_HERE)
 EACH = ("additionalItems", "additionalProperties", "contains", "patternProperties",
@@ -49,15 +49,15 @@ _EXAMPLE_BY_FORMAT = {
 }  # fmt: skip
 
 
-# Walks
+# Traversal
 
 
 def rewrite(
     schema: JsonObject, change: Callable[[JsonObject], JsonObject], levels: int = MAX_LEVELS
 ) -> JsonObject:
-    """The schema as `change` returns it, and so each schema in that.
+    """Return the schema after `change`, applied to it and then to each schema in it.
 
-    What lies deeper than so many levels allows anything.
+    A part below so many levels allows anything.
     """
 
     def one(value: Any) -> Any:
@@ -79,9 +79,9 @@ def rewrite(
 def fields(
     schema: JsonObject, levels: int, references: References | None = None, path: Path = ()
 ) -> Iterator[tuple[Path, JsonObject, bool]]:
-    """Each parameter, with the fields of its objects below it: path, schema, and if it is required.
+    """Yield path, schema and whether it is required, for each parameter and the fields of objects.
 
-    References in them are resolved. `path` is where the schema lies in the document.
+    Their references are resolved. `path` is the place of the schema in the document.
     """
     references = references or References(schema)
     needed = required(schema)
@@ -92,7 +92,7 @@ def fields(
 
 
 def variants(schema: JsonObject) -> Iterator[JsonObject]:
-    """The schema itself, its choices and items, and theirs."""
+    """Yield the schema itself, its choices and items, and theirs."""
     yield schema
     for word in _VARIANTS:
         for part in under(schema, word):
@@ -100,7 +100,7 @@ def variants(schema: JsonObject) -> Iterator[JsonObject]:
 
 
 def under(schema: JsonObject, word: str) -> list[JsonObject]:
-    """The schemas under a word: one, a list of them, or those of some names."""
+    """Return the schemas under a keyword that has one, a list of them, or some by name."""
     value = schema.get(word)
     several = is_list(value) or word in _BY_NAME
     return list(filter(is_object, children(value) if several else [value]))
@@ -112,7 +112,7 @@ def under(schema: JsonObject, word: str) -> list[JsonObject]:
 def dereferenced(
     schema: JsonObject, root: object, seen: frozenset[str] = frozenset()
 ) -> tuple[JsonObject, frozenset[str]]:
-    """The schema with what it refers to in place of its `$ref`, and the references `seen` by then.
+    """Return the schema with the target in place of its `$ref`, and all references `seen`.
 
     A reference that leads nowhere, or was seen before, stays.
     """
@@ -135,10 +135,10 @@ class References:
         self._left = _MAX_RESOLVED
 
     def resolve(self, schema: object) -> JsonObject:
-        """The schema with its references resolved, also in its choices and items.
+        """Return the schema with its references resolved, also in its choices and items.
 
-        A reference that leads back to itself is not followed again. Those in the schema's own
-        properties stay as they are.
+        A reference back to itself is not followed again. References in the schema's own properties
+        stay as they are.
         """
         self._left_here = min(self._left, _MAX_RESOLVED_OF_ONE)
         self._left -= self._left_here
@@ -168,24 +168,24 @@ class References:
 def properties(
     schema: Mapping[str, Any], references: References | None = None
 ) -> dict[str, JsonObject]:
-    """The schema's parameters by name; anything odd reads as a parameter of any type.
+    """Return the schema's parameters by name; an invalid one reads as a parameter of any type.
 
-    What they refer to stands in its place. `references` are those of the document that the schema
-    is a part of; by default it is all of it.
+    Their references are resolved. `references` resolves against the whole document, if the schema
+    is only a part of it.
     """
     references = references or References(schema)
-    # As JSON has them: a schema that Python made may have a number for a name.
+    # Names are text in JSON, but a schema that Python made may have a number for a name.
     items = as_object(schema.get("properties")).items()
     return {str(name): references.resolve(spec) for name, spec in items}
 
 
 def required(schema: Mapping[str, Any]) -> list[str]:
-    """The names of the parameters that must be given."""
+    """Return the names of the required parameters."""
     return as_texts(schema.get("required"))
 
 
 def signature(schema: JsonObject) -> str:
-    """The parameters in one line for a reader: `text: string, count?: integer = 1`."""
+    """Return the parameters in one line for a reader: `text: string, count?: integer = 1`."""
     needed, named = set(required(schema)), properties(schema)
     parts: list[str] = []
     for name, spec in islice(named.items(), _MAX_SHOWN):
@@ -196,7 +196,7 @@ def signature(schema: JsonObject) -> str:
 
 
 def types_of(spec: Mapping[str, Any]) -> list[str]:
-    """The JSON types a parameter accepts, from `type`, `enum` or its choices; may be empty."""
+    """Return the JSON types a parameter accepts, from `type`, `enum` or choices; may be empty."""
     named = spec.get("type")
     if isinstance(named, str):
         return [named]
@@ -205,7 +205,7 @@ def types_of(spec: Mapping[str, Any]) -> list[str]:
 
 
 def value_label(spec: Mapping[str, Any]) -> str:
-    """The values a parameter accepts, for a reader: `integer`, `"small"|"large"|null`, or `any`."""
+    """Return the accepted values for a reader: `integer`, `"small"|"large"|null`, or `any`."""
     return "|".join(dict.fromkeys(_labels(spec))) or "any"
 
 
@@ -220,7 +220,7 @@ def _labels(spec: Mapping[str, Any]) -> list[str]:
 def _accepted(
     spec: Mapping[str, Any], label: Callable[[Any], str], read: Callable[[JsonObject], list[str]]
 ) -> list[str]:
-    """A label for each value of an `enum`, else the labels of all choices; none if one has none.
+    """Return a label for each `enum` value, else of all choices, or none if a choice has none.
 
     A value of `allOf` fits each part, so the narrowest part counts: values before types.
     """
@@ -245,10 +245,10 @@ def _shown(value: Any) -> str:
 
 
 def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> JsonObject:
-    """The arguments without each null that can only mean "not given".
+    """Return the arguments without each null that can only mean "not given".
 
-    Models fill optional parameters with null; where the schema allows no null
-    there, the call would be refused for nothing.
+    Models fill optional parameters with null; if the schema allows no null there, the call would
+    fail for nothing.
     """
     if None not in arguments.values():
         return arguments
@@ -262,10 +262,10 @@ def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> Json
 
 
 def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
-    """Read text a person typed as the value its schema asks for; text that does not fit stays text.
+    """Read typed text as the value its schema asks for; text that does not fit stays text.
 
-    `"3"` becomes 3 where the schema has a number and stays `"3"` where it has a string;
-    arrays take JSON or comma-separated items.
+    `"3"` becomes 3 if the schema has a number and stays `"3"` if it has a string; arrays take JSON
+    or comma-separated items.
     """
     types = types_of(spec)
     if "string" in types and text.strip() != "null":
@@ -275,7 +275,7 @@ def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
         return [value_from_text(x.strip(), items) for x in text.split(",") if x.strip()]
     try:
         value = json.loads(text.strip().lower() if "boolean" in types else text)
-        json.dumps(value, allow_nan=False)  # Python reads `NaN` and `1e999`, too
+        json.dumps(value, allow_nan=False)  # Python also reads `NaN` and `1e999`
     except (ValueError, RecursionError):
         return text
     kind = json_type(value)
@@ -287,9 +287,10 @@ def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
 
 
 def example_arguments(schema: JsonObject) -> JsonObject:
-    """Example values of the required arguments: the schema's own examples, defaults or choices.
+    """Return example values of the required arguments: examples, defaults or choices.
 
-    Where it has none, a value of the type. Patterns and conditions are left to the check of a call.
+    If the schema has none of these, a value of the type. Patterns and conditions are left to the
+    check of a call.
     """
     references, left = References(schema), iter(range(_MAX_EXAMPLES))
 
@@ -325,7 +326,7 @@ def example_arguments(schema: JsonObject) -> JsonObject:
 
 
 def _first_choices(spec: JsonObject) -> Iterator[JsonObject]:
-    """The schema, all parts of its `allOf`, and the first choice that is not null; and theirs."""
+    """Yield the schema, the parts of `allOf` and the first choice that is not null, recursively."""
     yield spec
     for part in under(spec, "allOf"):
         yield from _first_choices(part)
@@ -335,7 +336,7 @@ def _first_choices(spec: JsonObject) -> Iterator[JsonObject]:
 
 
 def _own_examples(spec: JsonObject) -> list[Any]:
-    """The values in the schema itself, the best first."""
+    """Return the example values in the schema itself, the best first."""
     if "const" in spec:
         return [spec["const"]]
     usual = [spec[x] for x in ("example", "default") if spec.get(x) is not None]

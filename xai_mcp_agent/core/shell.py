@@ -1,4 +1,4 @@
-"""Quotes commands for a shell."""
+"""Quoting of commands for a shell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def shown_command(*words: str, windows: bool = os.name == "nt") -> str:
 
 
 def tool_command(verb: str, server: str, *tools: str, options: Sequence[str] = ()) -> str:
-    """A command of `tools` about tools of a server, whose names may look like options."""
+    """Return a `tools` command about a server's tools, with names that may look like options."""
     names = (server, *tools)
     if any(x.startswith("-") for x in names):
         return shown_command("xai-mcp-agent", "tools", verb, *options, "--", *names)

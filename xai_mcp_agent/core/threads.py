@@ -1,4 +1,4 @@
-"""Work that would hold up the event loop, done in a thread."""
+"""Work in a thread that would block the event loop."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import anyio.to_thread
 
 T = TypeVar("T")
 
-# Read in a few milliseconds; longer ones would hold up all other agents and servers.
+# Takes a few milliseconds; longer texts would block all other agents and servers.
 _MOST_CHARS_ON_LOOP = 2_000
 
 
 async def beside_loop(chars: int, function: Callable[[], T]) -> T:
-    """The result of a function that reads so many characters; from a thread if they are many."""
+    """Return the result of a function that reads so many characters, in a thread if many."""
     if chars <= _MOST_CHARS_ON_LOOP:
         return function()
     return await anyio.to_thread.run_sync(function)

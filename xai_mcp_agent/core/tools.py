@@ -1,4 +1,4 @@
-"""What a tool is, and of which kind of source: one value, the same for all; its digest."""
+"""Tools, their definitions and digests, and the kinds of their sources."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from .json import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """A kind of source, known by its name. `noun` is what one of it is called, such as server.
+    """A kind of source, identified by its name. `noun` is the word for one, such as server.
 
-    A source that `connects` is an anchor in the event graph, on which its tools hang. The tools
-    of a kind that does not are there from the start, and hang on the project itself. One that is
-    `one_tool` has no other, so the two may have one name. `event_name` stands for the kind in ids
-    of events. A kind with another `item` than tools is that of such items of a source of the kind
-    `of`.
+    A source that `connects` is an anchor in the event graph, and its tools hang on it. Tools of a
+    kind that does not connect are there from the start and hang on the project itself. A `one_tool`
+    source has only one tool, so the two may share a name. `event_name` stands for the kind in ids
+    of events. A kind with an `item` other than tools covers such items of sources of the kind `of`.
     """
 
     name: str
@@ -36,13 +35,13 @@ class SourceKind:
 MCP = SourceKind("mcp", "server")
 FUNCTIONS = SourceKind("functions", "file")
 BUILTIN = SourceKind("builtin", "set")
-"""Tools of ours that somebody has switched on, in sets."""
+"""Built-in tools that a person has switched on, in sets."""
 OPENAPI = SourceKind("openapi", "service")
 AGENT = SourceKind("agent", "agent", event_name="acp")
-"""Agents of others, over A2A; in ids of events stands a protocol that was merged into it."""
+"""Remote agents, over A2A; ids of events use the name of a protocol that A2A absorbed."""
 WORKFLOW = SourceKind("workflow", "workflow", one_tool=True)
 STATIC = SourceKind("tools", "tool", connects=False)
-"""Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
+"""Tools drawn on the canvas: part of the workflow, so never discovered at run time."""
 META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
 
@@ -57,9 +56,9 @@ _KNOWN = {kind.name: kind for kind in (*_KINDS, *FEATURES)}
 
 
 def kind_named(name: str) -> SourceKind:
-    """The kind of this name, as a history tells it. One that is not known here has the usual shape.
+    """Return the kind of this name; an unknown one from a history gets the default attributes.
 
-    Every kind belongs in this file: what is read of it must come out as it was written.
+    Every kind must be defined in this file, so that it is read as it was written.
     """
     return _KNOWN.get(name) or SourceKind(name)
 
@@ -81,7 +80,7 @@ class ToolKey:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnnotations:
-    """What a source claims about a tool's effects. Untrusted; `None` means not said."""
+    """What a source claims about a tool's effects. Untrusted; `None` means no claim."""
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -90,12 +89,12 @@ class ToolAnnotations:
 
 
 NO_CLAIMS = ToolAnnotations()
-"""The annotations of a tool whose source claims nothing."""
+"""The annotations of a tool without claims."""
 
 
 @dataclass(frozen=True, slots=True)
 class Icon:
-    """A picture that a source gives for a thing: its address or its data as `data:`.
+    """An icon that a source provides: an address, or its data as `data:`.
 
     Never fetched by us. `sizes` such as `48x48`, or `any`.
     """
@@ -107,7 +106,7 @@ class Icon:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a tool does at an HTTP service: `GET` and `/orders/{id}`, as a document has them."""
+    """The HTTP operation of a tool, as in its document: `GET` and `/orders/{id}`."""
 
     method: str
     path: str
@@ -136,7 +135,7 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """The name its source knows it by; the model reads a shown name instead."""
+        """The source's name for it; the model reads a shown name instead."""
         return self.key.name
 
     @property
@@ -146,22 +145,22 @@ class Tool:
 
 
 ItemKey: TypeAlias = tuple[str, str]
-"""Identifies a tool, prompt or resource of one source: what it is, and its name there."""
+"""Identifies a tool, prompt or resource of one source: its kind of item, and its name there."""
 
 
 def item_key(tool: Tool) -> ItemKey:
-    """The key of a tool, or of a prompt or resource in the form of one."""
+    """Return the key of a tool, or of a prompt or resource in the form of one."""
     return kind_named(tool.key.kind).item, tool.name
 
 
-_DIGEST_CHARS = 32  # 128 bits: with half of them somebody could make two definitions of one digest
+_DIGEST_CHARS = 32  # 128 bits: with 64, an attacker could make two definitions with one digest
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
 def definition_of(tool: Tool) -> JsonObject:
-    """Every field that counts as a change when it changes, those that are not given left out.
+    """Return every field in which a difference counts as a change; absent ones are left out.
 
-    Not `meta`, which is for programs, and in which some servers put the time of day; nor our own
+    Not `meta`, which is for programs and in which some servers put the time of day; nor our own
     `note`.
     """
     fields: JsonObject = {
@@ -186,22 +185,22 @@ def definition_of(tool: Tool) -> JsonObject:
 
 
 def definition_text(tool: Tool) -> str:
-    """The definition as JSON in ASCII, the same whatever the order of keys in it."""
+    """Return the definition as ASCII JSON, the same for any order of keys."""
     return _encode(definition_of(tool))
 
 
 def digest_of(definition: str) -> str:
-    """A short text that is equal only for equal texts, such as definitions."""
-    import hashlib  # here, because it takes longer to load than all of this file
+    """Return a short text that is equal only for equal texts, such as definitions."""
+    import hashlib  # here because it takes longer to load than this whole module
 
     return hashlib.sha256(definition.encode()).hexdigest()[:_DIGEST_CHARS]
 
 
 def digest_of_value(value: Any) -> str:
-    """The digest of a JSON value, such as a definition, whatever the order of its keys."""
+    """Return the digest of a JSON value, such as a definition, the same for any order of keys."""
     return digest_of(_encode(value))
 
 
 def inventory_digest(digests: Iterable[str]) -> str:
-    """Equal for inventories of the same definitions, in whatever order they were listed."""
+    """Return the same digest for inventories of the same definitions, in any order."""
     return digest_of("".join(sorted(digests)))

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def installed_version() -> str:
-    """The version of this library; `unknown` where it runs from its folder, never installed."""
-    from importlib.metadata import PackageNotFoundError, version  # here, because few ask
+    """Return the version of this library, or `unknown` if it runs from a folder, not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # here because it is rarely needed
 
     try:
         return version("xai-mcp-agent")
@@ -29,7 +29,7 @@ def installed_version() -> str:
 
 
 def trusted_certificates() -> ssl.SSLContext:
-    """The certificates of this machine, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    """Return the machine's certificates, or those in `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 
     Raises:
         OSError: the file or folder that the environment names cannot be read.
@@ -39,8 +39,8 @@ def trusted_certificates() -> ssl.SSLContext:
 
 @cache
 def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Shared, because loading it takes a twentieth of a second."""
-    import httpx2  # here, because most runs reach nothing over HTTP
+    """Return a shared context, because loading it takes a twentieth of a second."""
+    import httpx2  # here because most runs use no HTTP
 
     return httpx2.create_ssl_context()
 
@@ -49,7 +49,7 @@ LIBRARY = "xai_mcp_agent"
 COMPONENTS = "xai_components"
 COMPONENT_FILES = "*_components.py"
 INSTALL_LAB = 'pip install "xai-mcp-agent[lab]"'
-"""Installs JupyterLab and Xircuits, which scripts, commands and servers do without."""
+"""Installs JupyterLab and Xircuits; scripts, commands and servers need neither."""
 
 _ENGINE_FOLDER = Path(__file__).resolve().parents[1]
 
@@ -57,8 +57,8 @@ _ENGINE_FOLDER = Path(__file__).resolve().parents[1]
 def installed_components_folder() -> Path:
     """Return the folder with the component files that belong to this engine.
 
-    In a checkout they lie beside the inner packages. A wheel puts them where
-    Xircuits looks for libraries, in `xai_components` beside the engine.
+    In a checkout they are beside the inner packages. A wheel puts them where Xircuits looks for
+    libraries, in `xai_components` beside the engine.
     """
     if any(_ENGINE_FOLDER.glob(COMPONENT_FILES)):
         return _ENGINE_FOLDER
@@ -66,7 +66,7 @@ def installed_components_folder() -> Path:
 
 
 def starter_folder() -> Path:
-    """Return where the starter files are: in a wheel in the engine, in a checkout at its root."""
+    """Return the folder of the starter files: the engine's own in a wheel, else the root."""
     packaged = _ENGINE_FOLDER / "starter"
     return packaged if packaged.is_dir() else _ENGINE_FOLDER.parent
 
@@ -75,44 +75,43 @@ _alone = threading.Lock()
 
 
 def module_of(source: str | bytes, name: str = "<unknown>") -> ast.Module:
-    """What a file holds, as `ast.parse` reads it.
+    """Parse a file with `ast.parse`.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError: it is no Python.
+        SyntaxError, ValueError, RecursionError, MemoryError: it is not Python.
     """
     with _alone:
         return ast.parse(source, name)
 
 
 def expression_of(source: str) -> ast.expr:
-    """One expression. Raises as `module_of`."""
+    """Parse one expression. Raises as `module_of`."""
     with _alone:
         return ast.parse(source, mode="eval").body
 
 
 def literal_in(source: str) -> Any:
-    """The value that a literal such as `{'a': (1, 2)}` writes down; nothing is run for it.
+    """Return the value of a literal such as `{'a': (1, 2)}`, without running anything.
 
     Raises:
-        SyntaxError, ValueError, RecursionError, MemoryError, TypeError: it is none.
+        SyntaxError, ValueError, RecursionError, MemoryError, TypeError: it is not a literal.
     """
     return ast.literal_eval(expression_of(source.lstrip(" \t")))
 
 
-# Of a query, a fragment and the like; a hole in a path would be another resource.
+# In a query, a fragment and the like; a gap in a path would name another resource.
 _OPTIONAL_AFTER = ("?", "&", ";", "#")
 
 
 def fill_template(template: str, values: Mapping[str, Any]) -> str:
-    """The URI that a template gives with these values, each encoded as its place wants it.
+    """Return the URI of a template with these values, each encoded for its place.
 
-    A value is text, a number, true or false, or a list of these. Parameters of a query may be
-    left out.
+    A value is text, a number, a boolean, or a list of these. Parameters of a query may be left out.
 
     Raises:
         InvalidArguments: a value is missing, or there is no place for it.
     """
-    # Here, because most runs never fill in a template.
+    # Imported here because most runs never fill in a template.
     import uritemplate
 
     parsed = uritemplate.URITemplate(template)
@@ -136,27 +135,27 @@ def _as_text(value: Any) -> Any:
     return str(value)
 
 
-# UTF-8 bytes for a token of prose. In schemas, which have more signs than words, it is less.
+# UTF-8 bytes per token of prose. Schemas have fewer, because they have more signs than words.
 BYTES_PER_TOKEN = 3.5
 
-# What tokenizers hardly ever divide further: words of usual length, capitals in twos, digits in
-# threes, signs in threes; of other scripts one character, or two where they have words of letters.
+# Pieces that tokenizers hardly ever divide further: words of usual length, capitals in twos, digits
+# in threes, signs in threes; of other scripts one character, or two if they have words of letters.
 _WORDS_OF_LETTERS = r"\u0370-\u0fff\u10a0-\u10ff"
 _PIECE = re.compile(
     r"[A-Z]?[a-z]{1,8}|[A-Z]{1,2}|[0-9]{1,3}|[^\w\s\\\x80-\U0010ffff]{1,3}|[\\_]|\s{2,}|\n"
     rf"|[{_WORDS_OF_LETTERS}]{{1,2}}|[^\x00-\x7f]"
 )
-# Pictures, and scripts that tokenizers hardly know: two tokens and more for a character.
+# Pictures, and scripts that tokenizers hardly know: two or more tokens per character.
 _RARE = re.compile(r"[\u1200-\u1fff\u2600-\u27bf\ua000-\uabff\U00010000-\U0010ffff]")
 
 
 def tokens_in(text: str) -> int:
-    """How many tokens a model may see in this text: quick, for conversations of any length."""
+    """Estimate the tokens in this text, quickly, for conversations of any length."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     return math.ceil(size / BYTES_PER_TOKEN)
 
 
 def tokens_at_most(text: str) -> int:
-    """The same for what must stay within a budget, schemas too; takes fifty times as long."""
+    """Estimate the tokens for a budget, high enough for schemas too; takes fifty times as long."""
     rare = 0 if text.isascii() else len(_RARE.findall(text))
     return len(_PIECE.findall(text)) + rare

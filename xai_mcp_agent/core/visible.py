@@ -1,4 +1,4 @@
-"""Text of strangers without invisible characters.
+"""Untrusted text without invisible characters.
 
 A person sees no terminal codes, control characters, marks for the direction of writing, invisible
 signs or tags, but a model reads them. Arguments of calls are never cleaned: `own_names` restores
@@ -21,7 +21,7 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # Persian, Indian and other letters need joiners between them, and so do some emoji.
 _JOINED = "\u0590-\u1fff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 _PICTURES = "#*0-9\xa9\xae\u203c-\u3299\U0001f000-\U0001faff"
-_NOT_PLAIN = re.compile(r"[^ -~]")  # the others are seen by everybody
+_NOT_PLAIN = re.compile(r"[^ -~]")  # printable ASCII is always visible
 _HIDDEN = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
@@ -30,20 +30,20 @@ _HIDDEN = re.compile(
     f"|(?<![{_PICTURES}])[\ufe0e\ufe0f]"
 )
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*+[ -/]*+[@-~]")
-# Those that are left over, and halves of pairs, which no request can hold.
+# Remaining controls, and lone surrogates, which no request can hold.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _INSTEAD = "\ufffd"
 
 _MOST_NAME_CHARS = 200  # of a parameter; several times the longest of real tools
 _DIGEST_LENGTH = 8
-_MOST_LEVELS = 100  # models are shown far fewer
+_MOST_LEVELS = 100  # models see far fewer
 _RENAMED = re.compile(rf"_[0-9a-f]{{{_DIGEST_LENGTH}}}\Z")
 
 
 def visible(text: str) -> str:
-    """The text as it looks: nothing hidden in it, line ends as newlines, no codes for colours.
+    """Return only the visible text: no hidden characters or terminal codes, newlines as line ends.
 
-    A character that would do something instead of being seen has a mark in its place.
+    A replacement character stands for each control character.
     """
     if not _PLAIN.search(text):
         return text
@@ -52,7 +52,7 @@ def visible(text: str) -> str:
 
 
 def marked(text: str, mark: str) -> str:
-    """The same with a mark in place of each invisible character, so that people notice it."""
+    """Return the text with a mark for each invisible character, so that people notice it."""
     if not _PLAIN.search(text):
         return text
     seen = _LINE_ENDS.sub("\n", text)
@@ -60,7 +60,7 @@ def marked(text: str, mark: str) -> str:
 
 
 def escaped(text: str, keep: str = "") -> str:
-    """The text with an escape for each character that would not be seen, but those to `keep`."""
+    """Return the text with an escape for each invisible character except those in `keep`."""
     if text.isprintable() and text.isascii():
         return text
     hidden = {x.start() for x in _HIDDEN.finditer(text)}
@@ -74,7 +74,7 @@ def escaped(text: str, keep: str = "") -> str:
 
 
 def visible_text(text: str, at_most: int) -> str:
-    """The text as it looks, cut to so many characters; it says that it was cut."""
+    """Return the visible text, cut to so many characters with a mark at the cut."""
     seen = visible(text[: 2 * at_most])
     if len(seen) <= at_most and len(text) <= 2 * at_most:
         return seen
@@ -82,12 +82,12 @@ def visible_text(text: str, at_most: int) -> str:
 
 
 def count_hidden(text: str) -> int:
-    """The number of invisible characters, without terminal codes."""
+    """Return the number of invisible characters, without terminal codes."""
     return 0 if text.isascii() else len(_HIDDEN.findall(text))
 
 
 def is_visible(text: str) -> bool:
-    """Whether it is what it looks like: nothing is hidden in it, and nothing does something."""
+    """Return whether the text has no hidden and no control characters."""
     if not _PLAIN.search(text):
         return True
     seen = _LINE_ENDS.sub("\n", text)
@@ -95,9 +95,9 @@ def is_visible(text: str) -> bool:
 
 
 def shown_parameter(name: str) -> str:
-    """What models call a parameter: its name, or a readable one where that is no plain name.
+    """Return the name of a parameter for models: its own, or a readable one if that is not plain.
 
-    Such a one ends in a digest of the name, so that no two are the same.
+    A readable one ends in a digest of the own name, so that no two are the same.
     """
     if len(name) <= _MOST_NAME_CHARS and is_visible(name) and "\n" not in name:
         return name
@@ -107,7 +107,7 @@ def shown_parameter(name: str) -> str:
 
 
 def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
-    """The arguments that a model gave under the names it was shown, under the tool's own names."""
+    """Return a model's arguments under the tool's own names instead of the shown ones."""
     if not _renamed_in(arguments):
         return arguments
     shown = {shown_parameter(x): x for x in _parameters_in(schema)}
@@ -119,12 +119,12 @@ def _escape(letter: str) -> str:
 
 
 def _renamed_in(value: Any) -> bool:
-    """Whether any name in it looks like one that we gave."""
+    """Return whether any name in the value looks like one that `shown_parameter` made."""
     return any(any(map(_RENAMED.search, as_object(part))) for part in parts_of(value))
 
 
 def _parameters_in(schema: JsonObject) -> set[str]:
-    """The names of all parameters, and of the parts of their values."""
+    """Return the names of all parameters, and of the parts of their values."""
     names = set[str]()
     for part in filter(is_object, parts_of(schema)):
         names.update(as_object(part.get("properties")), as_texts(part.get("required")))

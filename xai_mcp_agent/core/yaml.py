@@ -13,7 +13,7 @@ from .json import JsonObject, is_object
 
 ObjectHook: TypeAlias = Callable[[list[tuple[str, Any]]], JsonObject]
 
-_MAX_PARTS = 5_000_000  # with aliases written out: some hundreds of megabytes
+_MAX_PARTS = 5_000_000  # with aliases expanded: some hundreds of megabytes
 _MAX_DEPTH = 200  # the deepest real documents have about 40 levels
 _MAX_PROBLEM = 200
 _WORDS: Mapping[str, Any] = {
@@ -30,7 +30,7 @@ _TEXT_TAG = "tag:yaml.org,2002:str"
 
 
 class YamlError(ValueError):
-    """A text that is not YAML, or too much of it. `line` and `column` count from 1; 0 is unknown.
+    """The text is not YAML, or too large. `line` and `column` count from 1; 0 is unknown.
 
     The message may quote the text.
     """
@@ -41,20 +41,20 @@ class YamlError(ValueError):
 
 
 class AliasError(YamlError):
-    """An alias, or `<<`, where `strict` allows none."""
+    """An alias, or `<<`, although `strict` allows none."""
 
 
 def parse_yaml(
     content: bytes | str, *, strict: bool = False, hook: ObjectHook = dict[str, Any]
 ) -> Any:
-    """Return the first document of a text; JSON is YAML, too. `hook` makes an object of its pairs.
+    """Return the first document of a YAML or JSON text. `hook` makes an object of its pairs.
 
     With `strict`, aliases, tags of programs and a second document are errors.
 
     Raises:
-        YamlError: it is not YAML, is nested too deeply, or stands for more than anybody reads.
+        YamlError: it is not YAML, is nested too deeply, or expands to too many parts.
     """
-    # Here, because most documents are JSON.
+    # Imported here because most documents are JSON.
     import yaml
 
     # PyYAML's own objects take six times as long for a document of three megabytes.
@@ -72,7 +72,7 @@ def parse_yaml(
 class _Builder:
     """Builds a document from YAML's events.
 
-    The size of a value counts all that is in it, its aliases written out.
+    The size of a value counts all its parts, with aliases expanded.
     """
 
     def __init__(self, events: Iterable[Any], strict: bool, hook: ObjectHook) -> None:
@@ -86,11 +86,11 @@ class _Builder:
 
     def document(self) -> Any:
         """Return the first document."""
-        next(self._events)  # the stream begins
+        next(self._events)  # start of the stream
         if not isinstance(next(self._events), self._kinds.DocumentStartEvent):
             return None
         value, _ = self._value(next(self._events), 0)
-        next(self._events)  # the document ends
+        next(self._events)  # end of the document
         after = next(self._events)
         if self._strict and not isinstance(after, self._kinds.StreamEndEvent):
             raise YamlError("a second document begins", after.start_mark)
@@ -155,7 +155,7 @@ class _Builder:
 
 
 def _scalar(event: Any) -> Any:
-    """Return the value of a text, which is itself if it is in quotes or has a tag of its own."""
+    """Return the value of a scalar, which is its text if it is quoted or has its own tag."""
     text: str = event.value
     is_typed = event.tag != _TEXT_TAG and _STANDARD_TAG.fullmatch(event.tag or "")
     if not (event.implicit[0] or is_typed):
