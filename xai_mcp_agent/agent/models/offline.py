@@ -93,7 +93,8 @@ _ALL = re.compile(r"\b(?:all|everything|every|list of)\b", re.IGNORECASE)
 # What else is said for a deed, and for things that a question asks for.
 _MEANT = (
     (r"\b(?:give|bring|take|send)\b.{1,40}\bback\b|\b(?:bring|give|take) back\b", "return"),
-    (r"\bsave\b|\bmake a note\b", "write"), (r"\bremember\b|\bkeep in mind\b", "remember create"),
+    (r"\bsave\b|\bmake a note\b", "write"),
+    (r"\bremember\b|\bkeep in mind\b|\bnote that\b", "remember create"),
     (r"\bdo you sell\b|\bcan i buy\b|\bprice\b|\bhow much (?:is|are)\b", "product price"),
     (r"\babout\b", "search subject"), (r"\bhow (?:many|much)\b", "count"),
     (r"\bborrowed\b|\bon loan\b", "loan"), (r"\d ?%", "percent"),
