@@ -1,1 +1,1 @@
-"""MCP servers as a source of tools: over stdio, Streamable HTTP and legacy SSE, in both eras."""
+"""MCP servers as sources of tools over stdio, Streamable HTTP and legacy SSE, in both eras."""

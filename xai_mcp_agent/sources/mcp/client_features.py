@@ -1,10 +1,10 @@
-"""Requests of a server to its client: questions to a person, sampling, roots, and its log.
+"""Requests of a server to its client: questions to a person, sampling, roots and the log.
 
-Giving a callback to the SDK's client is what declares the capability, so there is one only for what
-is really offered to this server. The callbacks serve both eras: in the older one the server asks in
-the middle of a call, on 2026-07-28 the SDK calls again with the answers.
+A callback passed to the SDK's client declares the capability, so callbacks exist only for the
+features offered to this server. They serve both eras: in the older one the server asks in the
+middle of a call; on 2026-07-28 the SDK calls again with the answers.
 
-A module to be imported once the SDK is loaded.
+Import it only after the SDK is loaded.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ from .requests import Requests
 
 logger = logging.getLogger(__name__)
 
-# The loggers of servers. They print nothing unless the program sets up logging.
+# Loggers of servers. They print nothing unless the program sets up logging.
 SERVERS = logging.getLogger("xai_mcp_agent.servers")
 SERVERS.addHandler(logging.NullHandler())
 
 _Level: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
-_LEVELS: tuple[str, ...] = get_args(_Level)  # the least serious first
+_LEVELS: tuple[str, ...] = get_args(_Level)  # least serious first
 _IN_PYTHON = {
     "debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO,
     "warning": logging.WARNING, "error": logging.ERROR,
 }  # fmt: skip
-# A person reads a few lines a second; the last words of a server are a dozen lines.
+# A person reads a few lines a second; a server's last words are a dozen lines.
 _MOST_LINES_A_SECOND = 50
 _MOST_LOGGED_CHARS = 20_000
-_MOST_SYSTEM_CHARS = 200_000  # of what the model is told before all else
-_REJECTED = -1  # the protocol's code for a person's no
+_MOST_SYSTEM_CHARS = 200_000  # of a system prompt
+_REJECTED = -1  # the protocol's code for a person's refusal
 
 
 class ClientFeatures:
-    """The client features of one connection."""
+    """Client features of one connection."""
 
     def __init__(self, connection: Connection, requests: Requests) -> None:
         self.roots = Roots(connection.settings)
@@ -72,7 +72,7 @@ class ClientFeatures:
         self._settings = connection.settings
 
     def callbacks(self) -> dict[str, Any]:
-        """The arguments with which the SDK's client is made."""
+        """Return the arguments that the SDK's client is made with."""
         made: dict[str, Any] = {"log_level": self.log.level}
         if self._settings.elicitation != "decline":
             made["elicitation_callback"] = self.elicitation.answer
@@ -86,14 +86,14 @@ class ClientFeatures:
 
 
 class Elicitation:
-    """A server's questions to a person."""
+    """Questions of a server to a person."""
 
     def __init__(self, settings: ServerSettings, requests: Requests) -> None:
         self._settings = settings
         self._requests = requests
 
     async def answer(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        """Answer as the SDK's callback. Never raises: a failure here is a no to the server."""
+        """Answer the SDK's callback. Never raises: the server reads a failure as a refusal."""
         question = self._question(params)
         with self._requests.paused():
             answer = _checked(question, await self._answer(question))
@@ -105,9 +105,9 @@ class Elicitation:
         )
 
     async def open_pages(self, refusal: Exception) -> None:
-        """Open the pages that a server demands before it accepts a call, if any.
+        """Open the pages that a server demands before it accepts a call.
 
-        The call is refused all the same: what the person does there takes time.
+        The call still fails, because the person's part takes time.
         """
         for params in _pages_in(refusal):
             if (await self.answer(None, params)).action != "accept":
@@ -136,7 +136,7 @@ class Elicitation:
 
 
 def _pages_in(refusal: Exception) -> list[types.ElicitRequestURLParams]:
-    """The pages that an error names (MCP 2025-11-25)."""
+    """Return the pages that an error names (MCP 2025-11-25)."""
     if not isinstance(refusal, MCPError) or refusal.code != types.URL_ELICITATION_REQUIRED:
         return []
     try:
@@ -146,7 +146,7 @@ def _pages_in(refusal: Exception) -> list[types.ElicitRequestURLParams]:
 
 
 def _checked(question: Question, answer: Answer) -> Answer:
-    """The answer, or a refusal where a program answered with what the form does not allow."""
+    """Return the answer, or a cancelled one if its content does not fit the form."""
     if answer.action != "accept" or question.schema is None:
         return answer
     problems = SchemaCheck(question.schema).problems(answer.content or {})
@@ -156,7 +156,7 @@ def _checked(question: Question, answer: Answer) -> Answer:
 
 
 class Sampling:
-    """A server's requests to the model of its caller, within limits."""
+    """Sampling requests of a server to its caller's model, within limits."""
 
     def __init__(self, settings: ServerSettings, requests: Requests) -> None:
         self._settings = settings
@@ -165,7 +165,7 @@ class Sampling:
     async def answer(
         self, _context: Any, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.CreateMessageResultWithTools | types.ErrorData:
-        """Answer as the SDK's callback. Never raises: a failure here is an error for the server."""
+        """Answer the SDK's callback. Never raises: the server gets an error instead."""
         try:
             self._count()
             with self._requests.paused():
@@ -245,9 +245,9 @@ def _result_of(
 
 
 class Roots:
-    """The folders a server may work with; `sent` are the ones of the last answer.
+    """Folders that a server may work with; `sent` holds the last answer.
 
-    `server-filesystem` allows only these, and ignores the folders in its arguments. So the default
+    `server-filesystem` allows only these and ignores the folders in its arguments. So the default
     is the folders in its arguments, or the working folder if there are none.
     """
 
@@ -257,12 +257,12 @@ class Roots:
 
     @property
     def are_offered(self) -> bool:
-        """Whether the server may ask at all. What is far away has no use for folders here."""
+        """Whether the server may ask for roots. A remote server has no use for local folders."""
         chosen = self._settings.roots
         return bool(chosen) if chosen is not None else self._settings.transport == "stdio"
 
     async def answer(self, _context: Any) -> types.ListRootsResult:
-        """Answer as the SDK's callback."""
+        """Answer the SDK's callback."""
         self.sent = folders = self._folders()
         return types.ListRootsResult(
             roots=[
@@ -272,13 +272,13 @@ class Roots:
         )
 
     async def tell_changes(self, client: Client) -> None:
-        """Notify a server that asked for folders, if the working folder has changed.
+        """Notify a server that asked for folders if the working folder has changed.
 
         Only in the handshake era: on 2026-07-28 a server asks when it needs them.
         """
         if not is_modern(client.protocol_version) and self.sent != self._folders():
             self.sent = ()  # once, until it asks again
-            # Not by its own method, which prints a deprecation warning.
+            # The client's own method prints a deprecation warning.
             await client.session.send_notification(types.RootsListChangedNotification())
 
     def _folders(self) -> tuple[str, ...]:
@@ -288,7 +288,7 @@ class Roots:
 
 
 def _working_folder() -> tuple[str, ...]:
-    """None if it was removed meanwhile: that must not cost a call."""
+    """Return the working folder, or nothing if it was removed: that must not fail a call."""
     try:
         return (os.getcwd(),)
     except FileNotFoundError:
@@ -296,17 +296,17 @@ def _working_folder() -> tuple[str, ...]:
 
 
 def _folders_in(settings: ServerSettings) -> tuple[str, ...]:
-    """The folders that stand in the arguments, also as `--name=folder`."""
+    """Return the folders named in the arguments, also as `--name=folder`."""
     values = (x.rpartition("=")[2] if x.startswith("-") else x for x in settings.args)
     paths = (os.path.normpath(os.path.join(settings.cwd, x)) for x in values if x)
     return tuple(dict.fromkeys(path for path in paths if os.path.isdir(path)))
 
 
 class ServerLog:
-    """Log lines of a server, passed to its stderr log and to Python's logging.
+    """Log messages of a server, passed to its stderr log and to Python's logging.
 
-    Above a limit for each second lines are counted and left out. Far clients get all that may be
-    because of their calls, as it came.
+    Lines above a limit per second are counted and dropped. Far clients get every message that their
+    calls may have caused, unchanged.
     """
 
     def __init__(self, connection: Connection, requests: Requests) -> None:
@@ -319,19 +319,19 @@ class ServerLog:
 
     @property
     def level(self) -> _Level | None:
-        """The lowest level to request, or None to request nothing."""
+        """Lowest level to request, or None to request nothing."""
         return cast(_Level, self._level) if self._level != "off" else None
 
     async def ask_for_it(self, client: Client) -> None:
-        """Tell a server of the handshake era the level; later ones read it in each request.
+        """Send a server of the handshake era the log level; later servers read it in each request.
 
-        A server that refuses goes on without.
+        If a server refuses, the session goes on without.
         """
         capabilities = client.server_capabilities
         if self.level is None or capabilities.logging is None or is_modern(client.protocol_version):
             return
         try:
-            # Not by its own method, which prints a deprecation warning.
+            # The client's own method prints a deprecation warning.
             params = types.SetLevelRequestParams(level=self.level)
             request = types.SetLevelRequest(params=params)
             await client.session.send_request(request, types.EmptyResult)
@@ -339,7 +339,7 @@ class ServerLog:
             self._logger.debug("it takes no level for its log: %r", cause)
 
     def take(self, message: JsonObject) -> None:
-        """Log one message as it came. Quick, for it is called for each; never raises."""
+        """Log one message. Called for each, so it must be quick; never raises."""
         for far in (x.caller.far for x in self._requests.asking()):
             if far is not None and far.log is not None:
                 far.log(message)
@@ -358,7 +358,7 @@ class ServerLog:
         return _LEVELS.index(level) >= _LEVELS.index(self._level)
 
     def _has_room(self) -> bool:
-        """Whether this second has room for one more line; reports lost lines."""
+        """Return whether this second has room for another line, and report dropped lines."""
         second = int(monotonic())
         if second != self._second:
             lost, self._second, self._count = self._count - _MOST_LINES_A_SECOND, second, 0
@@ -369,6 +369,6 @@ class ServerLog:
 
 
 def _text(data: Any) -> str:
-    """The log data on one line."""
+    """Return the log data on one line."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return " ".join(text[:_MOST_LOGGED_CHARS].split())

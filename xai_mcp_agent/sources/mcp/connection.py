@@ -1,4 +1,4 @@
-"""One connection to a server: its transport, its process, and what was noticed of its messages."""
+"""One connection to a server: its transport, its process, and notes on its messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_NOTES = 100
 
 
 def is_modern(version: str) -> bool:
-    """Whether a server that speaks this version is asked without shaking hands first."""
+    """Return whether servers of this protocol version need no handshake."""
     return version >= _FIRST_MODERN
 
 
@@ -40,18 +40,18 @@ def _ignore(*_: object) -> None:
 class Connection:
     """One attempt to reach a server.
 
-    `hosts` can be asked to sign in. `process` is that of a stdio server. `in_a_hurry`: end it
-    without a grace period.
+    `hosts` can ask a person to sign in. `process` is a stdio server's process. With `in_a_hurry` it
+    ends without a grace period.
 
-    `ended` is set when nothing more can arrive, `heard_at` is when something last did.
+    `ended` is set when nothing more can arrive; `heard_at` is the time of the last message.
     `on_list_changed` is called with one of `LISTS`, `on_resource_updated` with a URI, `on_log` with
-    a log message; all of them often, so they must be quick. `on_doubt` is called when the server
-    may be gone, and `on_over` once it is.
+    a log message; all of them are called often, so they must be quick. `on_doubt` is called when
+    the server may be gone, and `on_over` once it is.
 
-    Over HTTP `status` is that of the last response, and `failure` the reason why there was none.
-    `has_no_endpoint`: the URL takes no MCP messages. `no_access`: the failure to get access.
-    `is_repeatable` says whether a tool may be called twice. `posting` is a block in which a message
-    is handed over.
+    Over HTTP, `status` is the last response's status, and `failure` the reason if there was no
+    response. `has_no_endpoint`: the URL takes no MCP messages. `no_access`: why access failed.
+    `is_repeatable` says whether a tool may be called twice. `posting` wraps the block that hands
+    over a message.
     """
 
     settings: ServerSettings
@@ -79,10 +79,10 @@ class Connection:
     posting: Callable[[Any], AbstractContextManager[None]] = nullcontext
 
     async def start(self) -> None:
-        """Start the server's process, where there is one; `end` must follow.
+        """Start the server's process, if it has one; `end` must follow.
 
         Raises:
-            OSError: it cannot be started.
+            OSError: the process cannot be started.
         """
         settings = self.settings
         if settings.transport == "stdio":
@@ -92,12 +92,12 @@ class Connection:
             self.process = await start_process(command, env, settings.cwd, self.stderr, grace)
 
     async def end(self) -> None:
-        """End the process with all that it started."""
+        """End the process and everything it started."""
         if self.process is not None:
             await self.process.end(in_a_hurry=self.in_a_hurry)
 
     def notice(self, method: str, params: Mapping[str, Any]) -> None:
-        """Handle a notification of the server."""
+        """Handle a notification from the server."""
         self.heard_at = monotonic()
         match method:
             case (
@@ -114,12 +114,12 @@ class Connection:
                 pass
 
     def notes(self, *, of_tools: bool) -> list[str]:
-        """Remarks for people on the last listing of tools, or on all other answers."""
+        """Return remarks for people on the last tool listing, or on all other responses."""
         lists = [y for x, y in self._notes.items() if (x == "tools/list") == of_tools]
         return [text for notes in lists for text in notes]
 
     def note(self, text: str, method: str) -> None:
-        """Add a remark on the answer to this method, once."""
+        """Add a remark on a response to this method, once."""
         notes = self._notes.setdefault(method, [])
         shown = visible_text(text, _SHOWN)
         if len(notes) >= _MAX_NOTES:
@@ -128,16 +128,16 @@ class Connection:
             notes.append(shown)
 
     def forget_notes(self, method: str) -> None:
-        """Begin anew: this is asked for again."""
+        """Drop the notes on a method, because it is requested again."""
         self._notes.pop(method, None)
 
     async def last_words(self) -> None:
-        """After a loss, wait a moment for the exit code and stderr."""
+        """Wait a moment after a loss for the exit code and stderr."""
         if self.process is not None and (self.process.stdout_ended or self.process.stdin_ended):
             await self.process.last_words()
 
     def how_it_ended(self) -> str:
-        """Why nothing more can come, for a sentence; empty when the server is not the reason."""
+        """Return why the connection ended, as a clause; empty if the server is not the cause."""
         if self.process is None:
             return self.failure
         code = self.process.exit_code

@@ -1,8 +1,8 @@
 """Conversion of a server's JSON to our values, field by field; nothing is lost silently.
 
-What is listed for people, and a prompt, which goes to a model, are cleaned of what nobody sees, but
-for the names by which things are asked for. Tools and results are kept as they came: they are
-compared, and programs use them; whoever shows them cleans them.
+Listings for people and prompts for a model are cleaned of invisible characters, except for the
+names by which items are requested. Tools and results stay unchanged, because they are compared and
+programs use them; whoever shows them cleans them.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from ...core.results import (
 from ...core.tools import MCP, Icon, Tool, ToolAnnotations, ToolKey
 from ...core.visible import is_visible, visible, visible_text
 
-_TAGGED = ("fastmcp", "_fastmcp")  # keys of `_meta`, since and before its version 3
+_TAGGED = ("fastmcp", "_fastmcp")  # keys of `_meta` since fastmcp 3, and before
 _OF_ANY_PART = ("_meta", "annotations")
 _MOST_CHARS = 4000  # of a title or a description
-_MOST_VALUE_CHARS = 2000  # of a value that is offered for an argument
-_MOST_PROMPT_CHARS = 200_000  # of one message; more fits into no model's window
-# Far above what anybody writes; each is part of the definition, and matched against groups.
+_MOST_VALUE_CHARS = 2000  # of a value suggested for an argument
+_MOST_PROMPT_CHARS = 200_000  # of one message; no model's window holds more
+# Far above real servers; each tag is part of the definition and matched against groups.
 _MOST_TAGS, _TAG_CHARS = 100, 200
 
 
 def tool_of(source: str, raw: JsonObject) -> Tool:
-    """A tool as the server sent it, with a name and an input schema. Odd fields read as absent."""
+    """Convert a tool with a name and an input schema; other invalid fields read as absent."""
     hints, meta, schema = (as_object(raw.get(x)) for x in ("annotations", "_meta", "outputSchema"))
     return Tool(
         key=ToolKey(MCP.name, source, raw["name"]),
@@ -61,7 +61,7 @@ def tool_of(source: str, raw: JsonObject) -> Tool:
 
 
 def result_of(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
-    """The parts of a result in their order, with these notes."""
+    """Convert a result, with its parts in order and these notes."""
     content, meta = raw.get("content"), raw.get("_meta")
     blocks: list[Any] = [content] if isinstance(content, str | dict) else []
     if isinstance(content, list):
@@ -76,7 +76,7 @@ def result_of(raw: JsonObject, notes: Iterable[str] = ()) -> ToolResult:
 
 
 def part_of(block: Any) -> ResultPart:
-    """One content block; one that lacks what its kind must have is kept as it came."""
+    """Convert a content block; one without its required fields is kept as it came."""
     match block:
         case str():
             return TextPart(block)
@@ -98,7 +98,7 @@ def part_of(block: Any) -> ResultPart:
 
 
 def resource_part_of(contents: Any) -> ResourcePart | None:
-    """The content of one resource, text or binary; None where it has no uri, or nothing in it."""
+    """Convert a resource's content, text or binary; None if it has no URI or no content."""
     fields = as_object(contents)
     uri, text, data, kind = (fields.get(x) for x in ("uri", "text", "blob", "mimeType"))
     if not isinstance(uri, str) or not (isinstance(text, str) or isinstance(data, str)):
@@ -115,9 +115,10 @@ def resource_part_of(contents: Any) -> ResourcePart | None:
 def usable(
     items: Any, kind: str, required: tuple[str, ...], note: Callable[[str], None]
 ) -> list[JsonObject]:
-    """The listed items that have the texts they need, each once; `note` gets a line for each other.
+    """Return the listed items that have the required texts, each once.
 
-    The last of the texts identifies an item; `kind` begins a sentence.
+    `note` gets a line for each item that is left out. The last required text identifies an item;
+    `kind` begins a sentence.
     """
     items_by_id: dict[str, JsonObject] = {}
     for item in map(as_object, as_list(items)):
@@ -133,7 +134,7 @@ def usable(
 
 
 def resource_of(raw: JsonObject, *, is_template: bool = False) -> Resource:
-    """A listed resource; the uri of a template has parameters to fill in."""
+    """Convert a listed resource; a template's URI has parameters to fill in."""
     return Resource(
         raw["uriTemplate" if is_template else "uri"],
         raw["name"],
@@ -147,7 +148,7 @@ def resource_of(raw: JsonObject, *, is_template: bool = False) -> Resource:
 
 
 def prompt_of(raw: JsonObject) -> Prompt:
-    """A listed prompt with its arguments."""
+    """Convert a listed prompt with its arguments."""
     arguments = tuple(
         PromptArgument(
             x["name"],
@@ -165,13 +166,13 @@ def prompt_of(raw: JsonObject) -> Prompt:
 
 
 def prompt_message_of(raw: JsonObject) -> PromptMessage:
-    """One message of a filled-in prompt."""
+    """Convert one message of a filled-in prompt."""
     role = "assistant" if raw.get("role") == "assistant" else "user"
     return PromptMessage(role, seen_part(part_of(raw.get("content"))))
 
 
 def seen_part(part: ResultPart) -> ResultPart:
-    """The same part for a model: its words as they look, and not endless."""
+    """Return the part for a model, with visible characters only and up to a limit."""
     match part:
         case TextPart(text):
             return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
@@ -185,7 +186,7 @@ def seen_part(part: ResultPart) -> ResultPart:
 
 
 def completion_of(raw: JsonObject) -> Completion:
-    """What a value may be completed to; values that are not what they look like are left out."""
+    """Convert a completion, without values that are too long or have invisible characters."""
     completion = as_object(raw.get("completion"))
     listed, total = as_list(completion.get("values")), completion.get("total")
     total = total if isinstance(total, int) else None
@@ -195,7 +196,7 @@ def completion_of(raw: JsonObject) -> Completion:
 
 
 def _icons(raw: Any) -> tuple[Icon, ...]:
-    """Icons as they came; odd ones are left out."""
+    """Convert icons; invalid ones are left out."""
     return tuple(
         Icon(
             x["src"],
@@ -208,16 +209,16 @@ def _icons(raw: Any) -> tuple[Icon, ...]:
 
 
 def _tags(meta: JsonObject) -> tuple[str, ...]:
-    """The tags of a tool, where fastmcp puts them. Sorted: a set has another order in each run."""
+    """Return a tool's fastmcp tags, sorted because a set's order differs in each run."""
     places = [as_object(meta.get(x)) for x in _TAGGED]
     texts = {x for place in places for x in as_list(place.get("tags")) if isinstance(x, str) and x}
     return tuple(sorted(x for x in texts if len(x) <= _TAG_CHARS)[:_MOST_TAGS])
 
 
 def _more(raw: JsonObject, *fields: str) -> JsonObject | None:
-    """These fields, the annotations and `_meta`, where they are valid: other clients get them."""
+    """Return the valid ones of these fields, annotations and `_meta`, for other clients."""
     if raw.keys().isdisjoint((*_OF_ANY_PART, *fields)):
-        return None  # as nearly all of them
+        return None  # true of nearly all items
     valid: JsonObject = {
         "_meta": as_object(raw.get("_meta")),
         "annotations": _annotations(as_object(raw.get("annotations"))),

@@ -1,10 +1,10 @@
-"""The SDK's client over a dispatcher of ours, which sees each message that comes and goes.
+"""The SDK's client over our own dispatcher, which sees every message in both directions.
 
-The client has the negotiation of the era, the rounds of questions and `listen`. The dispatcher
-knows when something was heard last and when the connection ended, limits the question for the era,
-takes change notices and log lines, and sanitizes results.
+The client brings the negotiation of the era, the rounds of questions and `listen`. The dispatcher
+knows when the last message arrived and when the connection ended, limits the `server/discover`
+request, takes change notices and log lines, and sanitizes results.
 
-A module to be imported once the SDK is loaded.
+Import it only after the SDK is loaded.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from .rpc_errors import PARSE_ERROR, ConnectionLost, NotDelivered, error_data
 from .sanitize import FRAMES, handshake, usable_tools
 
 _RESULT_TYPES = (None, "complete", "input_required")
-_CANCEL_SECONDS = 1.0  # the caller, whose time is up, waits until it was told to the server
+_CANCEL_SECONDS = 1.0  # the caller, already out of time, waits for the cancellation
 _DEAF = "it takes no messages any more"
-_SHOWN = 100  # characters of another
-_MOST_ROUNDS = 10  # as the SDK
-_STATE_SECONDS = 0.1  # before a server that asks for nothing is asked again, about as the SDK
-_LONGEST_TTL_MS = 2**53  # more is no whole number to the SDK
+_SHOWN = 100  # characters of an unknown result type
+_MOST_ROUNDS = 10  # the SDK's limit
+_STATE_SECONDS = 0.1  # before asking again without new input, about as the SDK
+_LONGEST_TTL_MS = 2**53  # the SDK takes no larger number as an integer
 
 
 class ServerClient(Client):
     """The SDK's client of one server, over a transport that yields its two streams.
 
-    It takes the place of one method of the SDK's; a test notices when that one changes.
+    It overrides one method of the SDK's; a test notices when that one changes.
     """
 
     def __init__(
@@ -82,15 +82,15 @@ class ServerClient(Client):
 
 class _Session(ClientSession):
     async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
-        """Leave it to us, who pass on with a note what breaks its schema.
+        """Skip the SDK's check: our session adds a note to a result that breaks its schema.
 
-        The SDK would list again for tools it does not know, and check on the event loop with a
-        library whose import alone can hold up every server for seconds.
+        The SDK would list again for unknown tools, and would check on the event loop with a library
+        that can hold up every server for seconds by its import alone.
         """
 
 
 class ServerDispatcher(JSONRPCDispatcher):
-    """The messages of one connection; `clocks` stop while a far client answers."""
+    """Dispatcher of one connection; `clocks` stop while a far client answers."""
 
     def __init__(self, read: Any, write: Any, connection: Connection, clocks: Clocks) -> None:
         super().__init__(read, write)
@@ -99,9 +99,9 @@ class ServerDispatcher(JSONRPCDispatcher):
         self._may_elicit = connection.settings.elicitation != "decline"
         self._connection = connection
         self._probe_seconds = connection.settings.probe_timeout_seconds
-        self._is_slow = False  # it did not answer the question for the era in time
-        # The SDK's HTTP transport posts answers one after the other, in the order of its queue: a
-        # flood of questions would hold up every request and every cancellation.
+        self._is_slow = False  # did not answer `server/discover` in time
+        # The SDK's HTTP transport posts our answers one after the other, in queue order: a flood of
+        # questions from the server would hold up every request and every cancellation.
         self._one_answer = anyio.Lock(fast_acquire=True)
 
     async def send_raw_request(
@@ -113,8 +113,8 @@ class ServerDispatcher(JSONRPCDispatcher):
     ) -> dict[str, Any]:
         """Send a request and return its sanitized result; see `_send`.
 
-        On 2026-07-28 a far client takes our place: the server learns what it can do, and it
-        answers what the server asks for, both untouched.
+        On 2026-07-28 a far client takes our place: the server sees the far client's capabilities,
+        and the far client answers the server's requests, both unchanged.
         """
         request = current_request.get()
         if request is None or request.caller.far is None:
@@ -150,8 +150,8 @@ class ServerDispatcher(JSONRPCDispatcher):
 
         Raises:
             NotDelivered: the connection was over, so the server cannot have seen it.
-            ConnectionLost: the connection ended before the answer came.
-            MCPError: as the SDK's.
+            ConnectionLost: the connection ended before the response came.
+            MCPError: as in the SDK.
         """
         if self._closed:
             raise NotDelivered(_DEAF)
@@ -175,7 +175,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         return await self.frame_of(method, result)
 
     async def frame_of(self, method: str, result: JsonObject) -> JsonObject:
-        """The part of a result for the SDK; the whole result goes to the current `Request`."""
+        """Return a result's frame for the SDK; the current `Request` gets the whole result."""
         kind = result.get("resultType")
         if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
             named = repr(kind)[:_SHOWN] if isinstance(kind, str | int) else type(kind).__name__
@@ -206,8 +206,8 @@ class ServerDispatcher(JSONRPCDispatcher):
             note("`nextCursor` of the listing is not text, so its other pages are missing.")
         if method != "tools/list":
             return result
-        # In a thread, because it may be of any size. All that the SDK needs to know of tools is
-        # which of their arguments go into headers.
+        # In a thread, because the list may be of any size. Of tools the SDK only needs to know
+        # which arguments go into headers.
         tools, framed = await anyio.to_thread.run_sync(usable_tools, result.get("tools"), note)
         frame["tools"] = list(framed.values())
         return {"tools": tools, "framed": framed}
@@ -220,7 +220,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         *,
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Read messages until the connection ends. No notice takes the SDK's slow way."""
+        """Read messages until the connection ends; notices bypass the SDK's slow path."""
 
         async def answer(context: Any, method: str, params: Mapping[str, Any] | None) -> Any:
             self._connection.heard_at = monotonic()
@@ -228,8 +228,8 @@ class ServerDispatcher(JSONRPCDispatcher):
 
         def take(method: str, params: Mapping[str, Any] | None) -> bool:
             if on_notify_intercept is not None:
-                on_notify_intercept(method, params)  # streams of `listen`
-            # Over HTTP a message comes in the context of the request on whose stream it came.
+                on_notify_intercept(method, params)  # for the streams of `listen`
+            # Over HTTP a message comes in the context of the request that opened its stream.
             context = getattr(self._read, "last_context", None) or copy_context()
             context.run(self._connection.notice, method, params or {})
             return True
@@ -253,11 +253,11 @@ class ServerDispatcher(JSONRPCDispatcher):
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:
             if isinstance(message, JSONRPCRequest):
                 raise NotDelivered(_DEAF) from cause
-            raise  # the SDK expects these for all but requests
+            raise  # the SDK expects these for all messages but requests
 
 
 def _other_version(refusal: MCPError) -> MCPError:
-    """The refusal to shake hands of a server that was slow: the SDK asks for the newer era again.
+    """Return a slow server's handshake refusal, worded so that the SDK retries the newer era.
 
     Markitdown takes eleven seconds to answer on a busy machine, and speaks only the newer era.
     """

@@ -1,4 +1,4 @@
-"""Errors about one server, made of the exceptions underneath: what, why, and what to do next."""
+"""Errors about one server, made from exceptions: what failed, why, and what to do next."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ E = TypeVar("E", bound=SourceError)
 Verdict: TypeAlias = Literal[
     "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
 ]
-"""What became of a request. late: no answer in time. lost: the connection is over. unsent: over as
-well, and the request never arrived. broken: this answer is lost, the connection may be fine.
-unsendable: it cannot be JSON. refused: answered with an error. unreadable: the answer is no use."""
+"""Outcome of a failed request.
 
-# JSON-RPC codes of the SDK (mcp.types): also used by some servers for errors of their own.
+late: no response in time. lost: the connection is over. unsent: the connection is over, and the
+request never arrived. broken: this response is lost, but the connection may be fine. unsendable:
+the request cannot be JSON. refused: the response is an error. unreadable: the response is unusable.
+"""
+
+# JSON-RPC codes of the SDK (mcp.types); some servers also use them for their own errors.
 _CONNECTION_CLOSED = -32000
 _REQUEST_TIMEOUT = -32001
 _STREAM_BROKEN = "sse stream"
@@ -63,7 +66,7 @@ _WORDS: dict[Verdict, tuple[type[SourceError], str, str]] = {
         "The words are its own: its documentation, or its log, may say more.",
     ),
 }
-"""The error of a request, by its verdict: kind, problem, next step."""
+"""Error type, problem and next step of a request, by verdict."""
 
 _RUNNERS = {
     "npx": "Install Node.js (it brings npx)",
@@ -91,11 +94,11 @@ _HELP = {
     METHOD_NOT_FOUND: "List its tools anew, or look for a newer version of it.",
     -32602: "Check the name and the arguments against what it lists.",
 }
-"""The next step for a status of HTTP or a code of JSON-RPC."""
+"""Next steps by HTTP status or JSON-RPC code."""
 
-_MOST_CHARS = 64 * 1024  # of a server's words that are looked at
-_SHOWN_WORDS = 1000  # characters; a model may read what was wrong with its arguments
-_SHOWN_COMMAND = 1000  # characters; an error is to be read
+_MOST_CHARS = 64 * 1024  # characters of an error text that are read
+_SHOWN_WORDS = 1000  # characters; a model may need them to correct its arguments
+_SHOWN_COMMAND = 1000  # characters, so that the error stays readable
 _LASTING_STATUSES = (401, 403, 404, 405)
 _NEITHER_KIND = (
     "There is no MCP endpoint at this URL, also not of the older kind (SSE): check its path (often "
@@ -105,22 +108,22 @@ _IS_ENDPOINT = "Check that `url` is an MCP endpoint (often it ends in /mcp or /s
 
 
 class NotSent(SourceClosed):
-    """The connection was lost before the request arrived: it may be sent again without harm."""
+    """The connection was lost before the request arrived: it may safely be sent again."""
 
 
 class LastingFailure(SourceFailed):
-    """It could not be used, and trying again is in vain until a person has changed something."""
+    """The server cannot be used until a person has changed something; retries are in vain."""
 
 
 class WrongEra(Exception):
-    """The server speaks another protocol version than the one the settings demand."""
+    """The server speaks another protocol version than the settings demand."""
 
     def __init__(self, spoken: str, demanded: str) -> None:
         super().__init__(f"it speaks protocol {spoken}, and the settings demand {demanded}")
 
 
 class Failures:
-    """Words the errors of one connection. `mask` hides known secrets in all of them."""
+    """Errors of one connection, with known secrets hidden by `mask`."""
 
     def __init__(self, connection: Connection, mask: Mask) -> None:
         self._connection = connection
@@ -128,7 +131,7 @@ class Failures:
         self._mask = mask
 
     def at_start(self, cause: BaseException, phase: str) -> SourceFailed:
-        """The connection never became usable."""
+        """Return the error for a connection that never became usable."""
         cause = root_cause(cause)
         problem, next_step = self._start_problem(cause, phase)
         return self._error(
@@ -136,7 +139,7 @@ class Failures:
         )
 
     def of_loss(self, kind: type[SourceClosed] = SourceClosed, during: str = "") -> SourceClosed:
-        """A connection that worked has ended; `during` is what the server may have begun."""
+        """Return the error for a lost connection; the server may have begun `during`."""
         when = f" during {during}" if during else ""
         if self._connection.closed_on_purpose:
             problem, again = f"it was closed here{when}.", "The next use opens it again."
@@ -150,9 +153,9 @@ class Failures:
     def of_request(
         self, verdict: Verdict, cause: BaseException, what: str, seconds: float, lines_before: int
     ) -> XaiMcpError:
-        """A request on a connection that was usable failed.
+        """Return the error for a failed request on a usable connection.
 
-        `lines_before`: how many lines were in the server's stderr when the request was sent.
+        `lines_before` is the number of lines in the server's stderr when the request was sent.
         """
         cause, words = root_cause(cause), self._words_of(cause)
         if verdict == "lost":
@@ -168,7 +171,7 @@ class Failures:
         if verdict != "refused":
             more = {"code": 0} if kind is ServerError else {}
             return self._error(kind, problem, next_step.format(**facts), **more)
-        # Its words are the reason; what it wrote to stderr meanwhile can explain more.
+        # The server's words are the reason; its stderr during the request can explain more.
         status, data = _http_status(cause) or 0, _data(cause)
         next_step = str(data.get(NEXT_STEP) or _HELP.get(status) or _HELP.get(code, next_step))
         sent = getattr(cause, "data", None) if TROUBLE not in data else None
@@ -178,7 +181,7 @@ class Failures:
         )  # fmt: skip
 
     def of_queue(self, what: str, seconds: float) -> ToolTimeout:
-        """A request was not sent: those of other clients took too long."""
+        """Return the error for a request that other clients kept from being sent in time."""
         waited = "calls of several clients go one at a time here, and it waited for others."
         own = 'give each client its own session, with `"session": "client"` in its settings.'
         return ToolTimeout(
@@ -193,7 +196,7 @@ class Failures:
         )
 
     def _start_problem(self, cause: BaseException, phase: str) -> tuple[str, str]:
-        """What prevented the start, and what to do about it."""
+        """Return what prevented the start, and what to do about it."""
         settings, is_stdio = self._settings, self._settings.transport == "stdio"
         if isinstance(cause, TimeoutError):
             by_hand = "Start it by hand" if is_stdio else "Ask it by hand"
@@ -257,8 +260,8 @@ class Failures:
 
 
 def verdict_on(cause: BaseException) -> Verdict:
-    """What became of the request that raised this."""
-    # Here, because the SDK, which brings it, is only imported once a server is started.
+    """Return the verdict on a request that raised `cause`."""
+    # Imported here, because the SDK brings it and is only imported once a server is started.
     from pydantic_core import PydanticSerializationError
 
     cause = root_cause(cause)
@@ -281,19 +284,19 @@ def verdict_on(cause: BaseException) -> Verdict:
 
 
 def is_missing_method(error: XaiMcpError) -> bool:
-    """Whether a server answered that it does not know the method at all."""
+    """Return whether the server answered that it does not know the method."""
     return isinstance(error, ServerError) and error.code == METHOD_NOT_FOUND
 
 
 def root_cause(cause: BaseException) -> BaseException:
-    """The first real exception inside nested groups."""
+    """Return the first real exception inside nested groups."""
     while isinstance(cause, BaseExceptionGroup):
         cause = cast("BaseExceptionGroup[BaseException]", cause).exceptions[0]
     return cause
 
 
 def hung_up(cause: BaseException, connection: Connection) -> bool:
-    """Whether the server ended the connection by itself during the handshake."""
+    """Return whether the server itself ended the connection during the handshake."""
     cause = root_cause(cause)
     if connection.process is not None:
         return connection.process.stdout_ended and not isinstance(cause, TimeoutError)
@@ -316,7 +319,7 @@ def _http_status(cause: BaseException) -> int | None:
 
 
 def _words_of(cause: BaseException) -> str:
-    """What an error says, in one line; one of our own without what stands around it."""
+    """Return an error's text in one line; for an error of our own, only its problem."""
     if isinstance(problem := getattr(cause, "problem", None), str):
         return problem.rstrip(".")
     lines = str(cause)[:_MOST_CHARS].strip().splitlines()

@@ -31,28 +31,28 @@ class SessionOwner(Protocol):
     async def over_a_session(
         self, do: Callable[[McpSession], Awaitable[T]], caller: Caller = PROGRAM
     ) -> T:
-        """Do something with the session; once more where the server cannot have seen it."""
+        """Run `do` with the session; retry once if the server cannot have seen the request."""
         ...
 
     @property
     def usable(self) -> McpSession | None:
-        """The session, if there is one now."""
+        """The session, if one is ready."""
         ...
 
 
 class McpFeatures:
-    """The `SourceFeatures` of an MCP server, for one caller, over whichever session can be used."""
+    """`SourceFeatures` of an MCP server for one caller, over whichever session is ready."""
 
     def __init__(self, source: SessionOwner, caller: Caller) -> None:
         self._source = source
         self._caller = caller
 
     async def list_resources(self) -> list[Resource]:
-        """Every resource and every template; empty for a server that has none."""
+        """Return all resources and templates; empty if the server has none."""
         return list((await self._inventory("resources")).resources)
 
     async def read_resource(self, uri: str) -> list[ResourcePart]:
-        """The contents of one resource."""
+        """Return the contents of one resource."""
         method = "resources/read"
         raw, note = await self._get(method, f"reading {uri!r}", lambda x: x.read_resource(uri))
         parts = [convert.resource_part_of(x) for x in as_list(raw.get("contents"))]
@@ -61,11 +61,11 @@ class McpFeatures:
         return [x for x in parts if x is not None]
 
     async def list_prompts(self) -> list[Prompt]:
-        """Every prompt; empty for a server that has none."""
+        """Return all prompts; empty if the server has none."""
         return list((await self._inventory("prompts")).prompts)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
-        """One prompt, filled in."""
+        """Return one prompt, filled in."""
         method, what = "prompts/get", f"the prompt {name!r}"
         raw, note = await self._get(method, what, lambda x: x.get_prompt(name, dict(arguments)))
         listed = as_list(raw.get("messages"))
@@ -77,7 +77,7 @@ class McpFeatures:
     async def complete(
         self, kind: Completed, of: str, argument: str, value: str, given: Mapping[str, str]
     ) -> Completion:
-        """How an argument may go on after `value`; nothing for a server that cannot tell."""
+        """Return completions of `value`; none if the server does not offer any."""
 
         async def complete(client: Client) -> Any:
             import mcp_types as types  # as heavy as the SDK, which is loaded by now
@@ -99,17 +99,18 @@ class McpFeatures:
             session.health.suspect()
 
     async def ping(self) -> float:
-        """Have the server answer; how many seconds that took, once it was connected."""
+        """Ping the server; return the seconds that took, once it was connected."""
         return await self._source.over_a_session(
             lambda session: session.requests.ping(caller=self._caller), self._caller
         )
 
     async def subscribe(self, what: str, tell: OnUpdate) -> None:
-        """Call this listener for changes, also of later sessions, until `unsubscribe`."""
+        """Add a listener for changes, also of later sessions, until `unsubscribe`."""
         updates = self._source.updates
 
         async def subscribe(session: McpSession) -> None:
-            # Not earlier: a session that begins tells everybody that anything may have changed.
+            # Not earlier, because a new session tells every listener that anything may have
+            # changed.
             updates.add(what, tell)
             try:
                 if what not in LISTS:
@@ -121,13 +122,13 @@ class McpFeatures:
         await self._source.over_a_session(subscribe, self._caller)
 
     async def unsubscribe(self, what: str, tell: OnUpdate) -> None:
-        """Remove a listener; without any other, end the subscription at the server."""
+        """Remove a listener; if it was the last one, end the subscription at the server."""
         session = self._source.usable
         if self._source.updates.remove(what, tell) and session is not None:
             await session.subscriptions.close(what)
 
     async def _inventory(self, name: str) -> Inventory:
-        """The inventory, for the one of `LISTS` with this name."""
+        """Return the inventory for the list `name`, one of `LISTS`."""
         return await self._source.over_a_session(
             lambda session: session.listings.fresh_with(name, self._caller), self._caller
         )
@@ -135,7 +136,7 @@ class McpFeatures:
     async def _get(
         self, method: str, what: str, ask: Callable[[Client], Awaitable[Any]]
     ) -> tuple[JsonObject, Callable[[str], None]]:
-        """The result as the server sent it, and a function for notes on it."""
+        """Return the result as the server sent it, and a function that adds notes on it."""
 
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
             client = session.requests.connected()

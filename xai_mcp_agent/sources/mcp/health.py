@@ -1,4 +1,4 @@
-"""Health of one connection: whether it still works, judged by what comes of its requests."""
+"""Health of one connection: whether it still works, judged by the outcome of its requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .failures import Verdict
 logger = logging.getLogger(__name__)
 
 Limit: TypeAlias = Callable[[float], AbstractContextManager[object]]
-"""Limits a block to so many seconds, without those in which a person is asked."""
+"""Context that limits a block in seconds, not counting time in which a person is asked."""
 
 # Long enough for a busy server, short enough that a dead one is noticed soon.
 PROBE_SECONDS = 5.0
@@ -27,25 +27,25 @@ _LONGEST_SUSPICION_SECONDS = 2 * PROBE_SECONDS
 
 
 class Health:
-    """Whether one connection still works, judged by what comes of its requests.
+    """Health of one connection, judged by the outcome of its requests.
 
-    `over` is set once it is of no more use. It is suspect after a lost request, or two that timed
-    out, until the server has answered a probe; only a probe without an answer ends it.
+    `over` is set once the connection is of no more use. It is suspect after a lost request, or two
+    that timed out, until the server has answered a probe; only an unanswered probe ends it.
     """
 
     def __init__(self, connection: Connection, limit: Limit) -> None:
         self.over = anyio.Event()
         self.is_suspect = False
-        """Whether it is not known yet if the server is still there."""
+        """Whether it is unclear if the server is still there."""
         self._connection = connection
         self._limit = limit
         self._doubted, self._is_awaited, self._settled = (anyio.Event() for _ in range(3))
-        # Since when nothing came, if a request was in vain; None as long as it answers.
+        # When a request first timed out without a message since; None while the server answers.
         self._silent_since: float | None = None
         connection.on_doubt = self.doubt
 
     def end(self) -> None:
-        """Declare it of no more use."""
+        """Declare the connection over."""
         if not self.over.is_set():
             self.over.set()
             self._connection.ended.set()
@@ -53,22 +53,22 @@ class Health:
             self._settle()
 
     async def end_with_the_stream(self) -> None:
-        """Wait for the end of its stream, which ends it."""
+        """Wait for the end of the connection's stream, then declare it over."""
         await self._connection.ended.wait()
         self.end()
 
     def doubt(self) -> None:
-        """Have it probed: a failed request or a broken stream may be the end of the server."""
+        """Request a probe: a failed request or a broken stream may mean the server is gone."""
         self._doubted.set()
 
     def suspect(self) -> None:
-        """Have it probed before the next request, which might be lost too."""
+        """Request a probe before the next request, which might be lost too."""
         self.doubt()
         if not self.is_suspect and not self.over.is_set():
             self.is_suspect, self._settled = True, anyio.Event()
 
     async def settled(self) -> None:
-        """Have it probed at once where it is suspect, and wait for the outcome, not for ever."""
+        """If the connection is suspect, probe it at once and await the outcome, up to a limit."""
         if self.is_suspect:
             self._is_awaited.set()
             with anyio.move_on_after(_LONGEST_SUSPICION_SECONDS):
@@ -79,7 +79,7 @@ class Health:
         self._settled.set()
 
     async def judge(self, verdict: Verdict, started: float) -> None:
-        """Draw the conclusions from a request that failed, and was sent then."""
+        """Update the health after a failed request that was sent at `started`."""
         if verdict in ("lost", "unsent"):
             self.end()
             await self._connection.last_words()
@@ -89,7 +89,7 @@ class Health:
             self._note_silence(started)
 
     def _note_silence(self, started: float) -> None:
-        """Two requests in a row without a sign of life make it suspect; one may just be slow."""
+        """Suspect the connection after two timeouts in a row without a message; one may be slow."""
         heard_at = self._connection.heard_at
         if heard_at > started:
             self._silent_since = None
@@ -99,9 +99,9 @@ class Health:
             self.suspect()
 
     async def probe_when_in_doubt(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """After each doubt `ask` the server something; one that does not answer in time is over.
+        """After each doubt `ask` the server something; without an answer in time, it is over.
 
-        A stream that a proxy closes now and then is no reason to ask all the time.
+        Probes are spaced out, because a proxy may close a stream now and then.
         """
         pauses, last = Backoff(), None
         while True:
@@ -112,12 +112,12 @@ class Health:
                 await self._is_awaited.wait()
             last = anyio.current_time()
             await self._probe(ask)
-            if not self._doubted.is_set():  # nothing was lost meanwhile
+            if not self._doubted.is_set():  # no new doubt meanwhile
                 self._settle()
                 self._is_awaited = anyio.Event()
 
     async def _probe(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """Ask twice if need be: the first time may go over a connection that is dead already."""
+        """Ask twice if need be: the first try may go over a connection that is already dead."""
         try:
             with self._limit(PROBE_SECONDS):
                 for _ in range(2):
@@ -129,6 +129,6 @@ class Health:
                     else:
                         return
         except TimeoutError:
-            # It would not notice that its stdin closes either.
+            # Such a server would not notice a closed stdin either.
             self._connection.in_a_hurry = True
         self.end()

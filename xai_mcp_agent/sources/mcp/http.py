@@ -1,11 +1,11 @@
 """HTTP to one MCP server: Streamable HTTP through the SDK, and the older HTTP+SSE.
 
-The SDK ends the whole connection when one POST fails or its answer breaks off, and forgets the
-status of a refusal. Its HTTP client is ours: there such a failure becomes a JSON-RPC error of the
-one request. Redirects and origins are the SDK's. Sign-in is the client's `auth`: its own requests
-do not pass here, and a 401 seen here is final.
+The SDK ends the whole connection when one POST fails or its response breaks off, and forgets the
+status of a refusal. Our HTTP client turns such a failure into a JSON-RPC error of that one request.
+Redirects and origins are left to the SDK. Sign-in is the client's `auth`: its own requests do not
+pass here, and a 401 seen here is final.
 
-Imported when the first server behind a URL is reached: httpx2 and the SDK are heavy.
+Imported when the first server behind a URL is reached, because httpx2 and the SDK are heavy.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ from .rpc_errors import Trouble
 
 logger = logging.getLogger(__name__)
 
-_MAX_BYTES = 64 * 1024 * 1024  # an answer above this is broken or hostile
-_MAX_REFUSAL_BYTES = 64 * 1024  # the reason stands at the beginning of an error page
-_SMALL_BYTES = 64 * 1024  # the SDK reads larger answers alone: checking them twice takes long
-_ROOM_SECONDS = 0.5  # what a request must have left after a wait, for its answer
-_LONGEST_WAIT_SECONDS = 60.0  # for a request without a limit of its own
+_MAX_BYTES = 64 * 1024 * 1024  # a larger response is broken or hostile
+_MAX_REFUSAL_BYTES = 64 * 1024  # an error page gives its reason at the beginning
+_SMALL_BYTES = 64 * 1024  # only the SDK checks larger answers: checking twice takes long
+_ROOM_SECONDS = 0.5  # time a request must have left for its response after a wait
+_LONGEST_WAIT_SECONDS = 60.0  # for a request without its own limit
 _RESUMING_SECONDS = 0.2  # a server may say `retry: 0`
 
-_LATER = (429, 503)  # not carried out
-_GATEWAY_TROUBLE = (502, 504)  # the server behind it may be at work on the request
+_LATER = (429, 503)  # the request was not carried out
+_GATEWAY_TROUBLE = (502, 504)  # the server behind it may be working on the request
 _NO_ENDPOINT = (400, 404, 405)
 _SESSION_HEADER = "mcp-session-id"
 _TAG = re.compile(r"<[^>]*>")
@@ -67,7 +67,7 @@ _TAG = re.compile(r"<[^>]*>")
 async def http_streams(
     connection: Connection, auth: httpx2.Auth | None
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Open the pair of streams to a server, as the SDK's client takes them."""
+    """Open the two streams to a server that the SDK's client takes."""
     try:
         trusted = await anyio.to_thread.run_sync(trusted_certificates)
     except OSError as cause:
@@ -87,7 +87,7 @@ async def http_streams(
 
 @dataclass(eq=False)
 class _Pending:
-    """A request under way. `deadline` is its caller's; `is_over` once the caller gave it up."""
+    """A request under way, with its caller's `deadline`; `is_over` once the caller gave it up."""
 
     id: Any
     deadline: float
@@ -96,14 +96,14 @@ class _Pending:
 
 
 _pending: ContextVar[_Pending | None] = ContextVar("pending", default=None)
-"""The request that is being posted: the SDK posts in the context of whoever sent the message."""
+"""The request being posted: the SDK posts in the context of the message's sender."""
 
 
 class ServerClient(httpx2.AsyncClient):
-    """HTTP client of one server: its headers, certificates, proxy and access.
+    """HTTP client of one server, with its headers, certificates, proxy and access.
 
-    A POST that fails or is refused is answered with a JSON-RPC error. Reads have no limit of
-    their own: every request has one, and streams may be silent for long.
+    A POST that fails or is refused gets a JSON-RPC error as its response. Reads have no limit of
+    their own, because every request has one and streams may be silent for long.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ServerClient(httpx2.AsyncClient):
             headers=settings.headers,
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
             limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
-            # A proxy named in the environment is not asked for a server on this machine.
+            # A proxy from the environment is not used for a server on this machine.
             trust_env=not is_this_machine(settings.url),
         )
         connection.posting = self._posting
@@ -132,15 +132,16 @@ class ServerClient(httpx2.AsyncClient):
 
     @contextmanager
     def _posting(self, message: Any) -> Generator[None]:
-        """Note the request that is posted by what begins within the block.
+        """Record the request that is posted within the block.
 
         Raises:
-            ValueError: it cannot be JSON; raised in the SDK's task, it would end the connection.
+            ValueError: the message cannot be JSON; raised in the SDK's task, it would end the
+                connection.
         """
         method = getattr(message, "method", None)
         params: dict[str, Any] = getattr(message, "params", None) or {}
         pending = None
-        if method != "tools/call":  # the pipeline has checked those
+        if method != "tools/call":  # the pipeline has checked tool calls
             message.model_dump_json(by_alias=True, exclude_unset=True)
         if method == "notifications/cancelled":
             # In the handshake era the POST outlives its caller; it must not be sent again.
@@ -193,7 +194,7 @@ class ServerClient(httpx2.AsyncClient):
                 return error_response(request, self._words(cause), status=500)
 
     async def _goes_again(self, response: httpx2.Response) -> bool:
-        """Whether to send the request once more after this response; waits as the server asks."""
+        """Return whether to resend the request after this response; waits as the server asks."""
         pending = _pending.get()
         if pending is None:
             return False
@@ -213,11 +214,11 @@ class ServerClient(httpx2.AsyncClient):
         return True
 
     def _goes_again_after(self, cause: httpx2.RequestError) -> bool:
-        """Whether to send the request once more after its connection broke."""
+        """Return whether to resend the request after its connection broke."""
         pending = _pending.get()
         if pending is None or not pending.may_go_twice or pending.is_over:
             return False
-        # If nobody listens, connecting anew finds out, with pauses of its own.
+        # If nothing listens there, a new connection finds out, with its own pauses.
         return not isinstance(cause, (*NEVER_SENT, httpx2.DecodingError))
 
     async def _readable(
@@ -265,7 +266,7 @@ class ServerClient(httpx2.AsyncClient):
         return httpx2.Response(response.status_code, headers=needed, content=body, request=request)
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        """Return a refusal as a JSON-RPC error, which its body may be already."""
+        """Return a refusal as a JSON-RPC error, or its body if that already is one."""
         status = response.status_code
         body = await read_body(response, _MAX_REFUSAL_BYTES)
         error = rpc_error_in(body)
@@ -286,7 +287,7 @@ class ServerClient(httpx2.AsyncClient):
         return error_response(request, failure.problem, status=401, next_step=failure.next_step)
 
     def _broken_off(self, request: httpx2.Request, cause: httpx2.RequestError) -> httpx2.Response:
-        """Return an error in place of an answer that never came, or not to its end."""
+        """Return an error for a response that never came or broke off."""
         if isinstance(cause, httpx2.DecodingError):
             return error_response(request, "it cannot be unpacked", trouble="unreadable")
         self._note_break(request, cause)
@@ -302,8 +303,8 @@ class ServerClient(httpx2.AsyncClient):
     ) -> httpx2.Response:
         """Open the stream for notices of the handshake era, again and again if need be.
 
-        The SDK gives up after two failures, also if they are days apart, and a load balancer
-        breaks every idle stream.
+        The SDK gives up after two failures, even if they are days apart, and a load balancer breaks
+        every idle stream.
         """
         while True:
             await self._pauses.before_opening()
@@ -319,12 +320,12 @@ class ServerClient(httpx2.AsyncClient):
         return response
 
     async def _resume(self, ask: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:
-        """Open the stream of one request again."""
+        """Reopen the stream of one request."""
         pending = _pending.get()
         assert pending is not None
         await anyio.sleep(_RESUMING_SECONDS)
         if pending.is_over:
-            # The SDK would go on for ever: a server does not answer what was given up.
+            # The SDK would go on for ever: a server does not answer a request that was given up.
             raise httpx2.ReadTimeout("nobody waits for the answer any more")
         return await ask()
 
@@ -334,7 +335,7 @@ class ServerClient(httpx2.AsyncClient):
         """Open the stream of the older transport.
 
         Raises:
-            HTTPStatusError: it was refused; the message has the server's words.
+            HTTPStatusError: the server refused; the message has its words.
             RequestError: there is no response.
         """
         try:
@@ -354,7 +355,7 @@ class ServerClient(httpx2.AsyncClient):
         raise httpx2.HTTPStatusError(words, request=request, response=response)
 
     def _with_head(self, words: str, body: bytes) -> str:
-        """Add the beginning of a body to a sentence, in one line and without HTML tags."""
+        """Append the beginning of a body to `words`, on one line and without HTML tags."""
         text = html.unescape(_TAG.sub(" ", body[:_MAX_REFUSAL_BYTES].decode("utf-8", "replace")))
         head = masked_and_cut(" ".join(text.split()), self._mask)
         return f"{words}: {head}" if head else words
@@ -366,7 +367,7 @@ class ServerClient(httpx2.AsyncClient):
 
 
 class _StandingStream(httpx2.AsyncByteStream):
-    """A stream that ends where it breaks off: only then does the SDK open it without counting."""
+    """Stream that ends when it breaks off: only then does the SDK reopen it without counting."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, on_end: Callable[[], None]) -> None:
         self._inner = inner

@@ -22,14 +22,14 @@ def error_response(
     trouble: Trouble | None = None,
     next_step: str = "",
 ) -> httpx2.Response:
-    """Return an error of ours in place of the server's answer."""
+    """Return an error response of ours in place of the server's response."""
     data = error_data(status=status, trouble=trouble, next_step=next_step)
     error = {"code": INTERNAL_ERROR, "message": message, "data": data}
     return rpc_error_response(request, status or 400, error)
 
 
 def rpc_error_response(request: httpx2.Request, status: int, error: Any) -> httpx2.Response:
-    """Return a JSON-RPC error; the SDK looks for one where the status is 400 or above."""
+    """Return a JSON-RPC error; the SDK looks for one if the status is 400 or above."""
     message = {"jsonrpc": "2.0", "id": None, "error": error}
     return httpx2.Response(max(status, 400), json=message, request=request)
 
@@ -37,10 +37,10 @@ def rpc_error_response(request: httpx2.Request, status: int, error: Any) -> http
 def answer_to(request: Any, body: bytes) -> bytes:
     """Return the body with the id of the request: an error may have none (JSON-RPC 2.0).
 
-    The SDK does the same on streams; in JSON it believes the id, and waits for ever.
+    The SDK does the same on streams; in JSON it trusts the id and waits for ever.
 
     Raises:
-        ValueError: it is no answer.
+        ValueError: the body is no JSON-RPC response.
     """
     if not body.strip():
         raise ValueError("it is empty")
@@ -56,7 +56,7 @@ def answer_to(request: Any, body: bytes) -> bytes:
 
 
 def rpc_error_in(body: bytes) -> JsonObject | None:
-    """Return the JSON-RPC error that a body holds, if it holds one."""
+    """Return the JSON-RPC error in a body, if there is one."""
     try:
         message = as_object(from_json(body))
     except ValueError:
@@ -66,10 +66,10 @@ def rpc_error_in(body: bytes) -> JsonObject | None:
 
 
 def is_forgotten(status: int, error: JsonObject | None) -> bool:
-    """Whether a server refused a request because of its session, and so did not carry it out.
+    """Return whether a server refused a request because it has forgotten the session.
 
-    In a session it has to answer 404 once it has forgotten it (MCP, transports). Servers made from
-    the TypeScript SDK's examples answer 400.
+    The request was then not carried out. A server has to answer 404 (MCP, transports); servers made
+    from the TypeScript SDK's examples answer 400.
     """
     if status == 404:
         return error is None or error.get("code") != METHOD_NOT_FOUND
@@ -77,7 +77,7 @@ def is_forgotten(status: int, error: JsonObject | None) -> bool:
 
 
 def retry_after(response: httpx2.Response) -> float | None:
-    """Return the seconds in `Retry-After`, which may be a number or a date; None without any."""
+    """Return the seconds in `Retry-After` (a number or a date), or None without it."""
     text = response.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
         return float(text)

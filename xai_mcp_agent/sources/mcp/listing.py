@@ -1,4 +1,4 @@
-"""What a server lists: tools, prompts, resources and templates, listed again after change notices.
+"""Listings of a server's tools, prompts, resources and templates, renewed on change notices.
 
 The handshake era sends notices by itself; on 2026-07-28 nothing arrives unless a
 `subscriptions/listen` stream is open. Either way a notice is only a cue to list again.
@@ -32,19 +32,19 @@ from .requests import Requests, current_request
 
 logger = logging.getLogger(__name__)
 
-# A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
+# Stops a paginator that never ends; no real server has 1,000 pages.
 _MAX_PAGES = 1000
-# Of each list but the tools', which wait for it at the start.
+# For each list but the tools, because the tools wait for it at the start.
 _FEATURE_SECONDS = 5.0
-# Converted in a row, then others on the event loop get their turn.
+# Conversion time in a row before other tasks on the event loop get their turn.
 _SECONDS_IN_A_ROW = 0.01
 _SHOWN_REASON = 200  # characters
-# When a stale listing cannot be renewed, it is not asked for at every step.
+# A stale listing that cannot be renewed is not requested again at every step.
 _RETRY_SECONDS = 5.0
-# A server that rebuilds its tools sends one notice for each; they come within milliseconds.
+# A server that rebuilds its tools sends one notice for each, within milliseconds.
 _BURST_SECONDS = 0.05
-# Some servers send a notice because they were asked to list: a notice this soon after a listing
-# may be its echo, and the pause before the next one grows to this.
+# Some servers send a notice because they were asked to list. A notice this soon after a listing may
+# be such an echo, and the pause before the next listing then grows up to the second limit.
 _ECHO_SECONDS = 0.2
 _LONGEST_BURST_SECONDS = 5.0
 
@@ -53,9 +53,9 @@ Item: TypeAlias = Tool | Prompt | Resource
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """One list: its method, the field with its items, the client's method that asks for it.
+    """One list: its method, the field with its items, and the client's method that requests it.
 
-    Each item needs the texts `required`; the last one identifies it.
+    Each item needs the `required` texts; the last one identifies it.
     """
 
     method: str
@@ -67,7 +67,7 @@ class _List:
 
     @property
     def name(self) -> str:
-        """The one of `LISTS` it is part of, also the name of the server's capability."""
+        """Name of its list in `LISTS`, which is also the server's capability."""
         return self.method.partition("/")[0]
 
 
@@ -87,7 +87,7 @@ _OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """One listed item, what it was made of, and notes on what of it goes unchecked, and why."""
+    """One listed item with its raw JSON, and notes on what goes unchecked and why."""
 
     raw: JsonObject
     item: Any
@@ -95,10 +95,10 @@ class _Listed:
 
 
 class Listings:
-    """The last listings of one server, its `inventory`.
+    """Last listings of one server, combined in `inventory`.
 
-    `report` gets each new inventory, and why the tools could not be listed. `instructions` are the
-    server's, also where agents are not told.
+    `report` gets each new inventory, and the reason if the tools could not be listed.
+    `instructions` are the server's, even if agents do not get them.
     """
 
     def __init__(
@@ -115,17 +115,17 @@ class Listings:
         self._report = report
         self._listed: dict[_List, dict[str, _Listed]] = {}
         self._stale_at: dict[_List, float] = {}
-        self._failed: dict[str, SourceError] = {}  # by the one of `LISTS`; the last listing stays
+        self._failed: dict[str, SourceError] = {}  # by name in `LISTS`; the last listing stays
         # Two listings at the same time could end in the wrong order.
         self._one_at_a_time = anyio.Lock()
-        self._changed = set[str]()  # of `LISTS`
+        self._changed = set[str]()  # names in `LISTS`
         self._dirty, self._somebody_waits = anyio.Event(), anyio.Event()
-        self._settled = anyio.Event()  # what was noticed so far is listed
+        self._settled = anyio.Event()  # set when all noticed changes are listed
         self._settled.set()
         connection.is_repeatable = self._is_repeatable
 
     def _is_repeatable(self, name: str) -> bool:
-        """Whether the server says that calling this tool twice does no more than once."""
+        """Return whether the server says that a second call of this tool changes nothing more."""
         listed = self._listed.get(_TOOLS, {}).get(name)
         hints = listed.item.annotations if listed else None
         return hints is not None and bool(hints.read_only or hints.idempotent)
@@ -139,7 +139,7 @@ class Listings:
         """List everything anew, or some of `LISTS`; `seconds` limits each list but the tools.
 
         Raises:
-            SourceError: the server did not answer with a listing of tools.
+            SourceError: the server did not return a tool listing.
         """
         async with self._one_at_a_time:
             if "tools" in lists:
@@ -155,7 +155,7 @@ class Listings:
         return self.inventory
 
     async def fresh(self, caller: Caller = PROGRAM) -> Inventory:
-        """The inventory with all changes noticed so far, listed again if it has expired."""
+        """Return the inventory with all noticed changes, listed again if it has expired."""
         now = anyio.current_time()
         if now >= min(self._stale_at.values(), default=inf):
             try:
@@ -172,10 +172,10 @@ class Listings:
         return self.inventory
 
     async def fresh_with(self, name: str, caller: Caller) -> Inventory:
-        """The same, for somebody who asks for prompts or resources.
+        """Return a fresh inventory, after another try if the list `name` failed before.
 
         Raises:
-            SourceError: they could not be listed, and now neither.
+            SourceError: the list failed again.
         """
         inventory = await self.fresh(caller)
         if name in self._failed:
@@ -185,22 +185,23 @@ class Listings:
         return inventory
 
     async def fetch_tools(self, caller: Caller = PROGRAM) -> None:
-        """List the tools; none of a server that knows no such list.
+        """List the tools; a server that does not know the method has none.
 
         Raises:
-            SourceError: the server did not answer with a listing.
+            SourceError: the server did not return a listing.
         """
         try:
             await self._fetch(_TOOLS, caller, self._settings.list_timeout_seconds)
         except SourceError as error:
             if not is_missing_method(error):
-                if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
+                # the connection is over, or a probe lists again
+                if not isinstance(error, SourceClosed):
                     self._report(SourceUnreachable(self._settings.name, error.problem))
                 raise
             self._forget(_TOOLS)
 
     async def _fetch_other(self, kind: _List, caller: Caller, seconds: float) -> None:
-        """List prompts or resources; an error costs the one list."""
+        """List prompts or resources; an error affects only that list."""
         try:
             limit = min(seconds, self._settings.list_timeout_seconds)
             await self._fetch(kind, caller, limit)
@@ -224,7 +225,7 @@ class Listings:
                 began = time.thread_time()
             name = raw[kind.required[-1]]
             last = before.get(name)
-            # The same object as last time if it is listed as it was.
+            # Keep the same object if the item is unchanged.
             listed[name] = last if last and last.raw == raw else self._converted(kind, raw)
         self._listed[kind] = listed
         self._stale_at[kind] = anyio.current_time() + seconds_good
@@ -236,7 +237,7 @@ class Listings:
         return _Listed(raw, tool, tuple(_unchecked(tool)))
 
     async def _pages(self, kind: _List, ask: Any) -> tuple[list[JsonObject], float]:
-        """All items of a list, and the shortest time-to-live that a page gave."""
+        """Return all items of a list, and the shortest time-to-live of its pages."""
         request = current_request.get()
         assert request is not None, "it is asked for within a request"
         items: list[JsonObject] = []
@@ -244,7 +245,7 @@ class Listings:
         while len(cursors) < _MAX_PAGES:
             page = await ask(cursor=cursor)
             came = as_list(request.answer.get(kind.field))
-            if framed := request.answer.get("framed"):  # tools that the SDK has looked at
+            if framed := request.answer.get("framed"):  # tools that the SDK has checked
                 dropped = framed.keys() - {x.name for x in page.tools}
                 for name in sorted(dropped):
                     why = "an x-mcp-header in its inputSchema is not valid"
@@ -289,14 +290,14 @@ class Listings:
     # Changes: at most one listing per burst of notices.
 
     def notice(self, name: str) -> None:
-        """Note a change of one of `LISTS`. Called for each notice: quick, and perhaps often."""
+        """Note a change of one of `LISTS`. Called for each notice, so it must be quick."""
         self._changed.add(name)
         if not self._dirty.is_set():
             self._dirty.set()
             self._settled = anyio.Event()
 
     async def relist(self) -> None:
-        """List what changed, after each burst of notices, for ever."""
+        """List the changed lists after each burst of notices, for ever."""
         pause = _BURST_SECONDS
         try:
             while True:

@@ -1,7 +1,7 @@
 """The older HTTP+SSE transport (MCP 2024-11-05), for servers that know no other.
 
-One GET streams all answers, and messages are posted to the address in its first event. This is not
-the SDK's `sse_client`, which ends the connection over an event above 1 MiB, waits for ever once it
+One GET streams all responses, and messages are posted to the address in its first event. The SDK's
+`sse_client` is not used: it ends the connection over an event above 1 MiB, waits for ever once it
 has refused that address, and never sends anything again after one POST has failed.
 """
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class WrongEndpoint(Exception):
-    """The stream names no address that messages may go to."""
+    """The stream names no usable address for messages."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -42,10 +42,10 @@ async def older_streams(
     max_event_bytes: int,
     connection: Connection,
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Open the pair of streams.
+    """Open the two streams.
 
     Raises:
-        WrongEndpoint: messages would go nowhere, or to another server.
+        WrongEndpoint: the address for messages is missing or on another server.
         HTTPError: the stream was not opened.
     """
     async with sse_within_origin(client, url, max_event_size=max_event_bytes) as source:
@@ -63,7 +63,7 @@ async def older_streams(
 
 
 def _endpoint(url: str, event: httpx2.ServerSentEvent | None) -> str:
-    """Return the address that messages go to: credentials go along, so on the same origin."""
+    """Return the address for messages; it gets credentials, so it must be on the same origin."""
     if event is None or event.event != "endpoint":
         raise WrongEndpoint("its stream ended before it said where messages go")
     try:
@@ -84,7 +84,7 @@ async def _read(
     arrive: MemoryObjectSendStream[SessionMessage | Exception],
     connection: Connection,
 ) -> None:
-    """Pass on what the stream brings, and its end."""
+    """Pass on the stream's messages and its end."""
     async with arrive:
         try:
             async for event in events:
@@ -103,7 +103,7 @@ async def _read(
 
 
 class _Writer:
-    """A write stream that posts each message while its sender waits."""
+    """Write stream that posts each message while its sender waits."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class _Writer:
         self._arrive = arrive
 
     async def send(self, item: SessionMessage) -> None:
-        """Post a message; a refused request is answered here, for nothing will come of it."""
+        """Post a message; a refused request gets its error here, because no response follows."""
         message = item.message
         content = message.model_dump_json(by_alias=True, exclude_unset=True)
         headers = {"content-type": "application/json"}
@@ -125,12 +125,13 @@ class _Writer:
         )
         if isinstance(message, JSONRPCRequest) and not response.is_success:
             answer = JSONRPCError(jsonrpc="2.0", id=message.id, error=_error_in(response))
-            # Where the stream has ended, its end is the answer. Raised, it would say "never sent".
+            # If the stream has ended, its end is the answer; raised here, the error would say
+            # "never sent".
             with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 await self._arrive.send(SessionMessage(answer))
 
     async def aclose(self) -> None:
-        """End nothing: there is no queue."""
+        """Do nothing: there is no queue."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,10 +1,10 @@
-"""Requests over one connection: their answers and time limits, and whom the server asks meanwhile.
+"""Requests over one connection: responses, time limits, and the caller that the server asks.
 
-While the server waits for a person, the clocks of all requests stand still: where nothing tells
-which request it asks for, it may also be doing one thing at a time. On 2026-07-28 a question is
-part of the answer to a request. In the older era it is a message of its own; over Streamable HTTP
-it comes on the stream of the request it belongs to, else nothing says whose it is, and the first
-caller who can be asked is. So calls of far clients go one at a time there.
+While the server waits for a person, the clocks of all requests stand still: if it is unclear which
+request a question belongs to, the server may also be doing one thing at a time. On 2026-07-28 a
+question is part of the response to a request. In the older era it is a message of its own. Over
+Streamable HTTP it comes on the stream of its request; otherwise nothing names its request, and the
+first caller who can be asked gets it. So calls of far clients go one at a time there.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Request:
-    """A request on its way; with `may_ask` the server may ask something because of it.
+    """A request under way; with `may_ask` the server may ask something because of it.
 
-    `answer` is the last result as the server sent it, for the SDK gets only what it needs. `notes`
-    gets remarks on it; `samples` counts how often the server had a model asked. `refusal` is the
-    error of a far client that was to answer.
+    `answer` is the last result as the server sent it, because the SDK gets only the parts it needs.
+    `notes` collects remarks on it; `samples` counts the server's sampling requests. `refusal` is
+    the error of a far client that should have answered.
     """
 
     caller: Caller = PROGRAM
@@ -56,15 +56,15 @@ class Request:
 
     @property
     def raw_client(self) -> FarClient | None:
-        """The far client that answers the server itself on 2026-07-28, if there is one."""
+        """Far client that answers the server itself on 2026-07-28, if there is one."""
         far = self.caller.far if self.may_ask else None
         return far if far and far.is_modern and far.respond else None
 
     async def respond(self, requests: JsonObject) -> JsonObject:
-        """The responses of the far client to the requests of an input-required result.
+        """Return the far client's responses to the requests of an input-required result.
 
         Raises:
-            XaiMcpError: it did not respond; the same error ends the request.
+            XaiMcpError: the far client did not respond; the same error ends the request.
         """
         respond = self.raw_client and self.raw_client.respond
         assert respond, "there is a far client"
@@ -80,9 +80,9 @@ current_request: ContextVar[Request | None] = ContextVar("request", default=None
 
 
 class Requests:
-    """What is asked over one connection. `client` is set by the session that serves it.
+    """Requests over one connection. `client` is set by the session that serves it.
 
-    `host` answers for callers who have none of their own.
+    `host` answers for callers without a host of their own.
     """
 
     def __init__(self, connection: Connection, failures: Failures, host: Host) -> None:
@@ -92,25 +92,24 @@ class Requests:
         self._connection = connection
         self._failures = failures
         self._host = host
-        self._open: dict[Request, None] = {}  # the one that began last is the last
-        # Of requests, and others; what each had left when the clocks were stopped.
+        self._open: dict[Request, None] = {}  # the newest is last
+        # Limits of requests and others; each with the time it had left when the clocks stopped.
         self._limits: dict[anyio.CancelScope, float] = {}
         self._pauses = 0
         self._all_done = anyio.Event()
-        self._changed = (
-            anyio.Event()
-        )  # which far clients have requests open, or whether one is asked
+        # A far client's request began or ended, or one is being asked.
+        self._changed = anyio.Event()
 
     def connected(self) -> Client:
-        """The client, for `ask`.
+        """Return the client, for `ask`.
 
         Raises:
-            NotSent: there is no connection any more.
+            NotSent: the connection is over.
         """
         is_over = self._connection.ended.is_set()
         if self.client is None or is_over:
             if is_over:
-                self.health.end()  # nobody noticed it before
+                self.health.end()  # not noticed before
             raise self._failures.of_loss(NotSent)
         return self.client
 
@@ -122,14 +121,14 @@ class Requests:
         caller: Caller = PROGRAM,
         request: Request | None = None,
     ) -> T:
-        """Await an answer; anything that goes wrong becomes one of our errors.
+        """Await a response, and turn any failure into one of our errors.
 
-        The SDK itself, and code that it runs for a server's odd answer, raises many types: all of
-        them mean that this one request failed. The time in which the server waits for a person is
-        not counted.
+        The SDK itself, and code that it runs on a server's odd response, raises many types: all of
+        them mean that this one request failed. Time in which the server waits for a person does not
+        count.
 
         Raises:
-            SourceError: one of its kinds.
+            SourceError: one of its subclasses.
             InvalidArguments: the request cannot be JSON.
             NotAccepted, NotApproved: from `ask`.
             XaiMcpError: the far client did not respond.
@@ -161,12 +160,12 @@ class Requests:
             if not self._open:
                 self._all_done.set()
         try:
-            raise error  # here, where it has no cause: that one has the server's words unmasked
+            raise error  # here without its cause, which has the server's words unmasked
         finally:
-            del error  # its traceback has this frame, and so all that a run holds
+            del error  # its traceback has this frame, and so everything in a run
 
     async def ping(self, seconds: float | None = None, caller: Caller = PROGRAM) -> float:
-        """The seconds it takes to answer: to the older era's ping, or by saying again who it is."""
+        """Return the seconds that a ping takes, or `server/discover` if there was no handshake."""
         import mcp_types as types  # as heavy as the SDK, which is loaded by now
 
         client = self.connected()
@@ -181,10 +180,10 @@ class Requests:
 
     @contextmanager
     def limit(self, seconds: float) -> Generator[anyio.CancelScope]:
-        """Limit a block; the clock stands still while a person is asked.
+        """Limit a block in seconds; the clock stands still while a person is asked.
 
         Raises:
-            TimeoutError: its time ran out.
+            TimeoutError: the time ran out.
         """
         scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
         self._limits[scope] = seconds
@@ -217,12 +216,12 @@ class Requests:
                         scope.deadline = anyio.current_time() + left
 
     async def _turn_of(self, request: Request, seconds: float) -> float:
-        """Wait while a question might reach the wrong far client; the seconds that are left.
+        """Wait while a question might reach the wrong far client; return the seconds left.
 
         A client that is being asked may call the server meanwhile.
 
         Raises:
-            TimeoutError: none are left.
+            TimeoutError: no time is left.
         """
         is_told = self._connection.settings.transport == "http"
         client = self._client_of(request)
@@ -237,7 +236,7 @@ class Requests:
         return left_of(seconds, monotonic() - began)
 
     def _client_of(self, request: Request) -> str:
-        """The id of the far client that the server may ask because of a request; else empty."""
+        """Return the id of the far client that a request lets the server ask; empty if none."""
         far, settings = request.caller.far, self._connection.settings
         if far is None or not request.may_ask:
             return ""
@@ -254,29 +253,29 @@ class Requests:
         return self.client is not None and is_modern(self.client.protocol_version)
 
     def asking(self) -> list[Request]:
-        """The requests because of which the server may be asking."""
+        """Return the requests that may have caused the server's question."""
         current = current_request.get()
         if current in self._open:
             return [current]  # this runs in its context
         return [x for x in self._open if x.may_ask] or list(self._open)
 
     def hosts(self) -> list[Host]:
-        """The hosts of those, each once."""
+        """Return the hosts of the requests in `asking`, each once."""
         return list(dict.fromkeys(x.host for x in self.asking() if x.host is not None))
 
     def asker(self) -> Host:
-        """Who answers what the server asks now."""
+        """Return the host that answers the server's current question."""
         hosts = self.hosts()
         return next((x for x in hosts if not x.why_nobody), hosts[0] if hosts else self._host)
 
     def note(self, text: str) -> None:
-        """Add a remark on each of those."""
+        """Add a remark to each request in `asking`."""
         for request in self.asking():
             if text not in request.notes:
                 request.notes.append(text)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until none is on its way, or for so long."""
+        """Wait until no request is open, for `seconds` at most."""
         self._all_done = anyio.Event()
         with anyio.move_on_after(seconds):
             if self._open:

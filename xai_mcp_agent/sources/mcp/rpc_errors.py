@@ -1,4 +1,4 @@
-"""JSON-RPC errors that we make in a server's place, and what ends a request without an answer."""
+"""JSON-RPC errors of our own, and exceptions for requests without a response."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ PARSE_ERROR = -32700
 METHOD_NOT_FOUND = -32601
 
 Trouble: TypeAlias = Literal["unsent", "broken", "forgotten", "unreadable"]
-"""unsent: no connection, so the server never saw the request. broken: the connection ended before
-the answer was complete. forgotten: the server does not know our session any more. unreadable: the
-answer is no use."""
+"""Reason for an error of our own.
+
+unsent: no connection, so the server never saw the request. broken: the connection ended before the
+response was complete. forgotten: the server no longer knows our session. unreadable: the response
+is unusable.
+"""
 
 # Random, so that no server can write these keys into an error of its own.
 _PREFIX = f"xai-mcp-agent/{secrets.token_hex(16)}"
@@ -23,13 +26,13 @@ HTTP_STATUS = f"{_PREFIX}/status"
 def error_data(
     *, status: int | None = None, trouble: Trouble | None = None, next_step: str = ""
 ) -> dict[str, Any]:
-    """Return the `data` of such an error; `next_step` is what a person can do about it."""
+    """Return the `data` of an error of ours; `next_step` is what a person can do about it."""
     return {HTTP_STATUS: status, TROUBLE: trouble, NEXT_STEP: next_step}
 
 
 class NotDelivered(Exception):
-    """A request that was not sent: the server cannot have seen it."""
+    """A request was not sent, so the server cannot have seen it."""
 
 
 class ConnectionLost(Exception):
-    """The connection ended while a request waited for its answer."""
+    """The connection ended while a request waited for its response."""

@@ -1,8 +1,8 @@
 """Sanitizer of handshakes and listings: a broken part costs only itself.
 
 The SDK refuses a whole listing for one bad tool and a whole result for one unknown block, and it
-copies all that it reads several times, on the event loop. So it gets the frame of a result; the
-content is with the `Request`, to be read by `convert.py` as it came.
+copies everything it reads several times, on the event loop. So it gets only the frame of a result;
+the content stays with the `Request`, and `convert.py` reads it as it came.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ...core.json import JsonObject, as_object, children, is_list, is_object
 
 Note: TypeAlias = Callable[[str], None]
 
-_MAX_TOOLS = 100_000  # on one page: far more than any agent can use
+_MAX_TOOLS = 100_000  # on one page; far more than any agent can use
 _MAX_DEPTH = 450
-# For a server that does not say which one it speaks; every later one is an addition to it.
+# For a server that names no version; every later version adds to this one.
 _USUAL_VERSION = "2024-11-05"
 _INFO_TEXTS = ("name", "title", "version", "description", "websiteUrl")
 FRAMES: dict[str, JsonObject] = {
@@ -30,11 +30,11 @@ FRAMES: dict[str, JsonObject] = {
     "resources/read": {"contents": []},
     "completion/complete": {"completion": {"values": []}},
 }
-"""The smallest result of each method that the SDK accepts."""
+"""Smallest result of each method that the SDK accepts."""
 
 
 def handshake(method: str, result: JsonObject) -> JsonObject:
-    """The valid parts of a handshake."""
+    """Return the valid parts of a handshake."""
     fields = {x: y for x, y in result.items() if x != "instructions" or isinstance(y, str)}
     able = fields.get("capabilities")
     abilities: JsonObject = able if is_object(able) else {"tools": {}}
@@ -52,9 +52,9 @@ def handshake(method: str, result: JsonObject) -> JsonObject:
 
 
 def usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]:
-    """The tools as they came, and by name those with arguments for headers as the SDK gets them.
+    """Return the usable tools, and by name the SDK's frames of tools with header arguments.
 
-    `note` gets a line for each tool that is left out.
+    The tools stay as they came. `note` gets a line for each tool that is left out.
     """
     if not is_list(listed):
         note("The listing has no list of tools.")
@@ -92,7 +92,7 @@ def _problem_of(tool: JsonObject) -> str:
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether some reader or writer of JSON will refuse it: each has a limit to its depth."""
+    """Return whether the value is nested too deeply for some reader or writer of JSON."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         level = [part for x in level for part in children(x)]

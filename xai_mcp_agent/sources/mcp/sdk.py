@@ -1,4 +1,4 @@
-"""The MCP SDK: imported when the first server starts, logging no tracebacks, told our name."""
+"""The MCP SDK: imported when the first server starts, with its loggers and our name set up."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 NAME = "xai-mcp-agent"
 
 is_loaded = threading.Event()
-"""Set once in a process."""
+"""Set once the SDK is imported in this process."""
 
 _importing = threading.Lock()
 
 
 def load_now() -> None:
-    """Import it in this thread, or wait until another one has.
+    """Import the SDK in this thread, or wait until another one has.
 
-    Two threads that import its parts meet modules that are imported halfway.
+    Two threads that import its parts meet half-imported modules.
     """
     _import_libraries()
 
 
 async def load(given_up: anyio.Event) -> None:
-    """Import what sessions need, in a thread: other servers are being served.
+    """Import the SDK in a thread, because other servers are being served.
 
-    The wait ends when it is `given_up`. Python waits at its exit for the module that is being
-    imported, which is short.
+    The wait ends early once `given_up` is set. At its exit Python waits for the module that is
+    being imported, which is short.
     """
     imported = Future[None]()
-    imported.set_running_or_notify_cancel()  # who stops waiting does not stop it
+    imported.set_running_or_notify_cancel()  # a cancelled wait does not stop the import
     begin_import(partial(_load, imported))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_cancel_when, given_up, tasks.cancel_scope)
@@ -67,8 +67,8 @@ def _import_libraries() -> None:
         import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
         import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
-    for name in ("mcp", "client"):  # as the SDK calls its loggers
-        # What it logs is in our errors, in fewer words; who sets up logging sees it all the same.
+    for name in ("mcp", "client"):  # names of the SDK's loggers
+        # Our errors say what it logs, in fewer words; a program that sets up logging still sees it.
         logging.getLogger(name).addHandler(logging.NullHandler())
     logger = logging.getLogger("mcp.client.auth.oauth2")
     if not any(isinstance(x, _NoTracebacks) for x in logger.filters):
@@ -77,20 +77,20 @@ def _import_libraries() -> None:
 
 
 class _NoTracebacks(logging.Filter):
-    """Takes the exceptions away: they quote states, codes and answers that hold tokens.
+    """Filter that removes exceptions: they quote states, codes and responses that hold tokens.
 
     Nothing is lost: our errors say what happened.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let every record pass, and nothing but its text."""
+        """Let every record pass with its text only."""
         record.exc_info = record.exc_text = None
         return True
 
 
 @cache
 def our_name() -> types.Implementation:
-    """Our name and version: servers log it, and some treat clients differently."""
+    """Return our name and version: servers log them, and some treat clients differently."""
     import mcp_types as types  # as heavy as the SDK, which is loaded when this is called
 
     return types.Implementation(name=NAME, version=installed_version())

@@ -1,4 +1,4 @@
-"""One live connection to one server, from its start to its end."""
+"""One live connection to one server, from start to end."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# When a server refuses one request, others that it has already may still be answered.
+# When a server refuses one request, requests that it already has may still be answered.
 _DRAIN_SECONDS = 1.0
-# Ending a session over HTTP asks the server, which may not answer; a process has its own limits.
+# Ending a session over HTTP is a request, which may go unanswered; a process has its own limits.
 _LEAVE_SECONDS = 1.0
-_SHOWN = 200  # characters of a name, for people
-_MANY = 200  # parts of a result; to make more of them takes long
+_SHOWN = 200  # characters of a server's name
+_MANY = 200  # parts of a result; converting more takes long
 
 
 class McpSession:
-    """Opened, served and closed by the one task that runs `serve`; all others only call in."""
+    """One live session. The task that runs `serve` opens and closes it; others only call in."""
 
     def __init__(
         self,
@@ -83,23 +83,23 @@ class McpSession:
 
     @property
     def era(self) -> str:
-        """The protocol version agreed on, or nothing before that."""
+        """Protocol version agreed on; empty before that."""
         client = self.requests.client
         return str(client.protocol_version) if client else ""
 
     @property
     def server(self) -> str:
-        """What the server calls itself, with its version."""
+        """The server's own name and version."""
         client = self.requests.client
         info = client.server_info if client else None
         title = f"{info.title or info.name} {info.version}" if info else ""
         return " ".join(visible_text(title, _SHOWN).split())
 
     async def serve(self, seconds: float, on_ready: Callable[[], None]) -> None:
-        """Connect and list within `seconds`, and stay until `close` or the connection ends.
+        """Connect and list within `seconds`, then stay until `close` or the connection ends.
 
         Raises:
-            BaseException: whatever went wrong before it was ready; see `Failures.at_start`.
+            BaseException: any failure before it was ready; see `Failures.at_start`.
         """
         with self.requests.limit(seconds) as limit:
             self._attempt = limit
@@ -118,7 +118,7 @@ class McpSession:
                 limit.deadline = anyio.current_time() + _LEAVE_SECONDS
 
     def _report(self, event: InventoryChanged | SourceUnreachable) -> None:
-        """Report a listing, or a failed one; before it was ready only the first listing."""
+        """Report a listing or its failure; before the session is ready, only the first listing."""
         if not self.was_ready:
             if isinstance(event, SourceUnreachable):
                 return
@@ -129,14 +129,14 @@ class McpSession:
         self._observer.notice(event)
 
     def close(self) -> None:
-        """Ask the serving task to leave; a session that is not ready yet is given up."""
+        """Ask the serving task to leave; cancel a session that is not ready yet."""
         self.connection.closed_on_purpose = True
         self.health.end()
         if self._attempt and not self.was_ready:
             self._attempt.cancel()
 
     async def call(self, invocation: ToolInvocation, started: float) -> ToolResult:
-        """Call a tool; on time-out or cancellation the server is told to stop.
+        """Call a tool; on timeout or cancellation, tell the server to stop.
 
         The call's limit counts from `started`.
         """
@@ -147,19 +147,19 @@ class McpSession:
         if limit is not None:
             seconds = left_of(limit, monotonic() - started)
         request = Request(invocation.caller, may_ask=True)
-        # Without a listener the SDK asks for no progress.
+        # Without a listener the SDK requests no progress.
         listener = invocation.on_progress
         on_progress = ProgressListener(listener, request.notes).tell if listener else None
-        # A copy, for the SDK adds to it.
+        # A copy, because the SDK adds to it.
         meta = cast("RequestParamsMeta", dict(invocation.meta)) if invocation.meta else None
 
         async def ask() -> None:
             if invocation.check is not None:
-                invocation.check()  # here: it may be another version of the server, or late
+                invocation.check()  # here: the server may have changed, or time run out
             if features.roots.sent:
                 await features.roots.tell_changes(client)
             try:
-                # No limit of the SDK's: it would run out while the server waits for a person.
+                # No limit in the SDK, because it would run out while the server waits for a person.
                 await client.call_tool(tool, invocation.arguments, None, on_progress, meta=meta)
             except Exception as refusal:
                 await features.elicitation.open_pages(refusal)
@@ -168,7 +168,7 @@ class McpSession:
         await self.requests.ask(f"the call of {tool!r}", ask, seconds, request=request)
         content = request.answer.get("content")
         if isinstance(content, list) and len(cast("list[Any]", content)) > _MANY:
-            # In a thread: the loop stays free.
+            # In a thread, so that the event loop stays free.
             result = await anyio.to_thread.run_sync(result_of, request.answer, request.notes)
         else:
             result = result_of(request.answer, request.notes)
@@ -182,7 +182,7 @@ class McpSession:
         return replace(result, notes=(*result.notes, note))
 
     def _new_client(self) -> ServerClient:
-        # Here, because importing the SDK takes more than a second; the source did it in a thread.
+        # Imported here, because the SDK takes more than a second; the source loaded it in a thread.
         from .client_features import ClientFeatures
         from .dispatcher import ServerClient
 
@@ -193,24 +193,25 @@ class McpSession:
             self._transport(),
             connection,
             requests.paused,
-            # Also where only one era is allowed: the SDK would not ask who it is and what it can.
+            # Also if only one era is allowed: else the SDK would not request the server's name and
+            # capabilities.
             mode="legacy" if self._mode == "legacy" else "auto",
             client_info=our_name(),
             **self._features.callbacks(),
         )
 
     def _transport(self) -> Any:
-        """A new transport for the SDK's client. Each one can be entered once."""
+        """Return a new transport for the SDK's client; each one can be entered once."""
         connection, settings = self.connection, self.connection.settings
         if connection.process is not None:
             return stdio_streams(connection.process, connection.stderr)
-        # Here, because their libraries are heavy; the SDK is loaded by now.
+        # Imported here, because their libraries are heavy; the SDK is loaded by now.
         from .auth.provider import ServerAuth
         from .http import http_streams
 
         if connection.access is None or settings.auth.use == "no":
             return http_streams(connection, None)
-        # A host that waits for the server signs in, or one whose request is under way.
+        # The host that asks for the sign-in waits for the server, or has a request under way.
         clocks, callers = self.requests.paused, self.requests.hosts
         auth = ServerAuth(
             settings, connection.access, clocks, lambda: [*connection.hosts(), *callers()]
@@ -218,7 +219,7 @@ class McpSession:
         return http_streams(connection, auth)
 
     async def _begin(self, tasks: TaskGroup, limit: anyio.CancelScope) -> None:
-        """Start watching and list the tools, after the handshake."""
+        """Start watching for changes and list the tools, after the handshake."""
         if self._mode not in ("auto", "legacy", self.era):
             raise WrongEra(self.era, self._mode)
         assert self._features is not None
@@ -235,20 +236,20 @@ class McpSession:
         tasks.start_soon(self.health.probe_when_in_doubt, self._probe)
 
     async def _probe(self) -> None:
-        """Ping the server; then list again, for what was lost may have been a change notice."""
-        with suppress(ServerError):  # an answer, too
+        """Ping the server, then list again, because a change notice may have been lost."""
+        with suppress(ServerError):  # an error is an answer, too
             await self.requests.ping(PROBE_SECONDS)
         for name in LISTS:
             self.listings.notice(name)
 
     @property
     def _client_outlives_the_server(self) -> bool:
-        """Over HTTP each request has its own connection, and may still be answered."""
+        """Whether requests may still be answered: over HTTP each has its own connection."""
         connection = self.connection
         return connection.settings.transport == "http" and not connection.closed_on_purpose
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
-        """Keep a stream for changes open where there is one, and report the first as open."""
+        """Keep a stream for changes open if the server has one, and report when it first opens."""
         client = self.requests.connected()
         has = client.server_capabilities
         lists = {
@@ -263,7 +264,7 @@ class McpSession:
             missed=self._all_changed,
             on_lost=self.health.doubt,
         )
-        task_status.started()  # it returned, so there is no such stream
+        task_status.started()  # it returned, so the server has no such stream
 
     def _list_changed(self, name: str) -> None:
         self.listings.notice(name)

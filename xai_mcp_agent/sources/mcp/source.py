@@ -1,4 +1,4 @@
-"""One configured MCP server as a source: started when asked for, reconnected, closed."""
+"""One configured MCP server as a source: started on demand, reconnected, closed."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
-# Even when somebody is waiting: a server that dies at once must not be started in a busy loop.
+# Even when a caller waits: a server that dies at once must not be started in a busy loop.
 _SHORTEST_PAUSE_SECONDS = 0.1
-# Then it is left alone until somebody asks for it.
+# After these tries it stays down until a caller asks for it.
 _MAX_TRIES_IN_A_ROW = 6
-# An attempt that fails this soon after somebody asked leaves time for another one.
+# An attempt that fails this soon after a request leaves time for another one.
 _SOON_SECONDS = 5.0
-# A stream of the older kind says at once where messages go; another stream never does.
+# A stream of the older kind names its address for messages at once; another stream never does.
 _GUESS_SECONDS = 10.0
-_SHOWN_INSTRUCTIONS = 2000  # characters; agents are told no more either
+_SHOWN_INSTRUCTIONS = 2000  # characters; agents get no more either
 
 
 class McpSource:
-    """A `Source` over one MCP server. Made on the event loop that will run it."""
+    """A `Source` over one MCP server. Create it on the event loop that will run it."""
 
     kind = "mcp"
 
@@ -82,7 +82,7 @@ class McpSource:
         self._era = self._server = ""
         self._stopping = anyio.Event()
         self._verdict: Shared[McpSession] = Shared()
-        self._waiting: list[Host] = []  # hosts of those who wait for it
+        self._waiting: list[Host] = []  # hosts of the callers that wait for it
         self._starts = starts
         self._start = self._new_start()
 
@@ -92,7 +92,7 @@ class McpSource:
         return self._settings.name
 
     def status(self) -> SourceStatus:
-        """The status of the source."""
+        """Return the status of the source."""
         session, error = self.usable, self._error
         listings = session.listings if session else None
         inventory = listings.inventory if listings else Inventory(self.name, ())
@@ -115,7 +115,7 @@ class McpSource:
             next_step=error.next_step if error else "",
             stderr_tail=words or (error.stderr_tail if error else ()),
             notes=(*inventory.notes, *others),
-            # Hidden before it is cut: half a secret is not recognised.
+            # Redacted before it is cut, because half a secret is not recognised.
             instructions=self._settings.redacted(instructions[: 2 * _SHOWN_INSTRUCTIONS])[
                 :_SHOWN_INSTRUCTIONS
             ],
@@ -140,11 +140,11 @@ class McpSource:
             self._session.close()
 
     async def ready(self, caller: Caller = PROGRAM) -> Inventory:
-        """Wait for the outcome of the current or next attempt; the inventory."""
+        """Wait for the outcome of the current or next attempt; return the inventory."""
         return await (await self._usable(caller)).listings.fresh(caller)
 
     async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
-        """List the tools again."""
+        """List everything again; return the inventory."""
         return await self.over_a_session(lambda session: session.listings.refresh(caller), caller)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
@@ -157,12 +157,12 @@ class McpSource:
         )
 
     def features(self, caller: Caller) -> McpFeatures:
-        """The features of the server beside its tools."""
+        """Return the server's features other than tools."""
         return McpFeatures(self, caller)
 
     @property
     def usable(self) -> McpSession | None:
-        """The session, if there is one now."""
+        """The session, if one is ready."""
         return self._session if self.state == "ready" else None
 
     async def over_a_session(
@@ -171,10 +171,10 @@ class McpSource:
         caller: Caller = PROGRAM,
         seconds: float | None = None,
     ) -> T:
-        """Use the session; try once more if the server cannot have seen the request.
+        """Use the session; retry once if the server cannot have seen the request.
 
         Raises:
-            SourceFailed: there is no session within this time.
+            SourceFailed: no session was ready in time.
         """
         started, session = monotonic(), self._session
         if session is None or self.state != "ready" or session.health.is_suspect:
@@ -188,10 +188,10 @@ class McpSource:
     async def _usable_within(
         self, seconds: float | None, started: float, caller: Caller
     ) -> McpSession:
-        """The session, if there is one within so long after `started`.
+        """Return the session, waiting until `seconds` after `started`.
 
         Raises:
-            SourceFailed: there is none.
+            SourceFailed: no session was ready in time.
         """
         try:
             with anyio.fail_after(seconds and seconds - (monotonic() - started)):
@@ -205,7 +205,7 @@ class McpSource:
             ) from cause
 
     async def _usable(self, caller: Caller) -> McpSession:
-        """The session, once there is one.
+        """Wait for a session and return it.
 
         Raises:
             SourceFailed: the attempt failed.
@@ -237,7 +237,7 @@ class McpSource:
             await self._pause(gives_up=isinstance(error, LastingFailure))
 
     async def _has_its_turn(self) -> bool:
-        """Wait for the turn of a stdio start; False if the source was stopped."""
+        """Wait for the turn of a stdio start; return False if the source was stopped."""
         self._start = self._new_start()
         if self._settings.transport == "stdio" and not self._stopping.is_set():
             await self._start.turn()
@@ -247,7 +247,10 @@ class McpSource:
         return Start(self._starts, lambda: self._verdict.wanted.is_set())
 
     async def _attempt(self) -> SourceError | None:
-        """One session from start to end; the error that ended it. Waiters get that of a start."""
+        """Run one session from start to end; return the error that ended it.
+
+        If the start failed, waiting callers get its error.
+        """
         started = anyio.current_time()
         mode = "legacy" if _key(self._settings) in _older else self._settings.mode
         option = _Option(self._settings, mode)
@@ -271,7 +274,7 @@ class McpSource:
     async def _serve_once(
         self, option: _Option, seconds: float
     ) -> tuple[SourceError | None, _Option | None]:
-        """One process or connection; the error that ended it, and another option to try."""
+        """Run one process or connection; return the error that ended it, and the next option."""
         connection = Connection(option.settings, StderrLog(self._mask), self._access, self._hosts)
         connection.on_over = self._stop_using
         failures = Failures(connection, self._mask)
@@ -282,13 +285,13 @@ class McpSource:
         try:
             await connection.start()
             if not sdk.is_loaded.is_set():
-                await sdk.load(self._stopping)  # the process gets going meanwhile
+                await sdk.load(self._stopping)  # the process starts meanwhile
             if self._stopping.is_set():
                 return None, None
             await session.serve(seconds, lambda: self._use(session, began_at))
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
-                _older.discard(_key(self._settings))  # it may be a newer one now
+                _older.discard(_key(self._settings))  # the server may be newer by now
                 await connection.last_words()
                 return failures.at_start(cause, session.phase), option.other(cause, connection)
             logger.debug("%s: the session ended with %r", self.name, cause)
@@ -300,14 +303,14 @@ class McpSource:
         return error, None
 
     def _hosts(self) -> list[Host]:
-        """The hosts to ask while it connects; the longest waiting one is the last."""
+        """Return the hosts to ask while connecting; the one that has waited longest is last."""
         return [self._host, *reversed(self._waiting)]
 
     def _use(self, session: McpSession, began_at: float) -> None:
-        """Use the session: its tools are listed."""
+        """Use the session, now that its tools are listed."""
         self._ready_at = anyio.current_time()
         self._connect_seconds = self._ready_at - began_at
-        self._settings = session.connection.settings  # the transport may have been found out
+        self._settings = session.connection.settings  # the transport may have been detected
         self._era, self._server = session.era, session.server
         if not is_modern(self._era) and self._settings.mode == "auto":
             _older.add(_key(self._settings))
@@ -327,10 +330,10 @@ class McpSource:
         return SourceFailed(self.name, CLOSED, "Run the workflow again.")
 
     async def _pause(self, *, gives_up: bool) -> None:
-        """Wait before the next attempt, until somebody uses the source."""
+        """Wait before the next attempt, at most until a caller uses the source."""
         if self._stopping.is_set():
             return
-        # Who listens for changes waits for it, without asking.
+        # A listener for changes waits for the server without calling it.
         is_tired = self._backoff.tries >= _MAX_TRIES_IN_A_ROW and not self.updates.are_wanted
         gave_up = gives_up or is_tired
         self.state = "failed" if gave_up else "retrying"
@@ -341,24 +344,24 @@ class McpSource:
 
 @dataclass(frozen=True)
 class _Option:
-    """Transport and mode of an attempt. `is_guess`: the error of the attempt before says more."""
+    """Transport and mode of an attempt. `is_guess`: the previous attempt's error says more."""
 
     settings: ServerSettings
     mode: ProtocolMode
     is_guess: bool = False
 
     def other(self, cause: BaseException, connection: Connection) -> _Option | None:
-        """The option to try after this error, if any."""
+        """Return the option to try after this error, if any."""
         if self.mode == "auto" and hung_up(cause, connection):
             return replace(self, mode="legacy")
         if self.settings.transport_is_guess and connection.has_no_endpoint:
-            # As the protocol wants it (transports, backwards compatibility): a POST refused with
-            # 400, 404 or 405 may mean the older HTTP+SSE.
+            # MCP (transports, backwards compatibility): a POST refused with 400, 404 or 405 may
+            # mean the older HTTP+SSE.
             older = replace(self.settings, transport="sse", transport_is_guess=False)
             return replace(self, settings=older, is_guess=True)
         was_remembered = self.settings.mode == "auto" and self.mode == "legacy"
         if was_remembered and isinstance(getattr(root_cause(cause), "code", None), int):
-            return replace(self, mode="auto")  # it answers otherwise than the last time
+            return replace(self, mode="auto")  # it answers differently from last time
         return None
 
 
@@ -367,6 +370,6 @@ _older: set[tuple[object, ...]] = set()
 
 
 def _key(settings: ServerSettings) -> tuple[object, ...]:
-    """Identity of a server; hashed, for a command line may have secrets."""
+    """Return a server's identity; hashed, because a command line may hold secrets."""
     reached = (settings.transport, settings.command, settings.args, settings.cwd, settings.url)
     return (settings.name, settings.mode, hash(reached))

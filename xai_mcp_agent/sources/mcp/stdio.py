@@ -1,8 +1,8 @@
 """MCP messages over a child process's stdin and stdout.
 
-Our own transport, because the SDK's tells neither the exit code nor the process id, needs a
-stderr with a file number (notebooks have none), dies of one invalid byte, slows down with the
-square of a line's length, and leaves the server's own children behind.
+The SDK's transport is not used: it reports neither the exit code nor the process id, needs a stderr
+with a file number (notebooks have none), dies of one invalid byte, slows down with the square of a
+line's length, and leaves the server's own children running.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _ANSWER = {"jsonrpc", "id", "result"}
 _NOISE_CHARACTERS = 200
 _NOISE_BYTES = 4 * _NOISE_CHARACTERS
-# Where every library puts it: an id further inside might belong to something else.
+# Every library puts the id here; an id further inside might belong to something else.
 _LEADING_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\b')
-# Escapes from left to right; the group catches half a pair. Servers in JavaScript send those when
-# they cut a text between its halves.
+# Matches escapes from left to right; the group catches half a surrogate pair. JavaScript servers
+# send those when they cut a text between the halves.
 _ESCAPES = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
@@ -43,12 +43,12 @@ _ESCAPES = re.compile(
 async def stdio_streams(
     process: ChildProcess, stderr: StderrLog
 ) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
-    """The two streams of a running server; its owner ends it."""
+    """Yield the two streams of a running server; its owner ends the process."""
     yield Incoming(process, stderr), Outgoing(process)
 
 
 class _Stream:
-    """What the SDK asks of both directions. It closes nothing: the process is ended as a whole."""
+    """Stream as the SDK expects it. Closes nothing: the process is ended as a whole."""
 
     def __init__(self, process: ChildProcess) -> None:
         self._process = process
@@ -64,11 +64,11 @@ class _Stream:
 
 
 class Incoming(_Stream):
-    """The messages of a server, one on each line. What is no message goes to the stderr log."""
+    """Messages from a server, one per line. Other lines go to the stderr log."""
 
     def __init__(self, process: ChildProcess, stderr: StderrLog) -> None:
         super().__init__(process)
-        # Here, because the SDK is only imported once a server is started.
+        # Imported here, because the SDK is only imported once a server is started.
         from mcp.shared.message import SessionMessage
         from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
 
@@ -89,25 +89,29 @@ class Incoming(_Stream):
             if len(line) <= LONG_BYTES:
                 self._messages.extend(self._messages_in(line))
             else:
-                # In a thread, so that the loop goes on.
-                # Shielded: a wait that is given up must not cost the line.
+                # In a thread, so that the event loop goes on. Shielded, because a cancelled wait
+                # must not lose the line.
                 with anyio.CancelScope(shield=True):
                     self._messages.extend(await anyio.to_thread.run_sync(self._messages_in, line))
         return self._messages.popleft()
 
     async def receive(self) -> SessionMessage:
-        """The next message; raises EndOfStream at the end."""
+        """Return the next message.
+
+        Raises:
+            EndOfStream: the server's output has ended.
+        """
         try:
             return await self.__anext__()
         except StopAsyncIteration:
             raise anyio.EndOfStream from None
 
     def _messages_in(self, line: bytes) -> list[SessionMessage]:
-        """The messages on a line; an answer that cannot be read fails its request."""
+        """Return the messages on a line; an unreadable response fails its request."""
         try:
             value = _json_in(line)
             batch = cast("list[Any]", value) if isinstance(value, list) else [value]
-            # Nearly all are answers; of those the SDK would find out by trying every kind.
+            # Nearly all messages are responses; the SDK would find that out by trying every kind.
             return [
                 self._message(
                     self._answer(x, by_name=False)
@@ -124,23 +128,23 @@ class Incoming(_Stream):
         noise = line[:_NOISE_BYTES].decode("utf-8", "replace").strip("\ufeff \r\n\t")
         self._stderr.add(f"(on stdout, not a message) {noise}", at_most=_NOISE_CHARACTERS)
         answered = _LEADING_ID.match(line)
-        # A server that ended in the middle of an answer is lost, which says more than this would.
+        # A server that ended in mid-response is lost, which says more than this error would.
         if answered and not isinstance(line, UnfinishedLine):
             yield _unreadable_answer(int(answered[1]), why)
 
 
 def _json_in(line: bytes) -> Any:
-    """The JSON on a line.
+    """Return the JSON on a line.
 
     Raises:
-        ValueError: it is none; a line that was cut is none either.
+        ValueError: the line is no JSON, or it was cut.
     """
     if not isinstance(line, CutLine):
         try:
-            # Read, then checked: faster than both at once.
+            # Reading first and checking later is faster than both at once.
             return from_json(line)
         except ValueError:
-            # Old encodings, byte order marks, half characters, texts nested very deeply.
+            # Old encodings, byte order marks, half characters, deeply nested texts.
             text = line.decode("utf-8", "replace").strip("\ufeff\0 \r\n\t")
             if text[:1] in ("{", "["):
                 return read_json(_ESCAPES.sub(_whole, text))
@@ -152,17 +156,17 @@ def _whole(escape: re.Match[str]) -> str:
 
 
 class Outgoing(_Stream):
-    """Messages to a server, each written as one line."""
+    """Messages to a server, one per line."""
 
     async def send(self, item: SessionMessage) -> None:
-        """Write it, here and not in a task of its own: what cannot be JSON fails its sender."""
+        """Write a message here, not in a task, so that its sender gets a JSON error."""
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         self._process.write(text.encode())
 
 
 def _unreadable_answer(request: Any, why: str) -> SessionMessage:
-    """An error in place of an unreadable response."""
-    # Here, because the SDK is only imported once a server is started.
+    """Return an error in place of an unreadable response."""
+    # Imported here, because the SDK is only imported once a server is started.
     from mcp.shared.message import SessionMessage
     from mcp_types import ErrorData, JSONRPCError
 

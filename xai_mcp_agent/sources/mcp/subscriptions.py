@@ -1,7 +1,7 @@
 """Subscriptions to a server's changes: listeners, subscribe requests, listen streams.
 
-The handshake era has a request for a resource. On 2026-07-28 there is a listen stream instead, one
-for each resource, so that each can come and go without the others missing anything.
+The handshake era has a subscribe request for each resource. On 2026-07-28 there is a listen stream
+for each resource instead, so that one can come and go without the others missing anything.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ logger = logging.getLogger(__name__)
 
 _NEXT_STEP = "Read it again from time to time instead."
 _ACK_SECONDS = 5.0
-# Changes of the same thing this close together are told as one.
+# Changes of the same thing this close together are reported once.
 _BURST_SECONDS = 0.05
-# Characters between a subscribed URI and the rest of one below it.
+# Characters between a subscribed URI and the rest of a URI below it.
 _BORDERS = ("/", "?", "#")
 
 
 class Subscriptions:
-    """Subscriptions of one connection: any task opens and closes them, `serve` keeps them."""
+    """Subscriptions of one connection: any task opens and closes them, `serve` maintains them."""
 
     def __init__(self, server: str, requests: Requests, updates: UpdateListeners) -> None:
         self._server = server
@@ -53,7 +53,7 @@ class Subscriptions:
         self._streams: TaskGroup | None = None
 
     async def serve(self, *, task_status: TaskStatus[None]) -> None:
-        """Subscribe again to every resource with a listener, and deliver changes."""
+        """Subscribe again to every resource with a listener, then deliver changes."""
         async with anyio.create_task_group() as self._streams:
             task_status.started()
             for uri in self._updates.uris:
@@ -66,7 +66,7 @@ class Subscriptions:
         """Subscribe to a resource, unless it is subscribed already.
 
         Raises:
-            SourceError: it refuses, or cannot do such a thing.
+            SourceError: the server refuses, or has no subscriptions.
         """
         async with self._one_change:
             if uri in self._open:
@@ -82,7 +82,7 @@ class Subscriptions:
                 raise self._refusal(uri)
 
     async def close(self, uri: str) -> None:
-        """End the subscription of a resource. Errors are only logged."""
+        """End a resource's subscription; errors are only logged."""
         async with self._one_change:
             scope = self._open.pop(uri, None)
             if scope is None:
@@ -124,7 +124,7 @@ class Subscriptions:
     async def _send(self, request: Any) -> None:
         import mcp_types as types
 
-        # The client's own method for it warns that newer servers have none.
+        # The client's own method warns that newer servers do not have this one.
         await self._requests.connected().session.send_request(request, types.EmptyResult)
 
     async def _listen(self, uri: str) -> bool:
@@ -135,7 +135,7 @@ class Subscriptions:
         return outcome
 
     async def _keep_stream(self, uri: str, *, task_status: TaskStatus[bool | Exception]) -> None:
-        """Report whether the server accepted the subscription, or the error."""
+        """Keep a resource's stream open; report whether the server accepted it, or the error."""
 
         def opened(agreed: types.SubscriptionFilter) -> None:
             if agreed.resource_subscriptions:
@@ -153,7 +153,7 @@ class Subscriptions:
                 on_lost=self._requests.health.doubt,
                 patience_seconds=inf,  # the request has its own timeout
             )
-            task_status.started(cause or False)  # it returned, so there is no such stream
+            task_status.started(cause or False)  # it returned, so the server has no such stream
 
     def _refusal(self, uri: str) -> ServerError:
         problem = f"it does not tell when {uri} changes."
@@ -161,33 +161,33 @@ class Subscriptions:
 
 
 class UpdateListeners:
-    """One server's listeners, by what they listen to: a resource's URI, or the name of a list.
+    """One server's listeners, by a resource's URI or the name of a list.
 
-    They outlive its connections: each of those subscribes anew to what is wanted, and then
-    everything counts as changed, because nothing is replayed.
+    They outlive connections: each connection subscribes anew for them, and then everything counts
+    as changed, because nothing is replayed.
     """
 
     def __init__(self) -> None:
         self._listeners: dict[str, list[OnUpdate]] = {}
-        self._changed: dict[str, None] = {}  # in their order
+        self._changed: dict[str, None] = {}  # an ordered set
         self._something_changed = anyio.Event()
 
     @property
     def are_wanted(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there are listeners."""
         return bool(self._listeners)
 
     @property
     def uris(self) -> list[str]:
-        """The resources that somebody listens to."""
+        """URIs of the resources with listeners."""
         return [x for x in self._listeners if x not in LISTS]
 
     def add(self, what: str, tell: OnUpdate) -> None:
-        """Add a listener. It is called on the loop."""
+        """Add a listener, which is called on the event loop."""
         self._listeners.setdefault(what, []).append(tell)
 
     def remove(self, what: str, tell: OnUpdate) -> bool:
-        """Remove a listener; whether it was the last one."""
+        """Remove a listener; return whether it was the last one."""
         listeners = self._listeners.get(what, [])
         if tell in listeners:
             listeners.remove(tell)
@@ -197,7 +197,7 @@ class UpdateListeners:
         return True
 
     def notice(self, what: str) -> None:
-        """Note a change. Quick: it is called for each notice.
+        """Note a change. Called for each notice, so it must be quick.
 
         A server may report a resource below the subscribed one.
         """
@@ -207,7 +207,7 @@ class UpdateListeners:
                 self._something_changed.set()
 
     async def deliver(self) -> None:
-        """Call the listeners, for ever."""
+        """Call the listeners after changes, for ever."""
         while True:
             await self._something_changed.wait()
             await anyio.sleep(_BURST_SECONDS)
@@ -230,7 +230,7 @@ def _call(tell: OnUpdate, what: str) -> None:
     try:
         tell(what)
     except Exception:
-        # Somebody's program: what it does wrong must not end the connection.
+        # A listener is the user's code: its errors must not end the connection.
         logger.exception("A listener for changes of %s raised", what)
 
 
@@ -243,11 +243,12 @@ async def keep_listening(
     on_lost: Callable[[], None],
     patience_seconds: float = _ACK_SECONDS,
 ) -> Exception | None:
-    """Keep a listen stream open with this `filter_` (arguments of the SDK's `listen`).
+    """Keep a listen stream open with `filter_` (arguments of the SDK's `listen`).
 
-    `opened` gets what the server accepted. `missed` is called when the stream was opened again:
-    changes in between are not replayed. `on_lost` is called when it breaks. Returns only if there
-    can be no stream, with the error if there was one. `patience_seconds` limits the first opening.
+    `opened` gets the filter that the server accepted. `missed` is called when the stream was
+    reopened, because changes in between are not replayed. `on_lost` is called when it breaks.
+    Returns only if there can be no stream, with the error if there was one. `patience_seconds`
+    limits the first opening.
     """
     pauses = Backoff()
     await pauses.before_opening()
@@ -268,7 +269,7 @@ async def _one_stream(
     on_lost: Callable[[], None],
     patience_seconds: float,
 ) -> tuple[bool, Exception | None]:
-    """One stream from start to end: whether it was opened, and the error that ended it."""
+    """Run one stream to its end; return whether it was opened, and the error that ended it."""
     from mcp import MCPError
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 

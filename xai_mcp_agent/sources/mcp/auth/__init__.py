@@ -1,1 +1,1 @@
-"""Access to a server behind a URL that asks for it (OAuth): signing in, tokens, where they are."""
+"""OAuth access to servers behind a URL: sign-in, tokens and their storage."""

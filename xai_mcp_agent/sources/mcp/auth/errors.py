@@ -1,4 +1,4 @@
-"""Failures of signing in, in words that say what to do next."""
+"""Sign-in failures, each with the step that fixes it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ....settings.server import ServerSettings
 _SHOWN_CHARS = 200
 _REGISTRATION_STATUS = re.compile(r"Registration failed: (\d+)")
 _TOKEN_REFUSED = re.compile(r"Token exchange failed \((\d+)\)[^:]*: (.*)", re.S)
-# What the SDK says after the colon quotes an answer that holds tokens or secrets.
+# After the colon the SDK quotes a response that holds tokens or secrets.
 _QUOTING = ("Invalid token response", "Invalid registration response")
 _MISMATCH = ("mismatch", "does not match", "missing iss")
 
 
 class AuthFailure(Exception):
-    """Access could not be had. `next_step` is what a person can do about it."""
+    """Failure to get access. `next_step` is what a person can do about it."""
 
     def __init__(self, problem: str, next_step: str) -> None:
         super().__init__(problem)
@@ -26,16 +26,16 @@ class AuthFailure(Exception):
 
 
 class OutOfReach(AuthFailure):
-    """A server sends us to a place in which it is not itself."""
+    """A server points to a sign-in address in a network that it is not in itself."""
 
 
 def again(server: ServerSettings) -> str:
-    """How to try once more."""
+    """Return the next step for another try."""
     return f"To sign in, run this again, or `xai-mcp-agent login {server.name}` in a terminal."
 
 
 def not_offered(server: ServerSettings, is_required: bool) -> AuthFailure:
-    """Nothing says where access is to be had; `is_required`: the server gives nothing without."""
+    """Return the error for a server without a sign-in; `is_required`: it answered HTTP 401."""
     if not is_required:
         return AuthFailure("it offers no sign-in, and wants none.", "Just use it.")
     return AuthFailure(
@@ -45,7 +45,7 @@ def not_offered(server: ServerSettings, is_required: bool) -> AuthFailure:
 
 
 def nobody_there(server: ServerSettings) -> AuthFailure:
-    """Somebody has to sign in, and nobody is there to do it."""
+    """Return the error for a sign-in that needs a person when none is there."""
     return AuthFailure(
         "it wants authorization: somebody has to sign in, and nobody is there to be asked.",
         f"Run `xai-mcp-agent login {server.name}` once on this machine.",
@@ -53,7 +53,7 @@ def nobody_there(server: ServerSettings) -> AuthFailure:
 
 
 def denied(server: ServerSettings, error: str, description: str) -> AuthFailure:
-    """The person, or the service, said no."""
+    """Return the error for a sign-in that was denied or ended with an OAuth error."""
     is_denial = error == "access_denied"
     problem = "access was denied when signing in" if is_denial else "signing in failed: "
     error = "" if is_denial else one_line(error)
@@ -61,13 +61,13 @@ def denied(server: ServerSettings, error: str, description: str) -> AuthFailure:
 
 
 def not_opened(server: ServerSettings, reason: str) -> AuthFailure:
-    """The person did not open the page to sign in."""
+    """Return the error for a sign-in page that the person did not open."""
     problem = f"the page to sign in was not opened{_in_brackets(reason)}."
     return AuthFailure(problem, again(server))
 
 
 def refused(server: ServerSettings, status: int, scopes: str) -> AuthFailure:
-    """The server does not take the token that it sent us to get: another one is no use."""
+    """Return the error for a new token that the server rejects; another one would not help."""
     if status == 403:
         return AuthFailure(
             "signing in did not give the rights that it wants: "
@@ -82,7 +82,7 @@ def refused(server: ServerSettings, status: int, scopes: str) -> AuthFailure:
 
 
 def unreachable(host: str, reason: str) -> AuthFailure:
-    """The service that gives tokens does not answer."""
+    """Return the error for a sign-in service that does not answer."""
     return AuthFailure(
         f"its sign-in service at {one_line(host)} cannot be reached: {reason}.",
         "Check the network, and try again in a while.",
@@ -90,7 +90,7 @@ def unreachable(host: str, reason: str) -> AuthFailure:
 
 
 def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
-    """Word what the SDK's flow raised."""
+    """Turn an exception of the SDK's flow into our error."""
     text = str(cause)
     if refusal := _REGISTRATION_STATUS.match(text):
         return AuthFailure(
@@ -115,12 +115,12 @@ def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
 
 
 def one_line(text: str) -> str:
-    """Return the beginning of a stranger's words."""
+    """Return the beginning of a foreign text on one line."""
     return clipped(" ".join(text.split()).rstrip("."), _SHOWN_CHARS)
 
 
 def _oauth_error(body: str) -> str:
-    """Return the error code and description of OAuth; nothing else of a refusal is shown."""
+    """Return the OAuth error code and description of a refusal, and nothing else of it."""
     try:
         error = as_object(json.loads(body))
     except (ValueError, RecursionError):

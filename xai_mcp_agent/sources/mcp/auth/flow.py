@@ -1,10 +1,10 @@
 """One run of the SDK's OAuth flow: discovery, registration, sign-in and tokens.
 
-The SDK decides what is asked; this decides where it may be asked. A server says where one signs in
-to it, and may name any address: so a service on this machine or in a private network is asked only
-if the server itself is there, or the settings name it.
+The SDK decides which requests are sent; this module decides where they may go. A server names its
+sign-in service and may give any address, so a service on this machine or in a private network is
+used only if the server is there too, or if the settings name it.
 
-Imported when the first server behind a URL is reached: its libraries are heavy.
+Imported when the first server behind a URL is reached, because its libraries are heavy.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ from .errors import AuthFailure, OutOfReach
 from .sign_in import LOCAL_HOSTS, Callback, Person, open_callback
 from .token_store import Record
 
-# Sign-in services answer at once; one that does not must not hold up everything.
+# Sign-in services answer at once; a slow one must not hold up everything.
 _ANSWER_SECONDS = 30.0
-_MAX_BYTES = 1024 * 1024  # the documents of real services have a few thousand
-_LONG_AGO = 1.0  # a time when any token had ended
-_NO_CALLBACK = "http://127.0.0.1/callback"  # until a listener is open; registered nowhere
+_MAX_BYTES = 1024 * 1024  # documents of real services have a few thousand
+_LONG_AGO = 1.0  # any time in the past: the token has expired
+_NO_CALLBACK = "http://127.0.0.1/callback"  # until a listener is open; never registered
 
 
 Save: TypeAlias = Callable[[Record, bool], Awaitable[None]]
-"""Stores a record; the flag says that its token was renewed."""
+"""Function that stores a record; the flag says whether its token was renewed."""
 
 
 class TokenFlow:
-    """Gets one token, beginning with what the `record` says; it is the SDK's token storage, too.
+    """One run that gets a token, starting from `record`; also the SDK's token storage.
 
-    The server may send us to these `places`.
+    The server may direct us only to `places`.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TokenFlow:
         self._write = save
         self._person = person
         self._places = places
-        # Behind a proxy, where the server is itself is not known: at least its own host is right.
+        # Behind a proxy the server's place is unknown, but its own host is always allowed.
         named = (server.auth.issuer, server.url if proxy_of(server.url) else "")
         self._named = {urlsplit(x).hostname for x in named if x}
         self._client = WebClient(read_seconds=_ANSWER_SECONDS)
@@ -97,16 +97,18 @@ class TokenFlow:
 
     @property
     def scopes(self) -> frozenset[str]:
-        """What was asked for in the end."""
+        """Scopes that were requested in the end."""
         return frozenset((self._context.client_metadata.scope or "").split())
 
     async def run(
         self, request: httpx2.Request, refused: httpx2.Response | None, *, may_renew: bool
     ) -> bool:
-        """Get a token for a request, which was `refused` or not sent yet; whether by a sign-in.
+        """Get a token for a request that was `refused` or not sent yet.
+
+        Return whether it took a sign-in.
 
         Raises:
-            AuthFailure: there is none to be had.
+            AuthFailure: no token could be got.
         """
         self._renews = may_renew and self._record.can_be_renewed
         self._load()
@@ -115,10 +117,10 @@ class TokenFlow:
         except OutOfReach:
             if refused is not None:
                 raise
-            return False  # where the server is is known once it was asked something
+            return False  # the server's place is known after its first response
         except (OAuthFlowError, httpx2.InvalidURL) as cause:
             if "invalid_client" in str(cause) and self._record.client:
-                # It does not know us any more: next time it is asked anew.
+                # The service no longer knows us, so the next run registers anew.
                 await self._save(replace(self._record, client=None, tokens=None))
             if isinstance(cause, OAuthRegistrationError) and self._context.oauth_metadata is None:
                 is_required = refused is not None and refused.status_code == 401
@@ -130,13 +132,13 @@ class TokenFlow:
                 await self._callback.close()
 
     async def _drive(self, request: httpx2.Request, refused: httpx2.Response | None) -> bool:
-        """Answer what the SDK's flow asks; the flow would send the `request` itself."""
+        """Send the requests of the SDK's flow, except for `request` itself."""
         async with aclosing(self._sdk.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)
             while outgoing is not request:  # a renewal
                 response = await self._ask(outgoing)
                 if response.status_code >= 500 or response.status_code == 429:
-                    # A service that is down must not cost the token that only it can renew.
+                    # A service that is down must not cost us the token that only it can renew.
                     reason = f"HTTP {response.status_code}"
                     raise errors.unreachable(outgoing.url.netloc.decode(), reason)
                 outgoing = await flow.asend(response)
@@ -155,7 +157,7 @@ class TokenFlow:
                 outgoing = await flow.asend(await self._ask(outgoing))
         return True
 
-    # Asking services
+    # Requests to services
 
     async def _ask(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request of the flow."""
@@ -198,9 +200,10 @@ class TokenFlow:
             )
 
     def _challenge(self, request: httpx2.Request, refused: httpx2.Response) -> httpx2.Response:
-        """Return the refusal as the SDK should see it: with the scopes of the settings, if any."""
+        """Return the refusal for the SDK, with the settings' scopes if there are any."""
         if refused.status_code not in (401, 403):
-            return httpx2.Response(401, request=request)  # it would have given without
+            # the server would have answered without a token
+            return httpx2.Response(401, request=request)
         if not self._server.auth.scopes or refused.status_code == 403:
             return refused
         scopes = dict.fromkeys([*self._server.auth.scopes, *sorted(scopes_in(refused))])
@@ -209,10 +212,10 @@ class TokenFlow:
             challenge += f', resource_metadata="{metadata}"'
         return httpx2.Response(401, headers={"www-authenticate": challenge}, request=request)
 
-    # A person signs in
+    # Sign-in by a person
 
     async def _open_callback(self) -> None:
-        """Decide where the browser brings the outcome: where it was registered, if it can be."""
+        """Open the callback listener, at the registered address if possible."""
         if self._server.auth.is_for_machines or not self._person.is_there:
             return
         context, client = self._context, self._context.client_info
@@ -229,7 +232,7 @@ class TokenFlow:
             context.client_info = None
 
     async def _check_before_posting(self, refused: httpx2.Response) -> None:
-        """Take a last look before this program is registered, or asks for a token."""
+        """Check that a sign-in is possible before this program registers or requests a token."""
         auth, context = self._server.auth, self._context
         if auth.is_for_machines:
             return
@@ -250,7 +253,7 @@ class TokenFlow:
             await self._person.agree(urlsplit(page).hostname or "")
 
     async def _open_page(self, page: str) -> None:
-        """The SDK's redirect handler."""
+        """Check the sign-in page's address and keep it (the SDK's redirect handler)."""
         if not self._person.is_there:
             raise errors.nobody_there(self._server)
         url = httpx2.URL(page)
@@ -265,14 +268,14 @@ class TokenFlow:
         self._page = page
 
     async def _wait_for_code(self) -> AuthorizationCodeResult:
-        """The SDK's callback handler."""
+        """Wait for the authorization code (the SDK's callback handler)."""
         assert self._callback is not None
         state = parse_qs(urlsplit(self._page).query)["state"][0]
         outcome = await self._person.outcome(self._page, state, self._callback)
         self._server.secrets.add(outcome.code)
         return AuthorizationCodeResult(code=outcome.code, state=outcome.state, iss=outcome.issuer)
 
-    # The SDK's provider, and what it stores
+    # The SDK's provider and its storage
 
     def _provider(self) -> OAuthClientProvider:
         auth, url = self._server.auth, self._server.url
@@ -288,10 +291,10 @@ class TokenFlow:
                 url, metadata, self, self._open_page, self._wait_for_code,
                 client_metadata_url=auth.client_metadata_url or None,
             )  # fmt: skip
-        # The service of the first time is the one that is trusted from then on.
+        # The issuer of the first sign-in stays the trusted one.
         issuer = auth.issuer or self._record.issuer or None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first time no issuer is known
+            warnings.simplefilter("ignore")  # no issuer is known the first time
             if auth.has_private_key:
                 return PrivateKeyJWTOAuthProvider(
                     url, self, auth.client_id, self._sign_assertion, scope, issuer
@@ -304,7 +307,7 @@ class TokenFlow:
             )
 
     async def _sign_assertion(self, audience: str) -> str:
-        """Prove with the private key who we are."""
+        """Sign an assertion with the private key, which proves who we are."""
         auth = self._server.auth
         try:
             parameters = SignedJWTParameters(
@@ -322,7 +325,7 @@ class TokenFlow:
             ) from None
 
     def _load(self) -> None:
-        """Have the SDK know what the record does. It renews what has ended, and only then."""
+        """Load the record into the SDK, with its token marked as expired if it is to be renewed."""
         record, context = self._record, self._context
         try:
             if record.tokens:
@@ -335,17 +338,17 @@ class TokenFlow:
                 resource = ProtectedResourceMetadata.model_validate(record.resource)
                 context.protected_resource_metadata = resource
                 context.auth_server_url = record.issuer or None
-        except ValueError:  # somebody else's idea of a record
+        except ValueError:  # a record in another format
             self._record = Record(self._server.url)
             self._tokens, self._renews = None, False
         context.token_expiry_time = _LONG_AGO if self._renews else None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Of the SDK's storage."""
+        """Return the stored tokens (for the SDK's storage)."""
         return self._tokens
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Of the SDK's storage: who the settings say that we are, or were registered as."""
+        """Return our client from the settings, or as registered (for the SDK's storage)."""
         auth = self._server.auth
         if not auth.client_id:
             return self._registered
@@ -361,11 +364,11 @@ class TokenFlow:
         return info
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Of the SDK's storage."""
+        """Store new tokens (for the SDK's storage)."""
         await self._save(self._new_record(tokens))
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Of the SDK's storage; tokens of another client are void."""
+        """Store our new client, and drop another client's tokens (for the SDK's storage)."""
         await self._save(self._new_record(None))
 
     async def _save(self, record: Record) -> None:
@@ -375,7 +378,7 @@ class TokenFlow:
     def _new_record(self, tokens: OAuthToken | None) -> Record:
         context = self._context
         client, service = context.client_info, context.oauth_metadata
-        # The secret of a client that the settings name stays there.
+        # The secret of a client named in the settings stays there.
         own = {"client_id": self._server.auth.client_id} if self._server.auth.client_id else None
         return Record(
             self._server.url,
@@ -389,9 +392,9 @@ class TokenFlow:
 
 
 def places_around(server: ServerSettings, refused: httpx2.Response | None) -> Collection[str]:
-    """Return the places where a server may send us: the internet, and where it is itself."""
+    """Return the places a server may direct us to: the internet and its own place."""
     if proxy_of(server.url):
-        return (INTERNET,)  # where it is itself is not known then
+        return (INTERNET,)  # behind a proxy the server's own place is unknown
     place = place_of_host(urlsplit(server.url).hostname or "") or place_of_peer(refused)
     return (INTERNET, place)
 
@@ -410,11 +413,11 @@ def scopes_in(response: httpx2.Response) -> frozenset[str]:
 def _choose_authentication(
     client: OAuthClientInformationFull | None, service: OAuthMetadata | None
 ) -> None:
-    """Where the settings give a secret and do not say how to show it: as the service takes it."""
+    """Set how the client sends its secret, if the settings leave that to the service."""
     if client is None or client.client_secret is None or client.token_endpoint_auth_method:
         return
     methods = (service and service.token_endpoint_auth_methods_supported) or []
-    # RFC 8414: basic is what a service takes that does not say.
+    # RFC 8414: a service that names no method takes basic.
     is_posted = "client_secret_post" in methods and "client_secret_basic" not in methods
     client.token_endpoint_auth_method = "client_secret_post" if is_posted else "client_secret_basic"
 

@@ -1,11 +1,11 @@
-"""Access to one server: a token on each request, and a new one where none is good.
+"""OAuth on the requests to one server: a token on each, and a new one when needed.
 
 The SDK's provider holds its lock while a request is under way (python-sdk#2847, #3209, #3382), so
-that one slow call holds up all others. Here a request with a good token passes at once. Where a
-token must be got, one request at a time does it, in all processes, and looks first whether another
-one has done so meanwhile.
+one slow call holds up all others. Here a request with a good token passes at once. To get a token,
+one request at a time runs the flow, across all processes, and first checks whether another one has
+already got it.
 
-Imported when the first server behind a URL is reached: its libraries are heavy.
+Imported when the first server behind a URL is reached, because its libraries are heavy.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from .token_store import Access, Record
 
 Flow: TypeAlias = AsyncGenerator[httpx2.Request, httpx2.Response]
 
-# Requests that waited for the same sign-in share its failure; nobody is asked again at once.
+# Requests that waited for the same sign-in share its failure; the person is not asked again at
+# once.
 _SAME_FAILURE_SECONDS = 10.0
-# Took a token that another process got, renewed it, signed in: no request needs more.
+# Took another process's token, renewed it, signed in: no request needs more rounds.
 _MAX_ROUNDS = 3
 
 
 class ServerAuth(httpx2.Auth):
-    """Access to one server, over one connection.
+    """Access to one server over one connection.
 
-    `clocks` stop while a person is waited for; one of the `hosts` asks them.
+    `clocks` stop while a person signs in; one of the `hosts` asks that person.
     """
 
     def __init__(
@@ -52,14 +53,14 @@ class ServerAuth(httpx2.Auth):
         self._person = Person(server, access.sign_in, hosts, clocks)
         self._is_due = access.is_forced
         self._record: Record | None = None
-        # Tokens that were got here and that the server has not taken yet.
+        # Tokens obtained here that the server has not accepted yet.
         self._signed_in = self._renewed = ""
         self._scopes: frozenset[str] | None = None  # of the last sign-in here
         self._one_at_a_time = anyio.Lock()
         self._failure: tuple[float, errors.AuthFailure] | None = None
 
     async def async_auth_flow(self, request: httpx2.Request) -> Flow:
-        """Send a request with a token; after a refusal again, with another one.
+        """Send a request with a token, and again with a new one after a refusal.
 
         Raises:
             AuthFailure: there is no access.
@@ -88,14 +89,14 @@ class ServerAuth(httpx2.Auth):
             self._renewed = ""
 
     def _sign(self, request: httpx2.Request) -> str:
-        """Put the token on a request, if there is one that may still be good; return it."""
+        """Add the stored token to a request if it may still be valid, and return it."""
         if self._record is None or not self._record.is_fresh():
             return ""
         request.headers["authorization"] = f"Bearer {self._record.access_token}"
         return self._record.access_token
 
     def _is_refused(self, response: httpx2.Response) -> bool:
-        """Whether the server wants access, or other access than it was shown."""
+        """Return whether the response asks for a token or for more scopes."""
         if response.status_code == 401:
             challenge = response.headers.get("www-authenticate", "").lower()
             return self._server.auth.use == "yes" or "bearer" in challenge or self._is_due
@@ -110,7 +111,7 @@ class ServerAuth(httpx2.Auth):
     async def _get_token(
         self, request: httpx2.Request, refused: httpx2.Response | None, used: str
     ) -> bool:
-        """Get another token than the one `used`; return whether it took a sign-in."""
+        """Get a token other than `used`, and return whether that took a sign-in."""
         places = places_around(self._server, refused)
         if refused is not None:
             await _drop_body(refused)
@@ -121,7 +122,7 @@ class ServerAuth(httpx2.Auth):
                 return False
             if self._failure and monotonic() - self._failure[0] < _SAME_FAILURE_SECONDS:
                 failure = self._failure[1]
-                # Anew: a raised exception collects the tracebacks of its travels.
+                # A new exception, because the old one collects a traceback each time it is raised.
                 raise errors.AuthFailure(failure.problem, failure.next_step)
             try:
                 has_signed_in = await self._run(TokenFlow(
@@ -154,16 +155,16 @@ class ServerAuth(httpx2.Auth):
         return has_signed_in
 
     async def _latest(self) -> Record:
-        """Return what is stored now, perhaps by another process."""
+        """Return the stored record, which another process may have written."""
         record = await self._store.read(self._server)
-        # Where nothing can be stored, what is in memory counts.
+        # If nothing can be stored, the record in memory counts.
         if record.access_token or self._record is None:
             self._server.secrets.update(record.secrets())
             self._record = record
         return self._record
 
     async def _save(self, record: Record, is_renewal: bool) -> None:
-        """Use this from now on, and store it; its secrets are hidden from here on."""
+        """Use and store a record, and have its secrets redacted from now on."""
         self._server.secrets.update(record.secrets())
         if is_renewal:
             self._renewed = record.access_token
@@ -174,7 +175,7 @@ class ServerAuth(httpx2.Auth):
 
 
 async def _drop_body(refused: httpx2.Response) -> None:
-    """Have nothing read of a refusal but its headers: its body may have no end."""
+    """Drop a refusal's body unread, because it may have no end."""
     if isinstance(refused.stream, httpx2.AsyncByteStream):
         await refused.stream.aclose()
     refused.stream = httpx2.ByteStream(b"")

@@ -1,4 +1,4 @@
-"""Sign-in with a browser: shows the page to a person, and receives its outcome."""
+"""Sign-in with a browser: shows the page to a person and receives the outcome."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ....settings.server import ServerSettings
 from .errors import AuthFailure, again, denied, nobody_there, not_opened
 
 Clocks: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""Stops the clocks of requests while a person is waited for."""
+"""Context that stops the clocks of requests while a person is asked."""
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -46,7 +46,7 @@ _HEAD = (
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """A code that a token can be had for, or an error. Printing it shows neither."""
+    """Outcome of a sign-in: an authorization code or an error. Its repr shows neither."""
 
     code: str = ""
     state: str | None = None
@@ -56,7 +56,7 @@ class Outcome:
 
 
 class Person:
-    """The person who can sign in: through the program's `sign_in`, else the newest of `hosts`."""
+    """The person who signs in, through the program's `sign_in`, else the newest of `hosts`."""
 
     def __init__(
         self,
@@ -82,10 +82,10 @@ class Person:
         return hosts[-1] if hosts and self._sign_in is None else None
 
     async def agree(self, service: str) -> None:
-        """Have a host's person agree before this program is registered for them at a `service`.
+        """Ask a host's person to agree that this program is registered at `service`.
 
         Raises:
-            AuthFailure: they did not.
+            AuthFailure: the person did not agree.
         """
         host = self._host
         if host is None:
@@ -106,7 +106,7 @@ class Person:
         """Have the person open `url`, and wait for the outcome from them or their browser.
 
         Raises:
-            AuthFailure: nothing came within the limit, or it was a refusal.
+            AuthFailure: no outcome came within the limit, or it was a refusal.
         """
         host = urlsplit(url).hostname or ""
         request = SignInRequest(self._server.name, url, host, callback.uri, self._seconds)
@@ -129,7 +129,7 @@ class Person:
         return outcome
 
     async def _show(self, request: SignInRequest, state: str) -> Outcome | AuthFailure | None:
-        """Show the page. Return the outcome, or None if the browser delivers it."""
+        """Show the page; return the outcome, or None if the browser delivers it."""
         try:
             if self._sign_in is None:
                 return await self._show_by_host(request)
@@ -143,7 +143,7 @@ class Person:
 
     async def _show_by_host(self, request: SignInRequest) -> AuthFailure | None:
         host = self._host
-        if host is None:  # who was there has left
+        if host is None:  # the host has left meanwhile
             return nobody_there(self._server)
         message = "Please sign in. When you are done, your browser tells us by itself."
         answer = await host.answer(
@@ -162,15 +162,15 @@ class Person:
 async def _call(sign_in: SignIn, request: SignInRequest) -> str | None:
     if inspect.iscoroutinefunction(sign_in):
         return await sign_in(request)
-    # Left alone once somebody else has brought the outcome: a thread cannot be ended.
+    # Abandoned once the browser has delivered the outcome, because a thread cannot be ended.
     answer = await anyio.to_thread.run_sync(sign_in, request, abandon_on_cancel=True)
     return await answer if inspect.isawaitable(answer) else answer
 
 
 def outcome_in(text: str, state: str) -> Outcome | None:
-    """Return the outcome in the address that a browser was sent to, or in a code alone.
+    """Return the outcome in a callback address, or in a bare code.
 
-    A code alone gets our `state`: the person who enters it vouches for it.
+    A bare code gets our `state`: the person who enters it vouches for it.
     """
     text = text.strip()
     outcome = _outcome_in_query(urlsplit(text).query or text)
@@ -191,9 +191,9 @@ def _outcome_in_query(query: str) -> Outcome | None:
 
 
 class Callback:
-    """The address that the browser is sent to in the end, and the listener there.
+    """Address that the browser is redirected to, and the listener there.
 
-    Made with `open_callback`. On another machine there is no listener: a person brings the outcome.
+    Made by `open_callback`. On another machine there is no listener: a person brings the outcome.
     """
 
     def __init__(self, server: str, uri: str, listener: MultiListener[SocketStream] | None) -> None:
@@ -216,14 +216,14 @@ class Callback:
         return outcomes[0]
 
     async def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         if self._listener is not None:
             await self._listener.aclose()
 
     async def _answer(
         self, stream: SocketStream, state: str, outcomes: list[Outcome], tasks: TaskGroup
     ) -> None:
-        """Answer one request. A request without the state is refused."""
+        """Answer one request; refuse it unless it carries the `state`."""
         outcome = None
         async with stream:
             with anyio.move_on_after(_REQUEST_SECONDS), suppress(anyio.BrokenResourceError):
@@ -252,10 +252,10 @@ class Callback:
 
 
 async def open_callback(server: ServerSettings, usual_port: int) -> Callback:
-    """Listen where the settings say, else at the port used before, else at any that is free.
+    """Listen at the port in the settings, else at the port used before, else at any free one.
 
     Raises:
-        AuthFailure: the port that the settings demand is in use.
+        AuthFailure: the port in the settings is in use.
     """
     auth = server.auth
     parts = urlsplit(auth.redirect_uri)

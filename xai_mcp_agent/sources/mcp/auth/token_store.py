@@ -1,4 +1,4 @@
-"""Token store: a folder that only its owner can read, a record and a lock for each server's URL."""
+"""Token store: a private folder with a record and a lock for each server's URL."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from ....settings.server import ServerSettings
 
 logger = logging.getLogger(__name__)
 
-# A token is renewed this long before it ends, or a tenth of its life if that is shorter: a request
-# takes its time, and clocks differ.
+# A token is renewed this long before it expires, or a tenth of its life if that is shorter, because
+# a request takes time and clocks differ.
 _EARLY_SECONDS = 30.0
 _EARLY_SHARE = 0.1
-_LOOK_SECONDS = 0.05  # at the lock of a file
+_LOOK_SECONDS = 0.05  # between two tries to take a file lock
 
 
 @dataclass(frozen=True, repr=False)
 class Record:
-    """Access to the server at `url`, given by `issuer`, in the shapes of OAuth.
+    """OAuth access to the server at `url`, granted by `issuer`.
 
-    `expires_at` is in seconds since 1970. `client` is who we are to the issuer, `service` what it
-    says of itself, `resource` what the server says of itself. Printing it shows no secret.
+    `expires_at` is in seconds since 1970. `client` is our registration at the issuer, `service` the
+    issuer's metadata, `resource` the server's metadata. The repr shows no secret.
     """
 
     url: str
@@ -55,16 +55,16 @@ class Record:
 
     @property
     def access_token(self) -> str:
-        """The token that goes with requests; empty if there is none."""
+        """Token to send with requests, or an empty text."""
         return str((self.tokens or {}).get("access_token") or "")
 
     @property
     def can_be_renewed(self) -> bool:
-        """Whether a new token can be had without a person: where to ask must be known, too."""
+        """Whether the token can be renewed without a person; the service must be known, too."""
         return bool((self.tokens or {}).get("refresh_token") and self.client and self.service)
 
     def is_fresh(self) -> bool:
-        """Whether there is a token that has not ended yet, as far as is known."""
+        """Return whether there is a token that has not expired, as far as is known."""
         if self.expires_at is None or not self.access_token:
             return bool(self.access_token)
         life = (self.tokens or {}).get("expires_in") or 0
@@ -72,7 +72,7 @@ class Record:
         return time.time() < self.expires_at - early
 
     def secrets(self) -> Iterator[str]:
-        """The secrets in it."""
+        """Yield the record's secrets."""
         tokens, client = self.tokens or {}, self.client or {}
         refresh_token, client_secret = tokens.get("refresh_token"), client.get("client_secret")
         yield from (str(x) for x in (self.access_token, refresh_token, client_secret) if x)
@@ -89,9 +89,10 @@ def _adapter() -> TypeAdapter[Record]:
 
 @dataclass(frozen=True)
 class Access:
-    """What all servers of a bridge share: the token store, and how somebody signs in.
+    """Token store and sign-in that all servers of a bridge share.
 
-    `sign_in` is None without a person. `is_forced`: sign in also if the server does not ask for it.
+    `sign_in` is None if there is no person. `is_forced`: sign in even if the server does not ask
+    for it.
     """
 
     store: TokenStore
@@ -100,34 +101,34 @@ class Access:
 
 
 def can_be_signed_in_to(server: ServerSettings) -> bool:
-    """Whether its settings leave room for it."""
+    """Return whether the server's settings allow a sign-in."""
     return server.transport != "stdio" and server.auth.use != "no"
 
 
 class TokenStore:
-    """Tokens in one folder. `notes` are about the folder, for people."""
+    """Tokens in one folder. `notes` are remarks about the folder, for people."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.notes: list[str] = []
 
     async def read(self, server: ServerSettings) -> Record:
-        """Return the record of a server; an empty one if nothing useful is stored."""
+        """Return a server's record, or an empty one if nothing useful is stored."""
         return await anyio.to_thread.run_sync(self._read, server)
 
     async def write(self, server: ServerSettings, record: Record) -> None:
-        """Store a record. It is not cancelled half-way: the record before may be void by now.
+        """Store a record, even if cancelled: the previous one may be void by now.
 
-        If nothing can be written, that is noted, and the token still serves for this run.
+        If writing fails, a note says so, and the token still serves for this run.
         """
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._write, self._file(server), record)
 
     @asynccontextmanager
     async def locked(self, server: ServerSettings) -> AsyncGenerator[None]:
-        """Hold the lock of a server: of all processes, one gets a token at a time.
+        """Hold a server's lock, so that one process at a time gets a token.
 
-        Where files cannot be locked (some network drives) it goes on without.
+        If files cannot be locked (some network drives), it continues without a lock.
         """
         await anyio.to_thread.run_sync(self._has_folder)
         file = open_lock(self._file(server).with_suffix(".lock"))
@@ -140,18 +141,18 @@ class TokenStore:
                 close_lock(file)
 
     async def where_signed_in(self, servers: Iterable[ServerSettings]) -> dict[str, str]:
-        """Return the service that issued the token, for each server with one."""
+        """Return the issuer of the token for each server that has one."""
         records = {x.name: await self.read(x) for x in servers if can_be_signed_in_to(x)}
         return {name: x.issuer or x.url for name, x in records.items() if x.access_token}
 
     def forget(self, server: ServerSettings) -> bool:
-        """Delete what is stored about a server; return whether there was a token."""
+        """Delete a server's record; return whether it had a token."""
         had_token = bool(self._read(server).access_token)
         self._file(server).unlink(missing_ok=True)
         return had_token
 
     def _file(self, server: ServerSettings) -> Path:
-        """By the URL, and by who we are to it: another client has other tokens."""
+        """Return the record's file, named by URL and client: another client has other tokens."""
         auth = server.auth
         identity = "\n".join((server.url, auth.grant, auth.client_id, auth.client_metadata_url))
         return self.folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"
@@ -187,7 +188,7 @@ class TokenStore:
             self._note(f"{file} cannot be written ({reason.strerror}): nobody stays signed in.")
 
     def _has_folder(self) -> bool:
-        """Whether there is a folder to use; it is made if there is none."""
+        """Make the folder if it is missing; return whether it can be used."""
         try:
             make_private_folder(self.folder)
             return self._is_ours_alone(self.folder)
@@ -196,7 +197,7 @@ class TokenStore:
             return False
 
     def _is_ours_alone(self, path: Path) -> bool:
-        """Whether this user owns the path. Takes access from others."""
+        """Remove other users' access; return whether this user owns the path."""
         try:
             was_open = close_to_others(path)
         except NotOurs:
