@@ -1,1 +1,1 @@
-"""The models an agent can talk to, each behind one small class."""
+"""Models for the agent loop, each behind one small class."""

@@ -1,4 +1,4 @@
-"""Whom an OpenAI model asks and with what: the address, the key, the client made from them."""
+"""Address, key and client of an OpenAI-compatible service."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from .errors import Service, no_key_error, shown_url
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-# A reachable service accepts in a fraction of it; the rest of the limit is for the answer.
+# A reachable service accepts in a fraction of this; the rest of the limit is for the answer.
 _CONNECT_SECONDS = 10.0
-# Local servers want no key, but the client library wants to send one.
+# Local servers need no key, but the client library insists on sending one.
 _UNUSED_KEY = "unused"
-# `google/gemini` of `google/gemini-3-pro`: models of one family understand each other's fields.
+# `google/gemini` in `google/gemini-3-pro`: models of one family understand each other's fields.
 _FAMILY = re.compile(r"(?:.*/)?[a-z.]*")
 _DEFAULT_URL = "https://api.openai.com/v1"
 _OWN_HOST = ".api.openai.com"
-_DIGEST_CHARS = 8  # tells apart addresses whose secret parts are not shown
+_DIGEST_CHARS = 8  # distinguishes addresses that differ only in hidden parts
 _KEY_VARIABLES = {
     "openai": "OPENAI_API_KEY",
     "openai_responses": "OPENAI_API_KEY",
     "vertexai": "GOOGLE_API_KEY",
     "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
     "cohere": "CO_API_KEY",
-}  # all others are as ANTHROPIC_API_KEY of `anthropic`
+}  # the others follow the pattern ANTHROPIC_API_KEY for `anthropic`
 
 
 @dataclass(frozen=True)
 class Access:
-    """Whom to ask and with what; makes the client."""
+    """Provider, model, address and key of a service; makes its client."""
 
     provider: str
     model: str
-    base_url: str | None = field(repr=False)  # a password may stand in it
+    base_url: str | None = field(repr=False)  # may contain a password
     api_key: Secret | None
-    node: str = "AgentModel"  # whose ports these are, for messages
+    node: str = "AgentModel"  # node with these ports, for messages
 
     @property
     def url(self) -> str:
-        """The address that is asked; empty where it is OpenAI's own."""
+        """Return the service's address; empty for OpenAI's own."""
         return (self.base_url or os.environ.get("OPENAI_BASE_URL", "")).strip()
 
     def service(self, silence_seconds: float) -> Service:
-        """For messages."""
+        """Return the service for error messages."""
         user, password = _credentials(self.url)
         key = self.key
         secrets = Secrets([key or "", password, f"{user}:{password}" if user else ""])
@@ -65,9 +65,9 @@ class Access:
 
     @property
     def service_id(self) -> str:
-        """What tells this service from others: the provider, the model's family, the address.
+        """Return a name for this service from provider, model family and address.
 
-        For the messages that it adds something to; no key and no password can be read in it.
+        It marks the fields that the service adds to messages. It reveals no key and no password.
         """
         url = self.bare_url.rstrip("/") or _DEFAULT_URL
         digest = hashlib.sha256(url.encode()).hexdigest()[:_DIGEST_CHARS]
@@ -76,17 +76,17 @@ class Access:
 
     @property
     def bare_url(self) -> str:
-        """The address without user and password."""
+        """Return the address without user and password."""
         parts = _parts(self.url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
     def open(self, timeout_seconds: float) -> AsyncOpenAI:
-        """Make the client, after `check`. Takes a second the first time; call it in a thread."""
+        """Make the client, after `check`. The first call takes a second; use a thread."""
         import openai
 
         connect = min(_CONNECT_SECONDS, timeout_seconds)
         timeout = openai.Timeout(timeout_seconds, connect=connect)
-        # The client's own would load the certificates of this machine for each run.
+        # The client's own would load this machine's certificates for each run.
         http = openai.DefaultAsyncHttpxClient(
             verify=trusted_certificates(), timeout=timeout, auth=self.basic_auth
         )
@@ -95,10 +95,10 @@ class Access:
         )
 
     def check(self, timeout_seconds: float) -> None:
-        """Look at the address and the key before they are used.
+        """Check the address and the key before use.
 
         Raises:
-            ModelError: one of them is missing, or cannot be one.
+            ModelError: the key is missing, or the address or the key is malformed.
         """
         key = self.key
         service = self.service(timeout_seconds)
@@ -113,29 +113,29 @@ class Access:
 
     @property
     def basic_auth(self) -> tuple[str, str] | None:
-        """User and password of the address, for the HTTP client: it writes addresses into logs."""
+        """Return the address's user and password apart, since the HTTP client logs addresses."""
         user, password = _credentials(self.url)
         return (user, password) if user or password else None
 
     def identity(self) -> dict[str, Any]:
-        """The arguments of the client that say who asks and where."""
+        """Return the client's arguments for address, key and headers."""
         import openai
 
         key = self.key
         bearer = key.reveal() if key else _UNUSED_KEY
         headers: dict[str, Any] = {}
         if not self._is_at_home():
-            # What the client finds in the environment by itself is for OpenAI.
+            # The client reads the environment itself, but its values there are for OpenAI.
             lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
             named = {x.partition(":")[0].strip() for x in lines if ":" in x}
             headers = dict.fromkeys({*named, "OpenAI-Organization", "OpenAI-Project"}, openai.omit)
-            # Left out, it would take the key with it.
+            # Omitting this header would omit the key as well.
             headers |= {x: f"Bearer {bearer}" for x in named if x.lower() == "authorization"}
         return {"base_url": self.bare_url or None, "api_key": bearer, "default_headers": headers}
 
     @property
     def key(self) -> Secret | None:
-        """The key to send; that of the environment goes to the service it belongs to only."""
+        """Return the key to send. The environment's key goes to its own service only."""
         own = os.environ.get("OPENAI_API_KEY", "") if self._is_at_home() else ""
         text = self.api_key.reveal() if self.api_key else own
         return Secret(text.strip()) if text.strip() else None
@@ -145,20 +145,20 @@ class Access:
 
 
 def key_variable(provider: str) -> str:
-    """The environment variable with the key of a provider."""
+    """Return the environment variable with a provider's key."""
     return _KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
 
 
 def family_of(model: str) -> str:
-    """The name of a model up to its first digit or hyphen."""
+    """Return a model's name up to its first digit or hyphen."""
     match = _FAMILY.match(model.lower())
     return match[0] if match else ""
 
 
 def is_home(url: str) -> bool:
-    """Whether the environment's key is for this address.
+    """Return whether the environment's key is for this address.
 
-    It is for OpenAI's own, or for the one in OPENAI_BASE_URL where that is set.
+    It is for OpenAI's own address and for OPENAI_BASE_URL, if set.
     """
     named = os.environ.get("OPENAI_BASE_URL", "").strip()
     if named and _address(url) == _address(named):
@@ -167,12 +167,12 @@ def is_home(url: str) -> bool:
 
 
 def is_local(url: str) -> bool:
-    """Whether the address is on this machine or this network, where servers want no key."""
+    """Return whether the address is on this machine or network; such servers need no key."""
     host = _parts(url).hostname or ""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        # A name without a dot is of this machine, of a container, or of the local network.
+        # A name without a dot is this machine, a container, or a host in the local network.
         return bool(host) and ("." not in host or host.endswith((".local", ".internal")))
     return address.is_private or address.is_loopback
 
@@ -184,7 +184,7 @@ def _is_own(url: str) -> bool:
 
 
 def _address(url: str) -> tuple[Any, ...]:
-    """What makes an address another one: all but credentials, parameters and a slash at the end."""
+    """Return an address's identity: no credentials, no parameters, no trailing slash."""
     parts = _parts(url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return parts.scheme, parts.hostname, port, parts.path.rstrip("/")
@@ -206,7 +206,7 @@ def _is_web_address(url: str) -> bool:
 
 
 def _parts(url: str) -> SplitResult:
-    """The parts of an address; empty ones where it has an unclosed bracket or an odd port."""
+    """Return an address's parts, all empty for an unclosed bracket or an invalid port."""
     try:
         parts = urlsplit(url)
         _ = parts.port

@@ -1,8 +1,9 @@
-"""Puts the pieces of an answer together, streamed or whole.
+"""Replies assembled from the pieces of an answer, streamed or whole.
 
-Services differ in what they leave out, repeat and number wrongly; all of that ends here. (The
-client's own state raises or merges on calls without an index, calls that are all numbered 0,
-repeated ids, `choices: null` and lists as content, and takes a stream that was cut for whole.)
+Services differ in what they omit, repeat and number wrongly; this module absorbs all of it. (The
+client library's own accumulator raises or merges on calls without an index, calls all numbered 0,
+repeated ids, `choices: null` and lists as content, and takes a truncated stream for a complete
+one.)
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...core.json import JsonObject, as_list, as_object, as_text, is_list, is_ob
 from ..messages import ToolCall
 from .base import FinishReason, ModelReply, Usage
 
-BETWEEN_TEXTS = "\n\n"  # of the messages of one Responses answer
+BETWEEN_TEXTS = "\n\n"  # joins the messages of one Responses answer
 _FINISHES: dict[str, FinishReason] = {
     "stop": "stop",
     "tool_calls": "tool_calls",
@@ -25,13 +26,13 @@ _FINISHES: dict[str, FinishReason] = {
     "max_tokens": "length",
     "content_filter": "content_filter",
 }
-# What the protocol knows; all else was added by the service, which may want it back.
+# Fields that the protocol defines; the service added all others and may want them back.
 _OF_MESSAGES = {
     "role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"
 }  # fmt: skip
 _OF_CALLS = {"id", "type", "index", "function"}
 _OF_FUNCTIONS = {"name", "arguments"}
-# Of the parts of a list, such as `reasoning_details` of OpenRouter, these come piece by piece.
+# Fields streamed in pieces within list parts, such as OpenRouter's `reasoning_details`.
 _TEXTS_OF_PARTS = ("text", "summary")
 _PLAIN = {"type", "id", "call_id", "text"}
 _KNOWN_OF_ITEMS = {"message": {"role", "content"}, "function_call": {"name", "arguments"}}
@@ -47,7 +48,7 @@ class _CallSoFar:
     added: JsonObject = field(default_factory=dict[str, Any])
 
     def add(self, delta: JsonObject, function: JsonObject) -> None:
-        """Take in one piece. Services repeat what stands beside a call with each piece."""
+        """Add one piece. Services repeat a call's extra fields with each piece."""
         self.id = self.id or str(delta.get("id") or "")
         self.name = self.name or str(function.get("name") or "")
         arguments = function.get("arguments")
@@ -61,13 +62,13 @@ class _CallSoFar:
             self.added["function"] = beside
 
     def is_other(self, call_id: str, name: str, arguments: Any) -> bool:
-        """Whether a named piece with a used index begins a new call; some number all 0."""
+        """Return whether a named piece at a used index begins a new call; some reuse 0."""
         if not name or not self.name:
             return False
         if call_id and self.id and call_id != self.id:
             return True
-        # Named again after complete arguments, and with arguments of its own. A name that is only
-        # repeated with each piece is the same call.
+        # Named again after complete arguments, and with new arguments. A name that is merely
+        # repeated with each piece belongs to the same call.
         return bool(arguments) and _is_object_text(self.arguments)
 
 
@@ -86,11 +87,11 @@ class ChatReply:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the service said that it ended here."""
+        """Return whether the service marked the end of its reply."""
         return bool(self._finish)
 
     def add(self, chunk: Any) -> str:
-        """Take in one chunk of a stream, or a whole answer; gives the new text in it."""
+        """Add a chunk of a stream, or a whole answer, and return its new text."""
         if usage := as_object(as_object(chunk).get("usage")):
             self._usage = _usage(usage, "prompt", "completion")
         for choice in map(as_object, as_list(as_object(chunk).get("choices"))):
@@ -99,7 +100,7 @@ class ChatReply:
         return ""
 
     def finished(self, new_id: Callable[[], str], service: str) -> ModelReply:
-        """The whole reply of this service. `new_id` names calls without an id of their own."""
+        """Return this service's whole reply. `new_id` makes ids for calls without their own."""
         calls: dict[str, ToolCall] = {}
         of_calls: JsonObject = {}
         for call in self._calls:
@@ -133,7 +134,7 @@ class ChatReply:
         return text
 
     def _add_call(self, delta: JsonObject) -> None:
-        """Add a piece to the call of its index, except where that cannot be meant."""
+        """Add a piece to the call at its index, unless it belongs to a new call."""
         function = as_object(delta.get("function"))
         index, call_id = delta.get("index"), str(delta.get("id") or "")
         name = str(function.get("name") or "")
@@ -155,8 +156,8 @@ class ChatReply:
 class ResponsesReply:
     """A Responses answer that is still arriving.
 
-    Its items count as they are at its end; pieces are for whoever reads along, and for services
-    that leave the items out.
+    Its items count as the final event has them; the pieces serve streaming, and services that omit
+    the items.
     """
 
     _response: JsonObject = field(default_factory=dict[str, Any])
@@ -166,13 +167,13 @@ class ResponsesReply:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the service said that it ended here."""
+        """Return whether the service marked the end of its reply."""
         return bool(self._response)
 
     answered = is_whole
 
     def add(self, chunk: Any) -> str:
-        """Take in one event of a stream, or a whole answer; gives the new text in it."""
+        """Add an event of a stream, or a whole answer, and return its new text."""
         event = as_object(chunk)
         kind, at = str(event.get("type") or ""), event.get("output_index")
         if kind in _RESPONSE_ENDS:
@@ -192,7 +193,7 @@ class ResponsesReply:
         return ""
 
     def finished(self, new_id: Callable[[], str], service: str) -> ModelReply:
-        """The whole reply of this service. `new_id` names calls without an id of their own."""
+        """Return this service's whole reply. `new_id` makes ids for calls without their own."""
         output = self._output()
         calls: dict[str, ToolCall] = {}
         for item in output:
@@ -224,7 +225,7 @@ class ResponsesReply:
         return text.removeprefix(shown) if text.startswith(shown) else ""
 
     def _output(self) -> list[JsonObject]:
-        """The items: of the end, else as they came; what they lack is taken from the pieces."""
+        """Return the final items, else the streamed ones, completed from the pieces."""
         items = dict(enumerate(map(as_object, as_list(self._response.get("output")))))
         if not items:
             messages: dict[int, JsonObject] = {at: {"type": "message"} for at in self._texts}
@@ -244,16 +245,16 @@ ReplySoFar: TypeAlias = ChatReply | ResponsesReply
 
 
 def texts_in(item: JsonObject, kind: str = "output_text") -> str:
-    """The text of a message's item; `refusal` for the words it declined with."""
+    """Return the text of a message item, or with `refusal` the words it declined with."""
     parts = [x for x in map(as_object, as_list(item.get("content"))) if x.get("type") == kind]
     return "".join(str(x.get("text" if kind == "output_text" else kind) or "") for x in parts)
 
 
 def _kept_items(output: list[JsonObject], call_ids: Iterable[str]) -> list[JsonObject]:
-    """What to keep of an answer; `call_ids` are those of its calls, as we name them.
+    """Return the items of an answer to send back; `call_ids` are our ids of its calls.
 
-    Of messages and calls only what the conversation does not know: their ids and their place.
-    Nothing where there are ids only: those are nothing that a service misses.
+    Messages and calls keep only what the conversation lacks: their ids and positions. If ids are
+    all there is, return nothing: no service misses them.
     """
     ids = iter(call_ids)
     items: list[JsonObject] = []
@@ -266,7 +267,7 @@ def _kept_items(output: list[JsonObject], call_ids: Iterable[str]) -> list[JsonO
             kept["call_id"] = next(ids)
         if kind == "message" and has_texts:
             kept["text"] = texts_in(item)
-        # Reasoning of which only a summary came is unknown to a service that stores nothing.
+        # A service that stores nothing does not know reasoning that came as a summary only.
         if kind != "reasoning" or "encrypted_content" in kept or "content" in kept:
             items.append(kept)
     return items if any(x.keys() - _PLAIN for x in items) else []
@@ -278,7 +279,7 @@ def _message_text(output: list[JsonObject]) -> str:
 
 
 def _text(content: Any) -> str:
-    """The text of a content: a string, or a list of parts of which only text is for reading."""
+    """Return the text of a content: a string, or the text parts of a list."""
     if isinstance(content, str):
         return content
     parts = map(as_object, as_list(content))
@@ -286,7 +287,7 @@ def _text(content: Any) -> str:
 
 
 def _usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage:
-    """What a service counted, with the names that its API has for what goes in and comes out."""
+    """Return a service's token counts, by its API's names for input and output."""
     of_input, of_output = (
         as_object(usage.get(f"{x}_tokens_details")) for x in (input_name, output_name)
     )
@@ -302,13 +303,13 @@ def _usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage
 def _with_unknown(
     added: JsonObject, piece: JsonObject, known: Collection[str], *, joins_texts: bool = True
 ) -> JsonObject:
-    """The fields that the protocol does not know, with those of one more piece."""
+    """Return the fields outside the protocol, with the ones of another piece merged in."""
     unknown = {k: x for k, x in piece.items() if k not in known and x is not None}
     return {**added, **{k: _joined(added.get(k), x, joins_texts) for k, x in unknown.items()}}
 
 
 def _joined(old: Any, new: Any, joins_texts: bool) -> Any:
-    """Texts and lists follow each other, objects are filled; of all else the last counts."""
+    """Concatenate texts and lists, merge objects; of other values the last one counts."""
     if old is None or (new in (None, "") and not is_list(new)):
         return new if old is None else old
     if isinstance(old, str) and isinstance(new, str):
@@ -329,7 +330,7 @@ def _joined(old: Any, new: Any, joins_texts: bool) -> Any:
 
 
 def _continues(last: JsonObject, part: JsonObject) -> bool:
-    """Whether two parts of streamed lists are pieces of one. What is encrypted comes whole."""
+    """Return whether two streamed list parts are one. Encrypted parts come whole."""
     alike = all(last.get(x) == part.get(x) for x in ("type", "index"))
     return bool(part) and "data" not in part and alike
 

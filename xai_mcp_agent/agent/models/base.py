@@ -1,9 +1,8 @@
-"""The seam between the agent loop and a model: what is asked, what comes back.
+"""The seam between the agent loop and a model: requests and replies.
 
-Messages are dicts in the Chat Completions shape (`role`, `content`,
-`tool_calls`, `tool_call_id`), the common tongue of all providers. Content is a string or
-a list of parts. In the text protocol the loop sends `role` and `content` only
-and no `functions`; the model need not know that tools exist.
+Messages are dicts in the Chat Completions shape (`role`, `content`, `tool_calls`, `tool_call_id`),
+the lingua franca of all providers. Content is a string or a list of parts. In the text protocol the
+loop sends `role` and `content` only and no `functions`; the model need not know that tools exist.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from ..messages import Message, ToolCall
 
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
 
-_TURN_SECONDS = 600.0  # a model that reasons for long, or two attempts and the third that succeeds
+# a model that reasons for long, or two failed attempts and a third that succeeds
+_TURN_SECONDS = 600.0
 
 INSTALL = "Install what it needs: pip install 'xai-mcp-agent[providers]'."
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
@@ -26,12 +26,12 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filte
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What a person may set about a model. `None` is not sent, so the service's default rules.
+    """Settings of a model. `None` is not sent, so the service's default applies.
 
     `max_output_tokens` is sent under the name the model knows. `extra_body` is merged into the
-    request as it is, and not shown when the settings are printed: some services take a key there.
-    `timeout_seconds` bounds the silence of the service, before its reply and between the pieces
-    of it; `turn_timeout_seconds` bounds the whole turn, repeated attempts and pauses included.
+    request unchanged, and left out when the settings are printed: some services take a key there.
+    `timeout_seconds` bounds the service's silence, before its reply and between pieces;
+    `turn_timeout_seconds` bounds the whole turn, including retries and pauses.
     """
 
     temperature: float | None = None
@@ -43,16 +43,16 @@ class ModelSettings:
 
     @property
     def turn_limit_seconds(self) -> float:
-        """The limit of a whole turn; what nobody set is never shorter than one silence."""
+        """Return the limit of a whole turn; the default is never below one silence."""
         return self.turn_timeout_seconds or max(_TURN_SECONDS, self.timeout_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request or of many, as the service counted them; 0 when it did not.
+    """Tokens of one or more requests, as the service counted them; 0 if it did not.
 
-    Of the input, `cached_tokens` were read from the service's cache; of the output,
-    `reasoning_tokens` were thought and not said.
+    `cached_tokens` is the part of the input read from the service's cache; `reasoning_tokens` is
+    the part of the output spent on reasoning.
     """
 
     input_tokens: int = 0
@@ -70,20 +70,19 @@ class Usage:
 
 
 def counts(tokens: Usage, turns: int = 0, calls: int = 0, seconds: float = 0.0) -> dict[str, float]:
-    """What a run used, by name, for people and programs."""
+    """Return what a run used, by name, for people and programs."""
     return {**asdict(tokens), "turns": turns, "calls": calls, "seconds": round(seconds, 3)}
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One turn. `functions` is empty when there are none, and in the text protocol.
+    """One turn. `functions` is empty if there are none, and in the text protocol.
 
-    `may_call` is False where an answer is wanted: the functions are still sent, because the
-    conversation speaks of them and the request stays like the last one, but none may be called.
-    `extra_temperature` is added to the model's own setting: it grows with
-    consecutive failures, so that a stuck model tries something else.
-    `output_schema` is the form that the answer must have, for a service that can hold a model to
-    it; the messages say so too.
+    `may_call` is False if the model must answer: the functions are still sent, because the
+    conversation mentions them and the request stays like the last one, but none may be called.
+    `extra_temperature` is added to the model's own setting: it grows with consecutive failures, so
+    that a stuck model tries something else. `output_schema` is the answer's required form, for
+    services that can enforce it; the messages state it too.
     """
 
     messages: tuple[Message, ...]
@@ -95,10 +94,10 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What the model said. `refusal` is its own words when it declined to answer.
+    """The model's reply. `refusal` holds its own words if it declined to answer.
 
-    `thinking` is what it marked as such in its text; a model itself leaves it there.
-    `added` is what its service wants to see again in this message: see `messages.ADDED`.
+    `thinking` is the text it marked as such; a model itself leaves it in `text`. `added` holds the
+    fields its service wants back with this message: see `messages.ADDED`.
     """
 
     text: str
@@ -112,9 +111,9 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class AskedAgain:
-    """An attempt came to nothing, as `reason` says, and another follows after a pause.
+    """An attempt failed for `reason`, and another follows after a pause.
 
-    All text of this reply so far does not count: it begins anew.
+    All text of this reply so far is void: it begins anew.
     """
 
     reason: str
@@ -127,31 +126,31 @@ OnAgain: TypeAlias = Callable[[AskedAgain], Awaitable[None]]
 class Model(Protocol):
     """One model of one service. Used from one event loop, by any number of runs at once.
 
-    One that has a true `is_program` is no language model: its text is read as it is.
+    A model with a true `is_program` is no language model: its text is taken verbatim.
     """
 
     @property
     def name(self) -> str:
-        """For people: the provider and the model, such as `openai gpt-5-mini`."""
+        """Return the provider and the model for people, such as `openai gpt-5-mini`."""
         ...
 
     @property
     def calls_functions(self) -> bool:
-        """Whether it can be offered functions; if not, the text protocol is used."""
+        """Return whether the model takes functions; if not, the text protocol is used."""
         ...
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
-        """Ask for the next message; `on_text` gets its text piece by piece as it comes.
+        """Ask for the next message; `on_text` gets its text piece by piece.
 
-        `on_again` is told before each further attempt; the text begins anew then.
+        `on_again` is called before each further attempt; the text then begins anew.
 
         Raises:
-            ModelError: one of its kinds, with what to do next.
+            ModelError: a subclass of it, with the next step.
         """
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections. May be called more than once."""
+        """Close connections. May be called more than once."""
         ...

@@ -1,9 +1,9 @@
-"""Chat Completions, as OpenAI and all services that speak this API take it.
+"""Chat Completions, for OpenAI and all services that speak this API.
 
-The messages of a conversation are in this API's own shape. What a service adds to them goes back
-to it: thought signatures, reasoning texts and encrypted reasoning come in fields that the protocol
-does not know, and their service may refuse the next request where they are missing. Other services
-may refuse them, so none is sent what another one added.
+A conversation's messages are in this API's own shape. Fields that a service adds to them go back to
+it: thought signatures, reasoning texts and encrypted reasoning come in fields outside the protocol,
+and their service may refuse the next request without them. Other services may refuse such fields,
+so each gets only its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RENAMED_LIMIT = ("api.openai.com", ".azure.com")
 
 
 class ChatModel(OpenAIModel):
-    """A model that is asked by Chat Completions."""
+    """A model reached through Chat Completions."""
 
     provider = "openai"
     path = "/chat/completions"
@@ -55,13 +55,13 @@ class ChatModel(OpenAIModel):
         return ChatReply()
 
     def _limit_name(self) -> str:
-        """The parameter that limits the answer: OpenAI renamed it, most know the old name."""
+        """Return the answer limit's parameter: OpenAI renamed it, most use the old name."""
         host = urlsplit(self._access.url or "https://api.openai.com").hostname or ""
         renamed = host.endswith(_RENAMED_LIMIT) or _REASONING_MODEL.match(self._model)
         return self._quirks.limit_name or ("max_completion_tokens" if renamed else "max_tokens")
 
     def _messages(self, messages: Collection[Message]) -> list[Message]:
-        """The messages; results are text only, so what else they hold follows them as a user's."""
+        """Return the messages. Media in tool results follow in a user message."""
         refused = self._quirks.refused
         sent: list[Message] = []
         shown: list[Any] = []
@@ -81,7 +81,7 @@ class ChatModel(OpenAIModel):
         return [*sent, {"role": "user", "content": shown}] if shown else sent
 
     def _with_added(self, message: Message) -> Message:
-        """The message with what this service itself added, except what it refuses."""
+        """Return the message with this service's own fields, except the ones it refuses."""
         added = added_by(self._access.service_id, message)
         plain = {name: value for name, value in message.items() if name != ADDED}
         if added and plain.get("tool_calls"):
@@ -95,7 +95,7 @@ class ChatModel(OpenAIModel):
 def _filled(
     plain: Mapping[str, Any], added: Mapping[str, Any], refused: Collection[str]
 ) -> dict[str, Any]:
-    """Both; what the protocol knows is as the conversation has it now."""
+    """Merge the added fields into the message; the message's own values win."""
     more = {name: value for name, value in added.items() if name not in refused}
     if "function" in more and "function" in plain:
         return {**more, **plain, "function": {**as_object(more["function"]), **plain["function"]}}

@@ -1,4 +1,4 @@
-"""Which model an agent talks to, as a person names it, and what is set about it."""
+"""Models by name, with their settings, as a person chooses them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .base import INSTALL, Model, ModelSettings
 OFFLINE = "offline"
 OPENAI = "openai"
 NATIVE = ("anthropic", "google", "vertexai", "bedrock", "mistral", "groq", "cohere", "xai")
-"""Those that are asked by their own API, and need the extra `providers`."""
+"""Providers with an API of their own, which need the extra `providers`."""
 PROVIDERS = (OFFLINE, OPENAI, "openai_responses", *NATIVE)
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -31,21 +31,21 @@ class UnknownProvider(XaiMcpError):
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Provider and model of `openai:gpt-5-mini`; the provider is empty where none is named.
+    """Split `openai:gpt-5-mini` into provider and model; the provider may be empty.
 
-    Names of models have colons and slashes in them, too: `llama3:8b`, `meta/llama-4`.
+    Model names can contain colons and slashes, too: `llama3:8b`, `meta/llama-4`.
     """
     for mark in ":/":
         provider, _, model = name.strip().partition(mark)
         provider = provider.strip().lower()
-        # `anthropic/claude-x` is what OpenRouter calls a model of its own.
+        # `anthropic/claude-x` is OpenRouter's name for a model of its own.
         if provider in PROVIDERS and (mark == ":" or provider.startswith(OPENAI)):
             return provider, model.strip()
     return "", name.strip()
 
 
 def unknown_provider(name: str) -> UnknownProvider:
-    """The error for a provider that does not exist, naming the nearest."""
+    """Return the error for an unknown provider, naming the nearest."""
     hint = did_you_mean(name, PROVIDERS) or f"Did you mean 'openai:{name}'?"
     return UnknownProvider(f"No provider {name!r} of models. {hint} Known: {', '.join(PROVIDERS)}.")
 
@@ -53,9 +53,9 @@ def unknown_provider(name: str) -> UnknownProvider:
 def window_for(
     provider: str, model: Model, context_tokens: int | None, max_output_tokens: int | None
 ) -> ContextWindow:
-    """The window of a model, also as its service told an earlier run of this process.
+    """Return a model's window, perhaps as its service named it earlier in this process.
 
-    Rules take in any length, and cannot sum up.
+    Rules take any length, and cannot summarize.
     """
     is_offline = provider == OFFLINE
     usual = 0 if is_offline else DEFAULT_WINDOW_TOKENS
@@ -72,12 +72,12 @@ def model_for(
     settings: ModelSettings | None = None,
     env: Mapping[str, str] = _NOTHING,
 ) -> Model:
-    """The model to talk to. Nothing is connected yet.
+    """Return the model, not yet connected.
 
-    `env` may have its key, as the `.env` beside the settings does.
+    `env` may hold its key, as the `.env` beside the settings does.
 
     Raises:
-        UnknownProvider: the name is none of `PROVIDERS`, or the provider wants a model's name.
+        UnknownProvider: the name is not in `PROVIDERS`, or the provider needs a model's name.
     """
     settings = settings or ModelSettings()
     if provider == OFFLINE:
@@ -104,7 +104,7 @@ def model_for(
 
 
 def _key_of_file(provider: str, base_url: str, env: Mapping[str, str]) -> Secret | None:
-    """The provider's own key, for its own address only. The environment's counts for more."""
+    """Return the provider's own key, for its own address only. The environment's key wins."""
     name = key_variable(provider)
     key = "" if os.environ.get(name) else env.get(name, "")
     if not key or (base_url and not is_home(base_url.strip())):
@@ -116,7 +116,7 @@ def _native_model(
     provider: str, model: str, base_url: str, api_key: Secret | None, settings: ModelSettings
 ) -> Model:
     if base_url:
-        # Their libraries send there what the environment has for the provider itself.
+        # Their libraries would send the provider's key from the environment there.
         raise UnknownProvider(
             f"Provider {provider!r} is asked at its own address: leave `base_url` out, or use "
             f"provider 'openai' for a service there that speaks as OpenAI does."
@@ -134,12 +134,12 @@ def _native_model(
 
 @dataclass(frozen=True, kw_only=True)
 class AgentModel:
-    """A model of a provider, and what is set about it. None leaves a thing to the service.
+    """A model of a provider, with its settings. None leaves a setting to the service.
 
-    `provider` is `offline` (rules, no model), `openai` (also every service that speaks as it does,
-    with its `base_url`), `openai_responses` or one of `NATIVE`; `name` is the model's there.
-    Without `api_key` the provider's usual variable of the environment counts. `context_tokens` is
-    the size of its window. The others are those of the node AgentModel.
+    `provider` is `offline` (rules, no model), `openai` (also every compatible service, with its
+    `base_url`), `openai_responses` or one of `NATIVE`; `name` is the model's name there. Without
+    `api_key` the provider's usual environment variable counts. `context_tokens` is the size of the
+    context window. The other fields are as on the node AgentModel.
     """
 
     provider: str = OFFLINE
@@ -156,9 +156,9 @@ class AgentModel:
 
     @classmethod
     def of(cls, model: AgentModel | str) -> AgentModel:
-        """The model of a name such as `openai:gpt-5-mini` or `offline`.
+        """Return the model for a name such as `openai:gpt-5-mini` or `offline`.
 
-        Without a provider it is `openai`'s: `gpt-5-mini`, `llama3:8b`.
+        The default provider is `openai`: `gpt-5-mini`, `llama3:8b`.
         """
         if isinstance(model, AgentModel):
             return model
@@ -167,19 +167,19 @@ class AgentModel:
 
     @property
     def secrets(self) -> list[Secret]:
-        """What must not be shown anywhere."""
+        """Return the values that must not be shown anywhere."""
         address = [Secret(self.base_url)] if redact_url(self.base_url) != self.base_url else []
         return [*address, *([self._key] if self._key else [])]
 
     def window(self, model: Model) -> ContextWindow:
-        """That of the model, which was opened."""
+        """Return the context window of the opened model."""
         return window_for(self.provider, model, self.context_tokens, self.max_output_tokens)
 
     def open(self, env: Mapping[str, str] = _NOTHING) -> Model:
-        """The model to talk to. Nothing is connected yet. For `env` see `model_for`.
+        """Return the model, not yet connected. For `env` see `model_for`.
 
         Raises:
-            UnknownProvider: there is no such provider, or it wants a model's name.
+            UnknownProvider: there is no such provider, or it needs a model's name.
         """
         usual = ModelSettings()
         settings = ModelSettings(

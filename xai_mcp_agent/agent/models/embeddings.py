@@ -20,33 +20,33 @@ from ...settings.sections import EmbeddingSettings
 from .access import Access
 from .errors import shown_url
 
-_SILENCE_SECONDS = 15.0  # it is asked once more
-_MOST_WORDS_CHARS = 500  # of what a service says: some repeat all that they were sent
+_SILENCE_SECONDS = 15.0  # one retry follows
+_MOST_WORDS_CHARS = 500  # of an error message: some services repeat all that they were sent
 _SETTING = "`toolSearch.embeddings` in the settings"
 _DIGEST_CHARS = 12
 
 
 def embedder_of(settings: EmbeddingSettings) -> Embedder:
-    """What the settings name. It takes a second to read a model or a library: call it in a thread.
+    """Return the settings' embedder. Loading takes a second: call it in a thread.
 
     Raises:
         NoEmbeddings: there is no model in the folder, or a package is missing.
     """
     if folder := _folder_of(settings):
         return local_embedder(folder)
-    import_aside("openai")  # here already: searches wait for vectors, but not for long
+    import_aside("openai")  # now rather than in a search, which waits only briefly for vectors
     embed = endpoint_embeddings(
         settings.model, base_url=settings.base_url, api_key=settings.api_key, owner=_SETTING
     )
     address = shown_url(settings.base_url or os.environ.get("OPENAI_BASE_URL", ""))
-    # At another address there may be another model of that name.
+    # Another address may serve another model of that name.
     digest = hashlib.sha256(address.encode()).hexdigest()[:_DIGEST_CHARS]
     where = f"the embedding model {settings.model!r}" + (f" at {address}" if address else "")
     return Embedder(embed, f"{settings.model} {digest}", where)
 
 
 def _folder_of(settings: EmbeddingSettings) -> Path | None:
-    """The folder of the model, also of one that a package brings; None for an endpoint's."""
+    """Return the model's folder, perhaps inside a package; None for an endpoint."""
     package = PACKAGES.get(settings.model.rpartition("/")[2].lower())
     if settings.folder or settings.base_url or not package:
         return settings.folder
@@ -67,24 +67,23 @@ def endpoint_embeddings(
     api_key: Secret | None = None,
     owner: str = "AgentNumpyMemory",
 ) -> Callable[[list[str]], list[Sequence[float]]]:
-    """A function that asks an OpenAI-compatible endpoint for the vectors of texts.
+    """Return a function that gets vectors of texts from an OpenAI-compatible endpoint.
 
-    It waits for the answer, about half a minute at most with retries; call it in a worker
-    thread. The key defaults to OPENAI_API_KEY where the address is OpenAI's, or the one in
-    OPENAI_BASE_URL. `owner` is where model, address and key were given. The function raises
-    `ModelError`.
+    It waits for the answer, about half a minute at most with retries; call it in a worker thread.
+    The key defaults to OPENAI_API_KEY if the address is OpenAI's, or the one in OPENAI_BASE_URL.
+    `owner` is the place that configures model, address and key. The function raises `ModelError`.
     """
     access = Access("openai", model, base_url or None, api_key, node=owner)
 
     def embed(texts: list[str]) -> list[Sequence[float]]:
-        """The vectors of these texts, in their order."""
-        # Here, because the library is heavy and only asked for when something is compared.
+        """Return the vectors of these texts, in their order."""
+        # Imported here: the library is heavy, and few processes compare anything.
         openai = import_aside("openai")
         httpx2 = import_aside("httpx2")
         access.check(_SILENCE_SECONDS)
         try:
             client = _client(access, access.url, access.key)
-            # Raw, because the library takes any answer for vectors.
+            # Raw, because the library accepts any answer as vectors.
             answer = client.embeddings.with_raw_response.create(
                 model=model, input=texts, encoding_format="float"
             )
@@ -92,7 +91,7 @@ def endpoint_embeddings(
         except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as cause:
             service = access.service(_SILENCE_SECONDS)
             words = service.secrets.redact(str(cause))[:_MOST_WORDS_CHARS]
-        # Out here, so that it is not chained to one that holds the request with its key.
+        # Raised outside `except`, so that it is not chained to an error that holds the key.
         where = shown_url(base_url) if base_url else "the default endpoint"
         raise ModelError(
             f"The embedding model {model!r} at {where} did not answer with vectors: {words} "
@@ -104,9 +103,9 @@ def endpoint_embeddings(
 
 @cache
 def _client(access: Access, _url: str, _key: Secret | None) -> Any:
-    """One client for the process, whose connections serve again: each costs a handshake.
+    """Return the process's client, which reuses connections: each costs a handshake.
 
-    The address and the key are those of now: they may come from the environment.
+    Address and key are cache keys, because the environment may change them.
     """
     openai = import_aside("openai")
     http = openai.DefaultHttpxClient(
@@ -118,10 +117,10 @@ def _client(access: Access, _url: str, _key: Secret | None) -> Any:
 
 
 def _vectors(answer: bytes, count: int) -> list[Sequence[float]]:
-    """The vectors in the order of the texts, whatever order they are in.
+    """Return the vectors in the order of the texts; the answer may have another order.
 
     Raises:
-        ValueError: it has something else, or one is missing.
+        ValueError: the answer has another shape, or a vector is missing.
     """
     try:
         found: dict[Any, Any] = {x["index"]: x["embedding"] for x in json.loads(answer)["data"]}

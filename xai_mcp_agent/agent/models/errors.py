@@ -1,8 +1,8 @@
-"""What went wrong at a model's service, as our errors: what, where, its own words, what next.
+"""Failures of a model's service as our errors: what, where, its own words, what next.
 
 A failed attempt is a value, a `Failure`: errors of client libraries hold the request with its key,
-and an error of ours that is raised beside one would be chained to it. No secret is shown: the key
-is masked and the address loses its credentials.
+and an error of ours raised beside one would be chained to it. No secret is shown: the key is masked
+and the address loses its credentials.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ...core.errors import (
 from ...core.json import as_object, clipped, is_list, is_object
 from ...secrets.secrets import Secrets
 
-# Services explain at length and some repeat the whole request: this much tells what is wrong.
+# Services explain at length and some repeat the whole request; this much shows what is wrong.
 _MAX_WORDS_CHARS = 500
-# In the words of OpenAI; vLLM; llama.cpp; Ollama; Anthropic and Bedrock; Gemini.
+# As worded by OpenAI; vLLM; llama.cpp; Ollama; Anthropic and Bedrock; Gemini.
 _OVERFLOW = (
     r"context[ _](?:length|window|size)|maximum model length|longer than the (?:maximum )?model"
     r"|prompt is too long|input is too long|input length|too many (?:input )?tokens"
@@ -45,7 +45,7 @@ _WINDOW = re.compile(
 )
 _LEAST_WINDOW_TOKENS = 512  # a smaller number counts something else
 _FILTERED = r"content[ _](?:filter|management policy|policy)|usage polic|responsible ?ai"
-# In the words of Ollama; vLLM; OpenRouter; llama.cpp.
+# As worded by Ollama; vLLM; OpenRouter; llama.cpp.
 _LACKS_FUNCTIONS = (
     r"does not support (?:tool|function)|--enable-auto-tool-choice|support tool use"
     r"|tools? param requires|(?:tools?|functions?) (?:is|are) not supported"
@@ -56,25 +56,25 @@ _NEXT_OFFLINE = "The provider `offline` needs no key."
 _CHECK_LOG = "Check `base_url` and the server's log."
 
 KeyFrom: TypeAlias = Literal["port", "environment", "nowhere"]
-"""Where the key would come from; `nowhere`: the environment's is not for this address."""
+"""The key's origin; `nowhere` means that the environment's key is not for this address."""
 Retry: TypeAlias = Literal["never", "soon", "when free"]
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Whom we talk to, for messages, and how long it may be silent."""
+    """A model's service for messages, and how long it may be silent."""
 
     provider: str
     model: str
-    base_url: str = field(repr=False)  # a password may stand in it
+    base_url: str = field(repr=False)  # may contain a password
     silence_seconds: float
     key_from: KeyFrom = "port"
-    node: str = "AgentModel"  # whose ports these are
+    node: str = "AgentModel"  # node with these ports
     key_variable: str = "OPENAI_API_KEY"
     secrets: Secrets = field(default_factory=Secrets, repr=False)
 
     def says(self, what: str, next_step: str, words: str = "") -> str:
-        """One message: what happened, where, the service's own words, what to do next."""
+        """Return a message: what happened, where, the service's own words, what to do next."""
         quoted = f' It says: "{_one_line(self.secrets.redact(words))}".' if words else ""
         place = f" at {shown_url(self.base_url)}" if self.base_url else ""
         text = f"{self.provider} {self.model}{place} {what}.{quoted} {next_step}"
@@ -82,38 +82,38 @@ class Service:
 
     @property
     def key_port(self) -> str:
-        """Where a person gives the key: at the canvas, and at the command line."""
+        """Return the port that takes the key, with the option for the command line."""
         option = " (`--api-key` of a command)" if self.node == "AgentModel" else ""
         return f"`api_key` of {self.node}{option}"
 
     @property
     def key_places(self) -> str:
-        """The places for the key."""
+        """Return the places for the key."""
         file = f"{self.key_variable} in the file .env beside mcp_settings.json"
         return f"{file} or in the environment, or {self.key_port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt came to nothing, and whether another may do better."""
+    """Why an attempt failed, and whether another may succeed."""
 
     error: ModelError
     retry: Retry = "never"
     wait_seconds: float | None = None  # as the service asks
-    words: str = ""  # its own, where they came in the middle of an answer
+    words: str = ""  # the service's own, if they came in the middle of an answer
 
     @property
     def reason(self) -> str:
-        """What happened, without what to do next."""
+        """Return what happened, without the next step."""
         return str(self.error).partition(". ")[0]
 
 
 def failure_of(cause: BaseException, service: Service) -> Failure:
-    """What an error of the client library, or of the HTTP library under it, comes to.
+    """Convert an error of the client library, or of its HTTP library, to a `Failure`.
 
-    The error must not be raised again: it has no frames any more.
+    The error must not be raised again: its frames are cleared.
     """
-    # Here, because they are heavy; they are loaded when this is called.
+    # Imported here because they are heavy; the caller has loaded them already.
     import httpx2
     import openai
 
@@ -141,7 +141,7 @@ def failure_of(cause: BaseException, service: Service) -> Failure:
 
 
 def status_failure(status: int, headers: Mapping[str, str], body: Any, service: Service) -> Failure:
-    """What an answer with this status, which is an error, comes to."""
+    """Return the failure for a response with an error status."""
     error = refusal(status, headers, body, service)
     retry = _retry_after(str(status))
     is_final = headers.get("x-should-retry") == "false"
@@ -151,7 +151,7 @@ def status_failure(status: int, headers: Mapping[str, str], body: Any, service: 
 
 
 def body_failure(body: Any, service: Service) -> Failure | None:
-    """What a body sent with status 200, or a piece of a stream, says of an error in it."""
+    """Return the error in a body sent with status 200, or in a piece of a stream."""
     piece = as_object(body)
     error: Any = piece.get("error")
     if piece.get("type") == "response.failed":
@@ -165,25 +165,25 @@ def body_failure(body: Any, service: Service) -> Failure | None:
 
 
 def dropped(service: Service, words: str = "") -> Failure:
-    """The connection broke off; `words` are the operating system's."""
+    """Return the failure for a lost connection; `words` are the operating system's."""
     step = "Run again; if it happens again, look at the server's log."
     return Failure(ModelUnreachable(service.says("dropped the connection", step, words)), "soon")
 
 
 def unreadable(what: str, service: Service, words: str = "") -> Failure:
-    """The service answered with something that is no reply."""
+    """Return the failure for an answer that is no reply."""
     return Failure(ModelUnreachable(service.says(what, _CHECK_LOG, words)))
 
 
 def _retry_after(code: str) -> Retry:
-    """Whether an error of this status, or of this name, may pass."""
+    """Return whether an error with this status or code may pass."""
     if _BUSY.fullmatch(code):
         return "when free"
     return "soon" if _PASSES.fullmatch(code) else "never"
 
 
 def _pause_seconds(headers: Mapping[str, str]) -> float | None:
-    """How long the service asks to wait, from its headers; None when it does not say."""
+    """Return the wait that the service asks for in its headers, or None."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers.get(name, "")) * unit)
@@ -197,7 +197,7 @@ def _pause_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def refusal(status: int, headers: Mapping[str, str], body: Any, service: Service) -> ModelError:
-    """The error for an answer that is an error; `status` is 0 when it came in a stream."""
+    """Return the error for an error response; `status` is 0 if it came in a stream."""
     if "html" in headers.get("content-type", ""):
         return web_page_error(status, service)
     code = str(as_object(body).get("code") or as_object(body).get("type") or "")
@@ -215,7 +215,7 @@ def refusal(status: int, headers: Mapping[str, str], body: Any, service: Service
 
 
 class _Refusal(NamedTuple):
-    """One way in which services refuse: by status, by code, or by words with a status of `of`."""
+    """A way in which services refuse: by status, by code, or by words with a status in `of`."""
 
     status: str
     code: str
@@ -226,13 +226,13 @@ class _Refusal(NamedTuple):
     of: str = "none"
 
     def fits(self, status: str, code: str, words: str) -> bool:
-        """Whether an answer is of this kind; status and codes are patterns."""
+        """Return whether a response is of this kind; status and codes are patterns."""
         if re.fullmatch(self.status, status) or (code and re.fullmatch(self.code, code)):
             return True
         return bool(re.fullmatch(self.of, status) and re.search(self.words, words, re.IGNORECASE))
 
 
-_REFUSALS = (  # the first that fits
+_REFUSALS = (  # the first that fits wins
     _Refusal("413", _OVERFLOW_CODES, ModelContextOverflow,
         "cannot take in this request: the conversation and the tools are too long for it",
         "Shorten the conversation, offer fewer tools, or use a model with a larger context window.",
@@ -264,40 +264,40 @@ _REFUSALS = (  # the first that fits
 
 
 def web_page_error(status: int, service: Service) -> ModelError:
-    """The error for a web page in place of an answer."""
+    """Return the error for a web page in place of an answer."""
     what = f"answered with a web page (status {status}), not with a model's reply"
     step = "Check `base_url`: it usually ends in /v1. A proxy or a sign-in page may be between."
     return ModelUnreachable(service.says(what, step))
 
 
 def no_key_error(service: Service) -> ModelError:
-    """The error for a service that wants a key when there is none."""
+    """Return the error for a service that needs a key when there is none."""
     is_foreign = service.key_from == "nowhere"
     what = "cannot be asked: there is no API key" + (" for this address" if is_foreign else "")
     return ModelAuthenticationError(service.says(what, _key_step(service, "Set")))
 
 
 def timeout_error(service: Service) -> ModelTimeout:
-    """The error for a service that was silent for too long."""
+    """Return the error for a service that was silent for too long."""
     what = f"did not answer within {service.silence_seconds:g} seconds"
     step = "Raise `timeout_seconds`, or check whether the server is busy or loading the model."
     return ModelTimeout(service.says(what, step))
 
 
 def turn_error(limit_seconds: float, service: Service) -> ModelTimeout:
-    """The error for an answer that came, but did not end in time."""
+    """Return the error for an answer that came, but did not end in time."""
     step = "Raise `turn_timeout_seconds`, or have it answer shorter with `max_output_tokens`."
     what = f"did not end its turn within {limit_seconds:g} seconds, repeated attempts included"
     return ModelTimeout(service.says(what, step))
 
 
 def is_overflow(code: str | None, words: str) -> bool:
-    """Whether the service complains that the request does not fit its context."""
+    """Return whether the service complains that the request exceeds its context."""
     return _REFUSALS[0].fits("400", code or "", words)
 
 
 def window_in(fields: Mapping[str, Any], words: str) -> int | None:
-    """How many tokens the context has, if a service that complains of it says so."""
+    """Return the context size that a service states in its complaint, or None."""
     tokens = fields.get("n_ctx")  # llama.cpp
     if not isinstance(tokens, int):
         match = _WINDOW.search(words)
@@ -306,7 +306,7 @@ def window_in(fields: Mapping[str, Any], words: str) -> int | None:
 
 
 def words_of(body: Any) -> str:
-    """A service's own words in the body of an error, wherever it put them."""
+    """Return a service's own words from an error body, wherever it put them."""
     if is_object(body):
         for key in ("message", "detail", "error", "msg"):
             if body.get(key):
@@ -317,13 +317,13 @@ def words_of(body: Any) -> str:
 
 
 def shown_url(url: str) -> str:
-    """An address for a person: without credentials, query and trailing slash."""
+    """Return an address for people: without credentials, query and trailing slash."""
     without_credentials = re.sub(r"//[^/]*@", "//", url)
     return re.split(r"[?#]", without_credentials)[0].rstrip("/")
 
 
 def _key_step(service: Service, verb: str = "Check") -> str:
-    """What to do about the key; that of the environment is for some addresses only."""
+    """Return what to do about the key; the environment's is for some addresses only."""
     step = f"{verb} {service.key_places}."
     if service.key_from == "nowhere":
         step = (

@@ -1,9 +1,9 @@
 """The offline model: fixed rules behind the same seam as a real model.
 
-It ranks the tools with the agents' own index, takes one for each clause of a request, fills in what
-the clause states, and shows what comes back as it is. A tool that changes something is called only
-where a word asks for that change. It needs no key and no network, keeps nothing between turns, and
-says so where it cannot help.
+It ranks the tools with the agents' own index, takes one for each clause of a request, fills in the
+values that the clause states, and shows results unchanged. It calls a tool that changes something
+only if a word asks for that change. It needs no key and no network, keeps nothing between turns,
+and says so when it cannot help.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _MOST_ASKED, _MOST_SHOWN = 6_000, 6_000  # characters of a request, and of a res
 _MOST_CLAUSES, _MOST_CALLS, _MOST_EACH, _MOST_LOOKS = 8, 24, 5, 6
 _MOST_LISTED = 20  # tools in an introduction
 _MOST_RANKED, _MOST_FILLED = 24, 8
-_CHARS_A_TOOL = 50  # of a conversation take as long to read as a tool to make ready
-_LEAST_ROUTED = 0.05  # of what all words of a request could score
-# What most servers have some tool for.
+_CHARS_A_TOOL = 50  # of a conversation, read in the time it takes to prepare a tool
+_LEAST_ROUTED = 0.05  # fraction of the score if all words of a request matched
+# Words that match some tool of most servers.
 _WIDELY = "search list find all"
 _ALSO_NOUNS = roots_of("book change email mark order patch place post run share store")
 _SEARCHING = roots_of("find look lookup search")
@@ -90,7 +90,7 @@ _IN_ORDER = re.compile(r"\s*(?:and )?(?:then|after that|afterwards|finally|next)
 _RESULT = re.compile(r"\b(?<!is )(?:it|the (?:result|sum|product|answer))\b", re.IGNORECASE)
 _EACH = re.compile(r"\b(?:them|these|those|each|all of|both|every)\b", re.IGNORECASE)
 _ALL = re.compile(r"\b(?:all|everything|every|list of)\b", re.IGNORECASE)
-# What else is said for a deed, and for things that a question asks for.
+# Other phrases for deeds, and for things that a question asks for.
 _MEANT = (
     (r"\b(?:give|bring|take|send)\b.{1,40}\bback\b|\b(?:bring|give|take) back\b", "return"),
     (r"\bsave\b|\bmake a note\b", "write"),
@@ -120,13 +120,13 @@ _CHOOSING = frozenset((x.name, x.description) for x in (*PLANNING_TOOLS, *META_T
 
 
 class OfflineModel:
-    """Answers by fixed rules. Same request, same reply; it keeps nothing between turns.
+    """A model with fixed rules: same request, same reply; stateless between turns.
 
-    `today` gives the date that words such as "tomorrow" go by.
+    `today` returns the date that words such as "tomorrow" refer to.
     """
 
     is_program = True
-    """It takes functions in each protocol, and its text is the answer as it is."""
+    """It takes functions in each protocol, and its text is the answer verbatim."""
     name = "offline rules"
     calls_functions = True
 
@@ -136,7 +136,7 @@ class OfflineModel:
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
-        """Call the tools that come next, or answer. Never fails and never waits."""
+        """Call the next tools, or answer. Never fails and never waits."""
         await checkpoint()
         chars = sum(len(text_of(x)) for x in request.messages)
         chars += _CHARS_A_TOOL * len(request.functions)
@@ -148,7 +148,7 @@ class OfflineModel:
         return reply
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def _reply(request: ModelRequest, today: date) -> ModelReply:
@@ -157,7 +157,7 @@ def _reply(request: ModelRequest, today: date) -> ModelReply:
 
 
 def _choice(request: ModelRequest) -> str:
-    """The route whose line fits the last message best, as JSON; empty if no route is asked for."""
+    """Return the route nearest to the last message as JSON; empty if none is asked for."""
     match request.output_schema:
         case {"properties": {"route": {"enum": [*names], "description": str(lines)}}}:
             index = LexicalIndex[str]()
@@ -176,7 +176,7 @@ def _is_notice(message: Message) -> bool:
 
 
 class _Tool:
-    """A tool as words see it: all words as roots, as the index has them."""
+    """A tool as the matching sees it: its words as roots, like the index."""
 
     def __init__(self, function: FunctionSpec) -> None:
         self.function, self.name = function, function.name
@@ -200,7 +200,7 @@ class _Tool:
 
     @property
     def query(self) -> Slot | None:
-        """What it searches for, where it needs no more than that."""
+        """Return the parameter with the search query, if the tool needs nothing else."""
         needed = [x for x in self.slots if x.is_required]
         if len(needed) != 1 or needed[0].kind != "string" or needed[0].choices:
             return None
@@ -208,14 +208,14 @@ class _Tool:
 
     @property
     def lists_all(self) -> bool:
-        """Whether it lists all that it has."""
+        """Return whether the tool lists all that it has."""
         is_list = self.only_reads and bool(self.name_roots & READING)
         return is_list and not any(x.is_required for x in self.slots)
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """A call that was made, and what came back."""
+    """A completed call with its result."""
 
     name: str
     arguments: JsonObject
@@ -223,12 +223,12 @@ class _Outcome:
 
     @property
     def is_error(self) -> bool:
-        """Whether it failed."""
+        """Return whether the call failed."""
         return self.text.startswith("ERROR")
 
     @cached_property
     def data(self) -> Any:
-        """The result as data: its JSON value, a list where it holds several, else its text."""
+        """Return the result's JSON value, a list for several values, else its text."""
         several = re.sub(r"(?<=})\s*\n(?={)", ",", self.text.strip())
         for written in (self.text, f"[{several}]") if self.text.lstrip()[:1] in ("{", "[") else ():
             try:
@@ -239,7 +239,7 @@ class _Outcome:
 
 
 def _outcomes_in(messages: Sequence[Message]) -> Iterator[_Outcome]:
-    """Every answered call, in order."""
+    """Yield each answered call, in order."""
     for message, call in with_calls(messages):
         if message.get("role") == "tool":
             function = as_object(call.get("function"))
@@ -253,7 +253,7 @@ def _outcomes_in(messages: Sequence[Message]) -> Iterator[_Outcome]:
 
 @dataclass(frozen=True)
 class _Match:
-    """A tool for a clause, with the arguments that the clause gives. `worth` ranks it."""
+    """A tool for a clause, with the clause's arguments. `worth` ranks it."""
 
     tool: _Tool
     filled: Filler
@@ -261,7 +261,7 @@ class _Match:
 
 
 class _Turn:
-    """One turn of a conversation, worked out anew from what was asked and what came back."""
+    """One turn of a conversation, computed anew from the request and the results so far."""
 
     def __init__(self, request: ModelRequest, today: date) -> None:
         messages = list(request.messages)
@@ -284,7 +284,7 @@ class _Turn:
         self.shown: dict[tuple[str, str], None] = {}
 
     def reply(self) -> ModelReply:
-        """The calls that come next, or the answer."""
+        """Return the next calls, or the answer."""
         if (talk := self._small_talk()) and not self.outcomes:
             return ModelReply(talk)
         clauses = self._clauses()
@@ -302,7 +302,7 @@ class _Turn:
         return ModelReply(self._answer())
 
     def _answer(self) -> str:
-        """What is shown; of several results each with the call that gave it."""
+        """Return the answer; each of several results follows its call."""
         if sum(bool(heading) for heading, _ in self.shown) < 2:
             return "\n\n".join(text for _, text in self.shown)
         return "\n\n".join(_headed(*x) for x in self.shown)
@@ -322,13 +322,13 @@ class _Turn:
     # Clauses
 
     def _clauses(self) -> list[str]:
-        """The parts of the request that each ask for something."""
+        """Return the parts of the request that each ask for something."""
         quoted = [x.span() for x in re.finditer(r"\"[^\"]*\"|'[^'\n]*'(?!\w)", self.asked)]
         sentences = _parts(_SENTENCE, self.asked, quoted)
         return [clause for x in sentences for clause in self._parted(x)]
 
     def _parted(self, sentence: str) -> list[str]:
-        """The sentence, parted at "and" where a new request begins that a tool serves."""
+        """Split the sentence at each "and" before a new request that a tool serves."""
         pieces, at = list[str](), 0
         for joint in _JOINED.finditer(sentence):
             sides = sentence[at : joint.start()], sentence[joint.end() :]
@@ -338,17 +338,17 @@ class _Turn:
         return [x for x in (*pieces, sentence[at:]) if x.strip(" .!?")]
 
     def _begins(self, text: str) -> bool:
-        """Whether a new request may begin here, and some tool would serve it."""
+        """Return whether a new request may begin here, and some tool would serve it."""
         polite = _POLITE.sub("", text, count=1)
         word = _first(polite)
         begins = _ASKING.match(polite) or {word, _first(text)} & (CHANGING | READING)
-        if self.searches:  # the parts stay the same when a search has found tools
+        if self.searches:  # the parts stay the same after a search has found tools
             return bool(begins) and len(roots_in(polite) - _GENERIC) > 1
         names = (y for x in self.tools.values() for y in (x.leading, *map(root, x.words[-2:])))
         return bool(begins or word in names) and bool(self._ranked(polite))
 
     def _must_wait(self, clause: str) -> bool:
-        """Whether a clause needs what is not there yet."""
+        """Return whether a clause needs results that are not there yet."""
         changes = any(x in self.tools and self.tools[x].changes for x, _, _ in self.pending)
         in_order = _IN_ORDER.match(clause) or words_refer(clause)
         return bool(self.pending) and bool(changes or in_order)
@@ -356,7 +356,7 @@ class _Turn:
     # Choosing a tool
 
     def _ranked(self, clause: str, among: Sequence[str] = ()) -> list[_Match]:
-        """The tools that the words of a clause speak for, the best first."""
+        """Return the tools that match a clause's words, best first."""
         spans = spans_in(clause, self.today, zones=self.has_zones)
         words = _without(clause, [x for x in spans if x.kind not in ("name", "sum")])
         hints = _hints(clause, {x.kind for x in spans})
@@ -371,7 +371,7 @@ class _Turn:
         return sorted(matches, key=lambda x: -x.worth)
 
     def _may_serve(self, tool: _Tool, clause: str, said: set[str]) -> bool:
-        """Whether the words are enough to call the tool, and may mean a change that it makes."""
+        """Return whether the words suffice for the tool, and ask for the change it makes."""
         first = _first(clause)
         if tool.changes and not _asks_for_change(tool, clause, said):
             return False
@@ -400,7 +400,7 @@ class _Turn:
     # Serving a clause
 
     def _serve(self, clause: str) -> None:
-        """Make the calls that a clause asks for, and show what they gave."""
+        """Make the calls that a clause asks for, and show their results."""
         clause = self._with_result(clause)
         match = self._chosen(clause)
         if self.pending and self.pending[-1][0] == TOOL_SEARCH.name and match is None:
@@ -424,7 +424,7 @@ class _Turn:
                 self._show(outcome)
 
     def _chosen(self, clause: str) -> _Match | None:
-        """The best tool, or one that a search finds; None while that search runs."""
+        """Return the best tool, searching if needed; None while the search runs."""
         ranked = self._ranked(clause)
         query = "" if ranked or not self.searches else _query_of(clause)
         outcome = self._call(TOOL_SEARCH.name, {"query": query}, clause) if query else None
@@ -433,7 +433,7 @@ class _Turn:
         return ranked[0] if ranked else None
 
     def _complete(self, match: _Match, clause: str) -> list[JsonObject]:
-        """The calls of a match, with what earlier results give; none where something lacks."""
+        """Return a match's calls, completed from earlier results; none if a value is missing."""
         calls = self._each_thing(match, clause) or match.filled.calls
         lacking: list[str] = []
         for slot in match.filled.missing:
@@ -454,7 +454,7 @@ class _Turn:
         return calls
 
     def _each_thing(self, match: _Match, clause: str) -> list[JsonObject]:
-        """`add bread and 3 pears`: a call for each thing that is put on a list."""
+        """Split `add bread and 3 pears` into one call per thing added to a list."""
         texts = [x for x in match.filled.calls[0].values() if isinstance(x, str)]
         if not ({"add", "put"} & match.tool.verbs and match.filled.is_guessed and texts):
             return []
@@ -471,7 +471,7 @@ class _Turn:
         return [x.calls[0] for x in fillers]
 
     def _looked_up(self, slot: Slot, match: _Match, clause: str) -> list[Any]:
-        """The ids of the things that a clause calls by name: "borrow Dracula"."""
+        """Look up the ids of things that a clause names, as in "borrow Dracula"."""
         if not slot.is_id or words_refer(clause):
             return []
         search = self._search_for(slot, match.tool)
@@ -488,16 +488,16 @@ class _Turn:
         return ids
 
     def _search_for(self, slot: Slot, tool: _Tool) -> _Tool | None:
-        """The search that gives the ids which a parameter takes."""
+        """Return the search that finds ids for a parameter."""
         things = roots_of(" ".join(slot.words)) - {"id", "number", "key"} or tool.name_roots
         searches = [x for x in self.tools.values() if x.query and things & x.name_roots]
         named = [x for x in searches if x.name in slot.description]
         return next(iter(named or searches), None)
 
     def _look(self, clause: str, after: _Tool | None = None) -> bool:
-        """Look for what a question asks about in what can only be read: searches, and lists.
+        """Answer a question from read-only tools: searches, and lists.
 
-        Shown is the result that says most of it.
+        Show the result with the most of the words sought.
         """
         if not (after or _ASKING.match(clause) or _ALL.search(clause) or clause.endswith("?")):
             return False
@@ -530,7 +530,7 @@ class _Turn:
     # Values of earlier results
 
     def _with_result(self, clause: str) -> str:
-        """The clause with a number in place of "it", where the result before is one."""
+        """Replace "it" in the clause with the number that the last result holds, if any."""
         last = self.results[-1] if self.results else None
         number = number_of(last.data) if last else None
         if number is not None:
@@ -539,7 +539,7 @@ class _Turn:
         return clause
 
     def _from_results(self, slot: Slot, clause: str) -> list[Any]:
-        """What a result gives for a parameter; several values for "them"."""
+        """Return a parameter's value from earlier results; several values for "them"."""
         refers = words_refer(clause)
         results = [*reversed(self.results)]
         if refers or slot.topic == "path":
@@ -564,7 +564,7 @@ class _Turn:
     # Calls
 
     def _call(self, name: str, arguments: JsonObject, why: str) -> _Outcome | None:
-        """The result of a call; None while it is not made."""
+        """Return a call's result; if it has none yet, queue the call and return None."""
         key = canonical(arguments)
         same = (x for x in self.outcomes if x.name == name and canonical(x.arguments) == key)
         outcome = next(same, None)
@@ -608,7 +608,7 @@ class _Turn:
         return f'{WHO} No tool fits "{quoted}".\n{self._examples()}\n{CONNECT}'
 
     def _examples(self) -> str:
-        """Three requests that the tools surely answer."""
+        """Return up to three example requests that the tools are sure to serve."""
         tools = sorted(self.tools.values(), key=lambda x: (x.changes, len(x.slots)))
         requests = ((_example(x, number), x) for number in range(3) for x in tools)
         examples = dict.fromkeys(f'"{x}"' for x, tool in requests if self._understands(x, tool))
@@ -633,7 +633,7 @@ def _headed(heading: str, text: str) -> str:
 
 
 def _hints(clause: str, kinds: set[str]) -> list[str]:
-    """Words that a clause speaks for without saying them. `kinds` are those of its values."""
+    """Return words that a clause implies. `kinds` are the kinds of its values."""
     low = clause.lower()
     hints = [meant for pattern, meant in _MEANT if re.search(pattern, low)]
     if conversion := conversion_in(clause):
@@ -647,29 +647,29 @@ def _hints(clause: str, kinds: set[str]) -> list[str]:
 
 
 def _wants(clause: str) -> bool:
-    """Whether somebody says no more than what is needed: "we need 6 eggs"."""
+    """Return whether a clause only states a need: "we need 6 eggs"."""
     return bool(_WANTING.match(clause)) and not clause.endswith("?")
 
 
 def _asks_for_change(tool: _Tool, clause: str, said: set[str]) -> bool:
-    """Only where its verb is said, as an order or a wish; a question changes nothing."""
+    """Return whether the clause orders or wishes the tool's change; a question never does."""
     if _ASKING.match(clause) or _first(clause) in READING:
         return False
     words = re.findall(r"[a-z]+", clause.lower())
-    # A plural or past form asks for nothing: "the deleted files" are not to be deleted.
+    # A plural or past form orders nothing: "the deleted files" are not to be deleted.
     spoken = {root(x) for x in words if not re.search(r"(?<=\w\w)(?:[^s]s|ed|ing)$", x)}
     meant = spoken | (said - roots_in(clause))
     return any(_same(x) & meant & (CHANGING | {x}) for x in tool.verbs)
 
 
 def _first(text: str) -> str:
-    """The word with which a text begins, as its root."""
+    """Return the first word of a text, as its root."""
     word = re.search(r"[a-z]+", text.lower())
     return root(word[0]) if word else ""
 
 
 def _spoken(text: str) -> set[str]:
-    """All words of a text, also those that say little."""
+    """Return all words of a text as roots, including stop words."""
     return {root(x.removesuffix("s")) for x in re.findall(r"[a-z]+", text.lower())}
 
 
@@ -681,12 +681,12 @@ _SAME = {
 
 
 def _same(word: str) -> frozenset[str]:
-    """A root, and those of other words for the same deed."""
+    """Return a root and its synonyms."""
     return _SAME.get(word, frozenset((word,)))
 
 
 def _parts(boundary: re.Pattern[str], text: str, solid: Sequence[tuple[int, int]]) -> list[str]:
-    """What lies between the boundaries that are not within a quotation."""
+    """Split a text at the boundaries outside quotations."""
     parts: list[str] = []
     at = 0
     for match in boundary.finditer(text):
@@ -708,7 +708,7 @@ def _query_of(clause: str) -> str:
 
 
 def _name_in(clause: str, match: _Match) -> str:
-    """What a clause calls a thing by: a name, or the words that nothing else has used."""
+    """Return the name a clause uses for a thing, else its unused words."""
     names = [x for x in match.filled.unused if x.kind in ("name", "quoted")]
     if names:
         return clause[names[0].start : names[-1].end].strip("\"'")
@@ -718,7 +718,7 @@ def _name_in(clause: str, match: _Match) -> str:
 
 
 def _conversion_factor(name: str, clause: str) -> float:
-    """What a tool that is called `a_to_b` is worth where the clause converts something."""
+    """Return the weight of a tool named `a_to_b` for a clause that converts something."""
     parts = re.fullmatch(r"(?:.* )?(\w+) to (\w+).*", spaced(name).lower())
     conversion = conversion_in(clause) if parts else None
     if not parts or conversion is None or not unit_name(parts[1]):
@@ -732,7 +732,7 @@ def _takes(slot: Slot) -> str:
 
 
 def _example(tool: _Tool, number: int) -> str:
-    """A request that the rules understand as a call of this tool; another number may be another."""
+    """Return a request that the rules understand as this tool's call; `number` varies it."""
     made = example_arguments(tool.function.parameters)
     values: JsonObject = {}
     for slot in tool.slots:
@@ -750,7 +750,7 @@ _SAMPLES = {
 
 
 def _sample(slot: Slot, made: Any, number: int) -> Any:
-    """A value that a parameter takes: one that the schema shows, or a usual one of its kind."""
+    """Return a value for a parameter: one from the schema, or a usual one of its kind."""
     if slot.choices:
         return slot.choices[number % len(slot.choices)]
     if slot.is_number:
@@ -760,14 +760,14 @@ def _sample(slot: Slot, made: Any, number: int) -> Any:
 
 
 def _is_empty(outcome: _Outcome) -> bool:
-    """Whether nothing was found."""
+    """Return whether a result is empty."""
     data = outcome.data
     lists = [x for x in as_object(data).values() if is_list(x)]
     return data in ([], {}, "") or (len(as_object(data)) < 4 and lists == [[]])
 
 
 def _as_text(data: Any) -> str:
-    """A result for a person: its text, or its fields line by line."""
+    """Format a result for people: its text, or its fields line by line."""
     if _is_table(data):
         return "\n".join(f"- {_line(x)}" for x in data)
     if not is_object(data):

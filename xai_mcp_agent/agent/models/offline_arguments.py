@@ -1,7 +1,7 @@
-"""Arguments of a tool from the words of a request, by the type and the name of each parameter.
+"""Arguments of a tool from a request's words, by each parameter's type and name.
 
-Every value is a stretch of the text, and a stretch is used once. A value that the text does not
-say is never made up: its parameter is reported as missing.
+Every value is a stretch of the text, and each stretch is used once. No value is made up: a
+parameter without one is reported as missing.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def _listed(words: str) -> list[str]:
 
 
 def roots_of(words: str) -> frozenset[str]:
-    """The words of a list, as the index compares them."""
+    """Return the roots of a list's words, as the index compares them."""
     return frozenset(map(root, words.split()))
 
 
 def roots_in(text: str) -> set[str]:
-    """The words of a text that say something, as the index compares them."""
+    """Return the roots of a text's words without stop words, as the index compares them."""
     return {root(x) for x in terms(text)}
 
 
-# Words of a request that say nothing about what is searched for.
+# Words of a request that say nothing about the thing sought.
 _IDLE = STOP_WORDS | set(_listed("""
     again anything available called does don't everything fit forget good list lot named
     please somebody something thing things want who whose
@@ -48,12 +48,12 @@ CHANGING = roots_of("""
     restart restore resume return revert revoke run save schedule send share shutdown start stop
     store submit subscribe transfer trigger uninstall unlock update upload wipe write
 """)
-"""What a tool is called that changes something, as roots."""
+"""Roots in names of tools that change something."""
 READING = roots_of("""
     calculate check compare compute convert count describe explain fetch find get has is list look
     lookup open read recall search show tell track translate view
 """)
-"""What a tool is called that only reads."""
+"""Roots in names of tools that only read."""
 _NUMBERS = {
     word: number
     for number, word in enumerate(
@@ -63,7 +63,7 @@ _NUMBERS = {
 _MONTHS = _listed("jan feb mar apr may jun jul aug sep oct nov dec")
 _WEEKDAYS = _listed("monday tuesday wednesday thursday friday saturday sunday")
 _DAYS_AWAY = {"today": 0, "tomorrow": 1, "yesterday": -1}
-# One unit between semicolons, as people write it.
+# The spellings of one unit between semicolons.
 _UNITS = """
 millimetre millimeter mm; centimetre centimeter cm; metre meter m; kilometre kilometer km;
 inch inches in; foot feet ft; yard yd; mile mi; milligram mg; gram gramme g;
@@ -121,7 +121,7 @@ _PATTERNS = (
     ("name", re.compile(
         r"(?<![\w/])[A-Z][\w'\u2019-]*(?:\s+(?:(?:of|de|van|von|the|in|a)\s+)?[A-Z][\w'\u2019-]*)*")),
 )  # fmt: skip
-# What a parameter of text takes, by its name or else its description.
+# The topic of a text parameter, by its name or else its description.
 _TOPICS = (
     ("zone", r"\btime ?zone|\bzone\b|\btz\b"),
     ("expression", r"\bexpression|\bformula"),
@@ -136,13 +136,13 @@ _TOPICS = (
     ("person", r"\bperson|\breader|\bcustomer|\buser|\bauthor|\bguest|\bmember|\bowner"),
     ("place", r"\bcity\b|\bplace\b|\blocation\b|\bcountry\b"),
 )
-# The kinds of values that it takes then.
+# The kinds of values that fit each topic.
 _KINDS = {
     **{x: (x,) for x in ("zone", "email", "url", "date", "time")},
     "path": ("path", "quoted"), "id": ("id", "quoted"), "expression": ("sum", "expression"),
     "person": ("name", "quoted", "zone"), "place": ("name", "quoted", "zone"),
 }  # fmt: skip
-_SPREAD = {"zone", "path", "id"}  # several are a call each
+_SPREAD = {"zone", "path", "id"}  # several values become a call each
 _FORMED = {"zone", "email", "url", "date", "time", "path", "expression"}
 _PERSON_LEADS = re.compile(r"\b(?:for|to|by|as|from|with|name is)\s+$", re.IGNORECASE)
 _TOPIC_LEAD = re.compile(
@@ -159,7 +159,7 @@ _LIMITS = {"limit", "max", "count", "top", "size", "result", "amount", "quantity
 
 
 class Span(NamedTuple):
-    """A value that a text states, and where."""
+    """A value that a text states, and its position."""
 
     kind: str
     value: Any
@@ -170,9 +170,9 @@ class Span(NamedTuple):
 class Slot:
     """A parameter of a tool.
 
-    `kind` is its JSON type, the first that is not null; `topic` the kind of value that a text is:
-    `date`, `zone`, `query`, else `text`; `pattern` how people write its name, with "id" or without.
-    `is_id`: it takes what a thing is identified by, as `book_id` does.
+    `kind` is its JSON type, the first that is not null; `topic` the kind of value in a text:
+    `date`, `zone`, `query`, else `text`; `pattern` matches its name as people write it, with "id"
+    or without. `is_id`: it takes an identifier, as `book_id` does.
     """
 
     def __init__(self, name: str, spec: JsonObject, is_required: bool) -> None:
@@ -192,7 +192,7 @@ class Slot:
 
 
 def slots_of(function: FunctionSpec) -> list[Slot]:
-    """The parameters of a tool, required ones first."""
+    """Return the parameters of a tool, required ones first."""
     needed, specs = required(function.parameters), properties(function.parameters)
     specs = {**specs, **{x: {} for x in needed if x not in specs}}
     slots = [Slot(name, as_object(spec), name in needed) for name, spec in specs.items()]
@@ -200,7 +200,7 @@ def slots_of(function: FunctionSpec) -> list[Slot]:
 
 
 def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
-    """The values that a text states, in order; of those that overlap, the surest one."""
+    """Return the values that a text states, in order; the surest of overlapping ones."""
     spans: list[Span] = []
     for pattern, written in _SUMS:
         for match in pattern.finditer(text):
@@ -225,7 +225,7 @@ def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
 
 
 def _value(kind: str, match: re.Match[str], text: str, today: date) -> Any:
-    """What a stretch of the text says as a value of its kind; None where it says none."""
+    """Return a match's value for its kind, or None if it has none."""
     stated = match[0].strip()
     match kind:
         case "quoted":
@@ -247,7 +247,7 @@ def _value(kind: str, match: re.Match[str], text: str, today: date) -> Any:
 
 
 def number_in(word: str) -> int | float | None:
-    """A number in digits or as a word."""
+    """Return the number that a word states in digits or letters, or None."""
     if word.lower() in _NUMBERS:
         return _NUMBERS[word.lower()]
     digits = word.replace(",", "")
@@ -257,7 +257,7 @@ def number_in(word: str) -> int | float | None:
 
 
 def _name(text: str, before: str) -> str | None:
-    """Words in capitals, but for those with which a sentence begins."""
+    """Return capitalized words, without the ones that merely begin a sentence."""
     words = re.sub(r"['\u2019]s?$", "", text).split()
     begins = not before.strip() or before.rstrip()[-1:] in ".!?:;,"
     asks = words[0].lower() in _IDLE or root(words[0].lower()) in CHANGING | READING
@@ -308,8 +308,8 @@ def _time(match: re.Match[str]) -> str | None:
 
 @cache
 def _zones() -> dict[str, str]:
-    """Each time zone by its name, and by the name of its city, in lower case."""
-    import zoneinfo  # takes a tenth of a second to look for its files
+    """Return the time zones by name and by city, both in lower case."""
+    import zoneinfo  # takes a tenth of a second to find its files
 
     names = sorted(zoneinfo.available_timezones(), key=lambda x: (-x.count("/"), x))
     cities = {x.rpartition("/")[2].lower(): x for x in names if not x.startswith("Etc/")}
@@ -339,7 +339,7 @@ _TARGETS = (
 
 
 def conversion_in(text: str) -> tuple[int | float, str, str] | None:
-    """An amount, its unit, and another one: `5 miles in km`, `how many ounces are in a pound`."""
+    """Return amount, unit and target: `5 miles in km`, `how many ounces are in a pound`."""
     pairs = [(x[1], x[2]) for x in _STATED.finditer(text)]
     stated = [x for x in pairs if unit_name(x[1])]
     if not stated:
@@ -352,7 +352,7 @@ def conversion_in(text: str) -> tuple[int | float, str, str] | None:
 
 
 def unit_name(text: str) -> str:
-    """The usual name of a unit; empty where it is none."""
+    """Return the usual name of a unit; empty if the text names none."""
     text = text.lower()
     word = text.split()[-1] if " per " not in text else text.split()[0]
     if text in ("a", "in", "s"):
@@ -362,7 +362,7 @@ def unit_name(text: str) -> str:
 
 
 def words_refer(text: str) -> bool:
-    """Whether a text speaks of what was there before: "for it", "rent them"."""
+    """Return whether a text refers back: "for it", "rent them"."""
     return bool(_REFERENCE.search(text))
 
 
@@ -370,10 +370,10 @@ def words_refer(text: str) -> bool:
 
 
 class Filler:
-    """The arguments that one text gives for a tool; the surest readings first.
+    """The arguments that a text states for a tool; the surest readings first.
 
-    `calls` are several where the text names several values. `is_guessed`: some argument is only
-    what was left of the words. `unused` are values that the text states and no parameter took.
+    `calls` has several entries if the text names several values. `is_guessed`: some argument is
+    merely the rest of the words. `unused` are stated values that fit no parameter.
     """
 
     def __init__(
@@ -413,16 +413,16 @@ class Filler:
         return span.value
 
     def _is_only(self, slot: Slot) -> bool:
-        """Whether it is what the tool is called for, though it may be left away."""
+        """Return whether the tool is all about this parameter, even an optional one."""
         others = [x for x in self.slots if x.is_required or x.kind == "string"]
         return "default" not in slot.spec and [x.name for x in others] == [slot.name]
 
     def _adds(self) -> bool:
-        """Whether the tool puts something somewhere."""
+        """Return whether the tool puts something somewhere."""
         return bool({"add", "put"} & self._own)
 
     def _convert(self) -> None:
-        """`value`, `from_unit` and `to_unit`, where the text converts something."""
+        """Fill `value`, `from_unit` and `to_unit` if the text converts something."""
         units = [x for x in self.slots if x.topic == "unit" and x.kind == "string"]
         amounts = [x for x in self.slots if x.is_number and x.is_required]
         conversion = conversion_in(self.text) if len(units) == 2 and len(amounts) == 1 else None
@@ -433,7 +433,7 @@ class Filler:
             self.taken.append((0, len(self.text)))
 
     def _named(self, slot: Slot) -> Any:
-        """`limit 5`, `with message "x"`, `book 7`; `the first 3`, `10 days`, `3 packs` to add."""
+        """Read `limit 5`, `with message "x"`, `book 7`; `first 3`, `10 days`, add `3 packs`."""
         name = rf"(?<!\w){slot.pattern}s?\s*(?:[:=]|\bis\b|\bcalled\b|\bnamed\b)?\s*(?:of\s+)?$"
         is_limit = slot.is_number and bool(set(slot.words) & _LIMITS)
         name += r"|\b(?:first|top|last|most|to|than|limit)\s+$" if is_limit else ""
@@ -449,7 +449,7 @@ class Filler:
         return None
 
     def _value(self, slot: Slot, span: Span, *, is_named: bool = False) -> Any:
-        """A value of the text as the parameter takes it; None where it does not."""
+        """Return a stated value in the parameter's form, or None if it does not fit."""
         if slot.choices or slot.kind not in ("string", "number", "integer"):
             return span.value if is_named and span.value in slot.choices else None
         if slot.is_number:
@@ -458,7 +458,7 @@ class Filler:
         kinds = _KINDS.get(slot.topic, ("quoted",))
         if span.kind not in kinds and (slot.topic in _FORMED or not is_named):
             return None
-        if slot.topic == "path":  # a folder where one is wanted, else a file
+        if slot.topic == "path":  # a folder if the parameter names one, else a file
             is_file = bool(re.search(r"\w\.\w+$", span.value))
             if is_file == bool({"folder", "directory", "dir"} & set(slot.words)):
                 return None
@@ -467,7 +467,7 @@ class Filler:
         return str(span.value)
 
     def _choice(self, slot: Slot) -> Any:
-        """One of a list of values that the text says."""
+        """Return the parameter's listed value that the text names, or None."""
         if not slot.choices or slot.kind in ("array", "object", "boolean"):
             return None
         spoken = {root(x) for x in re.findall(r"\w+", self.text.lower())}
@@ -478,7 +478,7 @@ class Filler:
         return None
 
     def _stated(self, slot: Slot) -> Any:
-        """A value that has the form the parameter wants."""
+        """Return a stated value in the form that the parameter takes, or None."""
         is_formed = not slot.is_number and slot.topic in _KINDS
         if not (slot.is_required or is_formed or (slot.kind == "string" and self._is_only(slot))):
             return None
@@ -495,7 +495,7 @@ class Filler:
         return value
 
     def _likelihood(self, slot: Slot, span: Span) -> int:
-        """Which of several is meant: the longest sum, the zone beside a time, whom it is for."""
+        """Rank stated values: the longest sum, the zone beside a time, the person it is for."""
         if slot.topic == "expression":
             return span.end - span.start
         if slot.topic == "zone" and (times := self._free("time")):
@@ -504,7 +504,7 @@ class Filler:
         return span.start if is_led and slot.topic in ("person", "place") else -1
 
     def _until_today(self) -> None:
-        """Where one end of a time is said, the other one is today: `how many days until May 1`."""
+        """Fill a period's missing end with today: `how many days until May 1`."""
         ends = [x for x in self.slots if x.topic == "date" and x.kind == "string" and x.is_required]
         dates = [self.arguments[x.name] for x in ends if x.name in self.arguments]
         if len(ends) == 2 and len(dates) == 1:
@@ -512,7 +512,7 @@ class Filler:
             self.arguments |= {ends[0].name: start, ends[1].name: end}
 
     def _collection(self, slot: Slot) -> Any:
-        """Lists and objects: `4, 8 and 15`, `pear, apple, fig`, `milk is 1.20 and bread 2.50`."""
+        """Read lists and objects: `4, 8 and 15`, `pear, apple`, `milk is 1.20 and bread 2.50`."""
         if not slot.is_required or slot.kind not in ("array", "object"):
             return None
         if slot.kind == "array":
@@ -532,7 +532,7 @@ class Filler:
         return [x.strip(" .!?") for x in pieces if x.strip(" .!?")]
 
     def _counts(self, *, is_whole: bool) -> JsonObject:
-        """Things with their numbers: `3 rolls and 2 pies`, `milk is 1.20 and bread 2.50`."""
+        """Read things with numbers: `3 rolls and 2 pies`, `milk is 1.20 and bread 2.50`."""
         counts: JsonObject = {}
         for span in self._free("number"):
             if is_whole:
@@ -543,18 +543,18 @@ class Filler:
                     r"([^\W\d_]+)(?:\s+(?:is|are|for|at|costs?))?\s*[:=]?\s*$", before
                 )
             if thing:
-                # "Order 2 croissants": the thing is called by one of them.
+                # "Order 2 croissants": the thing goes by its singular.
                 name = next(iter(terms(thing[1])), thing[1]) if is_whole else thing[1]
                 counts[name] = self._take(span)
         return counts
 
     def _left(self, slot: Slot) -> Any:
-        """What to search, say or note: the words that nothing else has used."""
+        """Return the text to search, say or note: the words that no other value uses."""
         if slot.kind != "string" or slot.choices or "pattern" in slot.spec:
             return None
         if not (slot.is_required or self._is_only(slot)):
             return None
-        # The time server of modelcontextprotocol/servers describes its zone so.
+        # The time server of modelcontextprotocol/servers describes its zone like this.
         if default := re.search(r"Use ['`\"]([^'`\"]+)['`\"].{0,40} if no", slot.description):
             return default[1]
         if slot.topic in _FORMED | {"unit"} or slot.is_id:
@@ -570,7 +570,7 @@ class Filler:
         return self._take(stretch) if stretch else None
 
     def _stretch(self, slot: Slot) -> Span | None:
-        """The words that are a value, without those that only ask."""
+        """Return the words of the value, without the ones that only ask."""
         own = self._own | roots_in(slot.name) | set(slot.words)
         lead = _TOPIC_LEAD.search(self.text)
         at = lead.end() if lead and not words_refer(self.text[lead.end() :]) else 0
@@ -593,7 +593,7 @@ class Filler:
         while words and not is_verbatim and asks(words[-1]):
             words.pop()
         for number, (word, after) in enumerate(itertools.pairwise(words)):
-            # A value that was taken ends the stretch.
+            # A value taken by another parameter ends the stretch.
             if any(word.end <= start < after.start for start, _ in self.taken):
                 words = words[: number + 1]
                 break
@@ -606,7 +606,7 @@ class Filler:
 
 
 def _unit_for(slot: Slot, unit: str) -> str:
-    """The unit as the parameter lists it, or as it is said."""
+    """Return the unit as the parameter lists it, or as the text has it."""
     same = (str(x) for x in slot.choices if unit_name(str(x)) == unit_name(unit))
     return next(same, unit)
 
@@ -617,7 +617,7 @@ _ORDINALS = {"first": 0, "second": 1, "third": 2, "last": -1}
 
 
 def items_in(data: Any) -> list[Any]:
-    """The things that a result is about: a list, or the one list that it holds."""
+    """Return a result's items: the list that it is, or the one list that it holds."""
     if is_list(data):
         return data
     lists = [x for x in as_object(data).values() if is_list(x)]
@@ -625,14 +625,14 @@ def items_in(data: Any) -> list[Any]:
 
 
 def pick(items: Sequence[Any], text: str) -> Any:
-    """The item that words point at: `the second one`; else the first."""
+    """Return the item that words point at: `the second one`; else the first."""
     words = re.findall(r"[a-z]+", text.lower())
     place = next((_ORDINALS[x] for x in words if x in _ORDINALS), 0)
     return items[place] if place < len(items) else items[0]
 
 
 def ids_in(data: Any, slot: Slot, name: str) -> list[Any]:
-    """The id of the one thing that was found, or of the one that is called so."""
+    """Return the id of the only item, or of the only one with this name."""
     items = [x for x in items_in(data) if is_object(x)]
     exact = [x for x in items if any(str(y).lower() == name.lower() for y in x.values())]
     chosen = exact or items
@@ -641,7 +641,7 @@ def ids_in(data: Any, slot: Slot, name: str) -> list[Any]:
 
 
 def value_for(slot: Slot, data: Any, *, strict: bool) -> Any:
-    """What a result offers for a parameter: the field of its name; unless `strict`, of its form."""
+    """Return a parameter's value from a result: by field name or, unless `strict`, by form."""
     fields = as_object(data)
     words = [root(x) for x in slot.words]
     for name, value in fields.items():
@@ -668,7 +668,7 @@ def _fitted(slot: Slot, value: Any) -> Any:
 
 
 def number_of(data: Any) -> int | float | None:
-    """The number that a result is."""
+    """Return the number in a result, or None."""
     value = as_object(data).get("result", data)
     if isinstance(value, str):
         numbers = re.findall(r"-?\d+(?:\.\d+)?", value)

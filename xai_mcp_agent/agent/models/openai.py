@@ -1,7 +1,7 @@
-"""A model behind OpenAI's client library, at OpenAI or at any service that speaks as it does.
+"""A model behind OpenAI's client library, at OpenAI or any compatible service.
 
-Azure, Ollama, vLLM and llama.cpp are reached by `base_url`. How the two APIs write requests and
-read replies is in `chat.py` and `responses.py`.
+Azure, Ollama, vLLM and llama.cpp are reached by `base_url`. `chat.py` and `responses.py` define how
+the two APIs write requests and read replies.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _MAX_EVENT_BYTES = 64 * 1024 * 1024  # a piece may hold a picture
-_DRAIN_SECONDS = 0.1  # to read to the end after the last piece: the connection serves again
-# The last event of the Responses API; in Chat Completions the tokens may follow the end.
+_DRAIN_SECONDS = 0.1  # for the rest after the last piece, so that the connection can be reused
+# Last events of the Responses API; in Chat Completions the token counts may follow the end.
 _LAST_EVENTS = {"response.completed", "response.incomplete", "response.failed"}
-# What strict mode knows; with any other word it refuses the whole request.
+# The keywords of strict mode; it refuses the whole request for any other.
 _STRICT_WORDS = {
     "$defs", "$ref", "additionalProperties", "anyOf", "const", "definitions", "description", "enum",
     "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maximum", "minItems",
@@ -50,16 +50,16 @@ _STRICT_WORDS = {
 
 
 class OpenAIModel(RetryingModel):
-    """One model of one service; connects at the first reply.
+    """A model of a service; connects at the first reply.
 
     `base_url` defaults to OPENAI_BASE_URL. The key in OPENAI_API_KEY is for that address, or else
-    for OpenAI's own; any other wants `api_key`, except on this machine or network.
+    for OpenAI's own; any other needs `api_key`, except on this machine or network.
     """
 
     provider: ClassVar[str]
     path: ClassVar[str]
     optional: ClassVar[tuple[str, ...]]
-    """The fields of a request that a service may refuse and can be asked without."""
+    """Request fields that a service may refuse and the request can do without."""
 
     def __init__(
         self,
@@ -78,17 +78,17 @@ class OpenAIModel(RetryingModel):
         self._call_numbers = itertools.count(1)
 
     async def aclose(self) -> None:
-        """Let go of connections. The next reply opens new ones."""
+        """Close connections. The next reply opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
     def _fields(self, request: ModelRequest) -> dict[str, Any]:
-        """The request as this API has it; what is None is not sent."""
+        """Return the request in this API's form; None values are not sent."""
         raise NotImplementedError
 
     def _added_names(self, messages: Collection[Message]) -> set[str]:
-        """What of the messages goes back to the service as it had added it, by name."""
+        """Return the names of the service's own fields that the messages take back to it."""
         raise NotImplementedError
 
     def _new_reply(self) -> ReplySoFar:
@@ -127,13 +127,13 @@ class OpenAIModel(RetryingModel):
             if self._client is None:
                 limit = self._settings.timeout_seconds
                 self._access.check(limit)
-                # In a thread: importing openai takes a while, and the loop has others to serve.
+                # In a thread: importing openai takes a while and would block the loop.
                 self._client = await anyio.to_thread.run_sync(self._access.open, limit)
             return self._client
 
     async def _send(self, client: AsyncOpenAI, request: ModelRequest, service: Service) -> Any:
-        """The response, its body not read yet; or the `Failure`, once nothing can be left out."""
-        # Here, because they are heavy; they were loaded when the client was made.
+        """Return the response, body unread, or the `Failure` once no more can be left out."""
+        # Imported here because they are heavy; making the client has loaded them already.
         import httpx2
         import openai
 
@@ -160,7 +160,7 @@ class OpenAIModel(RetryingModel):
     def _learn_from_error(
         self, cause: Exception, body: Mapping[str, Any], request: ModelRequest
     ) -> bool:
-        import openai  # Loaded already.
+        import openai  # already loaded
 
         return isinstance(cause, openai.APIStatusError) and self._quirks.learn(
             cause,
@@ -171,12 +171,12 @@ class OpenAIModel(RetryingModel):
         )
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        """The request, with nothing in it that was not set or that the service refuses."""
+        """Return the request without unset fields and fields that the service refuses."""
         fields: dict[str, Any] = {
             "model": self._model,
             "stream": True,
             "temperature": self._temperature(request),
-            # The functions stay, so that the service's cache of the request still serves.
+            # The functions stay, so that the service's cache of the request still applies.
             "tool_choice": "none" if request.functions and not request.may_call else None,
             **self._fields(request),
         }
@@ -186,12 +186,12 @@ class OpenAIModel(RetryingModel):
 
 
 async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
-    """The answer as chunks: many from a stream, one from a service that does not stream.
+    """Yield the answer's chunks: many from a stream, one from a service without streaming.
 
-    A stream ends with `[DONE]`, or with a piece that says so; one that just stops was dropped on
-    the way, however cleanly the connection was closed. The last piece is then a `Failure`.
+    A stream ends with `[DONE]`, or with a final event; a stream without either was dropped, however
+    cleanly the connection closed. The last piece is then a `Failure`.
     """
-    import httpx2  # Loaded already.
+    import httpx2  # already loaded
 
     kind = response.headers.get("content-type", "").lower()
     try:
@@ -200,11 +200,11 @@ async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
             return
         if "json" in kind and "event-stream" not in kind:
             text = (await response.aread()).decode("utf-8", "replace").strip()
-            if not text.startswith("data:"):  # some servers call a stream JSON
+            if not text.startswith("data:"):  # some servers label a stream as JSON
                 is_cut = text.startswith("{") and not text.endswith("}")
                 yield dropped(service) if is_cut else json.loads(text)
                 return
-        response.headers["content-type"] = "text/event-stream"  # some leave it out
+        response.headers["content-type"] = "text/event-stream"  # some omit it
         events = aiter(httpx2.EventSource(response, max_event_size=_MAX_EVENT_BYTES))
         is_last = False
         async for event in events:
@@ -230,10 +230,10 @@ async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
 
 
 def answer_format(schema: JsonObject | None) -> JsonObject | None:
-    """The form of an answer: name, schema and whether it is strict.
+    """Return the answer's form: name, schema, and whether it is strict.
 
-    None for what no service takes: an answer that is no object. Strict where that allows nothing
-    else: all properties are required, and others never wanted.
+    Return None for an answer that is no object: no service takes it. The form is strict if the
+    schema already requires all properties and allows no others.
     """
     if schema is None or schema.get("type") != "object":
         return None
@@ -243,8 +243,8 @@ def answer_format(schema: JsonObject | None) -> JsonObject | None:
 
 
 def _closed(schema: Any) -> JsonObject | None:
-    """The schema with no other properties than it names; None where strict mode does not do."""
-    says_what = {"$ref", "anyOf", "const", "enum", "type"}  # one of these stands in every part
+    """Return the schema closed to other properties, or None if strict mode refuses it."""
+    says_what = {"$ref", "anyOf", "const", "enum", "type"}  # each part has one of these
     if not is_object(schema) or schema.keys() - _STRICT_WORDS or not schema.keys() & says_what:
         return None
     closed: JsonObject = {**schema}
@@ -268,7 +268,7 @@ def _closed(schema: Any) -> JsonObject | None:
 
 
 def _without_surrogates(value: Any) -> Any:
-    """The same JSON value with what cannot be sent as UTF-8 shown as a replacement character."""
+    """Return the JSON value with characters that UTF-8 cannot encode replaced."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if is_object(value):

@@ -1,4 +1,4 @@
-"""A plan as a model: the agent loop makes its calls, and no language model is asked."""
+"""A plan as a model: the agent loop makes its calls without a language model."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ MAY_BE_MADE = (
     "Call {0}, {1}, may have been carried out: the run ended before it had a result. Look what "
     "came of it. Then say that call {0} is made again, or make a plan of the rest."
 )
-_MOST_NAMES = 12  # of arguments, in what a person reads
+_MOST_NAMES = 12  # of arguments, in a message for people
 _NO_WORDS = "The plan was carried out."
 
 
 class PlanModel:
-    """Asks for the calls of a plan, and says at the end what they came to. For one run.
+    """A model that asks for a plan's calls and answers with their outcome. For one run.
 
-    Calls that only read are asked for together, once all that they use is there. A call that may
-    change something is made alone and in its turn. `given` are arguments in place of those of the
-    plan; `reads` are the calls that only read, `doubted` those that failed and may have been made.
-    References are filled from whole results, as `take` is told them.
+    Read-only calls are asked for together, once all their references have results. A call that may
+    change something is made alone and in its turn. `given` holds arguments that replace the plan's;
+    `reads` are the read-only calls, `doubted` the failed calls that may have been made. References
+    are filled from whole results, which arrive by `take`.
 
-    `status`, `problem` and `lacking` say how the run ended.
+    `status`, `problem` and `lacking` tell how the run ended.
 
     Raises:
-        BadPlan: a call uses what comes later, or a field is no path.
+        BadPlan: a call refers to a later one, or a field is no path.
     """
 
     name = "plan"
     calls_functions = True
     is_program = True
-    """Its text is the answer as it is: results may hold calls and thinking."""
+    """Its text is the answer verbatim: results may contain calls and thinking."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class PlanModel:
         self.lacking: tuple[Lacking, ...] = ()
 
     async def take(self, number: int, result: ToolResult, seconds: float) -> None:
-        """Take in the whole result of a call; one that failed is made anew in a later run."""
+        """Store the whole result of a call; a later run repeats a failed call."""
         if result.is_error:
             self._failed[number] = result.text
             return
@@ -84,22 +84,22 @@ class PlanModel:
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
-        """Ask for the next calls, or say how it ended."""
+        """Ask for the next calls, or report how the run ended."""
         if self._failed:
             self._fail(min(self._failed))
         elif calls := await to_thread.run_sync(self._next_calls):
             self.asked = {number_of(x.id): x for x in calls}
             return ModelReply("", calls, "tool_calls")
-        if self.problem:  # as no text: calls that its words quote are none
+        if self.problem:  # not as text, so that calls quoted in it are not taken for calls
             return ModelReply("", refusal=self.problem)
         last = self.made[max(self.made)].text if self.made else ""
         return ModelReply(last or _NO_WORDS)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _next_calls(self) -> tuple[ToolCall, ...]:
-        """The calls that can be made now; without one, `lacking` says what for."""
+        """Return the calls that can be made now; if none can, set `lacking`."""
         left = [n for n in range(len(self._steps)) if n not in self.made]
         reading = list(takewhile(lambda x: x in self._reads, left)) or left[:1]
         lacking: list[Lacking] = []
@@ -161,5 +161,5 @@ class PlanModel:
 
 
 def number_of(call_id: str) -> int:
-    """The place in the plan of a call that was asked for, from 0 on."""
+    """Return the place of a call in the plan, counted from 0."""
     return int(call_id.removeprefix("call_")) - 1

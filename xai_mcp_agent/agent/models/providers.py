@@ -1,8 +1,8 @@
 """Anthropic, Gemini, Bedrock, Mistral, Groq, Cohere and xAI natively, by pydantic-ai.
 
-It needs the extra `providers`, and is imported only where such a model is asked: that takes two
-seconds and 90 MB. The whole response of a service is kept beside its message, so that what it
-signed or encrypted goes back to it as it was.
+It needs the extra `providers`, and is imported only for such a model: the import takes two seconds
+and 90 MB. A service's whole response is kept beside its message, so that signed or encrypted parts
+go back unchanged.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from .errors import Failure, Service, dropped, status_failure, timeout_error, un
 from .quirks import quirks_of
 from .retries import RetryingModel
 
-_PYDANTIC_NAMES = {"vertexai": "google-cloud"}  # all others have the same name there
+_PYDANTIC_NAMES = {"vertexai": "google-cloud"}  # the others have the same name there
 _CUT_OFF: dict[str | None, FinishReason] = {"length": "length", "content_filter": "content_filter"}
 
 
 class NativeModel(RetryingModel):
-    """One model of one service, asked by its own API at its own address."""
+    """A model of a service, reached through its own API at its own address."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class NativeModel(RetryingModel):
         self._opening = anyio.Lock()
 
     async def aclose(self) -> None:
-        """Let go of connections. The next reply opens new ones."""
+        """Close connections. The next reply opens new ones."""
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.__aexit__(None, None, None)
@@ -81,7 +81,7 @@ class NativeModel(RetryingModel):
         return dropped(self._service)
 
     async def _pieces(self, request: ModelRequest) -> AsyncGenerator[str | ModelReply | Failure]:
-        """The text as it comes, and at the end the reply or why there is none."""
+        """Yield the text as it comes, and finally the reply or the failure."""
         try:
             async with self._opening:
                 # In a thread: it imports the service's own library.
@@ -110,7 +110,7 @@ class NativeModel(RetryingModel):
                         case _:
                             pass
                 response = stream.get()
-            # Each service says why it ended; pydantic-ai's own models for tests do not.
+            # Each service gives a reason for its end; pydantic-ai's own models for tests do not.
             reason = response.finish_reason or as_object(response.provider_details)
             is_whole = response.state == "complete" and (reason or not model.provider)
             yield self._reply(response) if is_whole else dropped(self._service)
@@ -151,13 +151,13 @@ class NativeModel(RetryingModel):
 
 
 def _history(messages: Sequence[Message], service: str) -> list[ai.ModelMessage]:
-    """The conversation as pydantic-ai has it: requests of several parts, and responses."""
+    """Convert the conversation to pydantic-ai's requests, of several parts, and responses."""
     history: list[ai.ModelMessage] = []
     parts: list[ai.ModelRequestPart] = []
     for given, call in with_calls(messages):
         message = dict(given)
         if message["role"] == "assistant":
-            # The results of one turn are one request: Anthropic wants them in one message.
+            # The results of one turn form one request: Anthropic wants them in one message.
             history += [ai.ModelRequest(parts)] if parts else []
             history.append(_response(message, service))
             parts = []
@@ -172,7 +172,7 @@ def _history(messages: Sequence[Message], service: str) -> list[ai.ModelMessage]
 
 
 def _response(message: Message, service: str) -> ai.ModelResponse:
-    """What was kept of this service, where the conversation still says the same; else anew."""
+    """Return the service's own response if the message still matches it, else a new one."""
     parts: list[Any] = [ai.TextPart(text_of(message))] if text_of(message) else []
     for call in message.get("tool_calls") or ():
         function = call["function"]
@@ -181,14 +181,14 @@ def _response(message: Message, service: str) -> ai.ModelResponse:
     try:
         kept = [added_by(service, message)["response"]]
         (response,) = cast(Any, ai.ModelMessagesTypeAdapter.validate_python(kept))
-    except (KeyError, ValidationError):  # of another service, or changed by somebody
+    except (KeyError, ValidationError):  # from another service, or edited
         return made
     is_same = (_text(response), _calls(response)) == (_text(made), _calls(made))
     return response if is_same else made
 
 
 def _content(message: Message) -> Any:
-    """A content's text, or its parts with pictures and sounds as bytes."""
+    """Return a content's text, or its parts with pictures and sounds as bytes."""
     if not isinstance(message.get("content"), list):
         return message.get("content") or ""
     parts: list[Any] = []
@@ -210,18 +210,18 @@ def _text(response: ai.ModelResponse) -> str:
 
 
 def _calls(response: ai.ModelResponse) -> tuple[ToolCall, ...]:
-    """The calls, with their arguments as they were written: what is no JSON the model shall see."""
+    """Return the calls with arguments as written: the model must see its invalid JSON."""
     calls: list[ToolCall] = []
     for part in response.parts:
         if isinstance(part, ai.ToolCallPart):
-            args = part.args or "{}"  # as the conversation has none
+            args = part.args or "{}"  # one spelling for None, empty text and no fields
             args = args if isinstance(args, str) else json.dumps(args)
             calls.append(ToolCall(part.tool_call_id, part.tool_name, args))
     return tuple(calls)
 
 
 def _failure_of(cause: Exception, service: Service) -> Failure:
-    """What an error comes to. It must not be raised again: it has no frames any more."""
+    """Convert an error to a `Failure`. Do not raise the error again: its frames are cleared."""
     words = str(getattr(cause, "message", cause))
     try:
         match cause:

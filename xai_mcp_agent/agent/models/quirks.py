@@ -1,4 +1,4 @@
-"""What a service turned out to refuse of its requests, so that it is asked without."""
+"""Request fields that a service has refused, so that later requests omit them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 from .errors import is_overflow, words_of
 
-# A service that misses a field in one message names it as one that refuses it does.
+# Complaints about a missing field name the field just as refusals do.
 _MISSED = re.compile(r"missing|must|required", re.IGNORECASE)
-# In the words of OpenAI, vLLM, llama.cpp, OpenRouter and DeepSeek; of chat templates for text.
+# As worded by OpenAI, vLLM, llama.cpp, OpenRouter and DeepSeek; by chat templates for text.
 _NO_MEDIA = re.compile(
     r"image|picture|\bvision|multi-?modal|mmproj|audio|must be a string|expected a? ?string"
     r"|roles must alternate",
     re.IGNORECASE,
 )
 _MEDIA_STATUSES = {400, 404, 413, 415, 422, 500, 501}
-# In the words of OpenAI and DeepSeek; Groq; vLLM; llama.cpp.
+# As worded by OpenAI and DeepSeek; Groq; vLLM; llama.cpp.
 _ABOUT_FORMAT = re.compile(
     r"response[_ ]format|text\.format|json[_ ]schema|structured[_ ]output|\bgrammar\b"
 )
@@ -32,9 +32,9 @@ _LIMIT_NAMES = {
 class ServiceQuirks:
     """Request fields that this service rejects for a model, kept for the process.
 
-    `refused` are fields of the request, names of what the service added to messages, and `image`
-    and `audio` for those in tool results. `limit_name` is its name for the limit of an answer;
-    `window_tokens` what it said when a request was too long for it.
+    `refused` holds request fields, names of fields that the service itself added to messages, and
+    `image` and `audio` for media in tool results. `limit_name` is the service's name for the answer
+    limit; `window_tokens` the size it stated when a request was too long.
     """
 
     refused: set[str] = field(default_factory=set[str])
@@ -51,10 +51,10 @@ class ServiceQuirks:
         added: set[str],
         media: set[str],
     ) -> bool:
-        """Learn from an `APIStatusError`; True when asking again in another way makes sense.
+        """Learn from an `APIStatusError`; return True if a changed request makes sense.
 
-        `optional` are fields of `body`; `added` went back to the service as it had added it;
-        `media` are the kinds that tool results hold.
+        `optional` are fields of `body`; `added` are the service's own fields that went back to it;
+        `media` are the kinds in tool results.
         """
         words, status = words_of(error.body), error.status_code
         if is_overflow(error.code, words):
@@ -68,7 +68,7 @@ class ServiceQuirks:
         return status in _MEDIA_STATUSES and self.learn_media(words, media, status == 413)
 
     def learn_media(self, words: str, media: set[str], is_too_large: bool = False) -> bool:
-        """Leave out one kind: the one that is named, or else pictures before sounds."""
+        """Drop one kind: the one named in the refusal, or else pictures before sounds."""
         left = sorted(media - self.refused, reverse=True)
         if not left or is_overflow(None, words):
             return False
@@ -110,15 +110,15 @@ _quirks: dict[tuple[str, str], ServiceQuirks] = {}
 
 
 def quirks_of(address: str, model: str) -> ServiceQuirks:
-    """What is known of a model at an address; the same object for all who ask it."""
+    """Return the quirks of a model at an address; all its callers share one object."""
     return _quirks.setdefault((address, model), ServiceQuirks())
 
 
 def forget_quirks() -> None:
-    """Know nothing of any service, as at the start of the process."""
+    """Clear all quirks, as at the start of the process."""
     _quirks.clear()
 
 
 def _names(param: str | None, words: str, name: str) -> bool:
-    """Whether a refusal is about this parameter."""
+    """Return whether a refusal is about this parameter."""
     return param == name or bool(re.search(rf"\b{re.escape(name)}\b", words))

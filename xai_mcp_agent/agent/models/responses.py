@@ -1,8 +1,8 @@
-"""The Responses API, as OpenAI and other services that speak it take it.
+"""The Responses API, for OpenAI and other services that speak it.
 
-Nothing is stored at the service (`store` is false): each request holds the whole conversation as a
-list of items. What a service answered with goes back to it as it was: a model that reasons wants
-its reasoning again, right before what it led to. Other services get none of it.
+The service stores nothing (`store` is false): each request holds the whole conversation as a list
+of items. The service's own items go back to it unchanged: a reasoning model needs its reasoning
+again, right before the items it led to. Other services get none of it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .accumulator import BETWEEN_TEXTS, ResponsesReply
 from .base import ModelRequest
 from .openai import OpenAIModel, answer_format
 
-# How services name an item of reasoning when they refuse it.
+# Names of reasoning items in refusals.
 _NAMES = {"reasoning", "encrypted_content", "encrypted content", "invalid_encrypted_content"}
 
 
 class ResponsesModel(OpenAIModel):
-    """A model that is asked by the Responses API."""
+    """A model reached through the Responses API."""
 
     provider = "openai_responses"
     path = "/responses"
@@ -59,7 +59,7 @@ class ResponsesModel(OpenAIModel):
                 added = added_by(self._access.service_id, message)
                 return _output_items(message, [] if _NAMES & refused else added.get("items"))
             case "tool":
-                # A result may hold text, pictures and files here, and no sounds.
+                # A result here may hold text, pictures and files, but no sounds.
                 content = _content(without(message, {*refused, "audio"}))
                 answer = {"type": "function_call_output", "call_id": message["tool_call_id"]}
                 return [{**answer, "output": content}]
@@ -68,7 +68,7 @@ class ResponsesModel(OpenAIModel):
 
 
 def _output_items(message: Message, added: Any) -> list[JsonObject]:
-    """An assistant's message as items: those that were kept as they were, others anew."""
+    """Return an assistant's message as items: stored items unchanged, others made anew."""
     calls = {x["id"]: x["function"] for x in message.get("tool_calls") or ()}
     kept = [x for x in map(as_object, as_list(added)) if x.get("type")]
     texts = _texts(message, kept)
@@ -81,7 +81,7 @@ def _output_items(message: Message, added: Any) -> list[JsonObject]:
             items.append(item)
         elif texts:
             items.append(_message_item(item, texts.pop(0)))
-    # Reasoning that leads to none of them is refused.
+    # Services refuse trailing reasoning.
     while items and items[-1]["type"] == "reasoning":
         items.pop()
     said = [{"role": "assistant", "content": x} for x in texts]
@@ -89,7 +89,7 @@ def _output_items(message: Message, added: Any) -> list[JsonObject]:
 
 
 def _texts(message: Message, kept: Sequence[JsonObject]) -> list[str]:
-    """What the message says, for each of its items."""
+    """Return the message's text for each of its items."""
     text = text_of(message)
     own = [str(x.get("text") or "") for x in kept if x["type"] == "message"]
     if len(own) > 1 and BETWEEN_TEXTS.join(own) == text:
@@ -114,7 +114,7 @@ def _content(message: Message) -> Any:
 
 
 def _part(part: JsonObject) -> JsonObject:
-    """A part in the shape of Chat Completions in that of this API; any other as it is."""
+    """Convert a Chat Completions part to this API's form; return any other unchanged."""
     match part.get("type"):
         case "text":
             return {"type": "input_text", "text": part.get("text")}
@@ -129,7 +129,7 @@ def _part(part: JsonObject) -> JsonObject:
 
 
 def _function(spec: FunctionSpec) -> dict[str, Any]:
-    # Not strict: that is this API's default, and it takes only some schemas.
+    # Not strict, although this API's default is: strict mode takes only some schemas.
     return {
         "type": "function",
         "name": spec.name,

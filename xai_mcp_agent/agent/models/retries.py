@@ -1,7 +1,7 @@
-"""Retry policy for transient failures, and the limit of a turn: the same for every service.
+"""Retry policy for transient failures, and the limit of a turn, for every service.
 
-In place of the client libraries' own retries: those sleep through our limit and then hide why
-they waited.
+It replaces the client libraries' own retries, which sleep through our limit and then hide the
+reason for the wait.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .quirks import ServiceQuirks
 
 _RETRIES = 2
 _FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 30.0  # of those that we choose
+_LONGEST_PAUSE_SECONDS = 30.0  # for pauses of our choice
 _MAX_TEMPERATURE = 2.0
-# What services use when none is sent; `extra_temperature` is counted from here.
+# The services' default; `extra_temperature` counts from here.
 _USUAL_TEMPERATURE = 1.0
 
 
 class RetryingModel:
-    """A model whose failed attempts are values; a subclass makes one attempt."""
+    """A model with failed attempts as values; a subclass makes one attempt."""
 
     def __init__(self, settings: ModelSettings, quirks: ServiceQuirks) -> None:
         self._settings = settings
@@ -34,17 +34,17 @@ class RetryingModel:
 
     @property
     def name(self) -> str:
-        """The provider and the model, for people."""
+        """Return the provider and the model, for people."""
         return f"{self._service.provider} {self._service.model}"
 
     @property
     def calls_functions(self) -> bool:
-        """True until the service says that this model cannot."""
+        """Return whether the model calls functions; True until the service denies it."""
         return self._quirks.calls_functions
 
     @property
     def window_tokens(self) -> int:
-        """The context window that the service named when a request was too long; else 0."""
+        """Return the context size that the service stated for an overlong request, else 0."""
         return self._quirks.window_tokens
 
     async def reply(
@@ -52,12 +52,11 @@ class RetryingModel:
     ) -> ModelReply:
         """Ask for the next message; its text goes to `on_text` as it comes.
 
-        A reply that breaks off is asked for anew, which `on_again` is told before: no part of it
-        counts.
+        A reply that breaks off is void and asked for anew; `on_again` is called before that.
 
         Raises:
             ModelCannotCallFunctions: functions were offered to a model that cannot call them.
-            ModelError: any other of its kinds, with what to do next.
+            ModelError: another subclass of it, with the next step.
         """
         limit = self._settings.turn_limit_seconds
         with anyio.move_on_after(limit) as scope:
@@ -84,19 +83,20 @@ class RetryingModel:
             if not self._learn_from(came, request):
                 failures += came.retry == "soon"
                 pause = _pause_after(came, backoff)
-                # A service with too many requests answers when others have had their turn.
+                # A service with too many requests answers once others have had their turn.
                 is_final = came.retry == "never" or failures > _RETRIES
                 if is_final or anyio.current_time() + pause >= deadline:
                     try:
                         raise came.error
                     finally:
-                        del came  # the error holds this frame: held by it, both would stay long
+                        # the error holds this frame; a reference back would keep both alive
+                        del came
             if on_again:
                 await on_again(AskedAgain(came.reason, pause))
             await sleep(pause)
 
     def _temperature(self, request: ModelRequest) -> float | None:
-        """The one to send; None for the service's own."""
+        """Return the temperature to send; None for the service's default."""
         wanted, extra = self._settings.temperature, request.extra_temperature
         if wanted is None and extra <= 0:
             return None
@@ -111,7 +111,7 @@ class RetryingModel:
         raise NotImplementedError
 
     def _learn_from(self, failure: Failure, request: ModelRequest) -> bool:
-        """Whether asking at once in another way makes sense."""
+        """Return whether a changed request makes sense at once."""
         return False
 
 
@@ -120,5 +120,5 @@ def _pause_after(failure: Failure, backoff: Backoff) -> float:
     asked = failure.wait_seconds
     if asked and backoff.tries <= _RETRIES:
         return asked
-    # One that says "at once" again and again would be asked hundreds of times.
+    # A service that always says "at once" would get hundreds of requests.
     return max(asked or 0.0, backoff.seconds * random.uniform(0.75, 1.0))
