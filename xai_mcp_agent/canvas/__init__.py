@@ -1,7 +1,7 @@
-"""What the nodes do: a file for each kind of them, and what belongs to one run of a workflow.
+"""Engine of the nodes: a file per kind of node, and the state of one workflow run.
 
-The nodes find the files here by name, and each is imported when it is first used:
-Xircuits imports every component file of a workflow, and that should cost nothing.
+The nodes look the files up by name, and each is imported on first use: Xircuits imports every
+component file of a workflow, and that should cost nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running agents and tools for nodes: from the thread of a workflow, over the bridge's loop."""
+"""Runs of agents and tools for nodes: from the workflow's thread, over the bridge's loop."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ from .run_state import kept_run
 from .sampling import AgentSampler
 from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tools_chosen
 
-# In `ctx`: for the length of the workflow's run.
+# Keys of `ctx`, for the length of the workflow's run.
 _APPROVED, _FACTS = "approved_calls", "facts_for_rules"
 
-_MODEL_WIDTH = 1_000  # columns: a model needs no line to be broken
-_ID_BYTES = 6  # of a call by hand: a name that no model's call has
+_MODEL_WIDTH = 1_000  # columns: a model does not need lines broken
+_ID_BYTES = 6  # of a call by hand: an id that no model's call has
 
 
 @dataclass
 class CanvasRun:
-    """What a run came to. After an error it still holds the conversation so far.
+    """The outcome of a run. After an error it still holds the conversation so far.
 
-    `stopped` says how it ended, `error` why it has no answer. `usage` counts tokens, turns of the
-    model, calls of tools and seconds. `structured` is the value of an answer of a certain form.
+    `stopped` says how the run ended, `error` why it has no answer. `usage` counts tokens, model
+    turns, tool calls and seconds. `structured` is the value of a structured answer.
     """
 
     conversation: list[Message] = field(default_factory=list[Message])
@@ -72,7 +72,7 @@ class CanvasRun:
     structured: Any = None
 
     def follow(self, run: AgentRun) -> None:
-        """Take over what was said and used so far."""
+        """Copy the conversation and the usage so far."""
         self.conversation, state = run.conversation.messages, run.state
         self.usage = counts(state.usage, state.step, state.calls, run.seconds)
 
@@ -93,21 +93,21 @@ def run_agent(
     wait_for_approval: Any = None,
     needs_sources: bool = True,
 ) -> None:
-    """Run an agent to its answer; `outcome` is filled as it goes, up to an error too.
+    """Run an agent to its answer; fill `outcome` along the way, up to an error too.
 
-    Without a name it is the agent set up last. `question` is asked after the conversation.
-    `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
-    `show` is how much is printed, as a person may have written it: see `Console`.
-    `output_schema` is the form that the answer must have. `on_approval` is asked in this thread
-    whether a call may be made, in place of the person. With the file `run_state` a run in which
-    nobody can approve a call ends as waiting, with `wait_for_approval` also where somebody could;
-    run again with that file it goes on. One that `needs_sources` fails where none of them gives the
+    Without a name, the agent that was set up last runs. `question` is added to the end of the
+    conversation. `on_thought` is called in this thread after each tool use; by then `outcome` holds
+    its result too. `show` says how much to print, as a person may have written it: see `Console`.
+    `output_schema` is the schema of the answer. `on_approval` decides in this thread whether a call
+    may be made, in place of the person. With the file `run_state`, a run in which no person can
+    approve a call ends as waiting (with `wait_for_approval` even if a person could), and the next
+    run with that file goes on from there. With `needs_sources`, a run fails if no source gives the
     agent a tool.
 
     Raises:
         UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a mistake here.
-        RunFileError: what waits in the file cannot be used.
-        ModelError, RuntimeError: the model's service; the bridge was closed meanwhile.
+        RunFileError: the state in the file cannot be used.
+        ModelError, RuntimeError: the model's service failed; the bridge was closed meanwhile.
         NoTools: the agent's sources, or a required one, gave it no tool.
         NestedTooDeep: a tool of the agent runs the agent itself, again and again.
     """
@@ -141,7 +141,7 @@ def run_agent(
                 await work.stage.run_nodes(lambda ctx: branch(ctx, run_branch, event))
 
         def branch(ctx: Any, do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
-            # Copied here: on the loop a long conversation would hold up all others.
+            # Copy here: on the loop, a long conversation would hold up all others.
             outcome.follow(run)
             keep(ctx, run.state.kept)
             do(event)
@@ -180,10 +180,9 @@ def run_agent(
 
 
 def run_node(node: Any, ctx: Any) -> None:
-    """Run the agent of an AgentRun or AgentLearn, and set its ports as far as the run came.
+    """Run the agent of an AgentRun or AgentLearn, and set its ports as far as the run got.
 
-    That is done also when it ends with an error, which is raised unless something is wired to the
-    node's branch for it.
+    An error sets them too, and is raised unless the node's error branch is wired.
     """
     outcome, options = CanvasRun(), dict[str, Any]()
 
@@ -201,7 +200,7 @@ def run_node(node: Any, ctx: Any) -> None:
     if node.on_thought:
         options["on_thought"] = run_branch
     try:
-        # First of all: the conversation is not lost, whatever is wrong with the rest.
+        # Set this first, so that the conversation is not lost if something else is wrong.
         outcome.conversation = Conversation(node.conversation.value).messages
         ports = inputs(node)
         run = run_agent if "question" in ports else learn
@@ -236,13 +235,13 @@ _LEARN = (
 
 
 def learn(ctx: Any, name: Any, conversation: Any, **options: Any) -> None:
-    """Have an agent note what is worth keeping of a conversation; its answer says what it learned.
+    """Have an agent save notes from a conversation; its answer says what it learned.
 
-    `options` are those of `run_agent`.
+    `options` are passed to `run_agent`.
 
     Raises:
         MemoryFailed: the agent has no memory.
-        UnknownAgent, BadConversation, ModelError: as `run_agent`.
+        UnknownAgent, BadConversation, ModelError: as in `run_agent`.
     """
     name = agent_named(ctx, name, "AgentLearn", runs=True)
     if agent_in(ctx, name, "AgentLearn").get("agent_memory") is None:
@@ -258,9 +257,10 @@ def learn(ctx: Any, name: Any, conversation: Any, **options: Any) -> None:
 def run_tool(
     ctx: Any, agent_name: Any, tool_name: str, tool_args: Any, conversation: Any
 ) -> CanvasRun:
-    """Call one tool of an agent's toolbelt, as if its model had asked; `answer` is all its text.
+    """Call one tool of an agent's toolbelt, as if its model had called it.
 
-    Whatever goes wrong with the call is answered into the conversation.
+    `answer` is the whole text of the result. If the call fails, the error is its result in the
+    conversation.
 
     Raises:
         UnknownAgent, BadConversation, BadSetting: a person's mistake.
@@ -296,11 +296,11 @@ def run_tool(
 
 
 def _uncounted(_: Usage) -> None:
-    """The node has no total to add it to."""
+    """Ignore the usage: the node has no total to add it to."""
 
 
 def thought_of(event: ToolFinished) -> str:
-    """What the model said when it used the tool; if it said nothing, what it did."""
+    """Return what the model said when it used the tool, or else what it did."""
     if event.thought:
         return event.thought
     return f"Using {event.tool}({short_arguments(event.arguments)})."
@@ -310,7 +310,7 @@ def thought_of(event: ToolFinished) -> str:
 def _at_work(
     ctx: Any, name: str, node: str, show: Any = None, approvals: RunApprovals | None = None
 ) -> Generator[_AgentWork]:
-    """An agent's work for a node, in the thread of its workflow."""
+    """Yield an agent's work for a node, in the workflow's thread."""
     agent, run_id = agent_in(ctx, name, node), new_run_id()
     running = name if node == "AgentRun" else ""
     console = Console(name, show)
@@ -340,7 +340,7 @@ def _at_work(
 
 
 class _AgentWork:
-    """What the run of an agent uses. `results` are long results of nodes before."""
+    """Everything that an agent's run uses. `results` are long results of earlier nodes."""
 
     def __init__(
         self, lease: BridgeLease, stage: Stage, writing: Recorder, agent: Mapping[str, Any]
@@ -353,16 +353,16 @@ class _AgentWork:
         self._recorder = writing
 
     def show(self, event: RunEvent) -> None:
-        """Have an event written on the screen, and in the transcript if there is one."""
+        """Write an event to the screen, and to the transcript if there is one."""
         self.stage.show(event)
         self.stage.post(partial(self._recorder.event, event, time.time()))
 
     def tell(self, text: str, mark: str = "!!", *, in_card: bool = False) -> None:
-        """Have a person know this, however little is shown of the run."""
+        """Tell a person this, however little of the run is shown."""
         self.stage.post(lambda: self.stage.console.tell(mark, text, in_card=in_card))
 
     def lend_model(self, count: Callable[[Usage], None]) -> None:
-        """Let servers ask the model of this agent, where the settings allow it."""
+        """Let servers use this agent's model, if the settings allow it."""
         self.stage.person.sampler = AgentSampler(
             self.stage, self.agent, self.stage.caller.name, count
         )
@@ -374,7 +374,7 @@ class _AgentWork:
         )
 
     async def tools(self, operations: Operations, state: RunState | None = None) -> ReadyTools:
-        """The agent's tools, as far as its servers can be used; see `ready_tools`."""
+        """Return the agent's tools, as far as its servers work; see `ready_tools`."""
         agent, memory = self.agent, self.agent.get("agent_memory")
         remembering = [] if memory is None else [MemoryToolset(memory)]
         spec = ToolSpec(
@@ -400,10 +400,10 @@ def _plan_for_model(plan: Plan) -> str:
 
 
 def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:
-    """What a person approved for the length of the workflow's run, for all its agents."""
+    """Return the calls that a person approved for the workflow's run, for all its agents."""
     return ctx.setdefault(_APPROVED, set())
 
 
 def facts_in(ctx: Any) -> RunFacts:
-    """What happened in the workflow's run, as far as rules ask for it, by all its agents."""
+    """Return the facts that rules ask for, from all agents of the workflow's run."""
     return ctx.setdefault(_FACTS, RunFacts())

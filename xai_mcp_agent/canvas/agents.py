@@ -1,4 +1,4 @@
-"""Agents as the canvas keeps them in `ctx`, under the keys that xai-agent's workflows use."""
+"""Agents as the canvas stores them in `ctx`, under the keys that xai-agent's workflows use."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ _PREFIX = "agent_"
 # Enough to look a thing up, act on it, check, and answer.
 DEFAULT_MAX_THOUGHTS = 10
 DEFAULT_AGENT = "agent"
-# In `ctx`: the name of the agent that was set up last.
+# Key of `ctx`: the name of the agent that was set up last.
 _LAST = "last_agent"
-# Of an agent: whether another one had its name before.
+# Key of an agent: whether another agent had its name before.
 _REPLACES = "replaces_another"
 
-# Without these it is something else of that name in `ctx`.
+# Without these keys, the entry of `ctx` is something else of that name.
 _FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
 _INIT, _UPDATE = "AgentInit", "AgentUpdate"
-_IS_TAKEN = "is_taken"  # of a toolbelt's spec, and of an agent: nobody wired it
+_IS_TAKEN = "is_taken"  # key of a toolbelt's spec and of an agent: taken without a wire
 
 
 def set_up_agent(ctx: Any, node: Any) -> None:
@@ -76,12 +76,12 @@ def change_agent(ctx: Any, node: Any) -> None:
 
 
 def _agent_ports(node: Any) -> dict[str, Any]:
-    """The values on a node's ports, by the names that AgentInit and AgentUpdate share."""
+    """Return the values on a node's ports, by the names that AgentInit and AgentUpdate share."""
     return {x.removeprefix("new_").removeprefix("agent_"): y for x, y in raw_inputs(node).items()}
 
 
 def _only_toolbelt(ctx: Any, node: Any) -> str:
-    """The one toolbelt that was declared, in a workflow without an AgentMakeToolbelt."""
+    """Return the only declared toolbelt, if the workflow has no AgentMakeToolbelt."""
     belts, following = declared_toolbelts(ctx), node.next
     if ctx.get(MADE) or len(belts) != 1:
         return ""
@@ -105,13 +105,13 @@ def init_agent(
 ) -> None:
     """Set up an agent in `ctx`, under the keys that workflows made for xai-agent use.
 
-    None and an empty text mean the default; `model_settings` are as AgentModel gives them. Where
-    nothing is named later, the agent that was set up last is meant.
+    None and an empty text mean the default; `model_settings` are as AgentModel gives them. A node
+    that names no agent uses the one set up last.
 
     Raises:
-        UnknownProvider: no such provider of models.
-        BadSetting: a value that cannot be, or two that contradict each other.
-        MemoryFailed: `memory` is no memory.
+        UnknownProvider: there is no such model provider.
+        BadSetting: a value is invalid, or two contradict each other.
+        MemoryFailed: `memory` is not a memory.
     """
     name = _named(name, _INIT) or DEFAULT_AGENT
     settings = settings_on(model_settings, "model_settings", _INIT, env_of(ctx))
@@ -141,15 +141,15 @@ def update_agent(
     toolbelt_spec: Any = None,
     model_settings: Any = None,
 ) -> None:
-    """Change an agent that exists; None and an empty text leave a thing as it is.
+    """Change an existing agent; None and an empty text leave a setting as it is.
 
-    With another provider or address the key and what else was meant for the old service are
-    forgotten: they must not be sent to the new one.
+    With another provider or address, the key and other settings of the old service are dropped:
+    they must not be sent to the new one.
 
     Raises:
-        UnknownAgent: no such agent in this run.
-        UnknownProvider: no such provider of models.
-        BadSetting: a value that cannot be, or two that contradict each other.
+        UnknownAgent: there is no such agent in this run.
+        UnknownProvider: there is no such model provider.
+        BadSetting: a value is invalid, or two contradict each other.
     """
     agent = agent_in(ctx, agent_named(ctx, name, _UPDATE), _UPDATE)
     settings = settings_on(model_settings, "new_model_settings", _UPDATE, env_of(ctx))
@@ -168,13 +168,14 @@ def update_agent(
 
 
 def agent_named(ctx: Any, name: Any, node: str, *, runs: bool = False) -> str:
-    """The agent's name on a port; where there is none, that of the agent set up last in this run.
+    """Return the agent's name on a port, or else the agent set up last in this run.
 
-    With `runs` it is going to be run: an agent does not run inside itself where nobody said so.
+    With `runs` the agent is about to run: an agent runs inside itself only if it is named.
 
     Raises:
-        UnknownAgent: nothing is named, and no agent was set up.
-        BadSetting: it has something that is no text, or nothing is named within the last agent.
+        UnknownAgent: the port is empty, and no agent was set up.
+        BadSetting: the port has a value that is not text, or is empty inside a run of the last
+            agent.
     """
     if named := _named(name, node):
         return named
@@ -194,9 +195,9 @@ def agent_named(ctx: Any, name: Any, node: str, *, runs: bool = False) -> str:
 
 @contextmanager
 def own_agents(ctx: Any) -> Generator[None]:
-    """Run the nodes of a drawn tool, a route or a branch: what they set up counts in there only.
+    """Run the nodes of a drawn tool, a route or a branch; the agents they set up count only there.
 
-    For nodes that name no agent, that is: others find it by its name afterwards.
+    This is for nodes that name no agent: by its name, others find such an agent afterwards too.
     """
     last, usual = ctx.get(_LAST), ctx.get(_PREFIX + DEFAULT_AGENT)
     try:
@@ -208,7 +209,7 @@ def own_agents(ctx: Any) -> Generator[None]:
 
 
 def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
-    """The agent of that name, for this node.
+    """Return the agent of that name, for this node.
 
     Raises:
         UnknownAgent: `AgentInit` has not set it up in this run.
@@ -227,12 +228,12 @@ def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
 def model_of(
     agent: Mapping[str, Any], env: Mapping[str, str], settings: ModelSettings | None = None
 ) -> Model:
-    """The model an agent talks to, with its own settings or with these; nothing is connected yet.
+    """Return an agent's model, with its own settings or with these; it connects to nothing yet.
 
     `env` has the values of the `.env` beside the settings.
 
     Raises:
-        UnknownProvider: the agent has no model's name, which its provider wants.
+        UnknownProvider: the agent has no model name, which its provider needs.
     """
     own = settings_of(agent)
     key: str | None = revealed(own.get("api_key"))
@@ -247,7 +248,7 @@ def model_of(
 
 
 def settings_of(agent: Mapping[str, Any]) -> JsonObject:
-    """What is set about an agent's model, as AgentModel gives it."""
+    """Return the settings of an agent's model, as AgentModel gives them."""
     return agent.get("model_settings") or {}
 
 
@@ -258,11 +259,11 @@ def spec_of(
     metadata: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
 ) -> AgentSpec:
-    """The agent as the loop wants it; for `env` see `model_of`.
+    """Return the agent as the loop takes it; for `env` see `model_of`.
 
     Raises:
-        UnknownProvider: the agent has no model's name, which its provider wants.
-        BadSetting: `metadata` is no dict, or `output_schema` no JSON Schema.
+        UnknownProvider: the agent has no model name, which its provider needs.
+        BadSetting: `metadata` is not a dict, or `output_schema` is not a JSON Schema.
     """
     form = mapping(output_schema, "output_schema", "AgentRun")
     settings = settings_of(agent)
@@ -286,7 +287,7 @@ def spec_of(
 
 
 def notes_on(ctx: Any, name: str, agent: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a person should know of an agent, each with its mark: for the card of its run."""
+    """Return notices about an agent for the card of its run, each with its mark."""
     notes = [_toolbelt_note(ctx, agent)]
     if agent.get(_REPLACES):
         text = (
@@ -315,8 +316,8 @@ def _toolbelt_note(ctx: Any, agent: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def learn_keys(ctx: Any, secrets: Secrets) -> None:
-    """Add the keys of all agents of this run to the secrets that are known."""
-    # Copied first: agents in other threads write into the same `ctx`.
+    """Add the keys of all agents of this run to the known secrets."""
+    # Copy first: agents in other threads write to the same `ctx`.
     agents = [cast(dict[str, Any], x) for x in list(ctx.values()) if isinstance(x, dict)]
     secrets.update(x for agent in agents for x in secrets_in(agent.get("model_settings")))
 
@@ -326,10 +327,10 @@ def _is_agent(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
-    """What an agent has of a toolbelt's spec, under the agent's keys.
+    """Return the entries of a toolbelt's spec, under the agent's keys.
 
     Raises:
-        BadSetting: the value on that port is no such spec.
+        BadSetting: the value on that port is not a toolbelt's spec.
     """
     wire = "the toolbelt_spec of AgentMakeToolbelt"
     values = mapping(spec, port, node, wire=wire)
@@ -355,7 +356,7 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
 
 
 def _named(name: Any, node: str) -> str:
-    """The name on a port; blanks alone are none."""
+    """Return the name on a port; blanks count as empty."""
     text = optional(name, "agent_name", node)
     return text if text.strip() else ""
 
@@ -363,7 +364,7 @@ def _named(name: Any, node: str) -> str:
 def _model_in(
     provider: Any, model: Any, settings: JsonObject, node: str, provider_now: str
 ) -> tuple[str, str]:
-    """Provider and model that an agent is given, by its own ports or by those of AgentModel."""
+    """Return provider and model from an agent's own ports or from AgentModel."""
     new = "" if node == _INIT else "new_"
     own = provider_on(provider, f"{new}agent_provider", node)
     provider = _one_of(own, settings, "provider", new, node)
@@ -372,7 +373,7 @@ def _model_in(
     named, name = split_name(model)
     if named and named == (provider or named):
         return named, name
-    # A name alone is a model of the agent's service, or else, as everywhere, of `openai`.
+    # A bare name is a model of the agent's service, or of `openai` as everywhere else.
     return provider or (OPENAI if model and provider_now == OFFLINE else ""), model
 
 
@@ -387,7 +388,7 @@ def _one_of(own: str, settings: JsonObject, key: str, new: str, node: str) -> st
 
 
 def _refuse_unsaid(settings: JsonObject) -> None:
-    """Without a provider nobody is asked what is set here, and that is hardly meant."""
+    """Raise BadSetting for an address or a key without a provider, which would have no effect."""
     if keys := [x for x in ("base_url", "api_key") if x in settings]:
         raise BadSetting(
             f"{MODEL_NODE} sets `{keys[0]}`, and no `provider` says whom to ask. Set it to "
@@ -396,7 +397,7 @@ def _refuse_unsaid(settings: JsonObject) -> None:
 
 
 def _changed(agent: dict[str, Any], provider: str, settings: JsonObject) -> JsonObject:
-    """The settings of an agent that is given these too; of another service no old secrets."""
+    """Return the agent's settings with these on top; another service gets no old secrets."""
     old = settings_of(agent)
     address = revealed(settings.get("base_url"))
     moves = address not in (None, revealed(old.get("base_url")))

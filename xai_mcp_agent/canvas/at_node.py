@@ -31,7 +31,7 @@ from .workshop.run import lesson_run
 
 T = TypeVar("T")
 
-_CALL = "call"  # a node makes one
+_CALL = "call"  # label of a node that calls a tool
 _RUN_KEY = "mcp_run"
 
 
@@ -49,11 +49,11 @@ class Stage(WorkflowThread):
         self.caller = Caller("person", run=run_id, host=self.person, workflow=workflow, node=node)
 
     def show(self, event: RunEvent) -> None:
-        """From the loop: have an event written on the screen."""
+        """Write an event to the screen. Called from the loop."""
         self.post(lambda: self.console.show(event))
 
     async def run_nodes(self, do: Callable[[Any], T]) -> T:
-        """From the loop: run a person's nodes in the workflow's thread, and wait for them."""
+        """Run a person's nodes in the workflow's thread, and wait. Called from the loop."""
         ctx = self.ctx
 
         def run() -> T:
@@ -63,7 +63,7 @@ class Stage(WorkflowThread):
         return await self.run(run)
 
     def drawn(self, tools: Mapping[str, DrawnTool]) -> DrawnToolset:
-        """Drawn tools, whose nodes run here."""
+        """Return a toolset of drawn tools, with their nodes run here."""
 
         async def run(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
             return await self.run_nodes(lambda ctx: tool.call(ctx, arguments))
@@ -81,11 +81,11 @@ def on_stage(
     run_id: str = "",
     agent: str = "",
 ) -> Generator[Stage]:
-    """A stage for a run in this thread, whose console hides the secrets of the settings.
+    """Yield a stage for a run in this thread; its console hides the secrets of the settings.
 
-    `node` is the one that calls a tool in it, if one does. At the end the workflow is let go of: an
-    error of some library may hold every frame it came through, for as long as it likes. Through
-    those it must not hold the workflow, whose servers close when its `ctx` is gone.
+    `node` is the node that calls a tool in it, if any. At the end the stage drops the workflow: an
+    error of some library may keep every frame it passed through for any length of time. Through
+    those frames it must not keep the workflow, because its servers close when its `ctx` is gone.
     """
     with console:
         if ctx is not None:
@@ -96,13 +96,11 @@ def on_stage(
             yield stage
         finally:
             stage.ctx = None
-            del (
-                stage.bridge
-            )  # its pipeline knows the callers of the last calls, and they this stage
+            del stage.bridge  # its pipeline remembers the last callers, and they this stage
 
 
 def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
-    """The recorder for one agent or node of this run; it knows the keys of all agents in it."""
+    """Return the recorder for one agent or node; it masks the keys of all agents of the run."""
     file, lesson = transcript_file(), lesson_run(ctx)
     if not file and lesson is None and not is_in_lab():
         return Recorder("", who)
@@ -115,7 +113,7 @@ def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
 
 @dataclass
 class AtNode:
-    """What a node that asks no model works with; the transcript gets `answer`."""
+    """What a node without a model works with; the transcript gets `answer`."""
 
     bridge: Bridge
     node: str
@@ -130,10 +128,11 @@ class AtNode:
         waiting_for: str,
         summary: Callable[[T], str],
     ) -> T:
-        """Run `do` on the bridge's loop and wait for it; a line on the screen says what came.
+        """Run `do` on the bridge's loop, wait for it, and print a line with its `summary`.
 
         Raises:
-            RuntimeError: the bridge is closed, or was closed meanwhile. And what `do` raises.
+            RuntimeError: the bridge is closed, or was closed meanwhile. Errors of `do` are raised
+                too.
         """
         with on_stage(self.bridge, Console(self.label)) as stage:
             stage.console.wait_for(waiting_for)
@@ -144,7 +143,7 @@ class AtNode:
     def call(
         self, server: str, tool: str, arguments: JsonObject, timeout_seconds: float | None
     ) -> ToolResult:
-        """Call a tool of a server and show it as a call of an agent is shown.
+        """Call a tool of a server and show it like a call of an agent.
 
         Raises:
             XaiMcpError: see `Bridge.call_tool`.
@@ -157,7 +156,7 @@ class AtNode:
                 stage.show(ToolProgressed(_CALL, name, done, total, message))
 
             async def do(operations: Operations) -> ToolResult:
-                """Call the tool, between the two lines that show it."""
+                """Call the tool, and print a line before and a line after."""
                 stage.show(ToolStarted(_CALL, name, arguments, server))
                 started = time.monotonic()
                 result = await operations.call_tool(
@@ -176,7 +175,7 @@ class AtNode:
 
 @contextmanager
 def at_node(ctx: Any, node: str, label: str, run_id: str = "", **fields: Any) -> Generator[AtNode]:
-    """What a node works with, for the length of its work; `label` stands before its lines.
+    """Yield what a node works with; `label` stands before its lines.
 
     The transcript has `NodeStarted` with these `fields`, and `NodeFinished` or `NodeFailed`.
     """
@@ -201,7 +200,7 @@ def call_here(
     timeout_seconds: float | None,
     on_progress: Callable[[float, float | None, str], None],
 ) -> ToolResult:
-    """Call a tool and show nothing but what its server asks the person in front of this thread.
+    """Call a tool and show only what its server asks the person in front of this thread.
 
     Raises:
         XaiMcpError: see `Bridge.call_tool`.

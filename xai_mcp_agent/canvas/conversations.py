@@ -1,4 +1,4 @@
-"""Conversations as nodes make them, and the long results that are shown in part in them."""
+"""Conversations as nodes make them, and the long results that they show in part."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from .ports import optional
 logger = logging.getLogger(__name__)
 
 _LONG_WORD = 10
-_RESULTS = "mcp_long_results"  # in `ctx`
+_RESULTS = "mcp_long_results"  # key of `ctx`
 _MOST_CHARS = 20_000_000  # of all long results in a workflow; the newest is always kept
 
 
 def merge_system(new_system_prompt: str, conversation: Any) -> list[Message]:
-    """A copy of a conversation whose system message ends with this prompt; made if it has none."""
+    """Return a copy of a conversation with this prompt at the end of its system message.
+
+    A conversation without a system message gets one.
+    """
     messages = Conversation(conversation).messages
     if not messages or messages[0]["role"] != "system":
         return [{"role": "system", "content": new_system_prompt}, *messages]
@@ -33,7 +36,7 @@ def merge_system(new_system_prompt: str, conversation: Any) -> list[Message]:
 
 
 def words_of(input_str: str) -> Generator[str]:
-    """A text in small pieces, as if it were being typed; together they are the text."""
+    """Yield a text in small pieces, as if it were being typed; joined, they are the text."""
     for piece in re.findall(r"\S+|\s+", input_str):
         if len(piece) > _LONG_WORD and not piece.isspace():
             yield from (piece[i : i + 2] for i in range(0, len(piece), 2))
@@ -42,16 +45,16 @@ def words_of(input_str: str) -> Generator[str]:
 
 
 def is_nothing(conversation: Any) -> bool:
-    """Whether nothing was given as a conversation; an empty list is one, in which nobody spoke."""
+    """Return whether no conversation was given; an empty list is a conversation."""
     return conversation is None or (isinstance(conversation, str) and not conversation.strip())
 
 
 def conversation_with(conversation: Any, question: Any, node: str) -> Any:
-    """The conversation with the question at its end; as it is where no question is asked.
+    """Return the conversation with the question at its end, or as it is without a question.
 
     Raises:
-        BadSetting: the question is no text.
-        BadConversation: the conversation is none.
+        BadSetting: the question is not text.
+        BadConversation: the value is not a conversation.
     """
     text = optional(question, "question", node)
     if not text.strip():
@@ -62,7 +65,7 @@ def conversation_with(conversation: Any, question: Any, node: str) -> Any:
 
 
 def kept_for(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
-    """The whole texts of the results that this conversation has in part, by their ids."""
+    """Return the whole texts, by id, of the results that this conversation shows in part."""
     shown = [x for x in map(text_of, conversation) if '"result_id"' in x]
     results: dict[str, str] = ctx.get(_RESULTS, {})
     return {
@@ -71,7 +74,7 @@ def kept_for(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
 
 
 def keep(ctx: Any, texts: Mapping[str, str]) -> None:
-    """Keep these for the nodes to come."""
+    """Keep these results for later nodes."""
     results: dict[str, str] = {**ctx.get(_RESULTS, {}), **texts}
     while len(results) > 1 and sum(map(len, results.values())) > _MOST_CHARS:
         oldest = next(iter(results))

@@ -1,7 +1,7 @@
 """Tools drawn on the canvas, as a toolset: their nodes run in the workflow's thread.
 
-Nodes keep what they are given in their ports, and many of them in themselves, so a drawn tool runs
-alone: the calls of one turn one after another, in their order.
+Nodes keep values in their ports, and many of them in themselves, so drawn tools run one at a time:
+the calls of one turn run in their order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..sources.canvas import DrawnTool, drawn_tools
 from .workflow_thread import OutOfTime
 
 RunDrawn: TypeAlias = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
-"""Runs a drawn tool in the thread of its workflow."""
+"""A function that runs a drawn tool in the thread of its workflow."""
 
 _TOOLBELT = "toolbelt_"
 _OVERRUN = (
@@ -39,17 +39,17 @@ _NOT_BEGUN = (
 
 
 def drawn_in(ctx: Mapping[str, Any]) -> list[Tool]:
-    """All tools that were drawn so far, of all toolbelts; the last one of a name counts."""
+    """Return all tools drawn so far, of all toolbelts; of two with one name, the last."""
     return [x.tool() for x in all_drawn(ctx).values()]
 
 
 def all_drawn(ctx: Mapping[str, Any]) -> dict[str, DrawnTool]:
-    """The same as what can be called in the workflow's thread, by their names."""
-    # Copied first: agents in other threads write into the same `ctx`.
+    """Return the same tools by name, as they can be called in the workflow's thread."""
+    # Copy first: agents in other threads write to the same `ctx`.
     belts = [x for name, x in list(ctx.items()) if str(name).startswith(_TOOLBELT)]
     drawn: dict[str, Any] = {}
     for belt in belts:
-        if isinstance(belt, Mapping):  # else it is something of a person's
+        if isinstance(belt, Mapping):  # else it is a value that a person put there
             drawn |= cast(Mapping[str, Any], belt)
     usable = {n: x for n, x in drawn.items() if isinstance(x, DrawnTool) or callable(x)}
     return drawn_tools(usable)
@@ -63,23 +63,23 @@ class DrawnToolset(Toolset):
         self._run = run
         self._tools = tuple(x.tool() for x in drawn.values())
         self._alone = anyio.Lock()
-        self._running = ""  # the tool whose nodes run, also when nobody waits for it any more
+        self._running = ""  # the tool with running nodes, also after its caller stopped waiting
 
     async def tools(self) -> Sequence[Tool]:
-        """All of them."""
+        """Return all drawn tools."""
         return self._tools
 
     def known(self) -> Sequence[Tool]:
-        """All of them."""
+        """Return all drawn tools."""
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Run the nodes of one of them."""
+        """Run the nodes of a drawn tool."""
         name = invocation.tool.name
         try:
             async with self._alone:
                 return await self._in_time(self._drawn[name], invocation.arguments)
-        except (OutOfTime, DefinitionChanged):  # of itself; of a tool that its nodes call
+        except (OutOfTime, DefinitionChanged):  # of this tool; of a tool that its nodes call
             raise
         except Exception as cause:
             # Whatever a person's nodes raise, the model should read it and the run go on.
@@ -94,7 +94,7 @@ class DrawnToolset(Toolset):
         def run(ctx: Any, text: str, values: JsonObject | None) -> Any:
             begun.append(True)
             self._running = drawn.name
-            # What waits for a person's answer in the same thread does not count.
+            # The time limit starts here: waiting for a person in the same thread does not count.
             loop.call_soon_threadsafe(begin)
             try:
                 return drawn.run(ctx, text, values)

@@ -1,7 +1,7 @@
-"""Tells whether the component files that a workflow loaded belong to this engine.
+"""Check that the component files that a workflow loaded belong to this engine.
 
 Xircuits copies libraries when it initialises a folder, and a later `pip install -U` does not touch
-that copy: old component files then meet a new engine. `xai-mcp-agent init` asks for the installed
+that copy: old component files then meet a new engine. `xai-mcp-agent init` installs the current
 files.
 """
 
@@ -16,7 +16,7 @@ from ..core.util import COMPONENTS, installed_components_folder, installed_versi
 
 
 def warn_of_stale_components() -> None:
-    """Say of each copy of our nodes that is old, once, what to do; the run goes on."""
+    """Print once, for each stale copy of our nodes, what to do; the run goes on."""
     for name, module in sys.modules.copy().items():
         if name.startswith("xai_components.xai_mcp_agent.") and module.__file__:
             _warn_if_stale(module.__file__)
@@ -29,7 +29,7 @@ def _warn_if_stale(component_file: str) -> None:
 
 
 def why_stale(file: Path) -> str:
-    """A line that says what to do about a component file that is not the installed one, or ""."""
+    """Return a line on what to do about a component file that is not the installed one, or ""."""
     if _is_installed(file):
         return ""
     return (
@@ -45,12 +45,12 @@ def _is_installed(file: Path) -> bool:
             return False  # a component file that this version no longer has
         return installed.samefile(file) or installed.read_bytes() == file.read_bytes()
     except OSError:
-        return True  # unreadable: nothing is known against it, and the workflow can go on
+        return True  # unreadable: assume the best, because the workflow can go on
 
 
 def _refresh_command(file: Path) -> str:
     folder = file.parents[2]
-    # An editable install leaves copies among the packages: that is nobody's working folder.
+    # An editable install leaves copies among the packages, which is no working folder.
     if file.parents[1].name != COMPONENTS or (folder / "xircuits").is_dir():
         return "xai-mcp-agent init"
     return shown_command("xai-mcp-agent", "init", str(folder))

@@ -1,8 +1,8 @@
 """How a compiled workflow ends: a few lines in place of pages of traceback.
 
-After Ctrl-C the status is that of a process ended by SIGINT: 130 in a shell. An error of ours that
-a node raised is shown as in the lab, and the status is 1; `XAI_MCP_SHOW=verbose` shows where it
-came from. Whatever else happens is a fault of somebody, and keeps its traceback.
+After Ctrl-C the exit status is that of a process ended by SIGINT: 130 in a shell. An error of ours
+that a node raised is shown as in the lab, with status 1; `XAI_MCP_SHOW=verbose` shows where it came
+from. Any other error is a bug, and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop(*_: object) -> NoReturn:
-    """A handler for SIGINT in a kernel of the lab."""
+    """Handle SIGINT in a kernel of the lab."""
     raise Stopped("Stopped by you.")
 
 
 def show_endings_shortly() -> None:
-    """From now on, unless somebody else shows errors in this process, or a person types into it."""
+    """Shorten endings, unless the process has another excepthook or is interactive."""
     if sys.excepthook is sys.__excepthook__ and not hasattr(sys, "ps1"):
         sys.excepthook = _show
-        atexit.register(_end_by_signal)  # before others do: what comes first is done last
+        atexit.register(_end_by_signal)  # registered before others, so it runs last
 
 
 def _show(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
     is_verbose = os.environ.get("XAI_MCP_SHOW", "").strip().lower() == "verbose"
-    # Python 3.11 makes a RuntimeError of one that comes while a class is made.
+    # Python 3.11 turns a KeyboardInterrupt into a RuntimeError while a class is being made.
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
         _interrupted.set()
-        # What it was about to have done, had it not been interrupted.
+        # The coroutines that the interrupt kept it from awaiting.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         words = f"\nInterrupted{_place(where)}; what it had started is ended.\nKeyboardInterrupt"
         print(words, file=sys.stderr)
@@ -64,7 +64,10 @@ def _show(kind: type[BaseException], error: BaseException, where: TracebackType 
 
 
 def _end_by_signal() -> None:
-    """Python forgets that it was interrupted when a library is imported meanwhile in any thread."""
+    """End the process by SIGINT after an interrupt.
+
+    Python forgets that it was interrupted if any thread imports a library meanwhile.
+    """
     if _interrupted.is_set() and os.name == "posix":
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -73,7 +76,7 @@ def _end_by_signal() -> None:
 
 
 def _place(where: TracebackType | None) -> str:
-    """The line of the workflow's script that was being run."""
+    """Return the line of the workflow's script that was running."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     lines = [line for frame, line in traceback.walk_tb(where) if frame.f_code.co_filename == script]
     return f" in {Path(script).name}, line {lines[-1]}" if script and lines else ""

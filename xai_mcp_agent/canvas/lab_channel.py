@@ -1,7 +1,7 @@
-"""What happens in a run of this kernel, sent to the lab's panel over the kernel's own channel.
+"""Events of this kernel's runs, sent to the lab's panel over the kernel's own channel.
 
-Each event is a message of our own kind on the iopub channel: the lab hands it to our extension, and
-no output area keeps it. The events of the last runs stay here for a page that is loaded again.
+Each event is a message of our own type on the iopub channel: the lab passes it to our extension,
+and no output area keeps it. The events of the last runs stay here for a page that is reloaded.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _OWN_LINES = ("Executing: ", "Finished Executing")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MOST_RUNS, _MOST_EVENTS = 50, 1_000
 _GATHER_SECONDS = 0.1
-BRIEF = frozenset(("Text", "ToolProgressed"))  # the next one takes their place
+BRIEF = frozenset(("Text", "ToolProgressed"))  # the next one replaces it
 
 
 @dataclass
 class Run:
-    """One run of a workflow. `nodes` has the last state of each, by its id on the canvas.
+    """One run of a workflow. `nodes` has the last state of each node, by its id on the canvas.
 
-    Nodes and printed lines are gathered: a loop has thousands of them in a second, and Jupyter's
-    server drops what comes faster than that.
+    Nodes and printed lines are sent in batches: a loop has thousands of them in a second, and
+    Jupyter's server drops messages that come faster than that.
     """
 
     id: str
@@ -53,26 +53,26 @@ class Run:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def node(self, node: str, **values: Any) -> None:
-        """A node is in this state now."""
+        """Set the state of a node."""
         with self._lock:
             self.nodes[node] = {**self.nodes.get(node, {"node": node}), **values}
             self._changed.add(node)
             self._flush_soon()
 
     def print(self, line: str) -> None:
-        """The run has printed this line."""
+        """Add a printed line."""
         with self._lock:
             self._printed.append(line)
             self._flush_soon()
 
     def keep(self, message: JsonObject) -> None:
-        """Keep an event for a page that comes later; of very many the first ones go."""
+        """Keep an event for a page that comes later; beyond the limit, drop the oldest."""
         self.events.append(message)
         if len(self.events) > _MOST_EVENTS:
             del self.events[1]
 
     def flush(self) -> None:
-        """Send what was gathered."""
+        """Send the batch."""
         with self._lock:
             changed, self._changed = self._changed, set[str]()
             printed, self._printed = self._printed, list[str]()
@@ -97,19 +97,19 @@ runs = deque[Run](maxlen=_MOST_RUNS)
 
 
 def shell() -> Any:
-    """The IPython that this code runs in, or None."""
-    # Imported by a kernel before any code runs; a script need not load it to know.
+    """Return the IPython that this code runs in, or None."""
+    # A kernel has imported it before any code runs; a script need not import it to ask.
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython else None
 
 
 def kernel() -> Any:
-    """The kernel that this code runs in, or None."""
+    """Return the kernel that this code runs in, or None."""
     return getattr(shell(), "kernel", None)
 
 
 def at_end_of_cell(do: Callable[[BaseException | None], None]) -> None:
-    """Call this once when the cell that runs now has ended, with the error that stopped it."""
+    """Call `do` once at the end of the current cell, with the error that stopped the cell."""
     events, before = shell().events, last_error()
 
     def once(_: object) -> None:
@@ -121,12 +121,12 @@ def at_end_of_cell(do: Callable[[BaseException | None], None]) -> None:
 
 
 def last_error() -> BaseException | None:
-    """The error that Python or the notebook has shown last."""
+    """Return the last error that Python or the notebook showed."""
     return getattr(sys, "last_value", None)
 
 
 def is_in_lab() -> bool:
-    """Whether this is a kernel that a lab started, and not for a notebook."""
+    """Return whether a lab started this kernel, and not for a notebook."""
     session = os.environ.get("JPY_SESSION_NAME", "")
     return bool(session) and not session.endswith(".ipynb") and kernel() is not None
 
@@ -137,7 +137,7 @@ def send(event: str, **values: Any) -> None:
 
 
 def tell(event: str, **values: Any) -> None:
-    """Send an event of the run that goes on, if one does, and keep it."""
+    """Send an event of the current run, if there is one, and keep it."""
     if (run := _current_run()) is None:
         return
     run.flush()
@@ -150,7 +150,7 @@ def tell(event: str, **values: Any) -> None:
 
 
 def begin(path: str, **values: Any) -> None:
-    """A run of this workflow begins; it ends with the cell that runs now."""
+    """Begin a run of this workflow; it ends with the current cell."""
     run = Run(kernel().get_parent()["header"]["msg_id"], path)
     runs.append(run)
     if threading.current_thread() is threading.main_thread():
@@ -168,12 +168,12 @@ def begin(path: str, **values: Any) -> None:
 
 
 def _show_prints(run: Run) -> Callable[[], None]:
-    """Send what is printed, but for Xircuits' own lines, until the returned function is called."""
+    """Send printed lines, except Xircuits' own, until the returned function is called."""
     out, line, is_blank = sys.stdout, "", False
     write = out.write
 
     def write_and_tell(text: str) -> int:
-        """Send the whole lines of a text, and write it."""
+        """Send the complete lines of a text, and write the text."""
         nonlocal line, is_blank
         *lines, line = f"{line}{text}".split("\n")
         for whole in lines:
@@ -190,13 +190,13 @@ def _show_prints(run: Run) -> Callable[[], None]:
     def close() -> None:
         del out.write
 
-    # On the kernel's stream itself: its libraries know it by its class.
+    # Replace the method, not the stream: the kernel's libraries check the stream's class.
     out.write = write_and_tell
     return close
 
 
 def follow_nodes() -> None:
-    """Have the panel know which node runs: Xircuits calls a logger of its own around each."""
+    """Report to the panel which node runs: Xircuits calls a logger of its own around each."""
     base = sys.modules.get("xai_components.base")
     home: Any = getattr(base, "StructuredDebugLogger", None)  # old folders have a base without it
     if home is not None and is_in_lab() and not isinstance(home.get_logger(), _NodeLogger):
@@ -211,7 +211,7 @@ class _NodeLogger:
         self._began = dict[str, float]()
 
     def log_before_execution(self, comp: Any, ctx: Any) -> None:
-        """A node begins."""
+        """Report that a node begins."""
         self._own.log_before_execution(comp, ctx)
         if node := _id_of(comp):
             self._began[node] = time.monotonic()
@@ -219,7 +219,7 @@ class _NodeLogger:
                 run.node(node, state="running", time=time.time())
 
     def log_after_execution(self, comp: Any, ctx: Any) -> None:
-        """It has ended."""
+        """Report that a node has ended."""
         self._own.log_after_execution(comp, ctx)
         if began := self._began.pop(_id_of(comp), 0.0):
             ms = round((time.monotonic() - began) * 1_000)
@@ -228,7 +228,7 @@ class _NodeLogger:
 
 
 def _current_run() -> Run | None:
-    """The run of the cell that goes on; one of Xircuits' Run begins when it is asked for first."""
+    """Return the current cell's run; the first call of a cell with Xircuits' Run begins it."""
     if not is_in_lab():
         return None
     last = runs[-1] if runs else None
@@ -236,7 +236,7 @@ def _current_run() -> Run | None:
         return last
     parent: JsonObject = kernel().get_parent() or {"header": {}, "content": {}}
     if last and last.id == parent["header"].get("msg_id"):
-        return last  # what is told at its end
+        return last  # events at the run's end
     if script := _RUN.search(parent["content"].get("code", "")):
         begin(f"{script[1]}.xircuits")
         return runs[-1]
@@ -248,7 +248,7 @@ def _end(run: Run, error: BaseException | None) -> None:
     if error is not None:
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
     for node in [x["node"] for x in run.nodes.values() if x["state"] == "running"]:
-        run.node(node, state=state)  # those that it was in
+        run.node(node, state=state)  # the nodes that were running
     run.is_over = True
     tell("Ended", state=state, error="" if error is None else _redacted(_words_of(error)))
 

@@ -1,6 +1,6 @@
-"""Questions to a person in the lab: shown in the panel where a page of it is open.
+"""Questions to a person in the lab: shown in the panel if one of its pages is open.
 
-Else a page is served as before, and a line in the output leads to it. The answer comes in a
+Otherwise a page is served as before, and a line in the output leads to it. The answer comes in a
 subshell of the kernel, which works while the run waits; kernels before ipykernel 7 have none.
 """
 
@@ -21,9 +21,9 @@ _attended = threading.Event()
 
 
 def attend(page: str, *, answers: bool) -> None:
-    """A page of the lab shows this kernel's runs, and `answers` questions if the kernel can.
+    """Register a page of the lab that shows this kernel's runs, and send it all it missed.
 
-    It is sent all that it missed.
+    The page `answers` questions if the kernel can take answers.
     """
     if answers:
         _attended.set()
@@ -33,7 +33,7 @@ def attend(page: str, *, answers: bool) -> None:
 
 
 def is_attended() -> bool:
-    """Whether the panel can ask; waits a moment for its page to come."""
+    """Return whether the panel can ask; wait a moment for its page to come."""
     kernel = lab_channel.kernel()
     if not lab_channel.is_in_lab() or not getattr(kernel, "_supports_kernel_subshells", False):
         return False
@@ -42,7 +42,7 @@ def is_attended() -> bool:
 
 @contextmanager
 def asking(question: AnswerPage, *, in_panel: bool) -> Generator[None]:
-    """Ask for the length of the block: in the panel, or on a page, whose address it has then."""
+    """Ask for the length of the block: in the panel, or on a page, which then gets an address."""
     if not in_panel:
         with serving(question):
             lab_channel.tell("Page", title=question.as_json()["title"], url=question.url)
@@ -59,7 +59,7 @@ def asking(question: AnswerPage, *, in_panel: bool) -> Generator[None]:
 
 
 def answer(id: str, sent: Mapping[str, list[str]]) -> None:
-    """A person has pressed a button; the first answer counts, and a wrong one is asked again."""
+    """Take a pressed button; the first answer counts, and an invalid one is asked again."""
     question = _open.get(id)
     if question is None or question.answer.done():
         return

@@ -1,8 +1,8 @@
 """Leases: which bridge a workflow's run uses, and when it is closed.
 
 There is one bridge per process and settings file. A run finds it through its `ctx`, which holds a
-`BridgeLease` on it; when the last lease is gone the bridge is closed. In a kernel it stays for a
-while instead, and the next run takes it over: see `bridge.operations.warm`.
+`BridgeLease` on it; when the last lease is gone, the bridge is closed. In a kernel it stays open
+for a while instead, and the next run takes it over: see `bridge.operations.warm`.
 
 A run that ends drops its `ctx` and with it the lease. A run that failed in a kernel is kept alive
 by its traceback; its lease ends with the cell.
@@ -39,21 +39,21 @@ from .workshop.run import watch
 logger = logging.getLogger(__name__)
 
 _KEY = "mcp_bridge"
-_PROCESS = os.getpid()  # a fork of the kernel has another: no run comes after it
+_PROCESS = os.getpid()  # a fork of the kernel has another, and no run follows in it
 # Reentrant: garbage collection may end a run in the middle of starting another.
 _lock = threading.RLock()
 _adding = threading.Lock()
 _bridges: dict[str, Bridge] = {}
-_resting: dict[Bridge, Future[None]] = {}  # those that no run uses, until their time is over
+_resting: dict[Bridge, Future[None]] = {}  # bridges without a run, until their time is over
 _leases: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
 _has_told = threading.Event()
 
 
 class BridgeLease:
-    """One run's claim on a bridge. `busy` counts what is going on in the run right now.
+    """One run's claim on a bridge. `busy` counts the operations in progress in the run.
 
-    `failed` has the servers that an agent of the run could not use when it waited for them last.
-    `added` are the names of sources that its nodes brought along.
+    `failed` has the servers that an agent of the run could not use when it last waited for them.
+    `added` are the names of sources that the run's nodes added.
     """
 
     def __init__(self, name: str, bridge: Bridge) -> None:
@@ -64,36 +64,37 @@ class BridgeLease:
         self.added: set[str] = set()
         end = partial(_end_unused, name, bridge)
         self._finalizer = weakref.finalize(self, _end_where_it_is_safe, self.thread, end)
-        self._finalizer.atexit = False  # Python's end closes every bridge by itself
+        self._finalizer.atexit = False  # at exit, every bridge closes itself
 
     @property
     def is_live(self) -> bool:
-        """False once it was released, or its bridge was closed."""
+        """False once the lease was released, or its bridge closed."""
         return self._finalizer.alive and self.bridge.is_open
 
     def release(self) -> None:
-        """Give the claim up; the last one closes the bridge. May be called more than once."""
+        """Release the claim; the last one closes the bridge. May be called more than once."""
         if detached := self._finalizer.detach():
             _, _, (_, end), _ = detached
             end()
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Nothing: the run of a copied `ctx` takes a claim of its own."""
+        """Reduce to None: the run of a copied `ctx` takes a claim of its own."""
         return type(None), ()
 
 
 def bridge_of(ctx: Any) -> Bridge:
-    """The bridge for this run; made on first use.
+    """Return the bridge for this run; the first use makes it.
 
     Raises:
-        SettingsError: the settings file cannot be read. A wrong server in it disables only itself.
+        SettingsError: the settings file cannot be read. An invalid server in it disables only
+            itself.
     """
     return _lease_of(ctx).bridge
 
 
 @contextmanager
 def busy(ctx: Any) -> Generator[BridgeLease]:
-    """This run's claim, whose bridge is not renewed by another run while something is going on."""
+    """Yield this run's lease; until the block ends, no other run renews its bridge."""
     lease = _lease_of(ctx)
     lease.busy += 1
     try:
@@ -103,9 +104,9 @@ def busy(ctx: Any) -> Generator[BridgeLease]:
 
 
 def add_to_run(ctx: Any, source: SourceSettings) -> str:
-    """Take in a source that the settings do not have; see `Bridge.add_source`.
+    """Add a source that is not in the settings, and return its name; see `Bridge.add_source`.
 
-    It takes the place of nothing that this run or another one that uses the bridge brought along.
+    It replaces no source that a run on this bridge has added.
     """
     lease = _lease_of(ctx)
     with _adding:
@@ -125,7 +126,7 @@ def _lease_of(ctx: Any) -> BridgeLease:
     lease = ctx[_KEY] = _take_lease()
     if before is not None:
         lease.added |= before.added
-    # Before any server is started: what is drawn is there from the start.
+    # Before any server starts, so that drawn tools are in the history from the start.
     if drawn := drawn_in(ctx):
         lease.bridge.record_drawn(drawn)
     return lease
@@ -134,7 +135,7 @@ def _lease_of(ctx: Any) -> BridgeLease:
 def _take_lease() -> BridgeLease:
     file = find_settings()
     name = str(file.resolve()) if file else ""
-    # Outside of the lock: a person may be asked, and other runs go on meanwhile.
+    # Outside the lock: a person may be asked, and other runs go on meanwhile.
     settings = None if _is_in_use(_open_bridge(name)) else agreed_settings(load_settings(file))
     with _lock:
         bridge = _open_bridge(name)
@@ -162,13 +163,13 @@ def _leases_on(bridge: Bridge) -> list[BridgeLease]:
 
 
 def _is_in_use(bridge: Bridge | None) -> bool:
-    """Whether a run goes on with it: in another thread, or in the middle of something in this."""
+    """Return whether another thread has a lease on it, or this thread is busy with it."""
     here = threading.current_thread()
     return bridge is not None and any(x.busy or x.thread is not here for x in _leases_on(bridge))
 
 
 def _renew(bridge: Bridge, settings: Settings) -> bool:
-    """Have the bridge use these settings; one that cannot is closed."""
+    """Have the bridge use these settings, or close it if it cannot."""
     if bridge.run(Operations.renew, settings):
         return True
     _stop_resting(bridge)
@@ -190,10 +191,10 @@ def _end_with_cell(of: weakref.ref[BridgeLease], error: BaseException | None) ->
 
 
 def _end_where_it_is_safe(thread: threading.Thread, end: Callable[[], None]) -> None:
-    """End the claim of a run that is garbage.
+    """End the claim of a garbage-collected run.
 
-    It may be collected in any thread: by the loop of a bridge for which another thread waits with
-    the lock in its hands. So only the thread of the run does it itself.
+    It may be collected in any thread, even on the loop of a bridge that another thread waits for
+    while it holds the lock. So only the run's own thread ends the claim directly.
     """
     if thread.ident == threading.get_ident() and thread.is_alive():
         end()
@@ -202,7 +203,7 @@ def _end_where_it_is_safe(thread: threading.Thread, end: Callable[[], None]) -> 
 
 
 def _aside(do: Callable[[], None]) -> None:
-    """Do it in a thread of its own; not by `threading`, whose locks may be held just here."""
+    """Run `do` in a new thread; not with `threading`, because its locks may be held right here."""
 
     def run() -> None:
         try:
@@ -210,7 +211,7 @@ def _aside(do: Callable[[], None]) -> None:
         except Exception:
             logger.exception("A bridge that no run uses could not be closed")
 
-    with suppress(RuntimeError):  # Python ends, and closes every bridge itself
+    with suppress(RuntimeError):  # at exit, every bridge closes itself
         _thread.start_new_thread(run, ())
 
 
@@ -220,15 +221,15 @@ def _end_unused(name: str, bridge: Bridge) -> None:
         if _leases_on(bridge):
             return
         if _bridges.get(name) is bridge:
-            del _bridges[name]  # a run that begins meanwhile has another
+            del _bridges[name]  # a run that begins meanwhile gets another
         _resting.pop(bridge, None)
     if not _stays(name, bridge):
         bridge.close()
 
 
 def _stays(name: str, bridge: Bridge) -> bool:
-    """Leave the bridge to the next run of the kernel, if it has servers that stay."""
-    is_ending = not threading.main_thread().is_alive()  # of Python: no run comes any more
+    """Leave the bridge to the next run of the kernel, if some of its servers stay."""
+    is_ending = not threading.main_thread().is_alive()  # of Python: no run follows
     keeps_warm = kernel() and os.getpid() == _PROCESS and bridge.settings.keep_warm_seconds
     if not keeps_warm or is_ending or not bridge.is_open:
         return False
@@ -245,7 +246,7 @@ def _stays(name: str, bridge: Bridge) -> bool:
 
 
 def _tell_once(count: int, seconds: float) -> None:
-    """Say that servers stay, when they do so for the first time in this kernel."""
+    """Print that servers stay, the first time that happens in this kernel."""
     if _has_told.is_set():
         return
     _has_told.set()
@@ -258,7 +259,7 @@ def _tell_once(count: int, seconds: float) -> None:
 
 
 def _begin_anew() -> None:
-    """In a child that was just forked: the parent's bridges are not ours, its lock may be held."""
+    """Forget the parent's bridges and locks in a forked child: a lock may be held."""
     global _lock, _adding
     _lock, _adding = threading.RLock(), threading.Lock()
     _bridges.clear()

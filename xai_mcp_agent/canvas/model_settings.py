@@ -1,7 +1,7 @@
-"""What the nodes of models and memories give to AgentInit.
+"""Settings that the nodes for models and memories give to AgentInit.
 
-AgentModel gives all that is set about a model, as a dict in which no secret can be seen. The same
-dict may be written by hand on a port `model_settings`; so it is checked where it is taken.
+AgentModel gives the settings of a model as a dict that shows no secret. The same dict may be
+written by hand on a port `model_settings`, so it is checked by the node that takes it.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from .ports import mapping, optional, positive, raw_inputs, secret_on, whole
 
 NODE = "AgentModel"
 Env: TypeAlias = Callable[[], Mapping[str, str]]
-# What `adopt` writes as an address where it could not tell which one it was.
+# What `adopt` writes as an address if it could not determine it.
 UNDECIDED = "still to be decided"
 WIRE = "the model_settings of AgentModel"
 PROTOCOLS = ("auto", "native", "text")
-# What one service is told and another must not be.
+# Settings of one service that must not be sent to another.
 _OF_ONE_SERVICE = ("base_url", "api_key", "extra_body")
 
 
 class Hidden(str):
-    """A text that is shown as another one wherever it is printed, joined or written as JSON.
+    """A secret text that prints, joins and dumps to JSON as another text.
 
-    It is a `str` of what may be seen, so that a dict with it can go anywhere. Copies and pickles
-    keep the secret; JSON loses it.
+    As a `str` it has the visible text, so a dict with it can go anywhere. Copies and pickles keep
+    the secret; JSON loses it.
     """
 
     secret: Secret
 
     def __new__(cls, secret: Secret, shown: str = MASK) -> Hidden:
-        """A text that is read as `shown`; only `revealed` gives the secret."""
+        """Make a text that reads as `shown`; only `revealed` returns the secret."""
         text = super().__new__(cls, shown)
         text.secret = secret
         return text
@@ -56,7 +56,7 @@ class Hidden(str):
 
 
 def revealed(value: Any) -> Any:
-    """A value with its hidden texts as they are."""
+    """Return a value with its hidden texts revealed."""
     if isinstance(value, Hidden):
         return value.secret.reveal()
     if isinstance(value, dict):
@@ -65,7 +65,7 @@ def revealed(value: Any) -> Any:
 
 
 def secrets_in(value: Any) -> Iterator[Secret]:
-    """The secrets of the hidden texts in a value."""
+    """Yield the secrets of the hidden texts in a value."""
     if isinstance(value, Hidden):
         yield value.secret
     elif isinstance(value, dict):
@@ -76,13 +76,13 @@ def secrets_in(value: Any) -> Iterator[Secret]:
 
 
 def gather_settings(ctx: Any, node: Any) -> JsonObject:
-    """The settings that the ports of AgentModel or AgentModelLimits make.
+    """Return the settings from the ports of AgentModel or AgentModelLimits.
 
-    What was left alone is not in them. With those on `from_model`, if the node has that port.
+    Empty ports are left out. Settings on `from_model`, if the node has that port, are included.
 
     Raises:
-        BadSetting: a value that cannot be; names the port.
-        UnknownProvider: no such provider of models.
+        BadSetting: a value is invalid; names the port.
+        UnknownProvider: there is no such model provider.
     """
     ports, name, env = raw_inputs(node), type(node).__name__, env_of(ctx)
     before = settings_on(ports.pop("from_model", None), "from_model", name, env)
@@ -90,16 +90,16 @@ def gather_settings(ctx: Any, node: Any) -> JsonObject:
 
 
 def env_of(ctx: Any) -> Env:
-    """Gives the values of the `.env` beside the settings; they are read when one is needed."""
+    """Return a function that reads the `.env` beside the settings when a value is needed."""
     return lambda: bridge_of(ctx).settings.env
 
 
 def settings_on(value: Any, port: str, node: str, env: Env = dict) -> JsonObject:
-    """The settings on a port, as AgentModel gives them or as they were written by hand.
+    """Return the settings on a port, as AgentModel gives them or as a person wrote them.
 
     Raises:
-        BadSetting: no such dict, something unknown in it, or a value that cannot be.
-        UnknownProvider: no such provider of models.
+        BadSetting: it is not such a dict, or has an unknown key or an invalid value.
+        UnknownProvider: there is no such model provider.
     """
     values = mapping(value, port, node, wire=WIRE)
     if unknown := [x for x in values if x not in _READERS]:
@@ -115,12 +115,12 @@ def settings_on(value: Any, port: str, node: str, env: Env = dict) -> JsonObject
 
 
 def of_another_service(settings: JsonObject) -> JsonObject:
-    """The settings for an agent that asks another service from now on."""
+    """Return the settings without the secrets and addresses of their service."""
     return {key: x for key, x in settings.items() if key not in _OF_ONE_SERVICE}
 
 
 def as_model_settings(settings: Mapping[str, Any]) -> ModelSettings:
-    """The same as the engine wants it."""
+    """Return the settings as the engine takes them."""
     usual = ModelSettings()
     return ModelSettings(
         temperature=settings.get("temperature"),
@@ -133,7 +133,7 @@ def as_model_settings(settings: Mapping[str, Any]) -> ModelSettings:
 
 
 def as_run_limits(settings: Mapping[str, Any]) -> RunLimits:
-    """The limits of a run."""
+    """Return the limits of a run."""
     return RunLimits(
         settings.get("max_run_tokens"),
         settings.get("max_run_cost"),
@@ -143,10 +143,10 @@ def as_run_limits(settings: Mapping[str, Any]) -> RunLimits:
 
 
 def with_prices(settings: JsonObject) -> JsonObject:
-    """The settings, if a limit in money can be counted.
+    """Return the settings, if a limit in money can be computed.
 
     Raises:
-        BadSetting: it has no prices.
+        BadSetting: the prices are missing.
     """
     priced = settings.get("input_price") or settings.get("output_price")
     if settings.get("max_run_cost") and not priced:
@@ -158,7 +158,7 @@ def with_prices(settings: JsonObject) -> JsonObject:
 
 
 def provider_on(value: Any, port: str, node: str) -> str:
-    """The provider on a port; empty where it was left alone.
+    """Return the provider on a port, or an empty text.
 
     Raises:
         UnknownProvider: there is no such provider.
@@ -197,7 +197,7 @@ def _key(value: Any, port: str, node: str, env: Env = dict) -> Hidden | None:
 
 
 def _hidden_texts(value: Any) -> Any:
-    """A value of which only the names and numbers can be seen: some services take a key there."""
+    """Return a value that shows only names and numbers: some services take a key there."""
     if isinstance(value, Mapping):
         return {k: _hidden_texts(x) for k, x in cast(JsonObject, value).items()}
     if isinstance(value, list | tuple):
@@ -218,7 +218,7 @@ def _protocol(value: Any, port: str, node: str) -> str:
 
 
 def _temperature(value: Any, port: str, node: str) -> float | None:
-    # 0 is a temperature like any other.
+    # 0 is a valid temperature.
     is_zero = not isinstance(value, bool) and value == 0
     return 0.0 if is_zero else positive(value, port, node)
 
@@ -251,12 +251,12 @@ def local_memory(
     api_key: Any = None,
     env: Env = dict,
 ) -> NoteStore:
-    """Notes on this machine; with a file they are there again in the next run.
+    """Return a memory of notes on this machine; with a file, the next run has them too.
 
-    Without an embedding model notes are compared by their words.
+    Without an embedding model, notes are compared by their words.
 
     Raises:
-        MemoryFailed: the file is there and cannot be read.
+        MemoryFailed: the file exists and cannot be read.
     """
     path = Path(file).expanduser() if file else None
     if path and path.is_dir():
@@ -275,6 +275,6 @@ def local_memory(
 def remote_memory(
     vector_space: str, api_key: Any = None, initialize: bool = False, env: Env = dict
 ) -> VectoStore:
-    """Notes in a vector space of the Vecto service; see `vecto_store`."""
+    """Return a memory in a vector space of the Vecto service; see `vecto_store`."""
     key = secret_on(api_key, "api_key", "AgentVectoMemory", env)
     return vecto_store(vector_space, api_key=key, initialize=initialize)

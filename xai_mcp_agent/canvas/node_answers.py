@@ -1,7 +1,7 @@
-"""What drawn nodes give back: the output of a tool, and the answer of the branch on_approval.
+"""What drawn nodes return: the output of a tool, and the answer of the branch on_approval.
 
-A tool may run another agent with drawn tools of its own, and several threads may use tools with
-one `ctx`; so what is given belongs to the innermost use that is going on in its thread.
+A tool may run another agent with drawn tools of its own, and several threads may use tools with one
+`ctx`; so an output belongs to the innermost use in progress in its thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..core.json import JsonObject
 
 logger = logging.getLogger(__name__)
 
-# Nodes of other libraries leave outputs there, as xai-agent does: they count where nothing else is
+# Nodes of other libraries, such as xai-agent, leave outputs there: they count if nothing else is
 # given.
 _KEY = "tool_output"
 _BY = "the branch on_approval"
@@ -44,13 +44,13 @@ class _Use:
 
 @dataclass
 class _Approval:
-    """One call that a branch is asked for."""
+    """One call that a branch decides on."""
 
     answer: ApprovalScope | None = None
 
 
 class _Here(threading.local):
-    """The innermost of this thread. A context variable would be kept by the timers of a loop."""
+    """The innermost use and call of this thread. A loop's timers would keep a context variable."""
 
     use: _Use | None = None
     approval: _Approval | None = None
@@ -60,7 +60,7 @@ _here = _Here()
 
 
 def collect_output(ctx: Any, run: Callable[[], None]) -> Any:
-    """Run the nodes of a drawn tool, and return what they gave with `give_output`, or None."""
+    """Run the nodes of a drawn tool, and return their output from `give_output`, or None."""
     use, around = _Use(ctx), ctx.pop(_KEY, None)
     outer, _here.use = _here.use, use
     try:
@@ -74,7 +74,7 @@ def collect_output(ctx: Any, run: Callable[[], None]) -> Any:
 
 
 def give_output(ctx: Any, values: Sequence[Any]) -> None:
-    """Give this back from the drawn tool that is running: one value, or several as a list."""
+    """Set the output of the running drawn tool: one value, or several as a list."""
     output = values[0] if len(values) == 1 else (list(values) or None)
     use = _here.use
     if use is not None and use.ctx is ctx:
@@ -84,7 +84,7 @@ def give_output(ctx: Any, values: Sequence[Any]) -> None:
 
 
 def collect_approval(run: Callable[[], None]) -> ApprovalScope | None:
-    """Run the nodes of a branch, and return what they answered with `give_approval`."""
+    """Run the nodes of a branch, and return their answer from `give_approval`."""
     approval = _Approval()
     outer, _here.approval = _here.approval, approval
     try:
@@ -95,10 +95,10 @@ def collect_approval(run: Callable[[], None]) -> ApprovalScope | None:
 
 
 def give_approval(answer: str) -> None:
-    """Answer the call that waits. Of several answers no counts, else the last.
+    """Answer the waiting call. Of several answers a no counts, else the last.
 
     Raises:
-        BadSetting: no call waits, or it is no answer.
+        BadSetting: no call waits, or the answer is unknown.
     """
     approval, scope = _here.approval, scope_of(answer.casefold())
     if approval is None:
@@ -112,7 +112,7 @@ def give_approval(answer: str) -> None:
 async def branch_answer(
     request: ApprovalRequest, ask: Callable[[], Awaitable[ApprovalScope | None]]
 ) -> ApprovalAnswer:
-    """What a branch answers within the limit; whatever goes wrong in it is a no."""
+    """Return a branch's answer within the limit; any error in the branch is a no."""
     try:
         with anyio.fail_after(request.limit_seconds):
             scope = await ask()
@@ -127,7 +127,7 @@ async def branch_answer(
 
 
 def as_dict(request: ApprovalRequest) -> JsonObject:
-    """What the branch reads of a call, as plain values."""
+    """Return the request as plain values for the branch."""
     names = ("server", "tool", "arguments", "description", "agent", "reason")
     claims = {name: x for name, x in asdict(request.annotations).items() if x is not None}
     return {x: getattr(request, x) for x in names} | {"annotations": claims, "title": request.title}

@@ -1,7 +1,7 @@
-"""The person in front of a run: asked at the terminal, or in the lab's panel, else on a page.
+"""The person in front of a run: asked at the terminal, in the lab's panel, or else on a page.
 
-Xircuits' output panel shows no place to type (a run that asks there waits for ever, unseen). The
-page is served by this process, to this machine only.
+Xircuits' output panel has no place to type: a run that asks there would wait unseen, without end.
+This process serves the page, to this machine only.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ _OTHERWISE = (
 
 
 class Sampler(Protocol):
-    """Lends a model to servers."""
+    """A lender of a model to servers."""
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """As `Host.sample`."""
+        """Do as `Host.sample` does."""
         ...
 
 
 def ask_here(question: Question, console: Console) -> Answer:
-    """Ask the person in front of this thread, which waits; at once no where nobody is there."""
+    """Ask the person in front of this thread, and block; decline at once if there is no person."""
     if why_not := _why_nobody():
         return Answer.declined(f"nobody can be asked: {why_not}")
     if not kernel():
@@ -70,10 +70,10 @@ def ask_here(question: Question, console: Console) -> Answer:
 
 
 class InteractiveHost:
-    """Whoever sits in front of one run. Made in its thread; the rest is for the bridge's loop.
+    """The person in front of one run. Made in its thread; the methods are for the bridge's loop.
 
-    `sampler` lends the model of the agent that makes the calls of the run. With `branch`, drawn
-    nodes approve calls in place of the person.
+    `sampler` lends the model of the agent that makes the run's calls. With `branch`, drawn nodes
+    approve calls in place of the person.
     """
 
     def __init__(self, thread: WorkflowThread, console: Console) -> None:
@@ -84,16 +84,17 @@ class InteractiveHost:
         self.sampler: Sampler | None = None
         self.branch: Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]] | None = None
         self.why_nobody = _why_nobody()
-        """Why there is nobody to be asked; empty if there is."""
+        """Why no person can be asked; empty if one can."""
 
     async def answer(self, question: Question) -> Answer:
-        """Ask, when all earlier questions are answered; at once no where nobody is there."""
+        """Ask after all earlier questions are answered; decline at once if there is no person."""
         if self.why_nobody:
             return Answer.declined(f"nobody can be asked: {self.why_nobody}. {_OTHERWISE}")
         if question.schema is None and not host_of(question.url):
             return Answer.declined("the address that it wants opened is no page of the web")
         if self._in_lab and question.is_sign_in:
-            # Beside other questions: it may take long, and its page may be left for good.
+            # In parallel with other questions: it may take long, and its page may never be
+            # answered.
             return await self._answer_on_page(question)
         async with self._one_at_a_time:
             if self._in_lab:
@@ -102,13 +103,13 @@ class InteractiveHost:
             return await self._at_the_terminal(ask, question.limit_seconds)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Ask, when all earlier questions are answered; nobody's word where nobody is there."""
+        """Ask after all earlier questions are answered; reply at once if there is no person."""
         if self.branch:
             return await self.branch(request)
         if self.why_nobody:
             return ApprovalAnswer.nobody(self.why_nobody)
         try:
-            # With the wait for other questions, and for nodes that the thread is busy with.
+            # The limit includes the wait for other questions and for nodes that occupy the thread.
             with anyio.fail_after(request.limit_seconds):
                 async with self._one_at_a_time:
                     if self._in_lab:
@@ -119,7 +120,7 @@ class InteractiveHost:
             return approval_too_late(request)
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """What the model of the run's agent says."""
+        """Return the reply of the agent's model."""
         if self.sampler is None:
             raise SamplingRefused(NO_MODEL)
         return await self.sampler.sample(request)
@@ -129,7 +130,7 @@ class InteractiveHost:
         try:
             return await self._thread.run(lambda: ask(_reader(self._console, limit_seconds, over)))
         finally:
-            over.set()  # its call has ended: nobody needs an answer any more
+            over.set()  # the call has ended: no answer is needed any more
 
     async def _answer_on_page(self, question: Question) -> Answer:
         page = Page(question, _origin())
@@ -177,7 +178,7 @@ class InteractiveHost:
 
 
 def _reader(console: Console, limit_seconds: float, over: threading.Event | None = None) -> Read:
-    """Reads at the terminal for so long from now on, until it is `over`."""
+    """Return a reader at the terminal that gives up after this time, or when `over` is set."""
     deadline, over = time.monotonic() + limit_seconds, over or threading.Event()
     return lambda prompt: console.ask(prompt, lambda: read_line(deadline, over))
 
@@ -205,11 +206,11 @@ def _origin() -> str:
 
 
 def _why_nobody() -> str:
-    """Why nobody can be asked in this thread; empty if somebody can.
+    """Return why no person can be asked in this thread; empty if one can.
 
-    Whoever asked for the run of a kernel said whether questions can be answered: a lab says yes, a
-    program that runs a notebook says no. The variable `CI` tells less; some labs in containers have
-    it.
+    The client that asked for the run of a kernel said whether it can answer questions: a lab says
+    yes, a program that runs a notebook says no. The variable `CI` is less reliable; some labs in
+    containers set it.
     """
     if not kernel():
         return why_not_here()

@@ -29,20 +29,20 @@ from .ports import file_on, inputs, outputs
 from .toolbelts import preferences_of, tools_chosen
 
 _PLAN, _RUN = "MCPPlan", "MCPRunPlan"
-_WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines
+_WIDTH = 1_000  # of a text on a port: whoever shows it wraps it
 
 
 class PlanStopped(XaiMcpError):
-    """A plan was not carried out to its end; the message says why, and what to do."""
+    """A plan did not run to its end; the message says why, and what to do."""
 
 
 def plan_request(
     ctx: Any, request: str, toolbelt_spec: Mapping[str, Any], model: str = "", base_url: str = ""
 ) -> dict[str, Any]:
-    """The calls that a request asks for, and what is missing of them.
+    """Return the calls that a request needs, and what is missing for them.
 
     Raises:
-        BadSetting: `toolbelt_spec` is no spec of a toolbelt.
+        BadSetting: `toolbelt_spec` is not a toolbelt's spec.
         SettingsError: the settings file cannot be read.
     """
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _PLAN)
@@ -82,10 +82,10 @@ def run_plan(
     agent_name: str,
     toolbelt_spec: Mapping[str, Any],
 ) -> PlanRun:
-    """Make the calls of a plan, as far as that can be done now; see `Bridge.run_plan`.
+    """Make the calls of a plan, as far as possible now; see `Bridge.run_plan`.
 
     Raises:
-        BadSetting, BadPlan: there is no plan, or `toolbelt_spec` is no spec of a toolbelt.
+        BadSetting, BadPlan: there is no plan, or `toolbelt_spec` is not a toolbelt's spec.
         XaiMcpError: nothing was called; see `Bridge.run_plan`.
     """
     name, run_id = agent_name or PLAN, new_run_id()
@@ -129,10 +129,10 @@ def perform(
     show: Callable[[RunEvent, float], None],
     drawn: Mapping[str, DrawnTool] | None = None,
 ) -> PlanRun:
-    """Run a plan for the person in front of this stage, who is asked what has to be asked.
+    """Run a plan, and ask the person in front of this stage whatever has to be asked.
 
-    `options` are those of `Bridge.run_plan`. `show` is given each call and what came of it, with
-    the time, in this thread. `drawn` are the drawn tools, `canvas/name` in the plan.
+    `options` are passed to `Bridge.run_plan`. `show` gets each call and its result, with the time,
+    in this thread. `drawn` are the drawn tools, `canvas/name` in the plan.
 
     Raises:
         XaiMcpError: nothing was called; see `Bridge.run_plan`.
@@ -153,11 +153,11 @@ def perform(
 
 
 def run_for_node(node: Any, ctx: Any) -> None:
-    """Run the plan of an MCPRunPlan, and set its ports as far as that came.
+    """Run the plan of an MCPRunPlan, and set its ports as far as the run got.
 
     Raises:
-        PlanStopped: it did not come to its end, and nothing is wired to the branch for that.
-        BadSetting, XaiMcpError: as `run_plan`, unless something is wired to on_error.
+        PlanStopped: the plan did not finish, and the branch for that is not wired.
+        BadSetting, XaiMcpError: as in `run_plan`, unless on_error is wired.
     """
     run = PlanRun("failed", {})
     try:
@@ -176,7 +176,7 @@ def run_for_node(node: Any, ctx: Any) -> None:
 
 
 def way_on_of(node: Any, way_on: Any) -> Any:
-    """The branch of an MCPRunPlan that goes on, by how its plan ended; None ends the workflow."""
+    """Return the branch of an MCPRunPlan that goes on after its plan; None ends the workflow."""
     match node.status.value:
         case "finished":
             return way_on
@@ -189,11 +189,11 @@ def way_on_of(node: Any, way_on: Any) -> Any:
 
 
 def _plan_on(value: Any, bridge: Bridge) -> Plan:
-    """The plan on the port: a dict, or the name of a file.
+    """Return the plan on the port: a dict, or the name of a file.
 
     Raises:
-        BadSetting: there is none.
-        BadPlan: it is none.
+        BadSetting: the port is empty.
+        BadPlan: the value is not a plan.
     """
     if value is None or value == "":
         raise BadSetting(f"{_RUN} has nothing to run: wire the plan of {_PLAN} to `plan`.")

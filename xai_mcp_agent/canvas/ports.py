@@ -1,6 +1,6 @@
-"""A node's ports: what is read from them, checked by their types, and what is set on them.
+"""A node's ports: reads their values, checks them by their types, and sets them.
 
-A value of the wrong kind is an error that names the port, its node, and what belongs there.
+A value of the wrong type is an error that names the port, its node, and what belongs there.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _WIRES = {
 
 
 def inputs(node: Any, *may_be_empty: str) -> dict[str, Any]:
-    """The values on the in-ports of a node, checked by the types that its class declares.
+    """Return the values on a node's in-ports, checked by the types that its class declares.
 
-    A text that was left alone is empty, a number None, a dict empty, names None. Compulsory texts
-    must have something in them, but for those that `may_be_empty`.
+    An empty port gives an empty text, None for a number, an empty dict, or None for names.
+    Compulsory texts must not be empty, except on the ports in `may_be_empty`.
 
     Raises:
-        BadSetting: a value of the wrong kind.
+        BadSetting: a value has the wrong type.
     """
     name, values = type(node).__name__, raw_inputs(node)
     for port, kind, is_compulsory in _in_ports(node):
@@ -56,12 +56,12 @@ def inputs(node: Any, *may_be_empty: str) -> dict[str, Any]:
             case _ if kind in _READERS:
                 values[port] = _READERS[kind](values[port], port, name)
             case _:
-                pass  # whoever takes it knows what it may be
+                pass  # the caller checks it
     return values
 
 
 def raw_inputs(node: Any) -> dict[str, Any]:
-    """The values on the in-ports of a node, as they are."""
+    """Return the values on a node's in-ports, unchecked."""
     return {port: getattr(node, port).value for port, _, _ in _in_ports(node)}
 
 
@@ -72,7 +72,7 @@ def outputs(node: Any, values: Mapping[str, Any]) -> None:
 
 
 def _in_ports(node: Any) -> Iterator[tuple[str, str, bool]]:
-    """Name, type and whether it is compulsory, of each."""
+    """Yield the name and type of each in-port, and whether it is compulsory."""
     for port, hint in type(node).__annotations__.items():
         origin = getattr(getattr(hint, "__origin__", None), "__name__", "")
         if origin in ("InArg", "InCompArg"):
@@ -80,7 +80,10 @@ def _in_ports(node: Any) -> Iterator[tuple[str, str, bool]]:
 
 
 def _names_or_none(value: Any, port: str, node: str) -> list[str] | None:
-    """An empty list is one: a node before may have looked for tools, and there were none."""
+    """Return the names, or None for an empty port.
+
+    An empty list stays one: an earlier node may have looked for tools and found none.
+    """
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     return names(value, port, node)
@@ -91,10 +94,10 @@ def _flag(value: Any, _port: str, _node: str) -> bool:
 
 
 def required(value: Any, port: str, node: str) -> str:
-    """The text on a port that must have one.
+    """Return the text on a port that needs one.
 
     Raises:
-        BadSetting: it has none, or something else.
+        BadSetting: the port is empty, or has a value that is not text.
     """
     text = optional(value, port, node)
     if not text:
@@ -103,10 +106,10 @@ def required(value: Any, port: str, node: str) -> str:
 
 
 def optional(value: Any, port: str, node: str) -> str:
-    """The text on a port that may be left alone; empty then.
+    """Return the text on a port, or an empty text.
 
     Raises:
-        BadSetting: it has something that is no text.
+        BadSetting: the port has a value that is not text.
     """
     if value is None:
         return ""
@@ -116,10 +119,10 @@ def optional(value: Any, port: str, node: str) -> str:
 
 
 def mapping(value: Any, port: str, node: str, *, wire: str = "a dict") -> dict[str, Any]:
-    """The dict on a port, as a copy; empty when it was left alone. `wire` says what belongs there.
+    """Return a copy of the dict on a port, or an empty dict. `wire` says what belongs there.
 
     Raises:
-        BadSetting: it has something that is no dict.
+        BadSetting: the port has a value that is not a dict.
     """
     if value is None or value == "":
         return {}
@@ -129,12 +132,12 @@ def mapping(value: Any, port: str, node: str, *, wire: str = "a dict") -> dict[s
 
 
 def names(value: Any, port: str, node: str) -> list[str]:
-    """The names on a port: a list of texts, or one text with commas; none when it was left alone.
+    """Return the names on a port: from a list of texts, or from one text with commas.
 
-    A text may also be what belongs into the box of a list: `"one", "two"`.
+    The text may also be the content of a list: `"one", "two"`.
 
     Raises:
-        BadSetting: it has something else.
+        BadSetting: the port has another value.
     """
     items: Any = _parted(value) if isinstance(value, str) else value or []
     if not isinstance(items, list | tuple):
@@ -148,7 +151,7 @@ def names(value: Any, port: str, node: str) -> list[str]:
 
 
 def _parted(text: str) -> list[Any]:
-    """The names in a text."""
+    """Return the names in a text."""
     bare = text.strip().removeprefix("[").removesuffix("]")
     if bare.startswith('"'):
         with suppress(ValueError):
@@ -157,10 +160,10 @@ def _parted(text: str) -> list[Any]:
 
 
 def positive(value: Any, port: str, node: str) -> float | None:
-    """The number on a port; None for 0 too, which an argument node gives that was left alone.
+    """Return the number on a port; None also for 0, which an empty argument node gives.
 
     Raises:
-        BadSetting: it is negative, or no number.
+        BadSetting: the value is negative, or not a number.
     """
     if not value:
         return None
@@ -174,7 +177,7 @@ def positive(value: Any, port: str, node: str) -> float | None:
 
 
 def whole(value: Any, port: str, node: str) -> int | None:
-    """As `positive`, for a port that counts: at least 1."""
+    """Return a count of at least 1, or None as `positive` does."""
     number = positive(value, port, node)
     return None if number is None else max(1, int(number))
 
@@ -182,12 +185,13 @@ def whole(value: Any, port: str, node: str) -> int | None:
 def secret_on(
     value: Any, port: str, node: str, env: Callable[[], Mapping[str, str]] = dict
 ) -> Secret | None:
-    """The secret on a port; `${NAME}` stands for the environment variable of that name.
+    """Return the secret on a port; `${NAME}` stands for the environment variable of that name.
 
-    `env` gives the values of the `.env` beside the settings, for what the environment lacks.
+    `env` returns the values of the `.env` beside the settings, for variables that are not in the
+    environment.
 
     Raises:
-        BadSetting: there is no such variable, or it has something that is no text.
+        BadSetting: there is no such variable, or the value is not text.
     """
     text = value.reveal() if isinstance(value, Secret) else optional(value or None, port, node)
     named = _VARIABLE.fullmatch(text.strip())
@@ -203,10 +207,10 @@ def secret_on(
 
 
 def file_on(named: str, port: str, node: str, settings_file: str) -> str:
-    """Where a file is: beside the workflow that runs, in the working folder, beside the settings.
+    """Find a file beside the running workflow, in the working folder, or beside the settings.
 
     Raises:
-        BadSetting: nowhere.
+        BadSetting: it is in none of these places.
     """
     folders = (os.path.dirname(sys.argv[0]), os.curdir, os.path.dirname(settings_file))
     places = [os.path.abspath(os.path.join(x, os.path.expanduser(named))) for x in folders]
@@ -218,7 +222,7 @@ def file_on(named: str, port: str, node: str, settings_file: str) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A value where a text belongs: a text as it is, anything else as JSON."""
+    """Return a text as it is, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

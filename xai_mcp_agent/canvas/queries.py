@@ -1,6 +1,6 @@
-"""Nodes that find and explain tools and read the history: what goes out on their ports.
+"""Ports of the nodes that find and explain tools and read the history.
 
-No model is asked. If the history cannot be used, the text says so and the workflow goes on.
+They ask no model. If the history cannot be used, the text says so and the workflow goes on.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .toolbelts import preferences_of, tools_chosen
 
 _SEARCH, _EXPLAIN, _HISTORY = "MCPSearchTools", "MCPExplainTool", "MCPToolHistory"
 _DEFAULT_LIMIT = 10
-_WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines
-_PANEL_WIDTH = 80  # as the output panel of the lab has it
+_WIDTH = 1_000  # of a text on a port: whoever shows it wraps it
+_PANEL_WIDTH = 80  # as wide as the output panel of the lab
 _USUAL_LIMIT = 100
 _OLDER = "Older ones are left out: raise `limit`, or set `since` or `until`."
 _NOTHING = "No tool has any of these words. MCPListTools lists all that a server has."
@@ -39,13 +39,13 @@ _NOTHING = "No tool has any of these words. MCPListTools lists all that a server
 def find_tools(
     ctx: Any, query: str, toolbelt_spec: Mapping[str, Any], limit: int | None = None
 ) -> dict[str, Any]:
-    """The tools that fit what somebody wants, best first.
+    """Return the tools that match a request, best first.
 
-    Of the sources in a toolbelt, without what it blocks; else of all in the settings. The text
-    names those that cannot be used.
+    It searches the sources of a toolbelt, without its blocked tools, or else all sources in the
+    settings. The text names sources that cannot be used.
 
     Raises:
-        BadSetting: `toolbelt_spec` is no spec of a toolbelt.
+        BadSetting: `toolbelt_spec` is not a toolbelt's spec.
         SettingsError: the settings file cannot be read.
     """
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _SEARCH)
@@ -86,11 +86,11 @@ def explain_tool(
     request: str = "",
     toolbelt_spec: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A tool's definition, an example call, and why it is chosen for a request, if there is one.
+    """Return a tool's definition, an example call, and why a request, if any, selects it.
 
     Raises:
-        BadSetting: `toolbelt_spec` is no spec of a toolbelt.
-        UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
+        BadSetting: `toolbelt_spec` is not a toolbelt's spec.
+        UnknownServer, UnknownTool: the name does not exist; the message has the nearest.
         SourceFailed: the server cannot be used.
     """
     spec = toolbelt_spec or {}
@@ -141,11 +141,11 @@ def _choice(
 def tool_history(
     ctx: Any, server_name: str = "", tool_name: str = "", **ports: Any
 ) -> dict[str, Any]:
-    """The newest events, oldest first; without a tool also how each tool is doing.
+    """Return the newest events, oldest first; without a tool also the state of each tool.
 
     Raises:
-        BadSetting: `since` or `until` is no time.
-        UnknownServer, UnknownTool: neither the settings nor the history have it.
+        BadSetting: `since` or `until` is not a time.
+        UnknownServer, UnknownTool: the name is neither in the settings nor in the history.
     """
     chosen = _chosen(ports)
     named = {"server_name": server_name, "tool_name": tool_name, **ports}
@@ -200,7 +200,7 @@ async def _has_older(
 
 
 def _require(bridge: Bridge, records: Records, server: str) -> None:
-    """Refuse a name that nobody knows; the settings say which they do."""
+    """Raise UnknownServer for a name that neither the settings nor the history have."""
     if server and all(x.shown_source != server for x in (*records.sources, *records.tools)):
         bridge.settings.source(server)
 

@@ -1,4 +1,4 @@
-"""Routes as the canvas keeps them in `ctx`, under the keys that xai-agent's workflows use."""
+"""Routes as the canvas stores them in `ctx`, under the keys that xai-agent's workflows use."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def follow_route(
     final_context_key: str | None = None,
     question: Any = None,
 ) -> tuple[str, Any]:
-    """Let the agent's model choose a route, run it, and give its name and its result.
+    """Let the agent's model choose a route, run it, and return its name and its result.
 
-    `question` is what is asked after the conversation; the route gets both.
-    The result is what the route's nodes put into `ctx[final_context_key]`; else what its
-    AgentToolOutput was given; else the answer of the last agent that ran in it.
+    `question` is added to the end of the conversation; the route gets both. The result is the value
+    that the route's nodes put into `ctx[final_context_key]`, or else the value of its
+    AgentToolOutput, or else the answer of the last agent that ran in it.
 
     Raises:
-        NoRoute, UnknownAgent, BadConversation: a person's mistake, or a model that named none.
-        ModelError: the model's service.
+        NoRoute, UnknownAgent, BadConversation: a person's mistake, or the model named no route.
+        ModelError: the model's service failed.
     """
     routes: dict[str, DrawnRoute] = ctx.get(_ROUTES) or {}
     key = final_context_key or DEFAULT_RESULT_KEY

@@ -1,4 +1,4 @@
-"""The file in which a run of AgentRun waits for approvals, and from which it goes on."""
+"""File in which a run of AgentRun waits for approvals, and from which it resumes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ _NODE = "AgentRun"
 class KeptRun:
     """One run and its file. Made in the workflow's thread, within `kept_run`.
 
-    `start` is what the run begins with, `approvals` what was answered, `mask` hides secrets. The
-    file is there from the first wait until the run ends with an answer; a run that went on writes
-    what it does there before it does it, so that nothing is done twice, whatever becomes of its
-    process.
+    `start` is what the run begins with, `approvals` the answers so far, `mask` hides secrets. The
+    file exists from the first wait until the run ends with an answer. A resumed run writes each
+    call there before it makes it, so that nothing is done twice even if its process dies.
     """
 
     def __init__(
@@ -64,15 +63,15 @@ class KeptRun:
             self._resume(WaitingRun.read(file), conversation)
 
     async def note(self, event: RunEvent, progress: Callable[[], RunState]) -> None:
-        """Write down what a run that went on is about to do, or has done."""
+        """Write down what a resumed run is about to do, or has done."""
         if self.is_resumed and isinstance(event, ToolStarted | ToolFinished):
             await self._write(progress)
 
     async def wait(self, state: RunState) -> list[str]:
-        """Write down that the run waits; lines for a person.
+        """Write down that the run waits, and return lines for a person.
 
         Raises:
-            RunFileError: it cannot be written.
+            RunFileError: the file cannot be written.
         """
         await self._write(lambda: state)
         waiting = replace(self._run, state=state).calls
@@ -84,13 +83,13 @@ class KeptRun:
         return [*(f"waits for approval: {x}" for x in calls), how]
 
     def end(self) -> None:
-        """The run has ended with an answer: nothing waits any more, nor in a copy of the file."""
+        """Remove the file, and any copy of it, after the run ended with an answer."""
         remove_used(self._run.file, self._run.stamp)
 
     async def _write(self, state: Callable[[], RunState]) -> None:
         async with self._writing:
             granted, facts = tuple(sorted(self._granted)), RunFacts()
-            facts.go_on_from(self._facts)  # a copy: others change it meanwhile
+            facts.go_on_from(self._facts)  # a copy: other agents change it meanwhile
             run = replace(self._run, state=state(), granted=granted, facts=facts)
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(partial(run.write, self.mask))
@@ -123,11 +122,13 @@ def kept_run(
     granted: set[tuple[ToolKey, str]],
     facts: RunFacts,
 ) -> Generator[KeptRun | None]:
-    """The run in the file of this name, for as long as it goes on here; None without a name.
+    """Yield the run in the file of this name, for as long as it continues here.
+
+    Without a name it yields None.
 
     Raises:
-        BadSetting: it should wait, and has no file, or none that can be written.
-        RunFileError: what is in the file cannot be used.
+        BadSetting: the run should wait, and has no file or cannot write it.
+        RunFileError: the state in the file cannot be used.
     """
     name = optional(named, "run_state", _NODE)
     if not name:

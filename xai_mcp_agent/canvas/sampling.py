@@ -1,7 +1,7 @@
-"""The model of an agent, lent to a server for a few words during a call of that agent.
+"""An agent's model, lent to a server for a short reply during a call of that agent.
 
-The server's conversation is all that the model is told: nothing of the agent's own prompt, memory
-or conversation is in it.
+The model sees the server's conversation only: nothing of the agent's own prompt, memory or
+conversation is in it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHOWN_CHARS = 300
 
 
 class AgentSampler:
-    """Lends the model of this agent, whose run is on the stage. `count` takes what it used."""
+    """A lender of this agent's model, for the run on the stage. `count` gets the usage."""
 
     def __init__(
         self, stage: Stage, agent: Mapping[str, Any], name: str, count: Callable[[Usage], None]
@@ -51,10 +51,10 @@ class AgentSampler:
         self._count = count
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
-        """What the model says.
+        """Return the model's reply.
 
         Raises:
-            SamplingRefused: it cannot take this request, or its service refused.
+            SamplingRefused: the model cannot take this request, or its service refused.
         """
         model = model_of(self._agent, self._env, self._settings(request))
         try:
@@ -112,12 +112,12 @@ class AgentSampler:
         stop: Stop = "toolUse" if uses else "endTurn"
         if reply.finish == "length":
             stop = "maxTokens"
-        # It knows no secret of ours; but what it was told may have come by one.
+        # The model knows no secret of ours, but the server's conversation may contain one.
         return SamplingReply(self._stage.console.masked(reply.text), model, uses, stop)
 
 
 def _messages_of(message: SamplingMessage, *, sees: bool) -> list[Message]:
-    """A message as models take it: what tools gave stands in messages of its own."""
+    """Return a message as models take it: tool results become messages of their own."""
     answers: list[Message] = [
         {"role": "tool", "tool_call_id": x.id, "content": _shown(x.parts, sees=sees)}
         for x in message.parts
@@ -177,4 +177,4 @@ def _short(text: str) -> str:
 
 
 async def _unheard(_text: str) -> None:
-    """Nobody reads along: it is not the agent that speaks."""
+    """Drop streamed text: it is not the agent's own."""

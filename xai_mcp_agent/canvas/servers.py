@@ -1,6 +1,6 @@
-"""What the nodes for servers do without a model: what goes out on their ports.
+"""Ports of the nodes that use servers without a model.
 
-Each raises what the method of `Bridge` that it is for raises.
+Each function raises the errors of the `Bridge` method that it calls.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from .ports import as_text
 
 L = TypeVar("L", bound=Sequence[Any])
 
-_WIDTH = 80  # as the output panel of the lab has it
+_WIDTH = 80  # as wide as the output panel of the lab
 
 
 class CannotSave(XaiMcpError):
-    """A file that could not be written; the message says where and why."""
+    """A file could not be written; the message says where and why."""
 
 
 def list_tools(ctx: Any, server_name: str) -> dict[str, Any]:
-    """The tools of a server, or of a group."""
+    """Return the tools of a server, or of a group."""
     listing = _listed(ctx, "MCPListTools", server_name, Operations.list_tools, "tool")
     lines = [*map(tool_text, listing.entries), *(f"Left out: {x}" for x in listing.failed.values())]
     lines += [unknown_text(listing.trouble)] if listing.trouble else []
@@ -55,7 +55,7 @@ def call_tool(
     arguments: JsonObject | None = None,
     timeout_seconds: float | None = None,
 ) -> ToolResult:
-    """Call a tool; None as a limit is the server's own."""
+    """Call a tool; None as the limit means the server's own."""
     values = arguments or {}
     fields = {"server": server_name, "tool": tool_name, "arguments": values}
     with at_node(ctx, "MCPCallTool", server_name, new_run_id(), **fields) as work:
@@ -65,7 +65,7 @@ def call_tool(
 
 
 def tool_result(ctx: Any, **ports: Any) -> dict[str, Any]:
-    """The same as the ports of MCPCallTool have it."""
+    """Call a tool, and return the values for the ports of MCPCallTool."""
     result = call_tool(ctx, **ports)
     return {
         "text": result.text,
@@ -78,7 +78,7 @@ def tool_result(ctx: Any, **ports: Any) -> dict[str, Any]:
 def read_resource(
     ctx: Any, server_name: str, uri: str, values: JsonObject, save_as: str
 ) -> dict[str, Any]:
-    """A resource, and the files it was saved to; without `uri` a list of all there are.
+    """Return a resource and the files it was saved to; without `uri` a list of all.
 
     Raises:
         CannotSave: the file cannot be written.
@@ -125,9 +125,9 @@ def _listed(
 def get_prompt(
     ctx: Any, server_name: str, prompt_name: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A filled-in prompt as messages for a model; without `prompt_name` a list of all there are.
+    """Return a filled-in prompt as messages for a model; without `prompt_name` a list of all.
 
-    Prompts take texts only: any other value is given as JSON.
+    Prompts take only texts: any other value is passed as JSON.
     """
     if not prompt_name:
         return _list_prompts(ctx, server_name)
@@ -151,9 +151,9 @@ def _list_prompts(ctx: Any, server: str) -> dict[str, Any]:
 
 
 def status(ctx: Any, server_name: str = "") -> dict[str, Any]:
-    """How the servers are doing; a named one is connected first.
+    """Return the state of the servers; a named server is connected first.
 
-    One that is disabled, or wrong in the settings, is reported like any other.
+    A disabled server, or one with invalid settings, is reported like any other.
 
     Raises:
         UnknownServer: the settings have no server of that name.
@@ -177,7 +177,7 @@ def status(ctx: Any, server_name: str = "") -> dict[str, Any]:
 
 
 def refresh_tools(ctx: Any, server_name: str = "", force: bool = False) -> dict[str, Any]:
-    """The tools of one server or of all, listed anew, and what changed in them.
+    """List the tools of one server or of all again, and return what changed.
 
     The text names a server that cannot be listed.
 
@@ -208,9 +208,9 @@ def _line(name: str, description: str | None) -> str:
 
 
 def save(contents: Sequence[ResourcePart], file: str) -> list[str]:
-    """Write what was read to this file, and return where it went; folders are made.
+    """Write the contents to this file, creating folders, and return the paths.
 
-    A resource that has several contents goes to as many files: `page.png`, `page-2.png`, ...
+    A resource with several contents goes to as many files: `page.png`, `page-2.png`, ...
 
     Raises:
         CannotSave: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Sources of tools that nodes give to a toolbelt: entries of the settings, or without one."""
+"""Sources of tools that nodes add to a toolbelt, with or without an entry in the settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .toolbelts import FILTERS, REQUIRED, SERVERS, SOURCES, filter_in
 
 _ANY = "AgentUseTools"
 _NO_NAMES = ("api", "docs", "openapi", "spec", "swagger", "v1", "v2", "v3", "www")
-# The node for sources of each kind, and its port with their name.
+# The node for each kind of source, and its port with the source's name.
 _NODES: dict[SourceKind, tuple[str, str]] = {
     MCP: ("AgentUseMCPTools", "server_name"),
     FUNCTIONS: ("AgentUseFunctions", "functions_name"),
@@ -48,7 +48,7 @@ _KINDS = {node: kind for kind, (node, _) in _NODES.items()}
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a node takes of a source: for which toolbelt, which tools, and whether it needs them."""
+    """A node's use of a source: for which toolbelt, which tools, and whether it is required."""
 
     toolbelt: str = DEFAULT_TOOLBELT
     tools: ToolFilter = EVERYTHING
@@ -56,7 +56,7 @@ class Chosen:
 
     @classmethod
     def of(cls, ports: Mapping[str, Any]) -> Chosen:
-        """What the ports say. An empty list on `tools` takes none of them."""
+        """Read the ports. An empty list on `tools` means no tools."""
         only = ports.get("tools")
         tools = ToolFilter(
             None if only is None else tuple(only), tuple(ports.get("except_tools") or ())
@@ -66,15 +66,15 @@ class Chosen:
 
 
 def use(ctx: Any, node: Any) -> None:
-    """Give a toolbelt the source that a node names, and begin to connect it in the background.
+    """Add the source that a node names to a toolbelt, and start to connect it in the background.
 
-    What is wrong with the source itself is reported when an agent needs it; the agent goes on
-    without, unless the node says that it is required.
+    A problem with the source itself is reported when an agent needs it; the agent goes on without
+    the source unless it is required.
 
     Raises:
-        UnknownServer: the settings have no source of that name; says which they have.
+        UnknownServer: the settings have no source of that name; lists those it has.
         SettingsError: the settings file cannot be read at all.
-        BadSetting: a value of the wrong kind.
+        BadSetting: a value of the wrong type.
     """
     ports, kind = inputs(node), _KINDS.get(type(node).__name__)
     port = _NODES[kind][1] if kind else "group_name"
@@ -82,12 +82,12 @@ def use(ctx: Any, node: Any) -> None:
 
 
 def use_server(ctx: Any, server: str, toolbelt: str | None = None) -> None:
-    """The same for all tools of an MCP server."""
+    """Add all tools of an MCP server; see `use`."""
     use_source(ctx, MCP, server, Chosen(toolbelt or DEFAULT_TOOLBELT))
 
 
 def use_source(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
-    """The same for a source of one kind, or, without a kind, for a source or a group of any."""
+    """Add a source of one kind; without a kind, a source of any kind or a group. See `use`."""
     settings = bridge_of(ctx).settings
     if kind:
         with suppress(SettingsError):  # it disables that source; AgentRun says so
@@ -107,13 +107,13 @@ def add_source(
     entry: Mapping[str, Any],
     chosen: Chosen,
 ) -> str:
-    """Add a source that the settings do not have to a toolbelt, and begin to connect it.
+    """Add a source that is not in the settings to a toolbelt, and start to connect it.
 
-    `entry` is what would stand in the settings file, for that class. Its name there may be taken:
-    the one it has in this run is given back.
+    `entry` is what its entry in the settings file would be, for that class. The name may be taken
+    there: the return value is the source's name in this run.
 
     Raises:
-        BadSetting: something in the entry is wrong; names the node and the key.
+        BadSetting: the entry is invalid; names the node and the key.
         SettingsError: the settings file cannot be read.
     """
     settings = bridge_of(ctx).settings
@@ -122,16 +122,16 @@ def add_source(
     values = {key: value for key, value in entry.items() if value not in (None, "")}
     try:
         source = cls.read(name, values, Place(_NODES[kind][0]), variables)
-    except SettingsError as wrong:  # it stands on a port of the node
+    except SettingsError as wrong:  # the value is on a port of the node
         raise BadSetting(str(wrong)) from None
-    # Another node, or another run at the same time, may have the same with other arguments.
+    # Another node, or another run at the same time, may use this name with other arguments.
     name = add_to_run(ctx, source)
     _declare(ctx, kind, name, chosen)
     return name
 
 
 def _declare(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
-    """A source, or without a kind a group, is in the toolbelt now, and begins to connect."""
+    """Put a source, or without a kind a group, into the toolbelt and start to connect it."""
     belt, bridge = chosen.toolbelt, bridge_of(ctx)
     is_first = _listed(ctx, f"{SERVERS if kind == MCP else SOURCES}_{belt}", name)
     if chosen.is_required:
@@ -141,7 +141,7 @@ def _declare(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> No
 
 
 def _listed(ctx: Any, key: str, name: str) -> bool:
-    """Put a name into a list of `ctx`; whether it was not there before."""
+    """Put a name into a list of `ctx`, and return whether it is new."""
     listed = ctx.setdefault(key, [])
     if name in listed:
         return False
@@ -150,7 +150,7 @@ def _listed(ctx: Any, key: str, name: str) -> bool:
 
 
 def _join_filter(ctx: Any, belt: str, name: str, tools: ToolFilter, *, is_first: bool) -> None:
-    """With what other nodes take of the same: what one takes, if none leaves it out."""
+    """Join the filter with the filters of other nodes: what one takes, if none excludes it."""
     filters: dict[str, JsonObject] = ctx.setdefault(f"{FILTERS}_{belt}", {})
     if not is_first:
         tools = filter_in(filters.get(name, {}), FILTERS).joined(tools)
@@ -183,10 +183,10 @@ def _no_source(settings: Settings, name: str) -> UnknownServer:
 
 
 def use_builtin_tools(ctx: Any, node: Any) -> None:
-    """Add built-in tools to a toolbelt: some by name, or those of an entry of the settings.
+    """Add built-in tools to a toolbelt: some by name, or those in an entry of the settings.
 
     Raises:
-        BadSetting: no tools, one that there is not, or one that needs a workspace without it.
+        BadSetting: no tools, an unknown one, or one without the workspace it needs.
         UnknownServer: the settings have no entry of that name.
     """
     ports = inputs(node)
@@ -204,14 +204,14 @@ def use_builtin_tools(ctx: Any, node: Any) -> None:
 
 
 def use_openapi(ctx: Any, node: Any) -> None:
-    """Add an OpenAPI service to a toolbelt, and begin to read its document in the background.
+    """Add an OpenAPI service to a toolbelt, and start to read its document in the background.
 
-    With a `spec`, the file or URL of a document, no entry is needed: `service_name` is only how it
-    is called then.
+    With a `spec`, the file or URL of a document, no entry is needed: `service_name` is then only
+    its name.
 
     Raises:
         UnknownServer: without a `spec`, the settings have no service of that name.
-        BadSetting: neither is there, the file is not, or something in the ports is wrong.
+        BadSetting: both are missing, the file does not exist, or a port has an invalid value.
     """
     ports = inputs(node)
     name, document, base = ports["service_name"], ports["spec"], ports["base_url"]
@@ -238,7 +238,7 @@ def use_openapi(ctx: Any, node: Any) -> None:
 
 
 def _name_of(document: str) -> str:
-    """A name by which people know the service: of the file, or of the host."""
+    """Return a readable name of the service, from the file or the host."""
     parts = urlsplit(document)
     if parts.hostname:
         words = [x for x in parts.hostname.split(".")[:-1] if x not in _NO_NAMES]
@@ -247,12 +247,12 @@ def _name_of(document: str) -> str:
 
 
 def use_workflow(ctx: Any, node: Any) -> None:
-    """Add a workflow to a toolbelt, and begin to compile it in the background.
+    """Add a workflow to a toolbelt, and start to compile it in the background.
 
     Raises:
-        UnknownServer: it is neither an entry nor a file; says which entries there are.
-        BadSetting: there is no such file, an entry is to be another than the settings have, or
-            something in `arguments` cannot be given, such as a variable that is not set.
+        UnknownServer: it is neither an entry nor a file; lists the entries.
+        BadSetting: there is no such file, an entry differs from the settings, or `arguments` has an
+            invalid value, such as a variable that is not set.
     """
     ports = inputs(node)
     name, chosen, settings = ports["workflow"].strip(), Chosen.of(ports), bridge_of(ctx).settings

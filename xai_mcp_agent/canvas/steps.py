@@ -1,4 +1,4 @@
-"""Calls of a workflow: one that MCPToolStep makes of earlier results, and those in a file."""
+"""Calls of a workflow: a call that MCPToolStep makes from earlier results, and calls in a file."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from .at_node import AtNode, at_node
 from .drawn_tools import all_drawn
 
 _NODE = "MCPToolStep"
-_DONE = "tool_steps"  # in `ctx`: the results of the steps so far, each with its name
+_DONE = "tool_steps"  # key of `ctx`: the results of the steps so far, each with its name
 
 
 class StepFailed(XaiMcpError):
-    """A tool said that it failed, so there is nothing that the next steps could use."""
+    """A tool reported an error, so the next steps have nothing to use."""
 
 
 def call_step(ctx: Any, call: str, results: Any) -> dict[str, Any]:
-    """Make the call that is written there: its result as data where it is any, and as text.
+    """Make the written call; return its result as data, if it has any, and as text.
 
     Raises:
-        BadSetting: what is written is no step, or takes what the results do not have.
-        StepFailed: the tool says that it failed.
+        BadSetting: `call` is not a step, or uses something that the results do not have.
+        StepFailed: the tool reported an error.
         XaiMcpError: see `Bridge.call_tool`.
     """
     try:
@@ -96,15 +96,15 @@ def _result_of(ctx: Any, work: AtNode, step: Step, arguments: JsonObject) -> Too
 
 
 def problems_json(checked: CheckedCalls, calls: Sequence[NamedCall]) -> list[JsonObject]:
-    """The problems as dicts."""
+    """Return the problems as dicts."""
     return [wire_problem_json(x, calls) for x in checked.problems]
 
 
 def calls_of_workflow(file: Path) -> list[NamedCall]:
-    """The calls in a workflow's file.
+    """Return the calls in a workflow's file.
 
     Raises:
-        NoWorkflow: it is none.
+        NoWorkflow: the file is not a workflow.
     """
     try:
         return [_named(x) for x in calls_in_file(file)]
@@ -123,7 +123,7 @@ def _named(call: ReadCall) -> NamedCall:
 
 
 def _source(value: Any) -> Source | None:
-    """What an argument is; what is joined, or taken out of a text, is its parts."""
+    """Return the origin of an argument; a joined text, or a part of one, gives its parts."""
     references = references_in(value)
     if not references:
         return Given(value)

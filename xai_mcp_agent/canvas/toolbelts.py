@@ -1,8 +1,8 @@
 """Toolbelts as the canvas collects them in `ctx`: drawn tools, and names of sources.
 
-In `ctx`, with the toolbelt's name: `toolbelt_` the drawn tools, `mcp_servers_` the names of MCP
-servers, `sources_` those of all other sources and of groups, `tool_filters_` which of their tools,
-and `required_sources_` those without which a run fails.
+Keys of `ctx`, each followed by the toolbelt's name: `toolbelt_` for the drawn tools, `mcp_servers_`
+for the names of MCP servers, `sources_` for all other sources and groups, `tool_filters_` for the
+choice of their tools, and `required_sources_` for sources without which a run fails.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .workshop.run import watch
 
 _MAKE = "AgentMakeToolbelt"
 SERVERS, SOURCES = "mcp_servers", "sources"
-"""Of a toolbelt's spec; with the toolbelt's name, of `ctx`. Of an agent, after `enabled_`."""
+"""Keys of a toolbelt's spec; with the toolbelt's name, of `ctx`; after `enabled_`, of an agent."""
 FILTERS, REQUIRED = "tool_filters", "required_sources"
-"""The same; of an agent as they are."""
+"""The same; of an agent without a prefix."""
 APPROVAL = "approval"
-"""Of a toolbelt's spec: words for patterns of tools."""
+"""Key of a toolbelt's spec: approval words for patterns of tools."""
 PLANNING_TOOLS = "planning_tools"
-"""Of a toolbelt's spec, and of an agent: whether it has the tools for choosing and planning."""
+"""Key of a toolbelt's spec and of an agent: whether it has the tools for choosing and planning."""
 MADE = "made_toolbelts"
-"""In `ctx`: the names of the toolbelts that were made in this run."""
+"""Key of `ctx`: the names of the toolbelts that were made in this run."""
 PREFERENCES = "always_shown_tools", "blocked_tools", "trusted_tools"
-"""Of a toolbelt's spec and of an agent; with the toolbelt's name, those of `ctx`."""
+"""Keys of a toolbelt's spec and of an agent; with the toolbelt's name, of `ctx`."""
 _WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
 
 
@@ -46,7 +46,7 @@ def define_tool(
     parameters: Mapping[str, Any] | None = None,
     timeout_seconds: float | None = None,
 ) -> None:
-    """Add a drawn tool to a toolbelt. See `DrawnTool` for what is not text.
+    """Add a drawn tool to a toolbelt; see `DrawnTool`.
 
     Raises:
         BadSetting: another tool of that name is in the toolbelt. The same `run` may be added again.
@@ -65,10 +65,10 @@ def define_tool(
 
 
 def filter_in(written: Any, where: str) -> ToolFilter:
-    """A filter as a toolbelt's spec has it.
+    """Return a filter from a toolbelt's spec.
 
     Raises:
-        BadSetting: it is none; as another one it could let in what nobody wants.
+        BadSetting: it is not a filter; a guess could let in unwanted tools.
     """
     if not isinstance(written, Mapping):
         raise BadSetting(f"`{where}` has something in it that is no dict. {_WIRE_FILTER}")
@@ -90,16 +90,16 @@ def make_toolbelt(
     approval: Any = None,
     planning_tools: Any = False,
 ) -> dict[str, Any]:
-    """The spec of a toolbelt: what was defined, declared and preferred for it so far.
+    """Return a toolbelt's spec: what was defined, declared and preferred for it so far.
 
-    With `lock_tools` its sources are held to what was accepted of them; with `lock_first` too, and
-    the first listing of each is accepted. `approval` says which calls are asked for: see
-    `approval_in`. With `planning_tools` the agent has tools for choosing and planning, too.
+    `lock_tools` holds its sources to their accepted definitions; `lock_first` also accepts the
+    first listing of each. `approval` says which calls need approval: see `approval_in`.
+    `planning_tools` also gives the agent the tools for choosing and planning.
 
     Raises:
-        BadSetting: the name is no text, or `approval` is not what it should be.
+        BadSetting: the name is not text, or `approval` is invalid.
     """
-    watch(ctx)  # a lesson that has no agent yet has its goals, too
+    watch(ctx)  # a lesson without an agent has goals too
     toolbelt = optional(name, "name", _MAKE) or DEFAULT_TOOLBELT
     ctx[MADE] = [*(x for x in ctx.get(MADE) or () if x != toolbelt), toolbelt]
     lock: DefinitionLock = "first" if lock_first else bool(lock_tools)
@@ -112,7 +112,7 @@ def make_toolbelt(
 
 
 def collected(ctx: Any, toolbelt: str) -> dict[str, Any]:
-    """The spec of a toolbelt as far as nodes before said something of it."""
+    """Return a toolbelt's spec as far as earlier nodes have set it."""
     declared = cast(Mapping[str, Any], ctx.get(f"{FILTERS}_{toolbelt}") or {})
     more = {
         SOURCES: list(ctx.get(f"{SOURCES}_{toolbelt}") or []),
@@ -129,7 +129,7 @@ def collected(ctx: Any, toolbelt: str) -> dict[str, Any]:
 
 
 def declared_toolbelts(ctx: Any) -> list[str]:
-    """The names of all toolbelts that something was drawn or declared for."""
+    """Return the names of all toolbelts for which something was drawn or declared."""
     prefixes = ("toolbelt_", f"{SERVERS}_", f"{SOURCES}_")
     keys = [(str(key), x) for key, x in list(ctx.items()) if x]
     belts = [k.removeprefix(p) for k, _ in keys for p in prefixes if k.startswith(p)]
@@ -137,10 +137,10 @@ def declared_toolbelts(ctx: Any) -> list[str]:
 
 
 def approval_in(written: Any, port: str, node: str) -> dict[str, ApprovalWord]:
-    """Words for patterns of tools: a text such as `delete_*: ask, files: deny`, or a dict of them.
+    """Read approval words: a text such as `delete_*: ask, files: deny`, or a dict.
 
     Raises:
-        BadSetting: it is something else; without it a call might not be asked for.
+        BadSetting: it is something else; ignoring it could let a call run without approval.
     """
     if not written:
         return {}
@@ -152,10 +152,10 @@ def approval_in(written: Any, port: str, node: str) -> dict[str, ApprovalWord]:
 
 
 def tools_chosen(agent: Mapping[str, Any], context: Context) -> ToolChoice:
-    """The tools of sources that an agent may use: servers first, in the order of declaration.
+    """Return the sources' tools that an agent may use: servers first, as they were declared.
 
     Raises:
-        SettingsError: something is wrong in one of its groups.
+        SettingsError: one of its groups is invalid.
     """
     lists = [cast(list[str], agent.get(f"enabled_{x}") or []) for x in (SERVERS, SOURCES)]
     declared: Mapping[str, Any] = agent.get(FILTERS) or {}
@@ -170,9 +170,9 @@ def prefer_tools(
     always_shown: Any = None,
     toolbelt_name: str = "",
 ) -> None:
-    """Have tools come first in what a search finds, not be there at all, or always be shown.
+    """Rank tools first in a search, remove them, or always show them.
 
-    Each are patterns, see `Preferences`.
+    Each argument is a list of patterns, see `Preferences`.
     """
     belt = toolbelt_name or DEFAULT_TOOLBELT
     for key, patterns in zip(PREFERENCES, (always_shown, blocked, trusted), strict=True):
@@ -180,13 +180,13 @@ def prefer_tools(
 
 
 def preferences_for(ctx: Any, toolbelt: str) -> dict[str, list[str]]:
-    """What was said of a toolbelt so far, for its spec; only what was said."""
+    """Return the preferences set for a toolbelt so far, for its spec."""
     lists = {key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in PREFERENCES}
     return {key: patterns for key, patterns in lists.items() if patterns}
 
 
 def preferences_of(agent: Mapping[str, Any]) -> Preferences:
-    """What the toolbelt of an agent prefers."""
+    """Return the preferences of an agent's toolbelt."""
     always_shown, blocked, trusted = (tuple(agent.get(key) or ()) for key in PREFERENCES)
     return Preferences(always_shown, blocked, trusted)
 

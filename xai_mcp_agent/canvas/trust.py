@@ -23,7 +23,7 @@ _WHY = (
 
 
 def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Settings:
-    """The settings with all that the person agreed to, now or before; the rest is withheld."""
+    """Return the settings with all parts that the person agreed to, now or before."""
     store = store or TrustStore()
     approved = approvals_in(settings)
     parts = store.untrusted_parts(settings, approved)
@@ -42,7 +42,7 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
 
 
 def shown_text(settings: Settings, parts: Iterable[Part]) -> str:
-    """What these parts of a file do, and what the file holds back: a line each, without secrets."""
+    """Return what these parts of a file do and what it withholds, without secrets."""
     does = [(x.key_path, y) for x in parts for y in x.facts]
     holds = [(x.key_path, x.description) for x in settings.guards if not x.source]
     return "\n".join((*_by_place(does), *(["It holds back:"] if holds else []), *_by_place(holds)))

@@ -1,7 +1,7 @@
 """The thread that runs a workflow, while its agent runs on the bridge's loop.
 
-Nodes are made to run in one thread, the one of their workflow: drawn tools and
-branches do so here, between the waits for the loop.
+Nodes must run in one thread, their workflow's: drawn tools and branches run here, while the thread
+waits for the loop.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from ..core.errors import XaiMcpError
 
 T = TypeVar("T")
 
-# How often a waiting thread makes sure that the loop it waits for still lives, and tells a
-# person what it waits for: seconds that count up by one.
+# How often a waiting thread checks that its loop still lives, and shows a person what it waits for:
+# seconds that count up by one.
 _CHECK_SECONDS = 0.5
 
-# After an interrupt: long enough for calls in flight to be cancelled at their servers.
+# After an interrupt: long enough to cancel calls in flight at their servers.
 _UNWIND_SECONDS = 3.0
 
-# An agent that hands a part of its work to itself needs two; more is a mistake in the drawing, and
+# An agent that hands part of its work to itself needs two; more is a mistake in the drawing, and
 # with ten turns each, five such levels would already be a hundred thousand requests.
 _MOST_OF_ONE_AGENT = 3
 
 
 class OutOfTime(XaiMcpError):
-    """A drawn tool ran over its limit, or an agent runs in one that did."""
+    """A drawn tool exceeded its limit, or an agent runs in one that did."""
 
 
 class NestedTooDeep(XaiMcpError):
@@ -53,17 +53,17 @@ _here = _Here()
 
 
 def is_inside_an_agent() -> bool:
-    """Whether this thread works for a run of an agent."""
+    """Return whether this thread works for a run of an agent."""
     return any(_running_agents())
 
 
 def is_running(agent: str) -> bool:
-    """Whether a run of this agent goes on in this thread."""
+    """Return whether this agent is running in this thread."""
     return agent in _running_agents()
 
 
 def _running_agents() -> Iterator[str]:
-    """The agents that run in this thread, the innermost first."""
+    """Yield the agents that run in this thread, the innermost first."""
     run = _here.innermost
     while run is not None:
         if run.agent:
@@ -74,25 +74,25 @@ def _running_agents() -> Iterator[str]:
 class WorkflowThread:
     """One run in the thread of a workflow. Made there; the thread then waits in `perform`.
 
-    `tick` is called there now and then while there is nothing to do. `agent` is the one that runs,
-    if it is an agent's run.
+    `perform` calls `tick` now and then while there is nothing to do. `agent` is the running agent,
+    if the run is an agent's.
     """
 
     def __init__(self, bridge: Bridge, tick: Callable[[], None], agent: str = "") -> None:
         self.bridge = bridge
-        self.caller = Caller("person")  # whoever makes the calls of this run
+        self.caller = Caller("person")  # the caller of this run's calls
         self.agent = agent
         self.outer = _here.innermost
         self._inner: WorkflowThread | None = None
         self._tick = tick
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._is_unwanted = False  # nobody waits any more for what the thread does now
-        self._interrupted: Future[Any] | None = None  # of the nodes that an interrupt came to
+        self._is_unwanted = False  # the caller has stopped waiting for what the thread does now
+        self._interrupted: Future[Any] | None = None  # of the nodes that an interrupt hit
 
     async def run(self, do: Callable[[], T]) -> T:
-        """From the loop: have the workflow's thread do this, and wait for its outcome.
+        """Run `do` in the workflow's thread, and wait for its outcome. Called from the loop.
 
-        Who stops waiting cannot stop it, but the runs of agents in it are stopped.
+        Cancelling the wait does not stop `do`, but it stops the runs of agents in it.
         """
         done: Future[T] = Future()
         self._work.put(partial(self._do, do, done))
@@ -106,18 +106,18 @@ class WorkflowThread:
             del done  # as in `Portal.call`: an error must not hold the run
 
     def post(self, do: Callable[[], None]) -> None:
-        """From the loop: have the workflow's thread do this soon, in order, without waiting."""
+        """Run `do` in the workflow's thread soon, in order, without waiting. From the loop."""
         self._work.put(do)
 
     def perform(self, do: Callable[[Operations], Awaitable[T]]) -> T:
-        """Run `do` on the bridge's loop and work for it until it ends; give what it gives.
+        """Run `do` on the bridge's loop, work for it until it ends, and return its result.
 
         An interrupt of this thread cancels it and waits, a bounded time, for it to unwind.
 
         Raises:
             RuntimeError: the bridge is closed, or was closed meanwhile.
             NestedTooDeep: the agent's tools lead back to itself.
-            OutOfTime: the drawn tool that this is part of ran over its limit.
+            OutOfTime: the drawn tool that this is part of exceeded its limit.
         """
         self._check_nesting()
         _here.innermost, outer = self, self.outer
@@ -155,7 +155,7 @@ class WorkflowThread:
         try:
             while not (ended.is_set() or future.done()):
                 self._next_work()()
-            while not self._work.empty():  # what was posted last; nothing more can come
+            while not self._work.empty():  # the last posts; nothing more can come
                 self._work.get()()
             return future.result()
         except concurrent.futures.CancelledError:
@@ -163,7 +163,7 @@ class WorkflowThread:
         except BaseException as error:
             future.cancel()
             ended.wait(_UNWIND_SECONDS)
-            # Now that the calls of the run are cancelled: they are not to be taken for failed ones.
+            # After the run's calls are cancelled, so that they do not count as failed.
             if self._interrupted is not None and not self._interrupted.done():
                 self._interrupted.set_exception(RuntimeError(f"stopped by {type(error).__name__}"))
             raise
@@ -176,8 +176,7 @@ class WorkflowThread:
         try:
             done.set_result(do())
         except (StopIteration, concurrent.futures.CancelledError) as error:
-            # Tasks cannot be given these: the one that asked would wait for ever, or end as
-            # cancelled.
+            # A task cannot take these: the waiting task would hang, or end as cancelled.
             stopped = RuntimeError(f"a node raised {type(error).__name__}")
             stopped.__cause__ = error
             done.set_exception(stopped)

@@ -1,7 +1,7 @@
 """A question from the panel, and the conversation that it continues.
 
-Nothing is wired for it: the first AgentRun or AgentRouter that is not inside another agent answers
-it. The workflow runs as a whole for each question.
+It needs no wire: the first AgentRun or AgentRouter that is not inside another agent answers it. The
+workflow runs as a whole for each question.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ..workflow_thread import is_inside_an_agent
 
 @dataclass
 class Chat:
-    """The conversation with one workflow: what was said, and its memories in this process.
+    """The conversation with one workflow: its messages, and its memories in this process.
 
-    In a turn `question` waits to be asked, and `is_asked` says that a node has taken it.
+    During a turn `question` waits to be taken, and `is_asked` says that a node has taken it.
     """
 
     conversation: list[Message] = field(default_factory=list[Message])
@@ -31,12 +31,12 @@ class Chat:
 
 
 chats = dict[str, Chat]()
-_now: list[Chat] = []  # the one whose turn it is
+_now: list[Chat] = []  # the chat that has its turn
 
 
 @contextmanager
 def turn(path: str, question: str) -> Generator[Chat]:
-    """Have the workflow that runs in the block answer this; without a question it asks its own."""
+    """Have the workflow in the block answer this; without a question its nodes ask their own."""
     chat = chats.setdefault(path, Chat())
     chat.question, chat.is_asked, chat.memories_used = question, False, 0
     _now[:] = [chat]
@@ -47,7 +47,7 @@ def turn(path: str, question: str) -> Generator[Chat]:
 
 
 def take_question(question: Any, conversation: Any) -> tuple[Any, Any]:
-    """What a node asks: the panel's question after the conversation so far, or its own."""
+    """Return the panel's question and the conversation so far, or else the node's own."""
     if not _now or not _now[0].question or _now[0].is_asked or is_inside_an_agent():
         return question, conversation
     chat = _now[0]
@@ -56,7 +56,7 @@ def take_question(question: Any, conversation: Any) -> tuple[Any, Any]:
 
 
 def note_conversation(conversation: list[Message]) -> None:
-    """The next question continues the conversation of a node's run that has this question in it."""
+    """Continue the next question from this conversation, if it contains the panel's question."""
     if not _now or not _now[0].is_asked or is_inside_an_agent():
         return
     chat = _now[0]
@@ -65,7 +65,7 @@ def note_conversation(conversation: list[Message]) -> None:
 
 
 def note_value(conversation: Any, value: Any) -> None:
-    """A route without an agent gave this: it is the answer."""
+    """Record the result of a route without an agent as the answer."""
     chat = _now[0] if _now else None
     if chat is None or value is None or not chat.is_asked or is_inside_an_agent():
         return
@@ -75,7 +75,7 @@ def note_value(conversation: Any, value: Any) -> None:
 
 
 def chat_memory(key: Hashable, make: Callable[[], Any]) -> Any:
-    """A memory in the process: in the panel the same one for as long as the conversation lives."""
+    """Return a memory in the process; in the panel it lives as long as the conversation."""
     if not _now:
         return make()
     chat = _now[0]

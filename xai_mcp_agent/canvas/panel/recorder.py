@@ -1,4 +1,4 @@
-"""The events of an agent or a node for the panel: without secrets, answers as safe HTML."""
+"""Events of an agent or a node for the panel: without secrets, answers as safe HTML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...secrets.secrets import Secrets
 from ..lab_channel import BRIEF, tell
 
 _STREAM_SECONDS = 0.08  # between two events of streamed text, or of a tool's progress
-_STREAM_PAUSE = 10.0  # or so many times what rendering the text took
+_STREAM_PAUSE = 10.0  # or this many times the rendering time
 _TOLD = BRIEF | {
     "RunStarted", "ToolStarted", "ToolFinished", "ThoughtFinished", "ModelAskedAgain",
     "RunFinished", "RunFailed", "NodeStarted", "NodeFinished", "NodeFailed",
@@ -21,7 +21,7 @@ _TOLD = BRIEF | {
 
 
 class PanelRecorder(Recorder):
-    """Sends the events of one agent or node to the panel, text as it streams too."""
+    """A recorder that sends the events of one agent or node to the panel, streamed text too."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class PanelRecorder(Recorder):
         self._next = 0.0
 
     def event(self, event: RunEvent, at: float) -> None:
-        """As it was promised there; text that streams is sent too."""
+        """Record an event, and send streamed text too."""
         match event:
             case TextArrived(text):
                 self._said += text
@@ -65,14 +65,14 @@ class PanelRecorder(Recorder):
     def _stream(self) -> None:
         if (now := time.monotonic()) < self._next:
             return
-        # A word that is not complete may be the beginning of a secret.
+        # An incomplete word may be the beginning of a secret.
         whole = max(self._said.rfind(" "), self._said.rfind("\n")) + 1
         tell("Text", **_without_run(self._who), html=self._as_html(self._said[:whole]))
         pause = (time.monotonic() - now) * _STREAM_PAUSE
         self._next = time.monotonic() + max(_STREAM_SECONDS, pause)
 
     def _as_html(self, text: str) -> str:
-        # Here: it takes a while, and a run without an answer does without.
+        # Imported here: it is slow, and a run without an answer does not need it.
         from ...console.markdown import first_paragraphs, markdown_as_html
         from ...console.text import MOST_CHARS
 
@@ -81,5 +81,5 @@ class PanelRecorder(Recorder):
 
 
 def _without_run(values: Mapping[str, Any]) -> JsonObject:
-    """A run of a transcript is another one than a run of the panel."""
+    """Return the values without `run`: a transcript's run is not a run of the panel."""
     return {name: x for name, x in values.items() if name != "run"}

@@ -19,7 +19,7 @@ _changed = dict[str, int]()
 
 
 def ask(path: str, question: str = "") -> None:
-    """Run a workflow, whose agent answers the question; without one it runs as it is drawn.
+    """Run a workflow and have its agent answer the question; without one, run it as drawn.
 
     Raises:
         BadSetting: the workflow cannot be compiled, or none of its agents took the question.
@@ -38,7 +38,7 @@ def ask(path: str, question: str = "") -> None:
     finally:
         sys.argv = words
         sys.path.remove(str(script.parent))
-        _drop_changed_modules()  # what is new is known from now on
+        _drop_changed_modules()  # from now on, their times are known
     if question and not chat.is_asked:
         raise BadSetting("No agent of this workflow took the question; it ran as it is drawn.")
 
@@ -52,7 +52,7 @@ def begin_anew(path: str) -> None:
 
 
 def _compile(workflow: Path) -> Path:
-    # Here: it takes a while, and a page that only looks on does without.
+    # Imported here: it is slow, and a page that only watches does not need it.
     from xircuits.compiler.compiler import (  # pyright: ignore[reportMissingTypeStubs]
         recursive_compile,  # pyright: ignore[reportUnknownVariableType]
     )
@@ -66,7 +66,7 @@ def _compile(workflow: Path) -> Path:
 
 
 def _drop_changed_modules() -> None:
-    """Files of nodes that were written anew are imported again, but for Xircuits' own."""
+    """Drop rewritten files of nodes, except Xircuits' own, so that they are imported again."""
     for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         if not name.startswith("xai_components.") or name == _BASE or not file:

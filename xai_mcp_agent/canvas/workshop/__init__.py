@@ -1,1 +1,1 @@
-"""The workshop: its lessons, and how a run of one is judged."""
+"""The workshop: its lessons, and the judgement of a lesson's run."""

@@ -1,4 +1,4 @@
-"""Finds a learner's workflow of a lesson, runs it in a process of its own, and judges the run."""
+"""Check of a lesson: finds a learner's workflow, runs it in its own process, and judges the run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from .lessons import WORKSHOP, Lesson
 from .problems import last_lines, why_not_compiled, why_stopped
 
 PUT_ASIDE = "before_reset"
-"""What a file that was put aside has in its name."""
+"""Part of the name of a file that was put aside."""
 
 DEFAULT_SECONDS = 60.0  # a lesson takes two or three; thirty of them share a teacher's machine
 _CHECKED = "checked"
 _LOOK_SECONDS = 0.1
-_MOST_BYTES = 2_000_000  # of what a run prints; a workflow in a circle prints for ever
-# What programs need of the environment to run at all; passed on, and not read here.
+_MOST_BYTES = 2_000_000  # of a run's output; a workflow in a circle prints without end
+# Environment variables that programs need to run at all; passed on, and not read here.
 _NEEDED = (
     "PATH LANG LANGUAGE TZ TMPDIR TEMP TMP VIRTUAL_ENV LD_LIBRARY_PATH DYLD_LIBRARY_PATH COMSPEC "
     "PATHEXT SYSTEMDRIVE SYSTEMROOT WINDIR"
@@ -48,7 +48,7 @@ _FINISHED = "Finished Executing"
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a run did not come to its end: a sentence for a learner, and the original last lines."""
+    """Why a run did not finish: a sentence for a learner, and the original last lines."""
 
     sentence: str
     lines: tuple[str, ...] = ()
@@ -56,9 +56,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Checked:
-    """A lesson that was checked. `notes` say which file it was; `output` is what it printed.
+    """A checked lesson. `notes` say which file was checked; `output` is what it printed.
 
-    A lesson in which the learner has not changed anything (`is_untouched`) is not run.
+    A lesson that the learner has not changed (`is_untouched`) is not run.
     """
 
     folder: str
@@ -73,18 +73,18 @@ class Checked:
 
     @property
     def met_count(self) -> int:
-        """How many goals are met."""
+        """Number of goals that are met."""
         return sum(x.is_met for x in self.goals)
 
     @property
     def is_done(self) -> bool:
-        """Whether all are."""
+        """Whether all goals are met."""
         return self.met_count == len(self.goals)
 
 
 @dataclass(frozen=True)
 class _Ended:
-    """A process that came to its end; `cut_short` says why it was stopped."""
+    """A process that ended; `cut_short` says why it was stopped."""
 
     status: int
     output: str
@@ -100,11 +100,11 @@ def check_lesson(
     stop: threading.Event | None = None,
     also_untouched: bool = False,
 ) -> Checked:
-    """Run the learner's workflow of this lesson and say which goals are met.
+    """Run the learner's workflow of this lesson and judge its goals.
 
-    Never raises for what a learner did. What was printed and what happened stay in
-    `workshop/checked`. Setting `stop` ends the process soon. A workflow that is as it was shipped
-    runs only with `also_untouched`.
+    Never raises for a learner's mistake. Output and events stay in `workshop/checked`. Setting
+    `stop` ends the process soon. A workflow that is still as shipped runs only with
+    `also_untouched`.
     """
     started = time.monotonic()
     workflow, notes = find_workflow(folder, lesson)
@@ -137,7 +137,7 @@ def check_lesson(
 
 
 def is_lost(folder: Path) -> Problem | None:
-    """Why no lesson of this folder can be run; None where they can."""
+    """Return why no lesson of this folder can run, or None if lessons can."""
     if (folder / COMPONENTS / LIBRARY).is_dir():
         return None
     command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
@@ -148,9 +148,9 @@ def is_lost(folder: Path) -> Problem | None:
 
 
 def find_workflow(folder: Path, lesson: Lesson) -> tuple[Path | None, list[str]]:
-    """The learner's workflow, and notes when it is not where it was.
+    """Return the learner's workflow, and notes if it has another place or name.
 
-    A newer one beside an untouched lesson counts as theirs: it was saved under another name.
+    A newer file beside an untouched lesson counts as theirs: it was saved under another name.
     """
     home = folder / WORKSHOP / lesson.folder
     expected = home / lesson.workflow
@@ -167,7 +167,7 @@ def find_workflow(folder: Path, lesson: Lesson) -> tuple[Path | None, list[str]]
 
 
 def _others(folder: Path, home: Path, lesson: Lesson) -> list[Path]:
-    """Workflows in the lesson's folder, and those with its name in the folders above."""
+    """Return workflows in the lesson's folder, and any with its name in the folders above."""
     files = list(home.glob("*.xircuits"))
     for place in (folder / WORKSHOP, folder):
         files += place.glob(f"{lesson.name}*.xircuits")
@@ -204,7 +204,7 @@ def _run(
     seconds: float,
     stop: threading.Event,
 ) -> _Ended:
-    # By the lesson's own name: the compiler makes a class of it, and not every name can be one.
+    # Use the lesson's name: the compiler makes a class of it, and not every file name can be one.
     script = scratch / f"{lesson.name}.py"
     module, limit = f"{__package__}.child", str(math.ceil(seconds) + 1)
     command = [sys.executable, "-m", module, str(workflow.absolute()), str(script), limit]
@@ -224,7 +224,7 @@ def _run(
 
 
 def _environment(folder: Path, scratch: Path) -> dict[str, str]:
-    """What Python and programs need to start; no keys of the teacher's, nor their home."""
+    """Return what Python and programs need to start, without the teacher's keys and home."""
     home = scratch / "home"
     home.mkdir()
     environment = {
@@ -232,7 +232,7 @@ def _environment(folder: Path, scratch: Path) -> dict[str, str]:
         for name, value in os.environ.items()
         if name.upper() in _NEEDED.split() or name.upper().startswith("LC_")
     }
-    if not (folder / FILE_NAME).is_file():  # or those of a folder above would count
+    if not (folder / FILE_NAME).is_file():  # else a settings file in a folder above would count
         environment["XAI_MCP_SETTINGS"] = str(folder.absolute() / FILE_NAME)
     paths = [str(folder.absolute()), os.environ.get("PYTHONPATH", "")]
     return environment | {
@@ -243,7 +243,7 @@ def _environment(folder: Path, scratch: Path) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "PYTHONIOENCODING": "utf-8",
         ENVIRONMENT_VARIABLE: str(scratch / "transcript.jsonl"),
-        TRUST_VARIABLE: "1",  # whoever checks a folder runs its workflows, which may do anything
+        TRUST_VARIABLE: "1",  # checking a folder means running its workflows, which may do anything
     }
 
 
@@ -253,7 +253,7 @@ def _wait(
     seconds: float,
     stop: threading.Event,
 ) -> str:
-    """Wait for the end; why it must be stopped, if it must."""
+    """Wait for the end; return why the process must be stopped, or an empty text."""
     deadline = time.monotonic() + seconds
     while True:
         with suppress(subprocess.TimeoutExpired):
@@ -281,7 +281,7 @@ def _text(file: Path) -> str:
         return data.read(_MOST_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-# What came of it
+# Its outcome
 
 
 def _problem_of(ended: _Ended, events: list[JsonObject]) -> Problem | None:
@@ -296,7 +296,7 @@ def _problem_of(ended: _Ended, events: list[JsonObject]) -> Problem | None:
 
 
 def _where(events: list[JsonObject]) -> str:
-    """What was going on last, for a run that did not end by itself."""
+    """Return what was running last, for a run that did not end by itself."""
     last = events[-1] if events else {}
     match last.get("event"):
         case "NodeStarted":
@@ -312,7 +312,7 @@ def _where(events: list[JsonObject]) -> str:
 
 
 def _executed(output: str) -> Iterator[JsonObject]:
-    """An event for every node that ran, with what was printed from then on."""
+    """Yield an event for every node that ran, with what was printed from then on."""
     pieces = _EXECUTED.split(output)[1:]
     for node, text in zip(pieces[::2], pieces[1::2], strict=True):
         shown = text.partition(f"\n{_FINISHED}")[0].strip()
@@ -322,7 +322,7 @@ def _executed(output: str) -> Iterator[JsonObject]:
 def _store(
     folder: Path, lesson: Lesson, ended: _Ended, scratch: Path
 ) -> tuple[str | None, list[str]]:
-    """Write what was printed and what happened into the folder; where, and complaints."""
+    """Write output and events into the folder; return the file, and complaints."""
     file = folder / WORKSHOP / _CHECKED / f"{lesson.folder}.txt"
     try:
         make_private_folder(file.parent)

@@ -1,7 +1,7 @@
 """Compiles a workflow and runs it in a process: `python -m ... WORKFLOW SCRIPT SECONDS`.
 
-A literal of a workflow is evaluated when it is compiled, so that is done here too. The process and
-what it starts have limits, where the system knows them; SECONDS is that of processor time.
+Compiling evaluates a workflow's literals, so that happens here too. The process and what it starts
+have limits, if the system supports them; SECONDS limits processor time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILE_BYTES = 64 * 1024**2
 
 
 def main(workflow: str, script: str, seconds: str) -> None:
-    """Compile the workflow to the script and run that as if it had been started itself."""
+    """Compile the workflow to the script and run the script as if it were started directly."""
     _limit(int(seconds))
     try:
         _compile(workflow, script)
@@ -36,13 +36,13 @@ def main(workflow: str, script: str, seconds: str) -> None:
 
 
 def _limit(processor_seconds: int) -> None:
-    """What the process may use at most; its children inherit it, each for itself."""
+    """Limit the process's resources; its children inherit the limits, each for itself."""
     try:
         import resource
     except ImportError:
         return  # on Windows
     for what, most in (
-        # Not the address space, of which some reserve very much and use little.
+        # Not the address space: some programs reserve a lot and use little.
         (resource.RLIMIT_DATA, _MEMORY_BYTES),
         (resource.RLIMIT_FSIZE, _FILE_BYTES),
         (resource.RLIMIT_CPU, processor_seconds),
@@ -53,8 +53,9 @@ def _limit(processor_seconds: int) -> None:
 
 
 def _compile(workflow: str, script: str) -> None:
-    # The package brings half of Jupyter, and takes longer than most lessons; its compiler needs
-    # nothing of that. So that alone is imported, and forgotten again for whoever wants it all.
+    # The package imports half of Jupyter, which takes longer than most lessons, and its compiler
+    # needs none of it. So import the compiler alone, and drop it again in case the workflow imports
+    # the package.
     spec = find_spec(_XIRCUITS)
     package = ModuleType(_XIRCUITS)
     package.__path__ = list(spec.submodule_search_locations or []) if spec else []

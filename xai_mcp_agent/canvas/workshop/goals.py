@@ -11,36 +11,36 @@ from typing import Any, TypeAlias, cast
 from ...core.json import JsonObject
 
 _MOST_QUOTED = 160  # characters of a text that a hint quotes: two lines
-_WHOLE = ("problem", "error", "left_out")  # they end with what to do, and are not cut
+_WHOLE = ("problem", "error", "left_out")  # these end with what to do, and are not cut
 
 
 @dataclass(frozen=True)
 class Like:
-    """A text in which this pattern is found, in any case; `^` and `$` are the ends of a line."""
+    """A text that matches this pattern, in any case; `^` and `$` are the ends of a line."""
 
     pattern: str
 
 
 @dataclass(frozen=True)
 class Other:
-    """Something, and none of these."""
+    """A non-empty value other than these."""
 
     than: tuple[Any, ...]
 
 
 Expected: TypeAlias = Like | Other | str | int | float | bool | list[Any]
-"""What a field must be: the same value, or what `Like` and `Other` say."""
+"""Expected value of a field: the same value, or a match of `Like` or `Other`."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """An event of this kind with these fields; `a__b` is `b` in the field `a`."""
+    """An event of this type with these fields; `a__b` is `b` in the field `a`."""
 
     event: str
     fields: tuple[tuple[str, Expected], ...]
 
     def fits(self, event: JsonObject) -> bool:
-        """Whether this is such an event."""
+        """Return whether the event matches."""
         return event.get("event") == self.event and all(
             _is(_field(event, name), expected) for name, expected in self.fields
         )
@@ -48,7 +48,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Hint:
-    """What to say when a goal is not met and `when` was seen; `{field}` quotes that event."""
+    """A text for a goal that is not met, if `when` was seen; `{field}` quotes that event."""
 
     say: str
     when: Seen
@@ -56,9 +56,9 @@ class Hint:
 
 @dataclass(frozen=True)
 class Goal:
-    """A sentence that is true when all of `needs` were seen; else the first hint that fits helps.
+    """A sentence that is true if all of `needs` were seen; otherwise the first matching hint helps.
 
-    A hint that is a text always fits.
+    A hint that is a text always matches.
     """
 
     sentence: str
@@ -68,7 +68,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Judged:
-    """A goal after a run; `missing` says what to do next when it is not met."""
+    """A goal after a run; `missing` says what to do next if it is not met."""
 
     sentence: str
     is_met: bool
@@ -76,12 +76,12 @@ class Judged:
 
 
 def seen(event: str, **fields: Expected) -> Seen:
-    """An event of this kind with these fields."""
+    """Return a pattern for an event of this type with these fields."""
     return Seen(event, tuple(fields.items()))
 
 
 def goal(sentence: str, needs: Seen | tuple[Seen, ...], *hints: Hint | str) -> Goal:
-    """A goal with its hints in order."""
+    """Return a goal with its hints in order."""
     return Goal(sentence, needs if isinstance(needs, tuple) else (needs,), hints)
 
 
@@ -96,9 +96,9 @@ RAN = goal(
 def judge_run(
     goals: Sequence[Goal], events: Sequence[JsonObject], problem: str | None
 ) -> list[Judged]:
-    """Judge `RAN` and a lesson's goals by what happened; `problem` is why it did not end.
+    """Judge `RAN` and a lesson's goals by the events; `problem` is why the run did not finish.
 
-    After a problem it alone is the next step: what else is missing shows when the workflow runs.
+    A problem is the only next step: other gaps show once the workflow runs.
     """
     last: JsonObject = {"event": "WorkflowFinished"}
     if problem is not None:
@@ -108,7 +108,7 @@ def judge_run(
 
 
 def judge(goal: Goal, events: Sequence[JsonObject]) -> Judged:
-    """Say of a goal whether it is met, and else what to do."""
+    """Return whether a goal is met, and if not, what to do."""
     if all(any(need.fits(event) for event in events) for need in goal.needs):
         return Judged(goal.sentence, True)
     return Judged(goal.sentence, False, next(_hints(goal, events), ""))

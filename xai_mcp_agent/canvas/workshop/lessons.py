@@ -1,4 +1,4 @@
-"""The lessons of the workshop: their files, and their goals with what to say to a learner."""
+"""The lessons of the workshop: their files, and their goals with hints for a learner."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ...sources.canvas import NOTHING_GIVEN
 from .goals import RAN, Goal, Hint, Like, Other, goal, seen
 
 WORKSHOP = "workshop"
-"""The folder with the lessons, in that of a learner."""
+"""The folder with the lessons, in a learner's folder."""
 
 SOLUTIONS = "solutions"
-"""The folder with their solutions, which no learner gets."""
+"""The folder with the solutions, which no learner gets."""
 
 
 class UnknownLesson(XaiMcpError):
-    """There is no such lesson; the message lists them."""
+    """There is no such lesson; the message lists the lessons."""
 
 
 @dataclass(frozen=True)
@@ -32,27 +32,27 @@ class Lesson:
 
     @property
     def all_goals(self) -> tuple[Goal, ...]:
-        """Its goals, after the one that every lesson has."""
+        """The lesson's own goals, after the one that every lesson has."""
         return (RAN, *self.goals)
 
     @property
     def folder(self) -> str:
-        """The folder's name."""
+        """Name of the lesson's folder."""
         return f"{self.number}_{self.name}"
 
     @property
     def workflow(self) -> str:
-        """The file's name."""
+        """Name of the workflow file."""
         return f"{self.name}.xircuits"
 
     @property
     def solution(self) -> str:
-        """The name of the file with a solution."""
+        """Name of the file with a solution."""
         return f"{self.name}_solution.xircuits"
 
     @property
     def shipped(self) -> Path:
-        """The folder with the lesson as it is shipped."""
+        """The folder with the lesson as shipped."""
         return starter_folder() / "examples" / WORKSHOP / self.folder
 
     @property
@@ -62,10 +62,10 @@ class Lesson:
 
 
 def lesson_called(name: str) -> Lesson:
-    """The lesson by its number, its name, or its folder's name.
+    """Return the lesson with this number, name, or folder name.
 
     Raises:
-        UnknownLesson: there is none.
+        UnknownLesson: there is no such lesson.
     """
     for lesson in LESSONS:
         if name.strip("/") in (str(lesson.number), lesson.name, lesson.folder):
@@ -75,7 +75,7 @@ def lesson_called(name: str) -> Lesson:
 
 
 def lesson_of_file(file: Path) -> Lesson | None:
-    """The lesson in whose folder a file is, if it is in one."""
+    """Return the lesson that has this file in its folder, or None."""
     if file.parent.parent.name != WORKSHOP:
         return None
     return next((x for x in LESSONS if x.folder == file.parent.name), None)

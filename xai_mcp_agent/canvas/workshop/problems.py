@@ -1,4 +1,4 @@
-"""Why a learner's workflow did not come to its end, as a sentence that says what to do."""
+"""Why a learner's workflow did not finish, as a sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 _MOST_LINES = 3
 _MOST_CHARS = 200
 
-# As the end of a script reports a node's error, and as Python reports any other.
+# The forms in which a script reports a node's error, and Python any other error.
 _OUR_ERROR = re.compile(
     r"^(?:xai_mcp_agent\.[\w.]+: |The workflow stopped at \w+ \(\w+\):\n)"
     r"(.*?)(?=\n\s*XAI_MCP_SHOW=verbose|\Z)",
@@ -19,8 +19,8 @@ _MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
 def last_lines(errors: str) -> tuple[str, ...]:
-    """The last lines of what was printed as errors, each of a length to be shown."""
-    # Python's marks under a line of code say nothing without their place.
+    """Return the last lines of the error output, each shortened for display."""
+    # Python's marks under a line of code mean nothing out of place.
     lines = [x.rstrip() for x in errors.splitlines() if x.strip(" ^~")]
     return tuple(x if len(x) <= _MOST_CHARS else f"{x[:_MOST_CHARS]}..." for x in lines)[
         -_MOST_LINES:
@@ -28,7 +28,7 @@ def last_lines(errors: str) -> tuple[str, ...]:
 
 
 def why_not_compiled(errors: str) -> str:
-    """What is wrong with a workflow that Xircuits' compiler (1.19.2) failed at."""
+    """Return what is wrong with a workflow on which Xircuits' compiler (1.19.2) failed."""
     last = (last_lines(errors) or ("",))[-1]
     if "finish_node" in errors:
         return (
@@ -48,7 +48,7 @@ def why_not_compiled(errors: str) -> str:
 
 
 def why_stopped(errors: str, output: str) -> str:
-    """Why a workflow that was compiled stopped before its end."""
+    """Return why a compiled workflow stopped before its end."""
     if message := _OUR_ERROR.search(errors):
         return " ".join(message[1].split())
     node = (_LAST_NODE.findall(output) or ["A node"])[-1]

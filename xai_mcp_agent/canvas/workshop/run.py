@@ -1,8 +1,8 @@
-"""A run in the folder of a lesson: what happens in it is judged when it has ended, and printed.
+"""A run in a lesson's folder: its events are judged when it has ended, and the result is printed.
 
-It begins where a run takes its claim on a bridge or makes a toolbelt. It ends with the cell that
-ran it, in a notebook or the lab, or with the process of a script: after an error too. Elsewhere
-nothing of this is done.
+Recording begins when a run takes its claim on a bridge or makes a toolbelt. It ends with the cell
+that ran it, in a notebook or the lab, or with a script's process: after an error too. In other
+folders nothing is recorded.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ logger = logging.getLogger(__name__)
 _KEY = "lesson_run"
 _MOST_EVENTS = 2_000  # of a workflow in a circle, which would fill the memory
 _MOST_NODES = 1_000
-_MOST_CHARS = 2_000  # of what Print showed: more than a goal looks for
+_MOST_CHARS = 2_000  # of Print's text: more than a goal looks for
 
 
 class LessonRun:
-    """What happens in one run of a lesson's workflow. Holds neither its `ctx` nor its bridge.
+    """The events of one run of a lesson's workflow. Holds neither its `ctx` nor its bridge.
 
-    `first` is the node with which its main flow begins.
+    `first` is the first node of its main flow.
     """
 
     def __init__(self, lesson: Lesson, first: Any) -> None:
@@ -47,12 +47,12 @@ class LessonRun:
         self._error_before = last_error()
 
     def note(self, event: JsonObject) -> None:
-        """Note an event of the transcript."""
+        """Record an event of the transcript."""
         if len(self._events) < _MOST_EVENTS:
             self._events.append(event)
 
     def report(self) -> None:
-        """Print which goals are met and what to do next. Nothing fails for it."""
+        """Print which goals are met and what to do next; never fail the run."""
         try:
             judged = self.judged()
             _show("\n".join(goal_lines(self._lesson, judged)))
@@ -64,23 +64,23 @@ class LessonRun:
             logger.debug("The goals of %s could not be shown", self._lesson.folder, exc_info=True)
 
     def judged(self) -> list[Judged]:
-        """Its goals, after its end or the error that stopped it."""
+        """Return the judged goals, after the run's end or the error that stopped it."""
         error = last_error()
         if error is not None and error is not self._error_before:
             return judge_run(self._lesson.goals, self._events, _problem_of(error))
         return judge_run(self._lesson.goals, [*self._events, *_executed(self._first)], None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LessonRun:
-        """Itself: whoever copies a `ctx` has one run still."""
+        """Return this object: a copied `ctx` belongs to the same run."""
         return self
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Nothing: what happens in another process is not seen here."""
+        """Reduce to None: events in another process are not seen here."""
         return type(None), ()
 
 
 def watch(ctx: Any) -> None:
-    """Have the goals printed at the end of this run, if it is one of a lesson's workflow."""
+    """Print the goals at the end of this run, if it is a run of a lesson's workflow."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     lesson = lesson_of_file(Path(script).absolute()) if isinstance(script, str) else None
     if lesson is not None and _KEY not in ctx:
@@ -89,13 +89,13 @@ def watch(ctx: Any) -> None:
 
 
 def lesson_run(ctx: Any) -> LessonRun | None:
-    """The run that is watched, if it is."""
+    """Return the run that is being recorded, or None."""
     run = ctx.get(_KEY)
     return run if isinstance(run, LessonRun) else None
 
 
 def goal_lines(lesson: Lesson, goals: list[Judged]) -> Iterator[str]:
-    """The goals of a lesson after a run, each with the step to it; after all, what comes next."""
+    """Yield the goals after a run, each with its next step; if all are met, the next lesson."""
     width = surface_of(sys.stdout).width
     met = sum(x.is_met for x in goals)
     yield ""
@@ -116,18 +116,18 @@ def _next_lesson(lesson: Lesson) -> str:
 
 
 def _show(text: str) -> None:
-    """Print it; in the lab as an output of its own, to which the panel scrolls after a card."""
+    """Print a text; in the lab as a separate output, to which the panel scrolls after a card."""
     if kernel() is None:
         print(text, flush=True)
         return
-    # Here: only a kernel needs it, and has it already.
+    # Imported here: only a kernel needs it, and has it already.
     from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
     display({"text/plain": text.encode("utf-8", "replace").decode()}, raw=True)
 
 
 def _at_end_of_run(do: Callable[[], None]) -> None:
-    """Call this once when the cell that runs now has ended; elsewhere when the process ends."""
+    """Call `do` once at the end of the current cell, or of the process if there is no cell."""
     if shell() is None:
         atexit.register(do)
     else:
@@ -135,7 +135,7 @@ def _at_end_of_run(do: Callable[[], None]) -> None:
 
 
 def _first_node() -> Any:
-    """The first node of the main flow that runs in this thread; None outside of a flow."""
+    """Return the first node of the main flow that runs in this thread; None outside a flow."""
     frame, first = inspect.currentframe(), None
     while frame is not None:
         me = frame.f_locals.get("self") if frame.f_code.co_name == "do" else None
@@ -146,7 +146,7 @@ def _first_node() -> Any:
 
 
 def _executed(first: Any) -> Iterator[JsonObject]:
-    """An event for every node of the main flow, which came to its end; for Print with its text."""
+    """Yield an event for every node of the main flow, which has finished; Print's with its text."""
     node, seen = first, set[int]()
     while node is not None and id(node) not in seen and len(seen) < _MOST_NODES:
         seen.add(id(node))
