@@ -11,8 +11,8 @@ import anyio.to_thread
 from ...catalog.entry import CatalogEntry, ToolListing
 from ...catalog.groups import ToolChoice
 from ...core.errors import BadSetting
-from ...core.features import tools_of_features
 from ...core.patterns import fits, names_of
+from ...core.results import tools_of_features
 from ...core.schemas import example_arguments
 from ...core.tools import META, Tool, ToolKey
 from ...search.found import ExplainedTool, FoundTool, FoundTools, SelectedTool

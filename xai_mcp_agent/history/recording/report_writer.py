@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from ...core.features import tools_of_features
 from ...core.json import JsonObject
+from ...core.results import tools_of_features
 from ...core.tools import ItemKey, Tool, definition_text, digest_of, item_key
 from ...secrets.redactor import redact_json
 from ...settings.sections import Retention
