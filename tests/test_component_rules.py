@@ -100,7 +100,7 @@ def test_nodes_have_one_colour_for_each_of_five_roles() -> None:
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_the_roles_of_nodes_are_told_apart_by_everybody(sight: str) -> None:
+def test_the_roles_of_nodes_are_distinguished_by_everybody(sight: str) -> None:
     """Also by the one man in twelve who sees red and green as others do not."""
     colors = sorted({x.color for x in our_components().values()})
     apart = {

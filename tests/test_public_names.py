@@ -174,7 +174,7 @@ print(time.process_time() - began, *sys.modules)
     assert min(float(x[0]) for x in told) < 0.06  # half of it, on a quick machine
 
 
-def test_type_checkers_and_editors_are_told_the_same_names() -> None:
+def test_type_checkers_and_editors_are_reported_the_same_names() -> None:
     """They read the stub, and each name from where it is found."""
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
     (exported,) = (ast.literal_eval(x.value) for x in tree.body if isinstance(x, ast.Assign))

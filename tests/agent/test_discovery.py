@@ -264,7 +264,7 @@ def test_a_drawn_tool_may_have_the_name_of_the_search_and_hides_it_not(bridge: B
     assert "office_find_song" in offered(endpoint.requests[1].body)
 
 
-def test_where_nothing_can_be_called_nothing_is_told_of_finding_tools(bridge: Bridge):
+def test_where_nothing_can_be_called_nothing_is_reported_finding_tools(bridge: Bridge):
     script = [search("a song"), search("a photo"), says("Done.")]
     with model_endpoint(script) as endpoint:
         run(bridge, endpoint, max_thoughts=2)
@@ -284,7 +284,7 @@ def test_where_nothing_can_be_called_nothing_is_told_of_finding_tools(bridge: Br
         ({}, False),
     ],
 )
-def test_wrong_arguments_of_a_search_are_told_or_made_right(
+def test_wrong_arguments_of_a_search_are_reported_or_made_right(
     bridge: Bridge, given: JsonObject, finds: bool
 ):
     with model_endpoint([calls(("tool_search", given)), says("Done.")]) as endpoint:

@@ -124,7 +124,7 @@ def test_a_run_that_goes_on_after_an_interrupt_does_nothing_twice(bridge: Bridge
     assert (finished.answer, finished.tool_calls) == ("Paid.", 2)
 
 
-def test_why_nothing_can_be_noted_of_a_call_is_told_in_its_own_words(bridge: Bridge):
+def test_why_nothing_can_be_noted_of_a_call_is_reported_in_its_own_words(bridge: Bridge):
     """The file of a run that waits is gone, say; and the call is not made."""
 
     async def emit(event: RunEvent) -> None:

@@ -288,7 +288,7 @@ def test_a_service_that_counts_no_tokens_does_not_lift_the_limit(bridge: Bridge)
 
 
 @pytest.mark.parametrize("protocol", ["native", "text"])
-def test_a_conversation_of_20_megabytes_holds_up_nobody(bridge: Bridge, protocol: str):
+def test_a_conversation_of_20_megabytes_blocks_no_other_work(bridge: Bridge, protocol: str):
     turns = [x for n in range(4_000) for x in uses(n, f"{n} " + "words of it. " * 390)]
     given = [
         asks("The task."),

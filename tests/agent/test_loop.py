@@ -391,7 +391,7 @@ def test_a_long_result_shows_its_head_and_tail_and_can_be_read_on():
     assert run.outcome.answer == "Read."
 
 
-def test_on_thought_is_told_of_each_use_of_a_tool_with_the_result_at_hand():
+def test_on_thought_is_reported_each_use_of_a_tool_with_the_result_at_hand():
     seen: list[tuple[str, str, str]] = []
     outcome_of: list[Run] = []
 
@@ -499,7 +499,7 @@ def test_calls_with_ids_used_twice_are_each_answered():
 
 
 @pytest.mark.parametrize("odd", [[{"id": "c"}], [{"function": {"name": "x"}}], ["x"], [None]])
-def test_calls_in_a_given_conversation_that_are_none_are_refused_in_words(odd: list[Any]):
+def test_calls_in_a_given_conversation_that_are_invalid_are_refused_in_words(odd: list[Any]):
     given = [{"role": "assistant", "content": "", "tool_calls": odd}]
     assert isinstance(play([], given).error, BadConversation)
 
@@ -519,7 +519,7 @@ def test_no_call_of_a_reply_that_broke_off_is_made(cleanly: bool):
 
 @ON_EACH_WIRE
 @pytest.mark.parametrize("cleanly", [True, False])
-def test_a_reply_that_begins_anew_is_told_and_only_the_whole_one_counts(
+def test_a_reply_that_begins_anew_is_reported_and_only_the_whole_one_counts(
     cleanly: bool, capsys: pytest.CaptureFixture[str]
 ):
     half = breaks_off(says("Half of an answer, and"), cleanly=cleanly)

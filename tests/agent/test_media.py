@@ -62,7 +62,7 @@ def test_a_picture_may_come_as_a_resource():
 @pytest.mark.parametrize(
     "data", [TIFF, "AAAA", "not base64!", "", LARGE], ids=["tiff", "odd", "broken", "none", "large"]
 )
-def test_what_no_model_takes_is_said_in_words(data: str):
+def test_what_no_model_takes_is_reported_in_words(data: str):
     text, media = shown(ImagePart(data, "image/png"))
     assert media == []
     assert "[1 of the pictures and sounds cannot be shown. A result shows 8 at most" in text
@@ -91,7 +91,7 @@ def conversation(count: int, data: str = PNG) -> Conversation:
     return Conversation("Go.", said)
 
 
-def test_only_the_last_results_are_still_shown_and_older_ones_are_told_in_words():
+def test_only_the_last_results_are_still_shown_and_older_ones_are_reported_in_words():
     sent = fold_old(conversation(SHOWN_RESULTS + 2).turns())
     results = [split(x) for x in sent if x["role"] == "tool"]
     assert [len(media) for _, media in results] == [0, 0, *[1] * SHOWN_RESULTS]
@@ -113,7 +113,7 @@ def test_parts_that_a_person_wrote_into_a_result_pass_as_they_are(value: Any):
     assert sent == given
 
 
-def test_large_ones_are_told_in_words_sooner():
+def test_large_ones_are_reported_in_words_sooner():
     large = beginning(b"\x89PNG" + bytes(MAX_CHARS * 3 // 4 - 100))
     sent = fold_old(conversation(3, large).turns())
     assert [len(split(x)[1]) for x in sent if x["role"] == "tool"] == [0, 1, 1]

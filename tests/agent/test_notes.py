@@ -272,7 +272,7 @@ def test_notes_are_compared_by_meaning_where_all_have_vectors_of_one_model(tmp_p
     assert found(NoteStore(file), "cold") == ["cold"]
 
 
-def test_embeddings_that_fail_are_told_once_and_words_serve(caplog: pytest.LogCaptureFixture):
+def test_embeddings_that_fail_are_reported_once_and_words_serve(caplog: pytest.LogCaptureFixture):
     def embed(texts: list[str]) -> list[Vector]:
         raise ModelError("no such model")
 
@@ -295,7 +295,7 @@ def test_the_key_of_the_environment_is_not_sent_to_another_embeddings_endpoint(
     assert "sk-of-openai" not in str(caught.value)
 
 
-def test_an_embeddings_endpoint_that_fails_is_told_without_the_key():
+def test_an_embeddings_endpoint_that_fails_is_reported_without_the_key():
     """The errors of the client library hold the request with its key."""
     url = f"http://ada:a-password@127.0.0.1:{free_port()}/v1"
     embed = endpoint_embeddings("e", base_url=url, api_key=Secret("sk-very-secret"))

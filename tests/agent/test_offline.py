@@ -138,7 +138,7 @@ async def test_a_result_is_shown_as_it_is(result: Any, said: str) -> None:
     assert run.answer == said
 
 
-async def test_an_error_and_an_empty_list_are_said_plainly() -> None:
+async def test_an_error_and_an_empty_list_are_reported_plainly() -> None:
     run = await talk("Find films like rope", FILMS, lambda _n, _a: "ERROR: the shop is closed")
     assert run.answer == "films_search_films failed: the shop is closed"
     run = await talk("Find films like rope", FILMS, lambda _n, _a: "[]")

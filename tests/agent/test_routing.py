@@ -87,7 +87,7 @@ def test_a_model_that_names_none_is_an_error_that_lists_the_routes(reply: Step):
         route([reply] * 3)
 
 
-def test_no_routes_at_all_is_told():
+def test_no_routes_at_all_is_reported():
     ctx: dict[str, Any] = {}
     init_agent(ctx, "a")
     with pytest.raises(NoRoute, match="AgentDefineRoute"):

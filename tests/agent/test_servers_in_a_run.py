@@ -164,7 +164,7 @@ def test_the_limit_for_others_is_an_argument_too(folder: Path):
     assert result.left_out == ("not ready yet, used as soon as they are: late",)
 
 
-def test_an_unknown_server_is_told_at_the_node_with_the_nearest_names(folder: Path):
+def test_an_unknown_server_is_reported_at_the_node_with_the_nearest_names(folder: Path):
     with pytest.raises(UnknownServer, match=r"No MCP server 'grw' in .*Known: grow, "):
         use_server({}, "grw", None)
 

@@ -48,14 +48,14 @@ def forms(bodies: list[JsonObject]) -> list[bool]:
     return ["response_format" in x for x in bodies]
 
 
-def test_a_service_is_held_to_the_form_and_the_model_is_told_of_it():
+def test_a_service_and_the_model_are_told_the_form():
     outcome, (body,) = ask([says(ROME)])
     assert (outcome.structured, outcome.answer) == (ROME_VALUE, ROME)
     assert body["response_format"]["type"] == "json_schema"
     assert '"required": ["city", "people"]' in body["messages"][0]["content"]
 
 
-def test_an_answer_that_is_no_object_is_only_told_of_in_the_prompt():
+def test_an_answer_that_is_no_object_is_only_reported_in_the_prompt():
     """OpenAI refuses such a form."""
     outcome, bodies = ask([says("[1, 2]")], {"type": "array", "items": {"type": "integer"}})
     assert (outcome.structured, forms(bodies)) == ([1, 2], [False])

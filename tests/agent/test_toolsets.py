@@ -120,7 +120,7 @@ async def test_a_call_goes_to_the_first_toolset_that_has_the_tool():
     assert [x.text for x in results] == ["one x", "two y"]
 
 
-async def test_tens_of_thousands_of_tools_hold_up_nobody():
+async def test_tens_of_thousands_of_tools_block_no_other_work():
     """The fixture that watches the loop looks, also where all definitions are there already."""
     many, definitions = Given(*(tool("a", f"t{n}") for n in range(15_000))), Definitions()
     for _ in range(2):

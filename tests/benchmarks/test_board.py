@@ -60,7 +60,7 @@ def test_one_that_failed_in_some_pass_is_shown_and_not_first(board: Board) -> No
     assert theirs == "0.10 not every time: reported, 0 of 7"
 
 
-def test_what_never_worked_is_told_in_place_of_a_figure(board: Board) -> None:
+def test_what_never_worked_is_reported_in_place_of_a_figure(board: Board) -> None:
     board.add(FASTMCP, {READY.rows[0].key: Found((), "3 of 7, none within 20 s")})
     assert line(board, READY.rows[0].title)[1:] == ["-", "-", "3 of 7, none within 20 s"]
 
@@ -95,5 +95,5 @@ def test_the_page_has_the_marks_of_both_commands() -> None:
     assert [x for x in ("make bench", "make bench-peers") if page.begin(x) not in text] == []
 
 
-def test_a_missed_target_is_said_in_the_table() -> None:
+def test_a_missed_target_is_reported_in_the_table() -> None:
     assert Row("a call", 1.2, "x", 1.1).markdown == "| a call | 1.20x | 1.1x, missed |  |"

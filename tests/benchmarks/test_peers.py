@@ -74,7 +74,7 @@ def test_a_server_that_does_not_answer_a_call_is_not_called_ready(lab: Lab) -> N
     assert found.note.startswith("0 of 1")
 
 
-def test_a_client_that_ends_its_process_is_told_as_that(lab: Lab) -> None:
+def test_a_client_that_ends_its_process_is_reported_as_that(lab: Lab) -> None:
     heard = lab.ask(fake("Dying"), ready(lab, "a"), LIMIT_SECONDS)
     assert heard.problem == "SystemExit: 7"
 
@@ -105,7 +105,7 @@ def test_a_worker_ends_when_nobody_listens_any_more() -> None:
         assert worker.wait(LIMIT_SECONDS) == 0
 
 
-def test_an_unknown_name_is_told_with_those_that_there_are(
+def test_an_unknown_name_is_reported_with_those_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):

@@ -60,7 +60,7 @@ def scorer(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_plan_is_told_in_the_words_of_the_scorer() -> None:
+def test_a_plan_is_reported_in_the_words_of_the_scorer() -> None:
     told = as_prediction(Planner(TOOLS).plan(REQUEST))
     assert told["calls"] == GOLD["calls"]
 

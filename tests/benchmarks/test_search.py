@@ -98,7 +98,7 @@ def test_a_folder_without_sets_is_an_error_that_says_what_is_missing(tmp_path: P
         read_sets(tmp_path)
 
 
-def test_what_the_scorer_says_is_told_also_when_it_complains(data: Path, scorer: Path):
+def test_what_the_scorer_says_is_reported_also_when_it_complains(data: Path, scorer: Path):
     (first, _) = read_sets(data)
     assert score(scorer, first, [["mail/send_message"], ["files/read_file"]])["ndcg@10"] == 0.5
     with pytest.raises(ValueError, match="a_first: too few"):
@@ -119,7 +119,7 @@ def test_both_ways_are_scored_and_the_best_is_bold(data: Path, scorer: Path, hel
     assert "FastMCP BM25 500.0 ms" in quality.milliseconds(table)
 
 
-def test_a_set_in_which_the_rival_is_before_us_is_told(helper: None):
+def test_a_set_in_which_the_rival_is_before_us_is_reported(helper: None):
     ours, theirs = ({"ndcg@10": x, "recall@5": x, "recall@10": x} for x in (0.75, 0.8))
     table = {LEXICAL: {"a": Scored(ours, 1.0)}, RIVAL: {"a": Scored(theirs, 1.0)}}
     assert quality.misses(table) == [
@@ -219,7 +219,7 @@ def test_each_size_is_timed_in_a_process(data: Path, tmp_path: Path):
     assert all(x.update > 0 and x.build_seconds > 0 for x in found)
 
 
-def test_what_is_slower_than_it_should_be_is_told():
+def test_what_is_slower_than_it_should_be_is_reported():
     slow = Speed(5_000, 2.5, 1.0, 24.0, 0.1, 10.0)
     assert speed.misses([slow, Speed(500, 9.0, 9.0, 9.0, 9.0, 9.0)], 31.0) == [
         "5,000 tools: p99 is 24.0 ms, not 20",
@@ -239,7 +239,7 @@ def test_the_estimate_is_held_against_the_count_of_every_bundle(data: Path, help
     assert first.least_as_sent < first.least
 
 
-def test_an_estimate_that_is_too_low_once_or_too_high_on_average_is_told():
+def test_an_estimate_that_is_too_low_once_or_too_high_on_average_is_reported():
     assert tokens.misses([Bundles("a", 0.99, 1.3, 1.0, 1.0)]) == [
         "tokens of 20 tools of a are estimated at 0.99 of what they are",
         "tokens of a are estimated at 1.30 of what they are on average",

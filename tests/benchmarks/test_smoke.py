@@ -71,7 +71,7 @@ def test_the_checks_fail_when_a_benchmark_does_and_end_with_the_tests(tmp_path: 
 
 
 @pytest.mark.parametrize("fails", ["benchmarks", "benchmarks.peers", ""])
-def test_the_page_of_performance_is_measured_to_its_end_and_what_failed_is_told(
+def test_the_page_of_performance_is_measured_to_its_end_and_what_failed_is_reported(
     tmp_path: Path, fails: str
 ) -> None:
     (tmp_path / "bin").mkdir()

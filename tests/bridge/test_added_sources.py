@@ -94,13 +94,13 @@ def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
 
 
 @pytest.mark.usefixtures("settings_file")
-def test_a_wrong_entry_of_a_node_is_told_with_the_node_and_the_key() -> None:
+def test_a_wrong_entry_of_a_node_is_reported_with_the_node_and_the_key() -> None:
     entry = {"file": "x.py", "timeout": -1}
     with pytest.raises(BadSetting, match=r"AgentUseFunctions, at timeout: must be more than 0"):
         add_source({}, FUNCTIONS, FunctionSettings, "it", entry, Chosen())
 
 
-def test_a_settings_file_that_cannot_be_read_is_told_as_it_is(settings_file: Path) -> None:
+def test_a_settings_file_that_cannot_be_read_is_reported_as_it_is(settings_file: Path) -> None:
     """Nothing is wrong with the ports of the node."""
     settings_file.write_text("{", encoding="utf-8")
     with pytest.raises(SettingsError, match=re.escape(str(settings_file))):

@@ -173,7 +173,7 @@ def test_a_function_that_fails_is_answered_to_the_model(bridge: Bridge):
     assert (result.answer, result.calls[0].result.is_error) == ("It fell.", True)
 
 
-def test_a_server_that_cannot_be_used_is_told_and_the_others_answer():
+def test_a_server_that_cannot_be_used_is_reported_and_the_others_answer():
     broken = {"it": entry(), "gone": {"command": "no-such-program-anywhere"}}
     with (
         Bridge({"mcpServers": broken}) as bridge,
@@ -314,7 +314,7 @@ def test_no_key_is_shown_anywhere(bridge: Bridge):
         "form", "memory",
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_said_before_anything_runs(
+def test_what_cannot_be_is_reported_before_anything_runs(
     bridge: Bridge, toolbelt: list[Any], options: dict[str, Any], error: type, words: str
 ):
     with pytest.raises(error, match=words):
@@ -322,7 +322,7 @@ def test_what_cannot_be_is_said_before_anything_runs(
 
 
 @pytest.mark.parametrize("question", [5, None, b"bytes"])
-def test_what_is_no_question_is_told_in_words_of_python(bridge: Bridge, question: Any):
+def test_what_is_no_question_is_reported_in_words_of_python(bridge: Bridge, question: Any):
     agent = Agent(bridge, [])
     with pytest.raises(BadConversation, match=f"type {type(question).__name__}. Give it a text"):
         agent.run(question)

@@ -56,7 +56,7 @@ def test_a_bridge_is_opened_from_a_file(tmp_path: Path):
         Bridge.open(tmp_path / "no.json")
 
 
-def test_the_states_of_all_servers_are_told_without_connecting_any():
+def test_the_states_of_all_servers_are_reported_without_connecting_any():
     wrong = {"command": "x", "env": {"TOKEN": "${NO_SUCH_VARIABLE_HERE}"}}
     with bridge_with(it=entry(), off={**entry(), "disabled": True}, wrong=wrong) as made:
         assert {x.name: x.state for x in made.servers()} == {
@@ -293,7 +293,7 @@ def test_a_fork_of_the_process_is_told_that_the_bridge_is_not_its_own(bridge: Br
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), "5", True])
-def test_a_limit_that_is_none_is_an_error_of_our_own(limit: Any):
+def test_a_limit_that_is_invalid_is_an_error_of_our_own(limit: Any):
     with bridge_with(one=entry(tools=[])) as bridge:
         with pytest.raises(BadSetting, match=r"`timeout_seconds` is .* Give a number above 0"):
             bridge.call_tool("one", "echo", timeout_seconds=limit)
@@ -312,7 +312,7 @@ def test_arguments_that_are_no_dict_are_wrong_arguments(given: Any):
             asyncio.run(bridge.aio.execute_tool("one/pid", given))
 
 
-def test_an_unknown_tool_is_told_with_a_few_names_and_not_with_all_of_thousands():
+def test_an_unknown_tool_is_reported_with_a_few_names_and_not_with_all_of_thousands():
     words = r"It offers: echo, (?:[^,]+, ){8}[^,]+ and 2,\d{3} more\.$"
     with bridge_with(one=entry(many=2000)) as bridge, pytest.raises(UnknownTool, match=words):
         bridge.call_tool("one", "qqqq")

@@ -55,7 +55,7 @@ def usage_of(bridge: Bridge, tool: str) -> Usage:
     return next(x.usage for x in records_of(bridge).tools.values() if x.name == tool)
 
 
-def test_a_call_is_told_and_counted(bridge: Bridge):
+def test_a_call_is_reported_and_counted(bridge: Bridge):
     for text in ("a", "b"):
         bridge.call_tool("it", "echo", {"text": text})
     assert calls_of(bridge) == [{"status": "ok"}] * 2
@@ -67,7 +67,7 @@ def test_a_call_is_told_and_counted(bridge: Bridge):
     assert usage.mean_seconds * 2 == pytest.approx(usage.total_seconds)
 
 
-def test_each_way_a_call_goes_wrong_is_told(bridge: Bridge):
+def test_each_way_a_call_goes_wrong_is_reported(bridge: Bridge):
     """The tool's own error, an error of the protocol, a time-out, a loss, a cancellation."""
     failed = {"content": [{"type": "text", "text": "no such file"}], "isError": True}
     assert bridge.call_tool("it", "result", failed).is_error

@@ -40,7 +40,7 @@ def _warm() -> Generator[None]:
         yield
 
 
-def test_calls_under_way_are_told_when_another_thread_closes_the_bridge(tmp_path: Path):
+def test_calls_under_way_are_reported_when_another_thread_closes_the_bridge(tmp_path: Path):
     journal = tmp_path / "journal"
     bridge = Bridge({"mcpServers": {"it": entry(journal=str(journal))}})
     with ThreadPoolExecutor(5) as threads:

@@ -54,7 +54,7 @@ def test_a_rule_that_asks_or_prefers_is_named_and_the_tool_may_be_chosen(
     assert found.ruling.preferred_by == ("first",)
 
 
-def test_what_is_not_there_is_told(settings: dict[str, Any]):
+def test_what_is_not_there_is_reported(settings: dict[str, Any]):
     with Bridge(settings) as bridge:
         with pytest.raises(UnknownServer):
             bridge.explain_choice("anything", "shpo", "cancel_order")
@@ -84,7 +84,7 @@ def test_what_followed_a_tool_before_is_suggested_first(settings: dict[str, Any]
     assert (best.name, best.reasons[0]) == ("find_user_id_by_email", "followed it 1 of 1 times")
 
 
-def test_hundreds_of_calls_that_no_tool_answers_are_told_while_the_loop_goes_on(
+def test_hundreds_of_calls_that_no_tool_answers_are_reported_while_the_loop_goes_on(
     settings: dict[str, Any], tmp_path: Path
 ):
     many = [{**TOOLS[0], "name": f"tool_number_{n}_of_things"} for n in range(5_000)]

@@ -111,7 +111,7 @@ def test_a_tool_that_changed_is_read_again_and_no_other(shop: History):
     assert PARCELS not in flows(around(shop, "shop", finder=finder))
 
 
-def test_who_is_not_known_is_told_with_the_nearest(shop: History):
+def test_who_is_not_known_is_reported_with_the_nearest(shop: History):
     with pytest.raises(UnknownServer, match="shop"):
         around(shop, "shpo")
     with pytest.raises(UnknownTool, match="list_parcels"):

@@ -117,7 +117,7 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
     assert len(pids_in(tmp_path / "journal")) == 1
 
 
-def test_a_child_that_goes_through_its_parents_events_is_told_and_the_parent_goes_on(
+def test_a_child_that_goes_through_its_parents_events_is_reported_and_the_parent_goes_on(
     tmp_path: Path,
 ):
     body = """

@@ -39,7 +39,7 @@ def bridge() -> Generator[Bridge]:
         yield made
 
 
-def test_the_history_is_told_oldest_first(bridge: Bridge):
+def test_the_history_is_reported_oldest_first(bridge: Bridge):
     events = bridge.history()
     positions = [x.position for x in events]
     assert positions == sorted(positions)
@@ -95,7 +95,7 @@ def test_a_record_tells_how_a_tool_is_doing(bridge: Bridge):
     assert bridge.tool_record("other", "echo").is_available
 
 
-def test_records_are_told_as_of_now_a_position_or_a_time(bridge: Bridge):
+def test_records_are_reported_as_of_now_a_position_or_a_time(bridge: Bridge):
     events = bridge.history()
     assert bridge.records().tools[ECHO].usage.calls == 1
     assert list(bridge.records(1).sources) == [Subject(MCP, "it")]
@@ -112,7 +112,7 @@ def test_a_tool_that_went_with_its_server_is_at_rest(bridge: Bridge):
     assert state_of(known.tools[ECHO], again.sources[ECHO.anchor]) == "gone"
 
 
-def test_what_is_different_between_two_points_is_told(bridge: Bridge):
+def test_what_is_different_between_two_points_is_reported(bridge: Bridge):
     added = bridge.difference("it", before=0)
     assert {x.how for x in added} == {"added"}
     assert {x.tool.source for x in added} == {"it"}
@@ -122,7 +122,7 @@ def test_what_is_different_between_two_points_is_told(bridge: Bridge):
     assert bridge.difference(before=now.time) == bridge.difference(before=now.position) == []
 
 
-def test_every_definition_of_a_tool_is_told(bridge: Bridge):
+def test_every_definition_of_a_tool_is_reported(bridge: Bridge):
     (only,) = bridge.versions("it", "echo")
     assert (only.digest, only.lines) == (bridge.tool_record("it", "echo").definition, ())
     assert only.definition
@@ -177,5 +177,5 @@ def test_a_place_that_cannot_be_used_is_an_error_and_tools_go_on(tmp_path: Path)
         assert (told.place, "file" in told.error) == (str(tmp_path / "file" / "history.db"), True)
 
 
-def test_where_the_history_is_kept_is_told(bridge: Bridge):
+def test_where_the_history_is_kept_is_reported(bridge: Bridge):
     assert (bridge.store().place, bridge.store().error) == ("memory", "")

@@ -70,7 +70,7 @@ def test_a_result_has_no_secret_of_the_settings(bridge: Bridge, source: str) -> 
     assert result.structured["key"] == "***"
 
 
-def test_what_is_said_of_the_parts_of_a_result_has_no_secret(bridge: Bridge) -> None:
+def test_what_is_reported_of_the_parts_of_a_result_has_no_secret(bridge: Bridge) -> None:
     result = bridge.call_tool("it", "say")
     assert KEY not in repr(result)
     text, image, link, resource = result.parts

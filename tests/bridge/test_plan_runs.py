@@ -188,7 +188,7 @@ server.run("stdio")
 """
 
 
-def test_calls_of_a_plan_are_told_in_the_history(shredder: dict[str, Any]) -> None:
+def test_calls_of_a_plan_are_reported_in_the_history(shredder: dict[str, Any]) -> None:
     with Bridge({"mcpServers": {"shredder": shredder}, "store": "memory"}) as bridge:
         bridge.run_plan(plan(("shredder/count", {}), ("shredder/count", {})), agent="tidier")
         used = [x.payload for x in bridge.history(agent="tidier") if x.change == "called"]

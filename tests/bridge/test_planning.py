@@ -148,7 +148,7 @@ def test_of_tools_that_fit_alike_a_rule_decides_which_is_planned(settings: Setti
         assert planned(bridge, request) == ["yours/translate_text"]
 
 
-def test_a_server_that_cannot_be_used_is_told_of_and_the_others_are_planned_with(
+def test_a_server_that_cannot_be_used_is_reported_and_the_others_are_planned_with(
     settings: Settings,
 ):
     broken: Any = settings()

@@ -120,7 +120,7 @@ def test_closing_from_the_loop_itself_does_not_wait_for_itself():
     assert not made.is_open
 
 
-def test_calls_that_meet_the_end_get_their_result_or_are_told():
+def test_calls_that_meet_the_end_get_their_result_or_are_reported():
     made = Portal(stay)
     ends: list[str] = []
 

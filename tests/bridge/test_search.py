@@ -201,7 +201,7 @@ with Bridge() as bridge:
 """
 
 
-def test_a_model_that_is_not_installed_is_told_with_the_command_that_installs_it(
+def test_a_model_that_is_not_installed_is_reported_with_the_command_that_installs_it(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)

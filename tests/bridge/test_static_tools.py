@@ -49,7 +49,7 @@ def facts(events: list[Event]) -> list[tuple[str, str]]:
     return short([x for x in events if x.change != "called"])
 
 
-def test_drawn_tools_are_told_before_servers_start(store: Path):
+def test_drawn_tools_are_reported_before_servers_start(store: Path):
     """Spec 2, Auto-Start Bootstrap; the combined graph hangs them on the project."""
     ctx: Ctx = {}
     draw(ctx)
@@ -89,7 +89,7 @@ def test_drawn_tools_are_told_before_servers_start(store: Path):
     }
 
 
-def test_an_unchanged_tool_is_told_once_in_a_process_and_a_changed_one_again(store: Path):
+def test_an_unchanged_tool_is_reported_once_in_a_process_and_a_changed_one_again(store: Path):
     """Spec 2: the same id overrides. Each run of a workflow has a bridge of its own."""
     for description in ("Says it loudly.", "Says it loudly.", "Shouts."):
         ctx: Ctx = {}
@@ -104,7 +104,7 @@ def test_an_unchanged_tool_is_told_once_in_a_process_and_a_changed_one_again(sto
     assert [x.payload["description"] for x in seeded] == ["Says it loudly.", "Shouts."]
 
 
-def test_tools_of_ours_are_told_as_such(store: Path):
+def test_tools_of_ours_are_reported_as_such(store: Path):
     """Spec 2, Event Graph: `meta:` and the name."""
     ctx: Ctx = {}
     init_agent(ctx, "a", memory=NoteStore())
@@ -116,7 +116,7 @@ def test_tools_of_ours_are_told_as_such(store: Path):
     ]
 
 
-def test_calls_of_drawn_tools_and_of_the_memory_are_told(store: Path):
+def test_calls_of_drawn_tools_and_of_the_memory_are_reported(store: Path):
     ctx: Ctx = {}
     draw(ctx)
     init_agent(ctx, "a", memory=NoteStore(), toolbelt_spec=make_toolbelt(ctx, None))

@@ -33,7 +33,7 @@ def test_a_shape_comes_to_what_the_page_says(name: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_no_value_of_a_literal_is_said(name: str, tmp_path: Path) -> None:
+def test_no_value_of_a_literal_is_reported(name: str, tmp_path: Path) -> None:
     """Names of parameters are said, which stand in literals as well."""
     file = tmp_path / f"{name}.xircuits"
     file.write_text(SHAPES[name].text(), encoding="utf-8")

@@ -96,7 +96,7 @@ def test_a_key_may_be_the_name_of_an_environment_variable(
     assert "sk-of-acme" not in repr(ctx)
 
 
-def test_a_key_from_a_variable_that_is_not_set_is_told_at_the_node() -> None:
+def test_a_key_from_a_variable_that_is_not_set_is_reported_at_the_node() -> None:
     with pytest.raises(BadSetting, match=r"api_key` of .* names .* NO_SUCH_KEY_ANYWHERE"):
         play({}, *agent_with(api_key="${NO_SUCH_KEY_ANYWHERE}"))
 
@@ -131,7 +131,7 @@ NEEDED = {AgentRunTool: {"tool_name": "x"}, AgentRun: {"question": "Hello!"}}
 
 @pytest.mark.parametrize("component", [AgentUpdate, AgentRun, AgentRunTool])
 @pytest.mark.parametrize("name", [None, "", " "])
-def test_where_no_agent_is_named_and_none_set_up_the_node_to_draw_is_told(
+def test_where_no_agent_is_named_and_none_set_up_the_node_to_draw_is_reported(
     component: type, name: Any
 ) -> None:
     with pytest.raises(UnknownAgent, match="Put an AgentInit before"):
@@ -139,7 +139,7 @@ def test_where_no_agent_is_named_and_none_set_up_the_node_to_draw_is_told(
 
 
 @pytest.mark.parametrize("spec", ["default", ["x"], {"mcp_servers": "library"}])
-def test_a_toolbelt_that_is_none_is_told_with_what_to_wire(spec: Any) -> None:
+def test_a_toolbelt_that_is_invalid_is_reported_with_what_to_wire(spec: Any) -> None:
     with pytest.raises(BadSetting, match=r"`toolbelt_spec` of AgentInit.*AgentMakeToolbelt"):
         play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
 
@@ -200,7 +200,7 @@ def test_the_same_service_keeps_its_key_and_can_be_given_a_new_one() -> None:
 
 
 @pytest.mark.parametrize("component", [AgentRun, AgentRunTool, AgentUpdate])
-def test_a_missing_agent_is_an_error_that_names_those_there_are(component: type) -> None:
+def test_a_missing_agent_is_an_error_that_names_the_existing_ones(component: type) -> None:
     node = make(component, agent_name="halper", **NEEDED.get(component, {}))
     with pytest.raises(UnknownAgent, match=r"'halper'.*'helper'.*AgentInit"):
         play({}, *agent_with(name="helper"), node)
@@ -296,7 +296,7 @@ def test_an_agent_goes_on_without_a_server_that_fails_and_says_so(
     assert "no-such-program-anywhere" in printed
 
 
-def test_a_server_that_hangs_costs_its_limit_once_and_the_wait_is_told(
+def test_a_server_that_hangs_costs_its_limit_once_and_the_wait_is_reported(
     use_servers: UseServers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     use_servers(slow=entry(hang=True, startTimeout=2.8), broken={"command": "no-such-program"})
@@ -422,13 +422,13 @@ def test_a_tool_of_a_server_is_used_by_its_shown_name() -> None:
     assert HELLO == [{"role": "user", "content": "Hello!"}]
 
 
-def test_a_tool_that_does_not_exist_is_told_with_the_nearest() -> None:
+def test_a_tool_that_does_not_exist_is_reported_with_the_nearest() -> None:
     node = make(AgentRunTool, agent_name="a", tool_name="library_get_bok", tool_args="{}")
     play({}, *agent_with("library"), node)
     assert "library_get_book" in node.tool_output.value
 
 
-def test_a_tool_of_a_server_that_failed_is_told_with_the_reason_and_the_next_step() -> None:
+def test_a_tool_of_a_server_that_failed_is_reported_with_the_reason_and_the_next_step() -> None:
     node = make(AgentRunTool, agent_name="a", tool_name="broken_read", tool_args="{}")
     play({}, *agent_with("broken"), node)
     assert "'broken_read' cannot be used now. broken: " in node.tool_output.value
@@ -436,7 +436,7 @@ def test_a_tool_of_a_server_that_failed_is_told_with_the_reason_and_the_next_ste
     assert "Next step:" in node.tool_output.value
 
 
-def test_wrong_arguments_are_told_under_the_name_the_model_knows() -> None:
+def test_wrong_arguments_are_reported_under_the_name_the_model_knows() -> None:
     node = make(AgentRunTool, agent_name="a", tool_name="library_get_book", tool_args="{}")
     play({}, *agent_with("library"), node)
     assert "Wrong arguments for library_get_book:" in node.tool_output.value

@@ -99,7 +99,7 @@ def test_an_interrupt_while_it_is_asked_stops_the_run(folder: Path) -> None:
     assert "shredded" not in screen.text.replace("shredder", "")
 
 
-def test_with_nobody_there_nothing_hangs_and_both_are_told(folder: Path) -> None:
+def test_with_nobody_there_nothing_hangs_and_both_are_reported(folder: Path) -> None:
     done = run_script(shredding_script(folder, "alone", ("contract",)))
     assert done.status == 0, done.errors
     shown = " ".join((done.output + done.errors).split())

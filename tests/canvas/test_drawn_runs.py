@@ -130,7 +130,7 @@ def test_a_title_that_the_search_found_is_a_wire_to_the_drawn_tool(
     assert reference.path[-1] == "title"
 
 
-def test_a_run_without_any_call_that_can_be_made_is_told(
+def test_a_run_without_any_call_that_can_be_made_is_reported(
     working_folder: Path, tmp_path: Path, capsys: Any
 ) -> None:
     """The memory belongs to the agent."""

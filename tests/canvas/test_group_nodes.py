@@ -142,7 +142,7 @@ def test_a_tool_that_comes_later_and_fits_is_in_the_next_request(tagged: FaultHt
     assert "tagged_other" not in after
 
 
-def test_what_a_person_named_and_is_not_there_is_told_with_the_nearest(
+def test_what_a_person_named_and_is_not_there_is_reported_with_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ):
     shown_by(use("odd"), use("empty"), server(tools="aa, b", except_tools="bb"))
@@ -155,7 +155,7 @@ def test_what_a_person_named_and_is_not_there_is_told_with_the_nearest(
     assert "leave none" not in printed
 
 
-def test_a_node_that_leaves_nothing_of_a_source_is_told(capsys: pytest.CaptureFixture[str]):
+def test_a_node_that_leaves_nothing_of_a_source_is_reported(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(NoTools):
         shown_by(server(except_tools="*"))
     printed = " ".join(capsys.readouterr().out.split())
@@ -174,7 +174,7 @@ def test_a_node_that_leaves_nothing_of_a_source_is_told(capsys: pytest.CaptureFi
         ),
     ],
 )
-def test_a_mistake_is_told_at_its_node(node: Any, error: type[Exception], said: str):
+def test_a_mistake_is_reported_at_its_node(node: Any, error: type[Exception], said: str):
     with pytest.raises(error, match=said):
         play({}, node())
 

@@ -29,7 +29,7 @@ def called() -> Any:
     return make(MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 14})
 
 
-def test_what_an_agent_did_is_told_as_data_and_to_read() -> None:
+def test_what_an_agent_did_is_reported_as_data_and_to_read() -> None:
     node = make(MCPToolHistory, server_name="library", since="1h")
     play({}, called(), node)
     assert node.events.value[0]["change"] == "connected"
@@ -78,7 +78,7 @@ def test_a_server_that_was_never_used_has_no_history() -> None:
     assert (node.events.value, node.text.value) == ([], "Nothing is remembered yet.")
 
 
-def test_how_each_tool_is_doing_is_told_also_of_a_closed_server() -> None:
+def test_how_each_tool_is_doing_is_reported_also_of_a_closed_server() -> None:
     node = make(MCPToolHistory, server_name="library")
     ctx: dict[str, Any] = {}
     play(ctx, called())
@@ -104,12 +104,12 @@ def test_a_refresh_tells_what_there_is_and_what_changed() -> None:
 
 
 @pytest.mark.parametrize("component", [MCPToolHistory, MCPRefreshTools])
-def test_a_name_that_nobody_knows_is_answered_with_the_nearest(component: type) -> None:
+def test_a_name_that_is_unknown_is_answered_with_the_nearest(component: type) -> None:
     with pytest.raises(UnknownServer, match="library"):
         play({}, called(), make(component, server_name="librery"))
 
 
-def test_ports_with_values_that_cannot_be_are_told() -> None:
+def test_ports_with_values_that_cannot_be_are_reported() -> None:
     with pytest.raises(BadSetting, match="since: 'soon' is no time"):
         play({}, make(MCPToolHistory, since="soon"))
     with pytest.raises(BadSetting, match="until: 'later' is no time"):

@@ -104,7 +104,7 @@ def interrupted(script: Path, seconds: float) -> Interrupted:
     return Interrupted(seconds, child.returncode, output, errors)
 
 
-def test_an_interrupt_at_any_moment_ends_a_run_and_is_told_in_a_few_lines(script: Path):
+def test_an_interrupt_at_any_moment_ends_a_run_and_is_reported_in_a_few_lines(script: Path):
     """Until our nodes are imported, it is Python that tells of it, in its own way.
 
     Several runs at a time: so every processor has something else to do as well.
@@ -130,7 +130,7 @@ def check(run: Interrupted, script: Path) -> None:
     assert f"Interrupted in {script.name}, line " in run.errors, told
 
 
-def test_an_interrupt_is_told_as_one_where_python_makes_something_else_of_it(tmp_path: Path):
+def test_an_interrupt_is_reported_as_one_where_python_makes_something_else_of_it(tmp_path: Path):
     """A RuntimeError while a class is made."""
     script = tmp_path / "odd.py"
     script.write_text(_A_CLASS, encoding="utf-8")

@@ -146,7 +146,7 @@ def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel, folder: Path) -> 
     assert ran.error == "KeyboardInterrupt"
 
 
-def test_a_persons_mistake_is_told_in_a_few_lines(shell: Kernel) -> None:
+def test_a_persons_mistake_is_reported_in_a_few_lines(shell: Kernel) -> None:
     """Of a long traceback the panel shows the end, and the message is its last line."""
     ran = shell.run("%run mistaken.py")
     title, _, *message = ran.traceback.splitlines()

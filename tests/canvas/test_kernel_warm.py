@@ -93,7 +93,7 @@ def last_number(ran: Ran) -> int:
     return int(ran.output.splitlines()[-1])
 
 
-def test_the_next_run_has_the_same_server_and_this_is_said_once(
+def test_the_next_run_has_the_same_server_and_this_is_reported_once(
     shell: Kernel, settle: Settle
 ) -> None:
     settle(it=entry())

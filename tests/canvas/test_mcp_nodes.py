@@ -115,7 +115,7 @@ def test_a_template_is_filled_in_and_what_was_read_is_saved(tmp_path: Path) -> N
     assert card.contents.value[0]["uri"] == "library://book/14"
 
 
-def test_a_template_without_its_values_and_a_place_that_cannot_be_written_are_told(
+def test_a_template_without_its_values_and_a_place_that_cannot_be_written_are_reported(
     tmp_path: Path,
 ) -> None:
     template, plain = "library://book/{book_id}", "library://rules"
@@ -160,7 +160,7 @@ def test_the_status_of_a_named_server_connects_it() -> None:
 
 
 @pytest.mark.parametrize(("name", "why"), [("off", ""), ("half", "mcpServers.half")])
-def test_the_status_of_a_server_that_cannot_be_used_is_told(name: str, why: str) -> None:
+def test_the_status_of_a_server_that_cannot_be_used_is_reported(name: str, why: str) -> None:
     """Whoever asks how a server does wants an answer, not an error."""
     node = make(MCPServerStatus, server_name=name)
     play({}, node)

@@ -59,7 +59,7 @@ def test_the_vecto_node_says_what_it_lacks():
         make(AgentVectoMemory, vector_space="x").execute({})
 
 
-def test_a_memory_port_wired_to_something_else_is_told():
+def test_a_memory_port_wired_to_something_else_is_reported():
     with pytest.raises(XaiMcpError, match="agent_memory of 'a' is str"):
         make(AgentInit, agent_name="a", agent_memory="notes").execute({})
 

@@ -140,7 +140,7 @@ def test_settings_that_lost_their_secret_as_json_are_refused(secret: dict[str, A
         ("tool_protocol", "xml"), ("base_url", "still to be decided"),
     ],
 )  # fmt: skip
-def test_a_value_that_cannot_be_is_told_with_its_port(port: str, value: Any) -> None:
+def test_a_value_that_cannot_be_is_reported_with_its_port(port: str, value: Any) -> None:
     with pytest.raises(BadSetting, match=rf"{port}.* AgentModel") as told:
         settings_of(**{port: value})
     assert KEY not in str(told.value)
@@ -154,7 +154,9 @@ def test_what_was_left_alone_is_not_in_the_settings() -> None:
 
 @pytest.mark.parametrize("settings", ["x", ["x"], 7, True])
 @pytest.mark.parametrize("node", [AgentInit, AgentUpdate])
-def test_settings_that_are_none_are_told_with_what_to_wire(node: type, settings: Any) -> None:
+def test_settings_that_are_invalid_are_reported_with_what_to_wire(
+    node: type, settings: Any
+) -> None:
     port = "model_settings" if node is AgentInit else "new_model_settings"
     with pytest.raises(BadSetting, match=rf"`{port}` of .*Wire the model_settings of AgentModel"):
         play({}, make(AgentInit), make(node, **{port: settings}))
@@ -178,7 +180,7 @@ def test_settings_written_by_hand_are_checked(settings: dict[str, Any], says_wha
     assert KEY not in str(told.value)
 
 
-def test_a_model_that_is_said_twice_and_differently_is_told_with_both_places() -> None:
+def test_a_model_that_is_reported_twice_and_differently_is_reported_with_both_places() -> None:
     model = {"provider": "bedrock", "model": "n"}
     for own in ({"agent_provider": "openai"}, {"agent_model": "m"}):
         (port,) = own

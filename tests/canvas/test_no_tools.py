@@ -80,7 +80,7 @@ def test_in_the_lab_the_card_ends_red_and_says_it_in_its_last_line(tmp_path: Pat
     assert "failed: it had no tools" in page.rpartition("xai-end")[2]
 
 
-def test_a_toolbelt_that_is_not_wired_is_told_in_the_card(tmp_path: Path) -> None:
+def test_a_toolbelt_that_is_not_wired_is_reported_in_the_card(tmp_path: Path) -> None:
     (tmp_path / "mcp_settings.json").write_text('{"mcpServers": {}}', encoding="utf-8")
     flow = Workflow("unwired")
     belt, helper = flow.node("AgentMakeToolbelt"), flow.node("AgentInit")

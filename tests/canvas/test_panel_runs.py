@@ -131,7 +131,7 @@ def test_a_file_of_nodes_that_was_written_anew_is_used(shell: Kernel, folder: Pa
     assert [x["text"] for x in told(ask(shell, script.name), "Printed") if x["text"]] == ["another"]
 
 
-def test_nodes_are_told_with_their_ids_and_their_time(shell: Kernel, folder: Path) -> None:
+def test_nodes_are_reported_with_their_ids_and_their_time(shell: Kernel, folder: Path) -> None:
     path = adding(folder)
     ids = {x["node"]: x for x in told_nodes(ask(shell, path))}
     text = (folder / path).read_text()
@@ -171,7 +171,7 @@ def test_a_workflow_that_cannot_be_compiled_says_why(shell: Kernel, folder: Path
     assert "broken.xircuits cannot be compiled" in ended["error"]
 
 
-def test_a_question_that_no_agent_took_is_said(shell: Kernel, folder: Path) -> None:
+def test_a_question_that_no_agent_took_is_reported(shell: Kernel, folder: Path) -> None:
     (ended,) = told(ask(shell, adding(folder), "Hello?"), "Ended")
     assert ended["error"].startswith("No agent of this workflow took the question")
 
@@ -205,7 +205,7 @@ def test_a_route_without_an_agent_answers_too(shell: Kernel) -> None:
     assert "A loan lasts 21 days." in shell.value(f"{chat}.conversation[-1]['content']")
 
 
-def test_secrets_are_masked_in_all_that_is_told(shell: Kernel, folder: Path) -> None:
+def test_secrets_are_masked_in_all_that_is_reported(shell: Kernel, folder: Path) -> None:
     secret = "sk-" + "a1b2c3d4" * 4
     asked = calls(("workshop_fail", {"reason": f"the key {secret} is wrong"}))
     with model_endpoint([asked, says(f"It is {secret} indeed.")]) as endpoint:
@@ -234,7 +234,7 @@ def test_where_no_panel_attends_a_question_is_asked_on_a_page_that_the_chat_lead
     assert answer(ran) == "It is shredded."
 
 
-def test_a_run_of_xircuits_is_told_as_well_and_a_notebook_tells_nothing(folder: Path) -> None:
+def test_a_run_of_xircuits_is_reported_as_well_and_a_notebook_tells_nothing(folder: Path) -> None:
     path = adding(folder)
     with kernel(folder, JPY_SESSION_NAME="0a1b", XAI_MCP_TRUST="1") as running:
         running.run(f"from xai_mcp_agent.canvas.panel.runs import ask\nask({path!r})")

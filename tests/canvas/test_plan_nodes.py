@@ -124,7 +124,7 @@ def test_a_plan_calls_what_is_drawn_in_its_workflow_as_canvas_and_its_name() -> 
 
 
 @pytest.mark.parametrize("is_drawn", [True, False], ids=["in_another_toolbelt", "not_drawn"])
-def test_a_drawn_tool_that_the_plan_cannot_have_is_told(is_drawn: bool) -> None:
+def test_a_drawn_tool_that_the_plan_cannot_have_is_reported(is_drawn: bool) -> None:
     belt = make(AgentMakeToolbelt)
     run = make(MCPRunPlan, plan=POSTER, toolbelt_spec=belt.toolbelt_spec)
     made: list[Any] = []
@@ -223,7 +223,7 @@ def test_a_plan_may_be_a_file(tmp_path: Path) -> None:
     assert run.status.value == "finished"
 
 
-def test_ports_with_something_else_are_told() -> None:
+def test_ports_with_something_else_are_reported() -> None:
     with pytest.raises(BadSetting, match="MCPPlan has nothing to work with"):
         play({}, make(MCPPlan))
     with pytest.raises(BadSetting, match="MCPRunPlan has nothing to run"):

@@ -53,13 +53,13 @@ def explained(request: str, server: str, name: str, *before: Any, **inputs: Any)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"layers": []}', "[" * 3000, "\x00"])
-def test_a_file_that_is_no_workflow_is_told(text: str) -> None:
+def test_a_file_that_is_no_workflow_is_reported(text: str) -> None:
     Path("no.xircuits").write_text(text, encoding="utf-8")
     with pytest.raises(NoWorkflow, match=r"no\.xircuits"):
         calls_of_workflow(Path("no.xircuits"))
 
 
-def test_why_a_tool_is_chosen_is_told_by_search_and_plan() -> None:
+def test_why_a_tool_is_chosen_is_reported_by_search_and_plan() -> None:
     node = explained("cancel an order", "shop", "cancel_order")
     report = node.choice.value
     assert node.is_chosen.value is report["is_chosen"] is True
@@ -68,14 +68,14 @@ def test_why_a_tool_is_chosen_is_told_by_search_and_plan() -> None:
     assert "No rule applies to it." in node.summary.value
 
 
-def test_why_a_tool_is_not_chosen_is_told_with_what_is_instead() -> None:
+def test_why_a_tool_is_not_chosen_is_reported_with_what_is_instead() -> None:
     node = explained("cancel an order", "words", "translate_text")
     assert node.is_chosen.value is False
     assert "does not find words/translate_text. It finds shop/cancel_order" in node.summary.value
     assert "does without it" in node.summary.value
 
 
-def test_what_keeps_a_tool_from_being_chosen_is_told_by_name() -> None:
+def test_what_keeps_a_tool_from_being_chosen_is_reported_by_name() -> None:
     belt, block = make(AgentMakeToolbelt), make(AgentPreferTools, blocked="cancel_order")
     use = make(AgentUseMCPTools, server_name="shop")
     node = explained(
@@ -87,7 +87,7 @@ def test_what_keeps_a_tool_from_being_chosen_is_told_by_name() -> None:
     assert node.is_chosen.value is False
 
 
-def test_a_workflow_with_arguments_that_are_too_deep_is_told_of(tmp_path: Path) -> None:
+def test_a_workflow_with_arguments_that_are_too_deep_is_reported(tmp_path: Path) -> None:
     document = json.loads(EXAMPLE.read_text(encoding="utf-8"))
     (call,) = [
         x for layer in document["layers"] for x in layer["models"].values()

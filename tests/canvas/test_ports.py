@@ -85,7 +85,7 @@ def test_a_value_of_the_wrong_kind_names_its_port_and_node(
 
 
 @pytest.mark.parametrize("name", _NODES)
-def test_a_compulsory_text_that_is_empty_is_told_with_its_port(name: str) -> None:
+def test_a_compulsory_text_that_is_empty_is_reported_with_its_port(name: str) -> None:
     hints = _NODES[name].__annotations__
     texts = [x for x, hint in hints.items() if "InCompArg[str]" in str(hint)]
     for port in texts:

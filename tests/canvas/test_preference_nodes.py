@@ -145,7 +145,7 @@ def test_of_what_a_search_finds_the_best_is_the_last_to_give_way() -> None:
     assert len(left) < len(found) - 1
 
 
-def test_what_is_preferred_is_said_of_one_toolbelt_only() -> None:
+def test_what_is_preferred_is_reported_of_one_toolbelt_only() -> None:
     """And adds up, each name once, in the order of the nodes."""
     ctx: dict[str, Any] = {}
     nodes = [
@@ -164,13 +164,13 @@ def test_what_is_preferred_is_said_of_one_toolbelt_only() -> None:
 
 
 @pytest.mark.parametrize("wrong", [3, {"a": 1}, ["a", 3], ["a", None]])
-def test_names_of_a_spec_that_are_none_are_told_with_their_key(wrong: Any) -> None:
+def test_names_of_a_spec_that_are_invalid_are_reported_with_their_key(wrong: Any) -> None:
     spec = {"standard_tools": {}, "mcp_servers": [], "blocked_tools": wrong}
     with pytest.raises(BadSetting, match=r"`toolbelt_spec.blocked_tools` of AgentInit"):
         play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
 
 
-def test_a_name_that_names_nothing_is_told_in_one_line_and_the_run_goes_on(
+def test_a_name_that_names_nothing_is_reported_in_one_line_and_the_run_goes_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Quiet or not: a tool that is blocked under a wrong name is not blocked."""

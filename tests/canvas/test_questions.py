@@ -66,7 +66,7 @@ def test_an_interrupt_at_a_prompt_stops_the_run(folder: Path) -> None:
         assert "KeyboardInterrupt" in screen.text
 
 
-def test_a_workflow_without_a_terminal_is_told_no_at_once_and_why(folder: Path) -> None:
+def test_a_workflow_without_a_terminal_is_reported_no_at_once_and_why(folder: Path) -> None:
     done = run_script(asking_script(folder, "alone", form("Who?", BOOKING)))
     assert done.status == 0, done.errors
     shown = " ".join(done.output.split())

@@ -68,7 +68,7 @@ def tool_answer(messages: Sequence[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_the_model_of_the_agent_answers_and_is_told_nothing_else(
+def test_the_model_of_the_agent_answers_and_is_reported_nothing_else(
     use_servers: UseServers, capsys: pytest.CaptureFixture[str], mode: str
 ) -> None:
     """MCP, sampling: one message, its model and why it ended; the agent's own words stay here."""

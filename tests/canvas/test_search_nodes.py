@@ -40,7 +40,7 @@ def test_tools_are_found_in_all_servers_with_scores_and_reasons() -> None:
     assert searched("convert miles").best_server.value == "units"
 
 
-def test_a_server_that_cannot_be_searched_is_told_of_and_one_switched_off_is_not() -> None:
+def test_a_server_that_cannot_be_searched_is_reported_and_one_switched_off_is_not() -> None:
     text = searched("convert miles").summary.value
     assert "Left out: " in text
     assert "no-such-program-anywhere" in text
@@ -64,7 +64,7 @@ def test_as_many_as_wanted_are_found() -> None:
         searched("book", limit=-1)
 
 
-def test_where_nothing_fits_the_ports_are_empty_and_the_way_on_is_said() -> None:
+def test_where_nothing_fits_the_ports_are_empty_and_the_way_on_is_reported() -> None:
     node = searched("xylophone")
     assert (node.found.value, node.best.value, node.best_server.value) == ([], "", "")
     assert "MCPListTools" in node.summary.value
@@ -100,7 +100,7 @@ def test_a_found_tool_is_explained_and_its_example_can_be_called() -> None:
     assert "Example: get_book {" in explain.summary.value
 
 
-def test_a_tool_that_there_is_not_is_told_with_the_nearest() -> None:
+def test_a_tool_that_there_is_not_is_reported_with_the_nearest() -> None:
     with pytest.raises(UnknownTool, match="Did you mean 'search_books'"):
         play({}, make(MCPExplainTool, server_name="library", tool_name="serch_books"))
     with pytest.raises(UnknownServer, match="library"):

@@ -28,7 +28,7 @@ def script(folder: Path, error: str) -> Path:
     return file
 
 
-def test_an_error_of_ours_is_told_in_a_few_lines_and_the_status_is_1(tmp_path: Path) -> None:
+def test_an_error_of_ours_is_reported_in_a_few_lines_and_the_status_is_1(tmp_path: Path) -> None:
     ended = run_script(script(tmp_path, _OURS))
     assert ended.status == 1
     assert "The workflow stopped at MyNode (UnknownServer):" in ended.errors

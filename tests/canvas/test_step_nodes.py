@@ -38,7 +38,7 @@ def test_a_step_uses_what_an_earlier_one_found() -> None:
     assert book.result.value["title"] in book.text.value
 
 
-def test_a_result_without_that_part_is_told_by_the_tool_that_gave_it() -> None:
+def test_a_result_without_that_part_is_reported_by_the_tool_that_gave_it() -> None:
     search = make(MCPToolStep, call=SEARCH)
     book = make(
         MCPToolStep, results=[search.result], call="library/get_book\nbook_id = results[0].id"
@@ -70,12 +70,12 @@ def test_wrong_arguments_are_refused_before_anything_is_sent() -> None:
         play({}, make(MCPToolStep, call='library/get_book\nbook_id = "x"'))
 
 
-def test_what_cannot_be_read_is_told_with_its_line() -> None:
+def test_what_cannot_be_read_is_reported_with_its_line() -> None:
     with pytest.raises(BadSetting, match=r"`call` of MCPToolStep cannot be read. Line 2: `sea`"):
         play({}, make(MCPToolStep, call="library/search_books\nquery = sea"))
 
 
-def test_a_wire_from_a_node_that_runs_later_is_told() -> None:
+def test_a_wire_from_a_node_that_runs_later_is_reported() -> None:
     later = make(MCPToolStep, call=SEARCH)
     book = make(MCPToolStep, results=[later.result], call="library/get_book\nbook_id = results.x")
     with pytest.raises(BadSetting, match=r"`results\[0\]` of MCPToolStep .* has not run yet"):
@@ -92,7 +92,7 @@ def test_a_drawn_tool_is_a_step_too() -> None:
         play(ctx, make(MCPToolStep, call="canvas/shuot"))
 
 
-def test_a_literal_in_which_nobody_has_written_yet_is_told() -> None:
+def test_a_literal_in_which_nobody_has_written_yet_is_reported() -> None:
     get = "library/get_book\nbook_id = results[0]"
     with pytest.raises(BadSetting, match=r"`results\[0\]` of MCPToolStep has no value: .*literal"):
         play({}, make(MCPToolStep, results=[TO_BE_GIVEN], call=get))

@@ -76,7 +76,7 @@ def test_names_that_a_model_has_from_the_description_reach_a_tool_without_parame
     assert use(text, {"time_zone": "Asia/Tokyo"}).tool_output.value == '{"time_zone": "Asia/Tokyo"}'
 
 
-def test_wrong_arguments_of_a_drawn_tool_are_told_and_its_nodes_do_not_run() -> None:
+def test_wrong_arguments_of_a_drawn_tool_are_reported_and_its_nodes_do_not_run() -> None:
     ran: list[Any] = []
     node = use(drawn("greet", call(ran.append), parameters={"name": "string"}), {"nam": "Ada"})
     assert "name" in node.tool_output.value
@@ -165,7 +165,7 @@ def test_an_end_of_a_tool_outside_of_any_leaves_its_value_in_ctx() -> None:
     assert ctx["tool_output"] == [1, 2]
 
 
-def test_what_a_drawn_tool_raises_is_told_with_its_kind_and_the_flow_goes_on() -> None:
+def test_what_a_drawn_tool_raises_is_reported_with_its_kind_and_the_flow_goes_on() -> None:
     def burn(_: Any) -> None:
         raise ZeroDivisionError("the pan is empty")
 
@@ -284,7 +284,7 @@ def test_the_nodes_of_servers_and_of_functions_name_each_other() -> None:
         play({}, make(AgentUseFunctions))
 
 
-def test_function_sources_that_are_no_list_are_told_with_what_to_wire() -> None:
+def test_function_sources_that_are_no_list_are_reported_with_what_to_wire() -> None:
     with pytest.raises(BadSetting, match="`sources` in `toolbelt_spec`"):
         play({}, make(AgentInit, agent_name="a", toolbelt_spec={"sources": "mine"}))
 
@@ -382,7 +382,9 @@ def test_an_entry_of_the_settings_is_used_by_its_name(use_servers: UseServers) -
         ),
     ],
 )
-def test_a_mistake_in_the_ports_of_built_in_tools_is_told(ports: dict[str, Any], told: str) -> None:
+def test_a_mistake_in_the_ports_of_built_in_tools_is_reported(
+    ports: dict[str, Any], told: str
+) -> None:
     with pytest.raises(BadSetting, match=told):
         play({}, make(AgentUseBuiltinTools, **ports))
 

@@ -64,7 +64,7 @@ def noted(file: Path, **values: Any) -> JsonObject:
 # What is written
 
 
-def test_a_run_of_an_agent_is_told_from_its_begin_to_its_answer(file: Path) -> None:
+def test_a_run_of_an_agent_is_distinguished_from_its_begin_to_its_answer(file: Path) -> None:
     ctx: dict[str, Any] = {}
     shouting(ctx)
     run_agent(ctx, "helper", 'Shout "ahoy".', outcome=CanvasRun())
@@ -88,7 +88,7 @@ def test_lines_of_one_workflow_share_a_run_and_those_of_another_do_not(file: Pat
     assert [runs.count(x) for x in dict.fromkeys(runs)] == [4, 4]
 
 
-def test_a_node_without_a_model_is_told_with_what_it_asked_and_got(file: Path) -> None:
+def test_a_node_without_a_model_is_reported_with_what_it_asked_and_got(file: Path) -> None:
     servers.call_tool({}, "it", "echo", {"text": "hi"}, None)
     begun, ended = read_transcript(file)
     asked = {"node": "MCPCallTool", "server": "it", "tool": "echo", "arguments": {"text": "hi"}}
@@ -97,13 +97,13 @@ def test_a_node_without_a_model_is_told_with_what_it_asked_and_got(file: Path) -
     assert "hi" in ended["text"]
 
 
-def test_a_node_that_fails_is_told_with_the_reason(file: Path) -> None:
+def test_a_node_that_fails_is_reported_with_the_reason(file: Path) -> None:
     with pytest.raises(UnknownTool):
         servers.call_tool({}, "it", "ecko", None, None)
     assert "echo" in only(read_transcript(file), "NodeFailed")["error"]
 
 
-def test_a_tool_used_without_the_model_is_told_with_its_node(file: Path) -> None:
+def test_a_tool_used_without_the_model_is_reported_with_its_node(file: Path) -> None:
     ctx: dict[str, Any] = {}
     shouting(ctx)
     run_tool(ctx, "helper", "shout", "ahoy", None)
@@ -111,7 +111,7 @@ def test_a_tool_used_without_the_model_is_told_with_its_node(file: Path) -> None
     assert (line["node"], line["agent"], line["text"]) == ("AgentRunTool", "helper", "AHOY")
 
 
-def test_the_chosen_route_is_told(file: Path) -> None:
+def test_the_chosen_route_is_reported(file: Path) -> None:
     ctx: dict[str, Any] = {}
     shouting(ctx)
     for name in ("weather", "books"):
@@ -203,7 +203,7 @@ def test_pieces_of_a_streamed_text_are_left_out(file: Path) -> None:
 # The file
 
 
-def test_a_file_that_cannot_be_written_is_told_of_once_and_the_run_goes_on(
+def test_a_file_that_cannot_be_written_is_reported_once_and_the_run_goes_on(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(tmp_path / "no" / "such" / "folder.jsonl"))

@@ -34,7 +34,7 @@ def script(folder: Path) -> Path:
     return compile_workflow(flow.write(folder))
 
 
-def test_unattended_nothing_is_started_and_the_command_is_said(script: Path) -> None:
+def test_unattended_nothing_is_started_and_the_command_is_reported(script: Path) -> None:
     done = run_script(script, XAI_MCP_TRUST="")
     assert done.status != 0
     assert f"xai-mcp-agent trust {script.parent / 'mcp_settings.json'}" in done.errors

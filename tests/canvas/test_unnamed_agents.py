@@ -77,7 +77,7 @@ def test_a_run_that_is_asked_nothing_says_what_to_set(inputs: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("question", [7, True, ["x"], {"a": 1}, b"x"])
-def test_a_question_that_is_no_text_is_told_and_the_conversation_kept(question: Any) -> None:
+def test_a_question_that_is_no_text_is_reported_and_the_conversation_kept(question: Any) -> None:
     run = make(AgentRun, question=question, conversation=SAID)
     with pytest.raises(BadSetting, match=r"`question` of AgentRun is an? .* Wire a text to it"):
         play({}, make(AgentInit), run)
@@ -172,7 +172,7 @@ def test_an_agent_in_its_own_drawn_tool_must_be_named() -> None:
 # The toolbelt
 
 
-def test_a_toolbelt_that_was_made_and_not_wired_is_told_with_the_wire(
+def test_a_toolbelt_that_was_made_and_not_wired_is_reported_with_the_wire(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     play({}, make(AgentMakeToolbelt), make(AgentInit), make(AgentRun, question="Hello!"))
@@ -181,7 +181,7 @@ def test_a_toolbelt_that_was_made_and_not_wired_is_told_with_the_wire(
     assert "no agent has the toolbelt 'default'" in printed
 
 
-def test_the_second_agent_of_a_name_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_second_agent_of_a_name_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     play({}, make(AgentInit), make(AgentInit), make(AgentRun, question="Hello!"))
     assert "!! two AgentInit have the name 'agent'" in capsys.readouterr().out
 
@@ -207,7 +207,7 @@ def test_an_agent_that_was_given_tools_without_a_toolbelt_is_not_told(
     assert "Draw a line" not in capsys.readouterr().out
 
 
-def test_an_agent_without_tools_beside_one_that_has_the_toolbelt_is_told_nothing(
+def test_an_agent_without_tools_beside_one_that_has_the_toolbelt_is_reported_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     belt = make(AgentMakeToolbelt)
@@ -216,6 +216,6 @@ def test_an_agent_without_tools_beside_one_that_has_the_toolbelt_is_told_nothing
     assert "Draw a line" not in capsys.readouterr().out
 
 
-def test_without_any_toolbelt_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_any_toolbelt_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     play({}, make(AgentInit), make(AgentRun, question="Hello!"))
     assert "Draw a line" not in capsys.readouterr().out

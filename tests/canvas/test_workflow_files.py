@@ -180,7 +180,7 @@ def test_a_component_that_does_not_exist_is_refused() -> None:
         Workflow("x").node("AgentRan")
 
 
-def test_a_port_that_does_not_exist_is_refused_naming_those_there_are() -> None:
+def test_a_port_that_does_not_exist_is_refused_naming_the_existing_ones() -> None:
     with pytest.raises(KeyError, match=r"no port 'request'.*question"):
         Workflow("x").node("AgentRun", request="Hello!")
 

@@ -158,7 +158,7 @@ def test_two_files_of_one_name_are_two_tools(settings: Path) -> None:
         ({"workflow": "job.xircuits", "timeout_seconds": 9999}, BadSetting, "at timeout"),
     ],
 )
-def test_a_mistake_at_the_node_is_told_with_what_to_do(
+def test_a_mistake_at_the_node_is_reported_with_what_to_do(
     ports: dict[str, Any], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said):

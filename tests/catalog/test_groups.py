@@ -75,7 +75,7 @@ def test_a_group_needs_only_the_sources_that_may_have_its_tools(written: Any, so
     assert group(**written).sources == sources
 
 
-def test_names_that_are_not_there_are_told_with_the_nearest():
+def test_names_that_are_not_there_are_reported_with_the_nearest():
     one = group(selectors=[{"source": "shpo"}], include=["fiels/a", "files/raed_file"])
     source, included = one.describe_unknown()
     assert "'shpo'" in source
@@ -88,7 +88,7 @@ def test_names_that_are_not_there_are_told_with_the_nearest():
     assert nothing == "The group 'g' has no tools: nothing fits it."
 
 
-def test_a_name_that_is_left_out_and_not_there_is_told_for_it_may_be_misspelled():
+def test_a_name_that_is_left_out_and_not_there_is_reported_for_it_may_be_misspelled():
     one = group(selectors=[{"name": "*"}], exclude=["write_fiel", "files/remove_*", "shop"])
     assert one.describe_unmatched(ALL) == (
         "The group 'g' leaves out 'write_fiel', which is not there.",

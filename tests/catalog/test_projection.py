@@ -111,7 +111,7 @@ async def process(place: Place = MEMORY) -> AsyncGenerator[Process]:
         await anyio.to_thread.run_sync(one.memory.close, SECONDS)
 
 
-async def test_every_kind_of_change_is_told_with_a_higher_version():
+async def test_every_kind_of_change_is_reported_with_a_higher_version():
     async with process() as one:
 
         async def is_higher(do: Callable[[], Any]) -> bool:
@@ -128,7 +128,7 @@ async def test_every_kind_of_change_is_told_with_a_higher_version():
         assert await is_higher(lambda: one.loses(on_purpose=True))
 
 
-async def test_calls_and_a_lost_connection_are_told_with_the_version_there_was():
+async def test_calls_and_a_lost_connection_are_reported_with_the_version_there_was():
     """Which tools there are is the same: a call heals a connection that was lost."""
     async with process() as one:
         one.connects({"t": ""})
@@ -155,7 +155,7 @@ async def test_a_listing_as_before_is_no_change_and_gives_the_same_tuple():
         assert one.catalog.tools("a") == listed[::-1]
 
 
-async def test_a_subscriber_that_raises_hurts_nobody_and_one_that_left_is_told_nothing():
+async def test_a_subscriber_that_raises_hurts_nobody_and_one_that_left_is_reported_nothing():
     catalog, told = Catalog(), list[str]()
 
     def fail(_: CatalogChanged) -> None:

@@ -70,7 +70,7 @@ def test_a_server_that_cannot_start_is_written_with_its_last_words(file: Path, c
     assert entry(file, "bad")["args"] == ["-c", crash]
 
 
-def test_an_entry_is_replaced_only_when_that_is_said(file: Path, capsys: Any) -> None:
+def test_an_entry_is_replaced_only_when_that_is_reported(file: Path, capsys: Any) -> None:
     status, _, err = add(capsys, file, "old", "--no-check", "--", "y")
     assert (status, file.read_text()) == (1, MINE)
     assert "--replace" in err

@@ -63,7 +63,7 @@ def test_a_name_that_could_not_be_given_again_is_refused(
 
 
 @pytest.mark.parametrize("words", [("",), (" ",), ("srv", "\udcff")])
-def test_a_command_that_is_none_is_refused(
+def test_a_command_that_is_invalid_is_refused(
     folder: Path, capsys: Any, words: tuple[str, ...]
 ) -> None:
     assert command(capsys, "servers", "add", "it", "--no-check", "--", *words)[0] == 2
@@ -78,7 +78,7 @@ def test_a_new_file_with_a_key_in_it_is_for_nobody_else(folder: Path, capsys: An
     assert file.stat().st_mode & 0o077 == 0
 
 
-def test_who_else_can_read_a_file_that_gets_a_key_is_said(folder: Path, capsys: Any) -> None:
+def test_who_else_can_read_a_file_that_gets_a_key_is_reported(folder: Path, capsys: Any) -> None:
     key, file = "ghp_0123456789abcdefghijABCDEFGHIJ012345", write(folder, {"mcpServers": {}})
     words = ("servers", "add", "it", "--settings", str(file), "-e", f"GITHUB_TOKEN={key}")
     file.chmod(0o644)

@@ -40,7 +40,9 @@ def test_an_agent_has_only_the_named_servers(settings: str, capsys: Any) -> None
     assert json.loads(command(capsys, *words)[1])["calls"] == []
 
 
-def test_a_server_that_is_not_there_is_told_with_the_nearest(settings: str, capsys: Any) -> None:
+def test_a_server_that_is_not_there_is_reported_with_the_nearest(
+    settings: str, capsys: Any
+) -> None:
     status, _, err = command(capsys, "ask", "x", "--server", "unit", "--settings", settings)
     assert status == 1
     assert "units" in err
@@ -65,7 +67,7 @@ def test_a_model_that_cannot_be_reached_is_an_error_with_its_address(
 
 
 @pytest.mark.parametrize("show", [[], ["--show", "normal"], ["--json"]])
-def test_what_a_model_lacks_is_told_once(
+def test_what_a_model_lacks_is_reported_once(
     settings: str, capsys: Any, monkeypatch: pytest.MonkeyPatch, show: list[str]
 ) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
@@ -125,7 +127,7 @@ def test_without_any_tool_it_fails_and_says_why_on_stderr(
     assert err.count("'no-such-program-anywhere' was not found") == 1
 
 
-def test_a_program_is_told_the_same(tmp_path: Path, capsys: Any) -> None:
+def test_a_program_gets_the_same(tmp_path: Path, capsys: Any) -> None:
     file = settings_with(tmp_path, {"gone": GONE})
     status, out, err = command(capsys, "ask", _QUESTION, "--json", "--settings", file)
     told = json.loads(out)
@@ -149,7 +151,7 @@ def test_a_server_that_the_settings_require_is_enough_to_fail(tmp_path: Path, ca
         ([], False),
     ],
 )
-def test_a_named_server_is_waited_for_and_the_others_as_long_as_is_said(
+def test_a_named_server_is_waited_for_and_the_others_as_long_as_is_reported(
     tmp_path: Path, capsys: Any, words: list[str], has_late: bool
 ) -> None:
     servers = {"it": entry(), "late": entry(delay=2.0 if has_late else 60.0)}
@@ -161,7 +163,7 @@ def test_a_named_server_is_waited_for_and_the_others_as_long_as_is_said(
     assert told["left_out"] == ([] if has_late else [late])
 
 
-def test_the_wait_is_told_where_people_look(capsys: Any) -> None:
+def test_the_wait_is_reported_where_people_look(capsys: Any) -> None:
     told = " ".join(command(capsys, "ask", "--help")[1].split())
     assert "--wait" in told
     assert "else 20" in told

@@ -215,7 +215,7 @@ def test_a_tool_that_is_not_offered_now_can_be_decided_about(project: Path, caps
         ),
     ],
 )
-def test_what_cannot_be_is_said_with_what_to_do(
+def test_what_cannot_be_is_reported_with_what_to_do(
     project: Path, capsys: Any, words: tuple[str, ...], status: int, said: str
 ):
     ended, out, err = command(capsys, *words)

@@ -90,7 +90,7 @@ def test_every_place_that_the_palette_reads_is_looked_at(
     assert [x.library for x in find_clashes(tmp_path / "lab")] == ["xai_more"]
 
 
-def test_a_library_in_two_places_is_told_once_with_both(tmp_path: Path) -> None:
+def test_a_library_in_two_places_is_reported_once_with_both(tmp_path: Path) -> None:
     first, second = install("xai_agent", tmp_path), install("xai_agent", tmp_path / "home")
     (clash,) = find_clashes(tmp_path, tmp_path)
     assert set(clash.folders) == {first, second}

@@ -72,7 +72,7 @@ def test_a_class_without_words_of_its_own_gets_the_palette_s(tmp_path: Path) -> 
     assert (plain.type, plain.description, plain.ports) == ("library_component", "", ())
 
 
-def test_a_port_that_is_not_there_is_answered_with_those_that_are() -> None:
+def test_a_port_that_is_not_there_is_answered_with_the_existing_ones() -> None:
     with pytest.raises(KeyError, match=r"AgentRun has no port 'metadatum'.*metadata"):
         our_components()["AgentRun"].port("metadatum")
 

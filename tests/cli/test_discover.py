@@ -134,7 +134,9 @@ def test_a_broken_file_hides_no_other(home: Path, capsys: Any, kind: str) -> Non
     assert (status, "good: npx -y some-server" in out) == (0, True)
 
 
-def test_what_is_wrong_with_anothers_file_is_told_with_its_place(home: Path, capsys: Any) -> None:
+def test_what_is_wrong_with_anothers_file_is_reported_with_its_place(
+    home: Path, capsys: Any
+) -> None:
     write(home, ".gemini/settings.json", '{"mcpServers": {\n  "a": {')
     asks = {**SERVER, "env": {"X_TOKEN": "${input:token}"}}
     write(home, "project/.vscode/mcp.json", {"servers": {"it": asks}})
@@ -145,7 +147,9 @@ def test_what_is_wrong_with_anothers_file_is_told_with_its_place(home: Path, cap
     )
 
 
-def test_files_that_are_none_and_aliases_without_end_are_told(home: Path, capsys: Any) -> None:
+def test_files_that_are_invalid_and_aliases_without_end_are_reported(
+    home: Path, capsys: Any
+) -> None:
     write(home, ".gemini/settings.json", {"mcpServers": {"good": SERVER}})
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").symlink_to(home / "nowhere")
@@ -203,7 +207,7 @@ def test_a_name_that_no_command_could_be_given_is_taken_under_another(
     assert load_settings(home / "project/mcp_settings.json").names == ["mine"]
 
 
-def test_without_other_programs_that_is_said(home: Path, capsys: Any) -> None:
+def test_without_other_programs_that_is_reported(home: Path, capsys: Any) -> None:
     assert command(capsys, "servers", "discover") == (
         0, "No settings of other programs were found on this machine.\n", ""
     )  # fmt: skip
@@ -219,7 +223,7 @@ def test_of_two_in_files_of_one_program_each_can_be_taken(home: Path, capsys: An
     assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
 
 
-def test_what_is_switched_off_is_said_and_a_date_is_a_text(home: Path, capsys: Any) -> None:
+def test_what_is_switched_off_is_reported_and_a_date_is_a_text(home: Path, capsys: Any) -> None:
     write(home, ".codex/config.toml", TOML + "enabled = false\n")
     write(home, ".continue/config.yaml", f"{YAML.replace('it', 'x')}    env: {{2020-01-02: a}}\n")
     assert "it (switched off): npx" in command(capsys, "servers", "discover")[1]

@@ -97,7 +97,7 @@ def test_where_nothing_ran_it_says_how_to_record(capsys: Any) -> None:
     assert "XAI_MCP_RECORD=arguments,results" in err
 
 
-def test_what_is_missing_left_out_and_unknown_is_told(capsys: Any) -> None:
+def test_what_is_missing_left_out_and_unknown_is_reported(capsys: Any) -> None:
     lines = [
         {**SEARCH, "arguments": {"query": "***"}},
         {**SEARCH, "is_error": True},
@@ -150,7 +150,9 @@ def test_runs_are_listed_and_chosen(capsys: Any) -> None:
         ("slip.json", '{"calls": [{"tol": "x"}]}', "slip.json: Call 1"),
     ],
 )
-def test_what_cannot_be_drawn_is_told(name: str, text: str | None, says: str, capsys: Any) -> None:
+def test_what_cannot_be_drawn_is_reported(
+    name: str, text: str | None, says: str, capsys: Any
+) -> None:
     if text is not None:
         Path(name).write_text(text, encoding="utf-8")
     status, _, err = command(capsys, "plan", "draw", name)
@@ -197,7 +199,7 @@ def test_what_looks_like_a_secret_in_a_conversation_is_not_written_down(
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"calls": ' + "[" * 100_000, "deep"])
-def test_what_is_nested_too_deeply_is_told(tmp_path: Path, capsys: Any, text: str) -> None:
+def test_what_is_nested_too_deeply_is_reported(tmp_path: Path, capsys: Any, text: str) -> None:
     if text == "deep":
         value: Any = {}
         for _ in range(400):

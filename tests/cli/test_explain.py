@@ -74,7 +74,7 @@ def test_a_program_gets_the_definition_and_an_example_that_can_be_called(
 @pytest.mark.parametrize(
     ("words", "hint"), [(("library", "borow_book"), "borrow_book"), (("librery", "x"), "library")]
 )
-def test_what_there_is_not_is_told_with_the_nearest(
+def test_what_there_is_not_is_reported_with_the_nearest(
     words: tuple[str, str], hint: str, settings: str, capsys: Any
 ) -> None:
     status, _, err = command(capsys, "tools", "explain", *words, "--settings", settings)

@@ -66,7 +66,7 @@ def test_a_plan_is_checked_and_the_exit_status_tells(
         ),
     ],
 )
-def test_a_file_without_calls_to_check_is_told(
+def test_a_file_without_calls_to_check_is_reported(
     settings: str, tmp_path: Path, capsys: Any, name: str, text: str, told: str, wanted: int
 ) -> None:
     (tmp_path / name).write_text(text)
@@ -76,7 +76,7 @@ def test_a_file_without_calls_to_check_is_told(
     assert (status, told in shown, "?." in shown) == (wanted, True, False), shown
 
 
-def test_a_file_that_is_not_there_is_told(settings: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_file_that_is_not_there_is_reported(settings: str, tmp_path: Path, capsys: Any) -> None:
     for name in ("no.json", "no.xircuits"):
         status, _, err = command(
             capsys, "plan", "check", str(tmp_path / name), "--settings", settings
@@ -85,7 +85,7 @@ def test_a_file_that_is_not_there_is_told(settings: str, tmp_path: Path, capsys:
         assert f"{name} cannot be read" in " ".join(err.split())
 
 
-def test_why_a_tool_is_chosen_is_told(settings: str, capsys: Any) -> None:
+def test_why_a_tool_is_chosen_is_reported(settings: str, capsys: Any) -> None:
     words = ["tools", "explain", "library", "borrow_book", "--request", "lend a book to Ada"]
     status, out, _ = command(capsys, *words, "--settings", settings)
     assert status == 0

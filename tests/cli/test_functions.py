@@ -50,7 +50,7 @@ def command(capsys: pytest.CaptureFixture[str], settings: Path, *words: str) -> 
     return int(ended.value.code or 0), out + err
 
 
-def test_servers_tells_of_files_too(settings: Path, capsys: Any) -> None:
+def test_servers_reports_files_too(settings: Path, capsys: Any) -> None:
     status, said = command(capsys, settings, "servers", "check")
     assert status == 1
     assert "mine: ready, 3 tools in" in said

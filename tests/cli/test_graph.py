@@ -32,7 +32,7 @@ def command(capsys: Any, store: Path, *words: str) -> tuple[int, str, str]:
     return int(ended.value.code or 0), out, err
 
 
-def test_the_graph_is_printed_as_mermaid_where_nothing_else_is_said(store: Path, capsys: Any):
+def test_the_graph_is_printed_as_mermaid_where_nothing_else_is_reported(store: Path, capsys: Any):
     status, out, err = command(capsys, store)
     assert (status, err) == (0, "")
     assert out.startswith("flowchart ")
@@ -64,7 +64,7 @@ def test_it_can_be_as_it_was(store: Path, capsys: Any):
     assert "2026-07-28" in page
 
 
-def test_a_file_that_cannot_be_written_is_told(store: Path, tmp_path: Path, capsys: Any):
+def test_a_file_that_cannot_be_written_is_reported(store: Path, tmp_path: Path, capsys: Any):
     status, _, err = command(capsys, store, "--out", str(tmp_path / "no" / "g.html"))
     assert status == 1
     assert "cannot be written" in err
@@ -102,7 +102,9 @@ def test_of_a_tool_it_is_told_what_fits_and_how_much_is_left_out(shops: Path, ca
     assert "that fit less well are left out" in err
 
 
-def test_a_server_or_tool_that_there_never_was_is_told_with_the_nearest(shops: Path, capsys: Any):
+def test_a_server_or_tool_that_there_never_was_is_reported_with_the_nearest(
+    shops: Path, capsys: Any
+):
     status, out, err = command(capsys, shops, "shpo")
     assert (status, out) == (1, "")
     assert "'shop'" in err

@@ -11,7 +11,7 @@ from tests.support.fault_server import entry
 from xai_mcp_agent.cli.main import app
 
 
-def test_the_tools_of_a_group_are_listed_and_a_name_that_is_wrong_is_told(tmp_path: Path):
+def test_the_tools_of_a_group_are_listed_and_a_name_that_is_wrong_is_reported(tmp_path: Path):
     tools = [{"name": x, "inputSchema": {"type": "object"}} for x in ("get_a", "get_b", "set_a")]
     groups = {"g": {"selectors": [{"name": "get_*"}], "include": ["it/set_b"]}}
     file = tmp_path / "mcp_settings.json"

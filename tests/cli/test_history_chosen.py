@@ -110,7 +110,7 @@ def test_sessions_in_which_nothing_happened_share_a_line(file: Path, capsys: Any
     ],
     ids=["a call", "a change"],
 )
-def test_a_session_in_which_something_happened_is_told(
+def test_a_session_in_which_something_happened_is_reported(
     file: Path, capsys: Any, between: list[Report]
 ) -> None:
     begin, end = session(LIBRARY, 1, SEARCH)
@@ -120,13 +120,15 @@ def test_a_session_in_which_something_happened_is_told(
     assert not any("connected and closed" in x for x in lines)
 
 
-def test_a_session_that_ended_badly_is_told(file: Path, capsys: Any) -> None:
+def test_a_session_that_ended_badly_is_reported(file: Path, capsys: Any) -> None:
     bad = "The server exited with code 1."
     record(file, *session(LIBRARY, 0, SEARCH), *session(LIBRARY, 1, SEARCH, reason=bad))
     assert any("exited with code 1" in x for x in told(capsys, file))
 
 
-def test_ten_thousand_tools_in_each_session_are_told_in_a_moment(file: Path, capsys: Any) -> None:
+def test_ten_thousand_tools_in_each_session_are_reported_in_a_moment(
+    file: Path, capsys: Any
+) -> None:
     many = [a_tool(f"t{number}") for number in range(10_000)]
     for minute in range(3):
         record(file, *session(LIBRARY, minute, *many))
@@ -271,7 +273,9 @@ def later(file: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Report]
     return have
 
 
-def test_what_happens_while_it_follows_is_told_once(file: Path, capsys: Any, later: Any) -> None:
+def test_what_happens_while_it_follows_is_reported_once(
+    file: Path, capsys: Any, later: Any
+) -> None:
     record(file, called("search", 1))
     later([called("lend", 2), called("lend", 3, "no"), called("search", 4)])
     out = command(capsys, file, "--follow")

@@ -37,7 +37,7 @@ def left(capsys: Any) -> int:
     return len(json.loads(command(capsys, "history", "show", "--json")[1]))
 
 
-def test_what_would_go_is_told_and_then_removed(capsys: Any):
+def test_what_would_go_is_reported_and_then_removed(capsys: Any):
     before = left(capsys)
     _, out, _ = command(capsys, "history", "prune", "--older-than", "100", "--dry-run")
     assert "events would go, until" in out

@@ -48,7 +48,7 @@ def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, 
     return int(ended.value.code or 0), out, err
 
 
-def test_what_was_known_at_a_time_is_told_without_starting_anything(project: Path, capsys: Any):
+def test_what_was_known_at_a_time_is_reported_without_starting_anything(project: Path, capsys: Any):
     status, out, err = command(capsys, "it", "--at", "0s")
     lines = out.splitlines()
     assert (status, err) == (0, "")
@@ -86,7 +86,7 @@ def test_all_connects_what_it_can_and_tells_the_rest_from_memory(project: Path, 
     assert (project / "started").exists()
 
 
-def test_a_server_that_is_not_in_the_settings_any_more_is_told_from_memory(capsys: Any):
+def test_a_server_that_is_not_in_the_settings_any_more_is_distinguished_from_memory(capsys: Any):
     status, out, err = command(capsys, "old", "--all", "--json")
     assert (status, err) == (0, "")
     assert {x["state"] for x in json.loads(out)["tools"]} == {"at rest"}

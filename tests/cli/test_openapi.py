@@ -76,7 +76,7 @@ def test_a_document_behind_a_url_is_read_and_nothing_is_called(capsys: Any) -> N
     assert out.startswith("Bakery 1.0: 7 tools.")
 
 
-def test_what_is_no_document_is_told(tmp_path: Path, document: str, capsys: Any) -> None:
+def test_what_is_no_document_is_reported(tmp_path: Path, document: str, capsys: Any) -> None:
     status, _, errors = command(capsys, "tools", "list", str(tmp_path / "none.yaml"))
     assert status == 1
     assert "none.yaml cannot be read" in errors

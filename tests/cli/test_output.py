@@ -70,7 +70,7 @@ def test_a_result_for_nobody_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     say_result("text", to_stderr=False)
 
 
-def test_who_is_waited_for_is_told_at_a_terminal_and_wiped(
+def test_who_is_waited_for_is_reported_at_a_terminal_and_wiped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A server that starts and says nothing, until its own limit is over."""

@@ -18,7 +18,7 @@ __all__ = ["settings"]
 LEND = "Search books about the sea and borrow one for reader R2"
 
 
-def test_a_plan_is_told_with_what_is_missing_and_which_server_failed(
+def test_a_plan_is_reported_with_what_is_missing_and_which_server_failed(
     settings: str, capsys: Any
 ) -> None:
     status, out, err = command(capsys, "plan", "make", LEND, "--settings", settings)
@@ -36,7 +36,9 @@ def test_where_all_servers_can_be_used_the_status_is_0(settings: str, capsys: An
     assert command(capsys, *words)[::2] == (0, "")
 
 
-def test_a_server_that_alone_is_planned_with_and_fails_is_told(settings: str, capsys: Any) -> None:
+def test_a_server_that_alone_is_planned_with_and_fails_is_reported(
+    settings: str, capsys: Any
+) -> None:
     words = ("plan", "make", LEND, "--server", "bad", "--settings", settings)
     status, out, err = command(capsys, *words)
     assert status == 1
@@ -74,7 +76,7 @@ def test_only_the_named_servers_are_planned_with(settings: str, capsys: Any) -> 
     assert (status, "units" in err) == (1, True)
 
 
-def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys: Any) -> None:
+def test_a_model_is_asked_and_where_it_fails_that_is_reported(settings: str, capsys: Any) -> None:
     answer = {"calls": [{"tool": "search_books", "args": {"query": "sea"}}]}
     with model_endpoint([says(json.dumps(answer)), fails(400, {"message": "no"})]) as endpoint:
         words = (

@@ -46,7 +46,7 @@ def command(capsys: Any, *words: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_changed_since_last_time_is_told_and_one_that_fails_stops_no_other(
+def test_what_changed_since_last_time_is_reported_and_one_that_fails_stops_no_other(
     monkeypatch: pytest.MonkeyPatch, capsys: Any
 ):
     status, out, err = command(capsys)

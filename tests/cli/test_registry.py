@@ -217,7 +217,9 @@ def test_a_folder_without_settings_gets_them(
     assert json.loads(empty.read_text())["mcpServers"].keys() == {"tickets"}
 
 
-def test_every_signal_is_told_in_words(folder: Path, service: RegistryService, capsys: Any) -> None:
+def test_every_signal_is_reported_in_words(
+    folder: Path, service: RegistryService, capsys: Any
+) -> None:
     status, offer, _ = registry(capsys, "show", NOTES)
     assert status == 0
     assert told(offer, "namespace") == [
@@ -345,7 +347,7 @@ def test_invalid_documents_are_refused_by_name_when_they_are_asked_for(
     assert said.startswith(f"{name} is refused: ")
 
 
-def test_what_is_allowed_is_told_all_the_same(folder: Path, capsys: Any) -> None:
+def test_what_is_allowed_is_reported_all_the_same(folder: Path, capsys: Any) -> None:
     words = ["com.example/database", "--allow", "image-tag", "--allow", "runtime-options"]
     offer = registry(capsys, "add", *words)[1]
     assert "warning: Its image is not pinned: the owner of the tag may change what runs." in told(
@@ -415,7 +417,7 @@ def test_a_package_that_says_it_is_another_server_is_an_alarm(
         ({}, "good: "),
     ],
 )
-def test_what_a_package_says_of_itself_is_told(
+def test_what_a_package_says_of_itself_is_reported(
     folder: Path, service: RegistryService, capsys: Any, change: dict[str, Any], said: str
 ) -> None:
     service.npm["@example-org/notes-mcp/1.4.0"] |= change
@@ -488,7 +490,7 @@ def test_a_look_alike_of_what_is_configured_is_a_warning(
     assert signal.startswith(f"warning: {said}")
 
 
-def test_what_is_configured_already_is_told(folder: Path, capsys: Any) -> None:
+def test_what_is_configured_already_is_reported(folder: Path, capsys: Any) -> None:
     registry(capsys, "add", NOTES, "--as", "mine")
     assert told(registry(capsys, "show", NOTES)[1], "look-alike") == [
         "told: You already have it, as mine."

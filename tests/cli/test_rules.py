@@ -46,7 +46,7 @@ def test_a_dry_run_says_what_each_rule_is_about(file: str, capsys: Any) -> None:
     assert shown["rules"][0]["tools"] == ["shredder/shred"]
 
 
-def test_it_is_told_why_a_call_would_not_be_made(file: str, capsys: Any) -> None:
+def test_it_is_reported_why_a_call_would_not_be_made(file: str, capsys: Any) -> None:
     why = ("rules", "why", "shredder", "shred")
     _, out, _ = command(capsys, *why, "paper=contract 7", "--settings", file)
     assert "shredder/shred is denied: the rule 'papers' does not allow it, because" in out
@@ -60,7 +60,7 @@ def test_it_is_told_why_a_call_would_not_be_made(file: str, capsys: Any) -> None
     assert (status, "shred" in err) == (1, True)
 
 
-def test_without_rules_that_is_said(tmp_path: Path, capsys: Any) -> None:
+def test_without_rules_that_is_reported(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": {"shredder": shredder_entry()}}), encoding="utf-8")
     _, out, _ = command(capsys, "rules", "check", "--settings", str(file))

@@ -118,7 +118,7 @@ def test_what_was_refused_fails(capsys: Any, journal: Callable[[], list[str]]) -
     assert journal() == []
 
 
-def test_words_that_give_nothing_are_told(capsys: Any) -> None:
+def test_words_that_give_nothing_are_reported(capsys: Any) -> None:
     assert command(capsys, "plan", "run", write(TIDY), "--give", "2.paper")[0] == 2
     status, _, err = command(capsys, "plan", "run", write(TIDY), "--give", "9.paper=1")
     assert status == 1

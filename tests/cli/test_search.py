@@ -47,6 +47,6 @@ def test_a_program_gets_definitions_scores_and_reasons(settings: str, capsys: An
     assert list(shown["failed"]) == ["bad"]
 
 
-def test_where_nothing_fits_the_way_on_is_said(settings: str, capsys: Any) -> None:
+def test_where_nothing_fits_the_way_on_is_reported(settings: str, capsys: Any) -> None:
     _, out, _ = command(capsys, "search", "xylophone", "--settings", settings)
     assert "`xai-mcp-agent tools list` lists all" in out

@@ -62,7 +62,7 @@ def test_a_budget_too_small_for_anything_says_what_has_no_room(settings: str, ca
 
 
 @pytest.mark.parametrize("budget", ["0", "-5", "many"])
-def test_a_budget_that_is_none_is_wrong_usage(budget: str, settings: str, capsys: Any) -> None:
+def test_a_budget_that_is_invalid_is_wrong_usage(budget: str, settings: str, capsys: Any) -> None:
     status, _, _ = command(
         capsys, "tools", "select", "x", "--budget", budget, "--settings", settings
     )

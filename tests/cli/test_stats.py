@@ -85,7 +85,7 @@ def test_only_calls_since_a_time_count(store: Path, capsys: Any):
     assert command(capsys, store, "--since", "2099-01-01") == "No tool was called.\n"
 
 
-def test_where_nothing_was_ever_kept_that_is_said(
+def test_where_nothing_was_ever_kept_that_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ):
     monkeypatch.chdir(tmp_path)

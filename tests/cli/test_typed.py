@@ -72,7 +72,7 @@ def test_a_url_and_a_command_do_too(nowhere: Path, capsys: Any) -> None:
     assert len(json.loads(out)["tools"]) == 1
 
 
-def test_what_cannot_be_reached_is_told_with_its_address(nowhere: Path, capsys: Any) -> None:
+def test_what_cannot_be_reached_is_reported_with_its_address(nowhere: Path, capsys: Any) -> None:
     status, _, err = command(capsys, "tools", "list", "http://127.0.0.1:9/mcp")
     assert status == 1
     assert "http://127.0.0.1:9/mcp cannot be reached" in err
@@ -94,7 +94,7 @@ def test_a_name_starts_nothing(nowhere: Path, capsys: Any, word: str) -> None:
 @pytest.mark.parametrize(
     "words", [["tools", "list"], ["ask", "x", "--server"], ["servers", "check"]]
 )
-def test_the_name_that_the_history_has_of_it_is_told_as_one(
+def test_the_name_that_the_history_has_of_it_is_reported_as_one(
     nowhere: Path, capsys: Any, words: list[str]
 ) -> None:
     """A digest leads back to no address, so the person is told what to type."""
@@ -105,14 +105,18 @@ def test_the_name_that_the_history_has_of_it_is_told_as_one(
     assert "the URL, file or command of 'units'" in err
 
 
-def test_what_is_known_of_it_is_told_and_decided_by_that_name(nowhere: Path, capsys: Any) -> None:
+def test_what_is_known_of_it_is_reported_and_decided_by_that_name(
+    nowhere: Path, capsys: Any
+) -> None:
     command(capsys, "call", UNITS, "convert_units", *MILES)
     assert "convert_units: 1 call" in command(capsys, "tools", "list", NAME, "--all")[1]
     assert command(capsys, "tools", "disable", NAME, "list_units")[0] == 0
 
 
 @pytest.mark.parametrize("path", ["no_such.py", "no/such/program"])
-def test_a_path_that_leads_nowhere_is_told_as_one(nowhere: Path, capsys: Any, path: str) -> None:
+def test_a_path_that_leads_nowhere_is_reported_as_one(
+    nowhere: Path, capsys: Any, path: str
+) -> None:
     status, _, err = command(capsys, "tools", "list", path)
     assert status == 1
     assert f"there is no file {path!r}" in err
@@ -161,7 +165,7 @@ def test_settings_that_nobody_agreed_to_do_not_stand_in_the_way_and_start_nothin
         ("https://a.test/mcp?token=abc123secret0", "https://a.test.evil.test/mcp?token=.evil.test"),
     ],
 )
-def test_others_of_the_same_name_are_told_apart(one: str, other: str) -> None:
+def test_others_of_the_same_name_are_distinguished(one: str, other: str) -> None:
     assert own_name_for(entry_of([one])) != own_name_for(entry_of([other]))
 
 
@@ -213,7 +217,7 @@ def test_a_secret_in_a_url_is_not_shown(nowhere: Path, capsys: Any) -> None:
     assert "verysecret" not in out
 
 
-def test_without_settings_both_ways_on_are_said(nowhere: Path, capsys: Any) -> None:
+def test_without_settings_both_ways_on_are_reported(nowhere: Path, capsys: Any) -> None:
     _, _, err = command(capsys, "tools", "list", "units")
     assert "xai-mcp-agent init" in err
     assert "the URL of a server" in err

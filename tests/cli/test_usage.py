@@ -50,7 +50,7 @@ def test_it_tells_what_is_remembered_of_which_tool_and_how_often(capsys: Any) ->
     assert max(map(len, lines)) <= 80
 
 
-def test_one_server_tool_or_toolbelt_is_told_alone(capsys: Any) -> None:
+def test_one_server_tool_or_toolbelt_is_reported_alone(capsys: Any) -> None:
     assert remembered(capsys, "choir") == ["a song for ada"]
     assert remembered(capsys, "canvas") == ["louder"]
     assert remembered(capsys, "shop", "create_invoice", "--toolbelt", "office") == ["charge ada"]
@@ -100,7 +100,7 @@ def test_it_forgets_while_a_bridge_is_open(project: Path, capsys: Any) -> None:
         (["--store", "no.db"], "no such file"),
     ],
 )
-def test_a_name_that_is_not_there_is_told_with_the_nearest(
+def test_a_name_that_is_not_there_is_reported_with_the_nearest(
     capsys: Any, words: list[str], hint: str
 ) -> None:
     status, out, err = command(capsys, "tools", "usage", *words)

@@ -223,7 +223,7 @@ def test_a_deleted_workflow_is_missed_and_the_way_back_told(folder: Path) -> Non
     assert f"xai-mcp-agent workshop reset 1 {folder}" in sentence
 
 
-def test_an_empty_workflow_is_told_of(folder: Path) -> None:
+def test_an_empty_workflow_is_reported(folder: Path) -> None:
     (folder / HOME / FIRST.workflow).write_bytes(b"")
     assert "call_a_tool.xircuits is empty" in problem_of(check_lesson(folder, FIRST))
 

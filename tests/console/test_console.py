@@ -161,12 +161,12 @@ def test_a_megabyte_in_one_word_is_shown_in_a_few_lines() -> None:
     assert "more characters" in lines[-1]
 
 
-def test_tools_that_come_and_go_are_told() -> None:
+def test_tools_that_come_and_go_are_reported() -> None:
     text = shown(STARTED, ToolsChanged(("b",), ("a",)))
     assert text.split("\n")[1:] == ["    ++ new tools: b", "    -- gone: a"]
 
 
-def test_tools_without_room_are_told_once_in_their_order_and_not_by_the_hundred() -> None:
+def test_tools_without_room_are_reported_once_in_their_order_and_not_by_the_hundred() -> None:
     def left_out(count: int) -> ToolsSelected:
         named = [
             definition_of(f"t{n}", Tool(ToolKey("mcp", "s", f"t{n}"), "", {})) for n in range(count)
@@ -178,7 +178,7 @@ def test_tools_without_room_are_told_once_in_their_order_and_not_by_the_hundred(
     assert told == [*(f"not shown: t{n} (why)" for n in range(5)), "nor are 1,995 more"]
 
 
-def test_what_is_not_sent_any_more_is_told() -> None:
+def test_what_is_not_sent_any_more_is_reported() -> None:
     text = shown(STARTED, ConversationFolded(3, 2, 0, False, 60_000, 128_000))
     assert "to fit the model's window, 2 messages in part sent from here" in " ".join(text.split())
     text = shown(STARTED, ConversationFolded(3, 1, 12, True, 60_000, 128_000))

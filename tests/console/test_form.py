@@ -64,7 +64,9 @@ def test_what_is_typed_becomes_the_value(schema: dict[str, Any], typed: str, val
         ({"type": "array", "maxItems": 1, "items": {"anyOf": SEATS}}, "1,2", "more than 1 item"),
     ],
 )
-def test_what_does_not_fit_is_told_in_words(schema: dict[str, Any], typed: str, says: str) -> None:
+def test_what_does_not_fit_is_reported_in_words(
+    schema: dict[str, Any], typed: str, says: str
+) -> None:
     with pytest.raises(Unfit, match=says):
         field(**schema).read(typed)
 

@@ -51,7 +51,7 @@ def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(tmp_path: Pa
     assert captured.displayed == ()
 
 
-def test_a_run_ends_with_one_card_and_is_told_nowhere_else(tmp_path: Path) -> None:
+def test_a_run_ends_with_one_card_and_is_reported_nowhere_else(tmp_path: Path) -> None:
     """The last one is output of its own: not every program that shows output draws anew."""
     with kernel(tmp_path) as running:
         running.run(_RUN)

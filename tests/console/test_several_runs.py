@@ -133,7 +133,7 @@ def test_lines_are_not_rewritten_while_others_write_theirs() -> None:
     ]
 
 
-def test_two_agents_of_one_name_are_told_apart() -> None:
+def test_two_agents_of_one_name_are_distinguished() -> None:
     paper = Paper()
     with paper.console("helper") as one:
 

@@ -92,7 +92,7 @@ def test_what_an_encoding_cannot_say_does_not_end_a_run(monkeypatch: pytest.Monk
     assert stream.buffer.getvalue() == b"?? ok\n"  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_a_reader_that_is_gone_does_not_end_a_run_and_is_told_of_once(
+def test_a_reader_that_is_gone_does_not_end_a_run_and_is_reported_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(surface, "_reported", set())

@@ -116,7 +116,7 @@ def test_a_line_that_is_rewritten_never_gets_wider_than_the_screen() -> None:
     assert max(len(x) for x in paper.written.split("\r")) < 80
 
 
-def test_a_text_that_stops_for_long_is_told_of_and_goes_on_below() -> None:
+def test_a_text_that_stops_for_long_is_reported_and_goes_on_below() -> None:
     paper = Paper("terminal")
     with paper.console() as console:
         console.show(STARTED)

@@ -101,7 +101,7 @@ def test_what_is_not_known_is_not_mentioned():
     assert ServerError("db", "it refused.", -32000).code == -32000
 
 
-def test_wrong_arguments_are_told_with_what_was_expected():
+def test_wrong_arguments_are_reported_with_what_was_expected():
     error = InvalidArguments("add", ["a is missing", "b is odd"], "a: integer")
     assert str(error) == "Wrong arguments for add: a is missing; b is odd. Expected: a: integer."
     assert error.problems == ("a is missing", "b is odd")

@@ -169,7 +169,7 @@ def test_a_reference_into_the_middle_is_replaced_by_what_is_there():
     check(function_parameters(circle))
 
 
-def test_a_great_many_values_are_told_in_words():
+def test_a_great_many_values_are_reported_in_words():
     values = [f"value {n}" for n in range(20_000)]
     parameters = function_parameters({"properties": {"x": {"enum": values}}})
     check(parameters)

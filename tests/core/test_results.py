@@ -62,6 +62,6 @@ def test_a_result_is_a_value():
 
 
 @given(st.binary(max_size=200))
-def test_the_size_of_a_picture_is_told_in_bytes(data: bytes):
+def test_the_size_of_a_picture_is_reported_in_bytes(data: bytes):
     shown = describe(ImagePart(base64.b64encode(data).decode(), "image/png"))
     assert shown == f"[image image/png, {len(data)} bytes, not shown as text]"

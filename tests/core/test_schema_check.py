@@ -37,11 +37,11 @@ def test_what_fits_has_no_problems():
         ([], '[] is not of type "object"'),
     ],
 )
-def test_what_does_not_fit_is_said_in_one_line(value: Any, problem: str):
+def test_what_does_not_fit_is_reported_in_one_line(value: Any, problem: str):
     assert SchemaCheck(ADD).problems(value) == [problem]
 
 
-def test_a_problem_deep_inside_is_told_with_its_path():
+def test_a_problem_deep_inside_is_reported_with_its_path():
     schema = {"properties": {"rows": {"items": {"properties": {"n": {"type": "integer"}}}}}}
     problems = SchemaCheck(schema).problems({"rows": [{"n": 1}, {"n": "x"}]})
     assert problems == ['rows[1].n: "x" is not of type "integer"']
@@ -53,7 +53,7 @@ def test_a_long_value_is_not_quoted_whole():
     assert len(problem) < 400
 
 
-def test_of_a_value_with_very_many_parts_only_that_it_does_not_fit_is_told():
+def test_of_a_value_with_very_many_parts_only_that_it_does_not_fit_is_reported():
     """Looking for the place takes a second for 100,000 rows, in which nothing else can be done."""
     schema = {"items": {"required": ["a"]}}
     rows: list[dict[str, int]] = [{"a": 1}] * 100_000
@@ -62,7 +62,7 @@ def test_of_a_value_with_very_many_parts_only_that_it_does_not_fit_is_told():
     assert problems == ["it does not fit, and is too large to say where"]
 
 
-def test_only_a_handful_of_problems_is_told():
+def test_only_a_handful_of_problems_is_reported():
     schema = {"items": {"type": "integer"}}
     assert len(SchemaCheck(schema).problems(["x"] * 100)) == 5
 
@@ -196,7 +196,7 @@ PATTERNS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", PATTERNS)
-def test_patterns_hold_up_nobody_however_large_they_are(kind: str):
+def test_patterns_block_no_other_work_however_large_they_are(kind: str):
     """The library refuses to compile large ones."""
     began = time.process_time()
     check = SchemaCheck(PATTERNS[kind])

@@ -109,7 +109,7 @@ def test_baking_that_nobody_waits_for_any_more_ends_the_call(bridge: Bridge) -> 
     assert status() in ("baking", "ready")
 
 
-def test_what_is_no_order_is_told_before_or_by_the_bakery(bridge: Bridge) -> None:
+def test_what_is_no_order_is_reported_before_or_by_the_bakery(bridge: Bridge) -> None:
     with pytest.raises(InvalidArguments, match="items"):
         bridge.call_tool("bakery", "place_order", {"customer": "Ada"})
     with pytest.raises(InvalidArguments, match="would lead elsewhere"):

@@ -71,7 +71,7 @@ def check(step: Step, expected: Expected, server: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_what_is_said_of_it_is_as_recorded(name: str):
+def test_what_is_reported_of_it_is_as_recorded(name: str):
     """If a difference is meant, record it: `python -m tests.oracle --only faults`."""
     different = tables.differences(tables.read("faults")[name], row_of(report_of(name)))
     assert not different, f"\n{different}"

@@ -141,7 +141,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("before", "after", "line"), CHANGES.values(), ids=CHANGES)
-def test_a_change_is_told_in_one_line(before: Any, after: Any, line: str):
+def test_a_change_is_reported_in_one_line(before: Any, after: Any, line: str):
     assert difference(before, after) == (line,)
 
 

@@ -161,7 +161,7 @@ def test_a_process_ends_when_its_history_is_written_and_says_nothing(tmp_path: P
         ]  # fmt: skip
 
 
-def test_what_is_missing_in_the_history_is_said(tmp_path: Path):
+def test_what_is_missing_in_the_history_is_reported(tmp_path: Path):
     body = f"""{LOCKED}
     from xai_mcp_agent.history.recording import writer
 

@@ -43,7 +43,7 @@ def told(events: list[Event]) -> list[tuple[str, str]]:
     return [(x.change, x.context_id) for x in events]
 
 
-def test_each_is_told_of_like_a_tool_and_confused_with_none_of_its_name(history: History):
+def test_each_is_reported_like_a_tool_and_confused_with_none_of_its_name(history: History):
     events = history.store.events()
     tool, server, page, day = "mcp_tool:it_read", "mcp:it", *OTHERS
     assert told(events) == [

@@ -28,7 +28,7 @@ def after(writer: ReportWriter, *calls: Event) -> dict[str, int]:
     return {key.name: times for key, times in found.items()}
 
 
-def test_calls_of_agents_that_run_at_once_are_told_apart(writer: ReportWriter) -> None:
+def test_calls_of_agents_that_run_at_once_are_distinguished(writer: ReportWriter) -> None:
     a, b = agent("a"), agent("b")
     assert after(
         writer, called("find", a), called("find", b), called("pay", b), called("list", a),

@@ -22,7 +22,7 @@ A2 = tool("a", description="better")
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 @pytest.mark.parametrize("kind", ["stdio", "http"])
-def test_the_life_of_a_server_is_told_as_the_spec_has_it(kind: str, era: str, tmp_path: Path):
+def test_the_life_of_a_server_is_reported_as_the_spec_has_it(kind: str, era: str, tmp_path: Path):
     """Connect, change, stop, reconnect, crash, and come back changed."""
     with living_server(kind, era, tmp_path) as peer:
         peer.offer(A, B)
@@ -118,7 +118,7 @@ def test_an_unchanged_refresh_is_one_reinforcement_and_a_forced_one_tells_every_
             assert told_by(bridge)[4:] == expected
 
 
-def test_a_tool_that_the_settings_leave_out_from_now_on_is_told_as_such(tmp_path: Path):
+def test_a_tool_that_the_settings_leave_out_from_now_on_is_reported_as_such(tmp_path: Path):
     """It is no change of the server's."""
     for disabled in ([], ["echo"]):
         servers = {"mcpServers": {"it": {**entry(), "disabledTools": disabled}}}
@@ -129,7 +129,7 @@ def test_a_tool_that_the_settings_leave_out_from_now_on_is_told_as_such(tmp_path
     assert last.reason == "`disabledTools` of its server's entry in the settings leaves it out."
 
 
-def test_a_burst_of_notices_is_told_once(tmp_path: Path):
+def test_a_burst_of_notices_is_reported_once(tmp_path: Path):
     """Design 5: it causes one listing. And one more, if some came while it was listed."""
     with living_server("stdio", "modern", tmp_path) as peer:
         peer.offer(A)
@@ -144,7 +144,7 @@ def test_a_burst_of_notices_is_told_once(tmp_path: Path):
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-def test_what_a_real_server_adds_while_it_is_connected_is_told(mode: str):
+def test_what_a_real_server_adds_while_it_is_connected_is_reported(mode: str):
     """One made with the SDK, in both eras."""
     with bridge_with(it=gallery_entry(mode=mode)) as bridge:
         count = len(bridge.list_tools("it"))
@@ -156,7 +156,7 @@ def test_what_a_real_server_adds_while_it_is_connected_is_told(mode: str):
         assert len(records_of(bridge).tools) == count + 1
 
 
-def test_a_refresh_that_fails_is_told_once_and_loses_nothing():
+def test_a_refresh_that_fails_is_reported_once_and_loses_nothing():
     """Spec 4, Error Handling: the source is marked with its error; its tools stay."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         peer.peer.tools = [A, B]
@@ -177,7 +177,7 @@ def test_a_refresh_that_fails_is_told_once_and_loses_nothing():
         assert source.last_error == ""
 
 
-def test_a_start_that_fails_is_told_once_while_the_reason_is_the_same():
+def test_a_start_that_fails_is_reported_once_while_the_reason_is_the_same():
     with bridge_with(it=entry(exit=3)) as bridge:
         for _ in range(3):
             bridge.connect("it", wait=True)

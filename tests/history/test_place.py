@@ -125,7 +125,7 @@ def test_a_database_is_shown_without_its_password(scheme: str, folder: Path):
     assert (place.file, place.problem) == (None, "")
 
 
-def test_a_kind_of_database_that_is_not_known_is_told_where_it_was_named(folder: Path):
+def test_a_kind_of_database_that_is_not_known_is_reported_where_it_was_named(folder: Path):
     """Given in Python it is a mistake; elsewhere an agent goes on without a history."""
     settings, url = settings_in(folder), f"mysql://me:{PASSWORD}@db/agents"
     with pytest.raises(SettingsError, match="'mysql' is no kind of database") as raised:

@@ -93,7 +93,7 @@ def test_a_further_kind_of_source_is_lost_called_and_comes_back_as_the_others():
     assert (source.title, source.last_error) == ("Reviewer 2", "")
 
 
-def test_a_title_or_transport_that_is_another_one_is_told():
+def test_a_title_or_transport_that_is_another_one_is_reported():
     """A new version says who it is, and nothing else does."""
     newer = SourceConnected("reviewer", "http", "1", AGENT, "Reviewer 3")
     with memory(CONNECTED, inventory(), CONNECTED, inventory(), newer, inventory()) as made:
@@ -121,7 +121,7 @@ def test_nothing_secret_is_kept_of_the_words_of_strangers():
     assert told.count("***") >= 6
 
 
-def test_what_is_told_of_a_tool_of_our_own_is_about_that_one():
+def test_what_is_reported_a_tool_of_our_own_is_about_that_one():
     """Also where the store cannot say what it is; a tool without a source may be a drawn one."""
     with memory() as told:
         keys = ToolKey("meta", "", "recall"), ToolKey("tools", "", "recall")

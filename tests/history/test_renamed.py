@@ -19,7 +19,7 @@ def reasons(bridge: Bridge, change: str) -> dict[str | None, str]:
     return {x.subject.tool: x.reason for x in found}
 
 
-def test_a_tool_that_is_renamed_is_told_of_under_both_names(tmp_path: Path):
+def test_a_tool_that_is_renamed_is_reported_under_both_names(tmp_path: Path):
     """The issue: a removed and an added tool with equal schemas are a likely rename."""
     peer = OverStdio(tmp_path, "modern")
     peer.offer(ADD, tool("other"))
@@ -41,7 +41,7 @@ def test_a_tool_that_is_renamed_is_told_of_under_both_names(tmp_path: Path):
         }
 
 
-def test_a_tool_that_is_renamed_while_its_server_is_away_is_told_of_too(tmp_path: Path):
+def test_a_tool_that_is_renamed_while_its_server_is_away_is_reported_too(tmp_path: Path):
     peer = OverStdio(tmp_path, "legacy")
     peer.offer(ADD)
     with bridge_with(it=peer.entry()) as bridge:

@@ -95,7 +95,7 @@ def test_a_run_that_seems_to_be_over_is_ended_and_begins_anew_when_it_lives(
             assert len(records.sources[IT].runs) == 1
 
 
-def test_what_is_noticed_at_the_start_is_told_before_what_waited_for_the_store(tmp_path: Path):
+def test_what_is_noticed_at_the_start_is_reported_before_what_waited_for_the_store(tmp_path: Path):
     """Views as of a time go by the positions, so times should not go back."""
     began = now()
     seed = Seeded(STATIC, now(), (Tool(ToolKey("tools", "", "shout"), "", {"type": "object"}),))

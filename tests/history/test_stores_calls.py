@@ -159,7 +159,7 @@ def test_what_a_store_did_not_take_is_there_when_it_does(tmp_path: Path) -> None
         assert numbers(events(recorder), "called") == [7]
 
 
-def test_where_calls_cannot_be_noted_that_is_said_once_and_they_are_made(
+def test_where_calls_cannot_be_noted_that_is_reported_once_and_they_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def is_full(*_: object) -> int:
@@ -215,7 +215,7 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("hostile", NOT_OURS.values(), ids=[*NOT_OURS])
-def test_lines_that_are_none_of_ours_cost_no_other(hostile: str, tmp_path: Path) -> None:
+def test_lines_that_are_invalid_of_ours_cost_no_other(hostile: str, tmp_path: Path) -> None:
     """Such a file may come with a clone; with it the history was away for ever."""
     folder = tmp_path / ".xircuits"
     folder.mkdir()

@@ -45,7 +45,7 @@ def noted(writer: ReportWriter) -> dict[ToolKey, tuple[bool, str]]:
     return {x.subject.key: (x.is_enabled, x.accepted) for x in decided}
 
 
-def test_all_that_was_decided_is_told_and_nothing_else(writer: ReportWriter):
+def test_all_that_was_decided_is_reported_and_nothing_else(writer: ReportWriter):
     lists(writer, "a", tool("a", "one"), tool("a", ODD, ODD))
     decide(writer, ToolKey("mcp", "a", "one"), "disabled")
     decide(writer, ToolKey("mcp", "b", ODD), "disabled")

@@ -129,7 +129,7 @@ def test_a_server_that_nobody_started_is_named_without_its_password(tmp_path: Pa
     assert "127.0.0.1" in reason.place
 
 
-def test_a_host_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_host_that_is_invalid_is_reported(tmp_path: Path) -> None:
     reason = problem_of("postgresql://me:s3cret@no-such-host.invalid/db", tmp_path)
     assert "no-such-host.invalid" in reason.problem
 
@@ -138,11 +138,11 @@ def test_a_host_that_is_none_is_told(tmp_path: Path) -> None:
     "url",
     ["postgresql://me:s3cret@host:port/db", "postgresql://me:s3cret/@host/db", "postgresql://"],
 )
-def test_an_address_that_is_none_is_told(url: str, tmp_path: Path) -> None:
+def test_an_address_that_is_invalid_is_reported(url: str, tmp_path: Path) -> None:
     assert problem_of(url, tmp_path).next_step.startswith(("Write postgresql://", "Correct", "St"))
 
 
-def test_a_user_and_a_database_that_are_not_there_are_told(
+def test_a_user_and_a_database_that_are_not_there_are_reported(
     postgresql: Server, tmp_path: Path
 ) -> None:
     assert 'database "none"' in problem_of(postgresql.url("none"), tmp_path).problem
@@ -158,7 +158,7 @@ def test_a_driver_that_is_missing_is_named_with_the_command_that_installs_it(
     assert 'pip install "xai-mcp-agent[postgres]"' in reason.next_step
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     assert "folder" in problem_of(tmp_path / "file" / "history.db", tmp_path).problem
 
@@ -222,14 +222,14 @@ def without_rights(do: Callable[[], str]) -> str:
     return said
 
 
-def test_a_folder_that_may_only_be_read_is_told(shared_folder: Path) -> None:
+def test_a_folder_that_may_only_be_read_is_reported(shared_folder: Path) -> None:
     shared_folder.chmod(0o555)
     said = problem_without_rights(place_of("", shared_folder))
     assert "may not be written" in said
     assert "or name another place with XAI_MCP_STORE" in said
 
 
-def test_a_file_that_may_only_be_read_is_told(shared_folder: Path) -> None:
+def test_a_file_that_may_only_be_read_is_reported(shared_folder: Path) -> None:
     place = lasting(shared_folder)
     assert place.file is not None
     place.file.chmod(0o444)

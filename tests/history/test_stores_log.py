@@ -112,7 +112,7 @@ def test_any_name_comes_back_as_it_was(store: History) -> None:
         assert own(store, subject) == [position]
 
 
-def test_subjects_that_have_the_same_id_are_told_apart(store: History) -> None:
+def test_subjects_that_have_the_same_id_are_distinguished(store: History) -> None:
     """Spec 2 joins names with underscores, which names may have, too."""
     alike = [Subject(MCP, "a_b", "c"), Subject(MCP, "a", "b_c"), Subject(MCP, "", "a_b_c"[0:5])]
     alike += [Subject(MCP, "a:b"), Subject(MCP, "a", ":b"), Subject(STATIC, "", "a_b")]

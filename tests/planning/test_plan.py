@@ -84,7 +84,7 @@ def call(**fields: Any) -> str:
     ],
     ids=lambda x: x[:40],
 )
-def test_what_is_no_plan_is_told(text: str, says: str, tmp_path: Path) -> None:
+def test_what_is_no_plan_is_reported(text: str, says: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadPlan) as told:
@@ -107,7 +107,7 @@ def test_what_json_cannot_hold_is_not_written() -> None:
         plan_as_json(Plan("", (PlannedCall("x", "x", {"a": Given(object())}),)))
 
 
-def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_invalid_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "gone.json"):
         with pytest.raises(BadPlan, match="cannot be read"):
             read_plan(path)

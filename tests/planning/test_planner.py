@@ -89,7 +89,7 @@ def test_what_something_is_about_and_for_whom_is_read_in_plain_words() -> None:
     assert counted.value == 1
 
 
-def test_what_is_missing_is_said() -> None:
+def test_what_is_missing_is_reported() -> None:
     plan = PLANNER.plan("Translate a text")
     assert isinstance(plan.calls[0].arguments["language"], Missing)
     assert "Call 1, translate_text: you must give 'language', 'text'." in plan.problems

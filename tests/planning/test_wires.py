@@ -34,7 +34,7 @@ def test_a_path_that_the_output_has_is_fine(planner: Planner, field: str | None)
 
 
 @pytest.mark.parametrize("field", ["order_id", "orders[].id", "orders[].order_id.x.y", "x"])
-def test_a_path_that_it_has_not_is_told_with_what_fits(planner: Planner, field: str):
+def test_a_path_that_it_has_not_is_reported_with_what_fits(planner: Planner, field: str):
     found = planner.wire_problems([listing(), cancelling(field)])
     if field == "orders[].order_id.x.y":
         assert found == [], "a text may be JSON"

@@ -130,7 +130,7 @@ def test_whatever_is_no_answer_is_no_approval(answer: Any) -> None:
         assert shred(bridge, agent(), "count") == "0"
 
 
-def test_with_nobody_there_the_model_is_told_and_a_person_what_to_do() -> None:
+def test_with_nobody_there_the_model_and_a_person_are_told_what_to_do() -> None:
     async def go(operations: Operations) -> None:
         await operations.for_caller(agent()).call_tool("shredder", "shred", PAPER)
 

@@ -260,7 +260,7 @@ def test_of_two_entries_for_one_server_each_has_its_own_decisions(folder: Path):
     assert calls_in(folder / "journal") == 1
 
 
-def test_a_server_that_is_renamed_is_told_of_with_what_was_decided_about_it(
+def test_a_server_that_is_renamed_is_reported_with_what_was_decided_about_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ):
     settings = turning(folder)

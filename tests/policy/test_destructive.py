@@ -136,7 +136,7 @@ def test_methods_of_a_service_are_asked_for_as_its_settings_say(
     assert sent == {x.upper() for x in methods if f"{x}_order" not in asked}
 
 
-def test_a_method_that_is_none_is_a_slip_that_is_reported():
+def test_a_method_that_is_invalid_is_a_slip_that_is_reported():
     settings = shop(listed("a"), approval={"method:PUTT": "ask"})
     with Bridge(settings) as bridge:
         (status,) = bridge.servers()

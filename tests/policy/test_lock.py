@@ -148,7 +148,7 @@ def test_unicode_makes_no_other_tool_of_one_that_is_off(name: str):
     assert written.of("mcp:a").is_off("pay"), "nor of one that somebody wrote so into the file"
 
 
-def test_servers_are_told_apart_by_case_and_letters():
+def test_servers_are_distinguished_by_case_and_letters():
     lock = read_lock(json.dumps({"sources": {"mcp:Shop": {"off": ["pay"]}, "mcp:shop": {}}}))
     assert lock.is_off(ToolKey("mcp", "Shop", "pay"))
     assert not lock.is_off(ToolKey("mcp", "shop", "pay"))

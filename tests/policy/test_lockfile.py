@@ -156,7 +156,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-async def test_a_damaged_one_is_trouble_that_is_said_and_never_overwritten(
+async def test_a_damaged_one_is_trouble_that_is_reported_and_never_overwritten(
     path: Path, damage: Callable[[Path], None]
 ):
     file = LockFile(path)
@@ -236,7 +236,7 @@ async def test_one_that_is_deleted_while_it_is_used_goes_on_to_count_and_comes_b
     assert (tools_off(await looked_at(path)), file.is_lost) == ({"x", "y"}, False)
 
 
-async def test_one_that_cannot_be_written_counts_here_and_that_is_said(
+async def test_one_that_cannot_be_written_counts_here_and_that_is_reported(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """A folder that may only be read, or a disk that is full."""
@@ -255,7 +255,7 @@ async def test_one_that_cannot_be_written_counts_here_and_that_is_said(
     assert tools_off(await looked_at(path)) == {"x"}
 
 
-async def test_a_folder_that_is_not_there_is_said(tmp_path: Path):
+async def test_a_folder_that_is_not_there_is_reported(tmp_path: Path):
     file = await looked_at(tmp_path / "gone" / "lock.json")
     with pytest.raises(LockFailed, match="cannot be written: there is no such folder"):
         await file.change(off("x"))

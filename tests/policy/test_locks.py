@@ -394,7 +394,7 @@ def test_all_that_has_changed_can_be_accepted_by_a_process_that_did_not_list_it(
         assert bridge.call_tool("fn", "which").text == "x"
 
 
-def test_thousands_of_locked_tools_hold_up_nobody(use_settings: UseSettings):
+def test_thousands_of_locked_tools_block_no_other_work(use_settings: UseSettings):
     """The fixture that watches the loops looks: they are digested and compared for each run."""
     shop = {**entry(many=10_000), "lock": "first"}
     file = use_settings(shop=shop)

@@ -245,7 +245,7 @@ def test_12_it_is_deployed_only_after_the_tests_succeeded() -> None:
     assert said(rules, deploy, caller=agent(facts=facts)).word == ""
 
 
-def test_what_depends_on_the_call_is_told_beforehand() -> None:
+def test_what_depends_on_the_call_is_reported_beforehand() -> None:
     ruling = before(WRITES, tool("files", "write_file", "path"))
     assert (ruling.word, [x.rule for x in ruling.perhaps]) == ("", ["keep to the workspace"])
     derived = [
@@ -416,7 +416,7 @@ def test_a_thousand_words_that_follow_from_each_other_come_to_an_end() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_in_a_rule_is_told_and_nothing_goes_on_without_it(
+def test_what_is_wrong_in_a_rule_is_reported_and_nothing_goes_on_without_it(
     rule: Any, says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingsError, match=says) as caught:
@@ -468,7 +468,7 @@ def test_a_yaml_file_means_what_it_says(tmp_path: Path) -> None:
     ],
     ids=["twice", "open", "number", "python", "ring", "null", "documents", "deep", "merge"],
 )
-def test_a_file_of_rules_that_is_wrong_is_told(text: str, says: str, tmp_path: Path) -> None:
+def test_a_file_of_rules_that_is_wrong_is_reported(text: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError, match=says):
         written("rules.yaml", tmp_path)
@@ -574,7 +574,7 @@ def test_where_the_calls_of_today_cannot_be_counted_none_is_made() -> None:
     [["a page"] * 100_000, ["a word " * 500_000], [{"a": {"b": [1.5] * 50_000}}] * 2],
     ids=["many", "long", "deep"],
 )
-def test_large_arguments_hold_up_nobody_else(words: list[Any]) -> None:
+def test_large_arguments_block_no_other_work(words: list[Any]) -> None:
     """A step of the loop that takes long fails this test."""
     rules = [{"when": {"args.*": f"contains {x}"}, "then": "deny"} for x in range(20, 30)]
     gate = RuleGate(written(rules).rules, str)

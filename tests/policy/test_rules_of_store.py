@@ -75,13 +75,13 @@ def test_without_a_store_no_agent_calls_anything(store: str) -> None:
         assert HELD not in count(bridge, PROGRAM)
 
 
-def test_a_store_that_is_away_is_told() -> None:
+def test_a_store_that_is_away_is_reported() -> None:
     bridge = bridge_at("postgresql://nobody@127.0.0.1:9/none", {"from": "store"})
     with bridge, pytest.raises(RulesUnknown, match="Start the server"):
         bridge.ruled_tools(agent())
 
 
-def test_a_store_that_went_back_behind_what_the_settings_want_is_told(tmp_path: Path) -> None:
+def test_a_store_that_went_back_behind_what_the_settings_want_is_reported(tmp_path: Path) -> None:
     place = tmp_path / "old.db"
     with bridge_at(place, {"from": "store", "revision": 2}) as bridge:
         bridge.put_rules([NO_COUNT])
@@ -131,7 +131,7 @@ def test_rules_for_the_store_are_checked_as_those_of_the_settings(rule: Any, say
     ],
     ids=str,
 )
-def test_a_slip_in_what_asks_for_the_store_is_told(asking: Any) -> None:
+def test_a_slip_in_what_asks_for_the_store_is_reported(asking: Any) -> None:
     with pytest.raises(SettingsError):
         written([asking])
     assert settings_from({"mcpServers": {}, "rules": [NO_COUNT]}).stored_rules is None

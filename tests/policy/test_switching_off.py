@@ -165,7 +165,7 @@ def test_a_tool_that_is_gone_for_now_can_be_switched_off(settings: Path):
     assert "grow_extra" not in offered(endpoint, 1)
 
 
-def test_a_name_that_nobody_knows_is_an_error_with_the_nearest(settings: Path):
+def test_a_name_that_is_unknown_is_an_error_with_the_nearest(settings: Path):
     with Bridge.open(settings) as bridge:
         with pytest.raises(UnknownTool, match=r"shop has no tool 'pai'.* Did you mean 'pay'"):
             bridge.disable("shop", "ask", "pai")

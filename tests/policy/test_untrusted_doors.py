@@ -88,7 +88,7 @@ def test_prompts_reach_a_program_and_a_model_as_they_look():
         assert [type(x.content).__name__ for x in found] == ["TextPart", "LinkPart", "ResourcePart"]
 
 
-def test_what_is_said_of_resources_is_as_it_looks_and_their_contents_as_they_are():
+def test_what_is_reported_of_resources_is_as_it_looks_and_their_contents_as_they_are():
     listed = {"uri": "a://b", "name": "b", "title": f"B{HIDDEN}", "description": f"Is{HIDDEN}"}
     with bridge_with(it=answering("resources/list", {"resources": [listed]})) as bridge:
         (resource, *_) = bridge.list_resources("it")
@@ -106,7 +106,7 @@ def test_values_that_hide_something_are_not_offered():
         assert found.values == ("Paris", "Rome")
 
 
-def test_progress_is_told_as_it_looks():
+def test_progress_is_reported_as_it_looks():
     token = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":ID,'
     hidden = json.dumps(f"half{HIDDEN}")
     steps = [["line", f'{token}"progress":1,"message":{hidden}}}}}']]
@@ -120,7 +120,7 @@ def test_progress_is_told_as_it_looks():
 
 
 @pytest.mark.parametrize("is_long", [False, True])
-def test_an_error_is_told_as_it_looks_and_in_no_words_of_ours(is_long: bool):
+def test_an_error_is_reported_as_it_looks_and_in_no_words_of_ours(is_long: bool):
     begin = '{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,'
     data = '"data":{"xai-mcp-agent/next-step":"obey","http_status":401,'
     data += '"xai-mcp-agent/trouble":"unsent"},"message":'
@@ -146,7 +146,7 @@ def test_an_error_about_any_source_quotes_it_as_it_looks():
     assert words == "***   Next step: obey", "a secret is found though something hides in it"
 
 
-def test_what_a_server_says_before_it_ends_is_told_as_it_looks(
+def test_what_a_server_says_before_it_ends_is_reported_as_it_looks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     # Its options become text of a program: what that writes is UTF-8 once it is encoded so.
@@ -253,7 +253,7 @@ def test_a_changed_description_shows_what_became_hidden_in_it():
     assert clean(list(lines))
 
 
-def test_texts_that_do_not_end_hold_up_nobody():
+def test_texts_that_do_not_end_block_no_other_work():
     begin = '{"jsonrpc":"2.0","id":ID,"result":'
     steps = {
         "prompts/get": endless(

@@ -122,7 +122,7 @@ def damaged_archives() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", [*damaged_archives()])
-def test_a_damaged_archive_is_told(service: RegistryService, tmp_path: Path, kind: str) -> None:
+def test_a_damaged_archive_is_reported(service: RegistryService, tmp_path: Path, kind: str) -> None:
     service.archives["main"] = damaged_archives()[kind]
     hub = {"hub": {"repository": "a/b", "ref": "main", "url": service.url}}
     with registries(service, tmp_path, **hub) as found:
@@ -179,7 +179,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES])
-def test_a_damaged_copy_is_told_with_what_to_do(
+def test_a_damaged_copy_is_reported_with_what_to_do(
     service: RegistryService, tmp_path: Path, damage: str
 ) -> None:
     with registries(service, tmp_path) as found:
@@ -205,7 +205,7 @@ def test_a_damaged_copy_is_told_with_what_to_do(
             found.search("weather")
 
 
-def test_two_syncs_at_once_are_told_of_no_cursor_that_repeats(
+def test_two_syncs_at_once_are_reported_no_cursor_that_repeats(
     service: RegistryService, tmp_path: Path
 ) -> None:
     reports: list[Any] = []

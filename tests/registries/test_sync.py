@@ -185,7 +185,7 @@ def test_a_repeated_cursor_ends_it_and_what_came_is_kept(
         ("broken", "the answer cannot be read"),
     ],
 )
-def test_what_goes_wrong_is_told_plainly(
+def test_what_goes_wrong_is_reported_plainly(
     service: RegistryService, tmp_path: Path, fault: str, told: str
 ) -> None:
     service.faults["*"] = fault
@@ -211,7 +211,7 @@ def test_an_answer_of_something_else_is_no_registry(
         assert "this is not a registry of MCP servers" in synced(found).problem
 
 
-def test_nobody_there_is_told_with_what_to_do(service: RegistryService, tmp_path: Path) -> None:
+def test_nobody_there_is_reported_with_what_to_do(service: RegistryService, tmp_path: Path) -> None:
     service.http.close()
     with registries(service, tmp_path) as found:
         report = done_within(10, lambda: synced(found))
@@ -458,7 +458,7 @@ def test_what_npm_removed_leaves_the_copy_after_an_interrupted_sync(
     ],
     ids=["other", "cut", "empty"],
 )
-def test_an_archive_that_is_none_is_told(
+def test_an_archive_that_is_invalid_is_reported(
     service: RegistryService, tmp_path: Path, data: bytes, told: str
 ) -> None:
     there = {"repository": "example-org/servers", "ref": COMMIT, "url": service.url}
@@ -467,7 +467,7 @@ def test_an_archive_that_is_none_is_told(
         assert told in synced(found, "hub").problem
 
 
-def test_a_missing_folder_is_told(service: RegistryService, tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(service: RegistryService, tmp_path: Path) -> None:
     with registries(service, tmp_path, here={"path": str(tmp_path / "gone")}) as found:
         assert "there is no file or folder" in synced(found, "here").problem
 
@@ -510,7 +510,7 @@ def test_where_npm_is_says_its_own_configuration(
 # The local copy itself
 
 
-def test_a_local_copy_that_is_none_is_told(tmp_path: Path, service: RegistryService) -> None:
+def test_a_local_copy_that_is_invalid_is_reported(tmp_path: Path, service: RegistryService) -> None:
     (tmp_path / "registries.db").write_bytes(b"x" * 5000)
     with pytest.raises(RegistryError, match="Delete it"):
         registries(service, tmp_path)

@@ -90,7 +90,7 @@ def test_what_is_joined_blocks_what_either_blocks():
         assert joined.is_blocked(BOOKS)
 
 
-def test_patterns_that_name_nothing_are_told():
+def test_patterns_that_name_nothing_are_reported():
     found = Preferences(
         always_shown=("files/reed_file", "read_file", "shout"), blocked=("empty", "bad", "librar*"),
         trusted=("library", "files/reed_file"), groups={"bad": ()},

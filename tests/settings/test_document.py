@@ -70,7 +70,7 @@ def test_a_mistake_after_a_comment_is_found_where_it_is(tmp_path: Path) -> None:
         (b" " * 1_000_001, "larger than 1,000,000 bytes"),
     ],
 )
-def test_what_cannot_be_settings_is_said_clearly(
+def test_what_cannot_be_settings_is_reported_clearly(
     tmp_path: Path, content: bytes, problem: str
 ) -> None:
     assert problem in error_of(written(tmp_path, content)).problem

@@ -98,7 +98,7 @@ def test_a_new_file_is_written_where_there_is_none(tmp_path: Path) -> None:
         ('{"mcpServers": {}, "mcpServers": {"a": {"command": "x"}}}', ""),
     ],
 )
-def test_what_cannot_be_added_to_is_told_and_never_written_wrongly(
+def test_what_cannot_be_added_to_is_reported_and_never_written_wrongly(
     tmp_path: Path, text: str, said: str
 ) -> None:
     if said:

@@ -60,7 +60,7 @@ def test_a_command_is_a_stdio_server_with_everything_filled_in() -> None:
         ({"command": None, "url": "https://h/mcp"}, "http"),
     ],
 )
-def test_the_transport_is_what_is_said_or_what_fits(entry: Any, transport: str) -> None:
+def test_the_transport_is_what_is_reported_or_what_fits(entry: Any, transport: str) -> None:
     server = read(entry)
     assert server.transport == transport
     assert bool(server.url) == (transport != "stdio")

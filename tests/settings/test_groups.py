@@ -78,7 +78,7 @@ def test_a_group_that_is_written_twice_is_not_used(tmp_path: Path):
         settings.group("g")
 
 
-def test_a_section_that_is_none_is_noted():
+def test_a_section_that_is_invalid_is_noted():
     assert any("groups" in x for x in read([]).notes)
 
 

@@ -73,7 +73,9 @@ def test_credentials_come_from_the_environment_and_are_never_shown() -> None:
         ("things.json", ""),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_nothing_else_suffers(entry: Any, place: str) -> None:
+def test_a_mistake_is_reported_with_its_place_and_nothing_else_suffers(
+    entry: Any, place: str
+) -> None:
     written = {"openapiServices": {"a": entry, "fine": SPEC}}
     settings = settings_from(written, folder=FOLDER, environ={})
     with pytest.raises(SettingsError) as told:
@@ -82,7 +84,7 @@ def test_a_mistake_is_told_with_its_place_and_nothing_else_suffers(entry: Any, p
     assert settings.source("fine").name == "fine"
 
 
-def test_keys_that_mean_nothing_are_told() -> None:
+def test_keys_that_mean_nothing_are_reported() -> None:
     notes = read({**SPEC, "baseURL2": "x", "auth": {"apikey2": "x", "apiKey": "y"}}).notes
     assert any("baseURL2" in x for x in notes)
     assert any("apikey2" in x for x in notes)

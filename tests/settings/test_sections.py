@@ -96,7 +96,7 @@ def test_a_section_that_is_no_object_is_an_error_with_its_place() -> None:
     assert caught.value.key_path == "functions"
 
 
-def test_a_name_of_another_kind_is_told_with_where_it_stands() -> None:
+def test_a_name_of_another_kind_is_reported_with_where_it_stands() -> None:
     found = read({"mcpServers": {"s": SERVER}, "functions": {"f": FILE, "bad": {}}})
     for name in ("f", "bad"):
         with pytest.raises(UnknownServer, match="is under `functions`"):

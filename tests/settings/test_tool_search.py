@@ -62,7 +62,7 @@ def test_the_variable_counts_without_a_settings_file(
 
 
 @pytest.mark.parametrize("written", [0, -1, True, "3800", 3.5, [], {}])
-def test_a_budget_that_is_none_is_noted_and_the_default_counts(written: Any):
+def test_a_budget_that_is_invalid_is_noted_and_the_default_counts(written: Any):
     found = read({"tokenBudget": written})
     assert found.search.budget_tokens == DEFAULT_BUDGET_TOKENS
     (note,) = found.notes

@@ -92,7 +92,7 @@ def test_it_reads_no_more_than_the_limit(service: HttpService) -> None:
         done_within(5, lambda: fetch(service.url, LIMITS))
 
 
-def test_an_answer_that_is_an_error_is_told_with_its_status(service: HttpService) -> None:
+def test_an_answer_that_is_an_error_is_reported_with_its_status(service: HttpService) -> None:
     with pytest.raises(Answered, match="the answer is 404 Not Found") as caught:
         fetch(service.url, LIMITS)
     assert caught.value.status == 404

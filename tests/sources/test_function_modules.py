@@ -165,7 +165,9 @@ def test_a_module_that_cannot_be_imported_says_where_and_leaves_nothing(
     assert f"{package}.tools" not in sys.modules
 
 
-def test_a_package_around_it_that_cannot_be_imported_is_told(tmp_path: Path, package: str) -> None:
+def test_a_package_around_it_that_cannot_be_imported_is_reported(
+    tmp_path: Path, package: str
+) -> None:
     (tmp_path / package / "__init__.py").write_text("raise SystemExit(4)\n", encoding="utf-8")
     write(tmp_path, package, "tools", "def f(): ...\n")
     assert "SystemExit: 4" in failure_of(tmp_path, f"{package}.tools").problem

@@ -122,7 +122,7 @@ def test_a_generator_without_an_end_ends_when_nobody_waits_any_more(
          '[{"a": 1, "b": [{"a": 2, "b": []}]}, {"x": 3}]'),
     ],
 )  # fmt: skip
-def test_what_json_does_not_know_is_told_as_near_as_can_be(
+def test_what_json_does_not_know_is_reported_as_near_as_can_be(
     tmp_path: Path, value: str, text: str
 ) -> None:
     names = (
@@ -150,7 +150,7 @@ def test_what_json_does_not_know_is_told_as_near_as_can_be(
         ("return ToolResult(parts=None)", "f failed: TypeError"),
     ],
 )
-def test_a_result_that_is_none_is_told_of(tmp_path: Path, body: str, told: str) -> None:
+def test_a_result_that_is_invalid_is_reported(tmp_path: Path, body: str, told: str) -> None:
     with offering(
         tmp_path, f"from xai_mcp_agent import ToolResult\ndef f():\n    {body}\n"
     ) as bridge:

@@ -153,7 +153,7 @@ def test_arguments_are_converted_and_models_come_back_as_json(file: Path) -> Non
     assert result.text == '{"name": "fast 2026 y", "price": 4.0}'
 
 
-def test_what_only_pydantic_can_check_is_told_before_the_call(file: Path) -> None:
+def test_what_only_pydantic_can_check_is_reported_before_the_call(file: Path) -> None:
     wrong = {"items": [], "when": "yesterday", "where": "x"}
     with offering(file, TOOLS) as bridge, pytest.raises(InvalidArguments) as caught:
         bridge.call_tool("it", "order", wrong)
@@ -388,7 +388,7 @@ def f(x: Annotated[int, AfterValidator(check)]): ...
         bridge.call_tool("it", "f", {"x": 1})
 
 
-def test_an_error_that_quotes_a_whole_document_holds_up_nobody(file: Path) -> None:
+def test_an_error_that_quotes_a_whole_document_blocks_no_other_work(file: Path) -> None:
     """Whatever is said is looked through for secrets, and that on the loop that all share."""
     code = """
 from xai_mcp_agent import ToolResult

@@ -77,7 +77,7 @@ def test_what_is_called_starts_before_what_is_only_started(tmp_path: Path) -> No
         assert pid in pids_in(journal)[:_AT_ONCE]
 
 
-def test_one_that_takes_long_holds_up_nobody(
+def test_one_that_takes_long_blocks_no_other_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_SLOW_SECONDS", 0.1)

@@ -109,7 +109,9 @@ def test_progress_reaches_whoever_calls_in_its_order(file: Path, kind: str) -> N
     assert told == [(1.0, 3.0, ""), (2.5, 3.0, "nearly")]
 
 
-def test_what_is_told_faster_than_it_can_be_shown_is_left_out_up_to_the_last(file: Path) -> None:
+def test_what_is_reported_faster_than_it_can_be_shown_is_left_out_up_to_the_last(
+    file: Path,
+) -> None:
     text = f"{HEAD}def f(c: ToolContext):\n    for i in range(100_000): c.progress(i)\n"
     told: list[float] = []
     with offering(file, text) as bridge:
@@ -119,7 +121,7 @@ def test_what_is_told_faster_than_it_can_be_shown_is_left_out_up_to_the_last(fil
     assert len(told) < 1000
 
 
-def test_a_listener_that_raises_is_told_of_in_a_note_and_the_call_goes_on(file: Path) -> None:
+def test_a_listener_that_raises_is_reported_in_a_note_and_the_call_goes_on(file: Path) -> None:
     text = f"{HEAD}def f(c: ToolContext):\n    c.progress(1)\n    return 'done'\n"
 
     def listen(*_: Any) -> None:

@@ -66,7 +66,7 @@ def test_a_person_may_write_remarks_and_break_lines_within_brackets() -> None:
         ("library/x\na = " + "[" * 99, "nested more than"),
     ],
 )  # fmt: skip
-def test_what_is_no_step_is_told_with_its_line(text: str, says: str) -> None:
+def test_what_is_no_step_is_reported_with_its_line(text: str, says: str) -> None:
     with pytest.raises(BadStep) as told:
         read_step(text)
     assert says in str(told.value)
@@ -102,7 +102,7 @@ def test_what_a_step_takes_of_results_is_found(source: Any, value: Any) -> None:
         (Number(Reference(1, after="to ")), "is no number: 'Ada'"),
     ],
 )
-def test_what_is_not_in_a_result_is_told_with_what_is(source: Any, says: str) -> None:
+def test_what_is_not_in_a_result_is_reported_with_what_is(source: Any, says: str) -> None:
     with pytest.raises(NotInResult) as told:
         fill(source, RESULTS)
     assert says in str(told.value)

@@ -158,7 +158,7 @@ def test_a_server_that_merely_rests_starts_when_needed_and_one_that_failed_says_
     assert graph.as_mermaid().count("starts when needed") == 1
 
 
-def test_the_time_it_is_of_is_said_and_an_empty_history_is_a_page_too():
+def test_the_time_it_is_of_is_reported_and_an_empty_history_is_a_page_too():
     with a_history() as history:
         graph = history.store.graph()
     page = graph_page(graph, NOON)

@@ -58,7 +58,7 @@ def test_each_line_says_when_what_and_why_below_its_day():
     assert events_text([], 80) == NOTHING
 
 
-def test_what_is_alike_is_told_in_one_line():
+def test_what_is_alike_is_reported_in_one_line():
     assert lines(*(event("discovered", f"t{n}") for n in range(10_000))) == [
         "12:00:00  web: 10,000 tools new (t0, t1, t2, t3, t4, t5 and 9,994 more)"
     ]
@@ -81,14 +81,14 @@ def test_what_strangers_wrote_neither_moves_the_cursor_nor_fills_the_screen():
     assert len(shown) < 2000
 
 
-def test_a_first_listing_is_told_apart_from_what_a_person_accepted():
+def test_a_first_listing_is_distinguished_from_what_a_person_accepted():
     first, *_ = lines(replace(event("accepted", "pay"), teller="executor"))
     assert "web.pay: listed for the first time, and so accepted" in first
     (second,) = lines(replace(event("accepted", "pay"), teller="user"))
     assert second.endswith("web.pay: accepted with this definition")
 
 
-def test_of_a_tool_with_thousands_of_changes_the_first_are_told():
+def test_of_a_tool_with_thousands_of_changes_the_first_are_reported():
     """A server may rename every parameter of a tool that has thousands."""
     many = tuple(f"Parameter 'p{number}' was added" for number in range(5000))
     pay = ToolChanged(Subject(MCP, "shop", "pay"), "changed", many)

@@ -190,7 +190,7 @@ async def test_neither_key_nor_password_stands_in_what_is_kept_of_a_service(wire
     [("stop", "stop"), ("tool_calls", "stop"), ("length", "length"),
      ("content_filter", "content_filter"), ("something_new", "stop")],
 )  # fmt: skip
-async def test_the_reason_to_finish_is_told(wire: ScriptedWire, said: str, finish: str):
+async def test_the_reason_to_finish_is_reported(wire: ScriptedWire, said: str, finish: str):
     async with wire.model_of([says("half a", finish=said)]) as (subject, _):
         reply = await ask(subject)
     assert (reply.text, reply.finish) == ("half a", finish)
@@ -249,7 +249,7 @@ OVERFLOWS = [
 
 
 @pytest.mark.parametrize(("status", "body"), OVERFLOWS)
-async def test_a_request_that_is_too_long_is_told_from_other_errors(
+async def test_a_request_that_is_too_long_is_distinguished_from_other_errors(
     any_wire: Any, status: int, body: Any
 ):
     """In the words of OpenAI, vLLM, llama.cpp, Ollama, Anthropic, Gemini and Bedrock."""
@@ -296,7 +296,7 @@ async def test_each_error_says_what_where_and_what_next(any_wire: Any, case: str
     assert len(str(error)) < 1000
 
 
-async def test_a_busy_service_is_asked_again_and_that_is_said(any_wire: Any):
+async def test_a_busy_service_is_asked_again_and_that_is_reported(any_wire: Any):
     told: list[AskedAgain] = []
 
     async def on_again(again: AskedAgain) -> None:

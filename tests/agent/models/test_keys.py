@@ -217,7 +217,7 @@ async def test_a_key_that_cannot_be_one_is_refused_before_it_is_sent(wire: Scrip
         "http:///v1",
     ],
 )
-async def test_an_address_that_is_none_is_refused(wire: ScriptedWire, url: str):
+async def test_an_address_that_is_invalid_is_refused(wire: ScriptedWire, url: str):
     with pytest.raises(ModelError, match="no web address"):
         await ask(wire.model("m", base_url=url, api_key=Secret(KEY)))
 

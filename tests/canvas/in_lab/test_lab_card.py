@@ -313,7 +313,7 @@ AgentRun().execute({{}})
     ],
     ids=["failed", "after the answer"],
 )
-def test_an_error_is_said_once(panel: Canvas, folder: Path, shown: str, in_block: bool) -> None:
+def test_an_error_is_reported_once(panel: Canvas, folder: Path, shown: str, in_block: bool) -> None:
     """In the card that it ended; below it only where no card says it."""
     start_code(panel, folder, _FAILING.format(shown=shown))
     block = output(panel).locator("[data-mime-type='application/vnd.jupyter.stderr']")

@@ -143,7 +143,7 @@ def with_keys() -> Workflow:
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]], ids=["text", "json"])
-def test_no_key_is_said(
+def test_no_key_is_reported(
     tmp_path: Path, capsys: Any, caplog: pytest.LogCaptureFixture, words: list[str]
 ) -> None:
     file = named(tmp_path, "keys", with_keys().text())

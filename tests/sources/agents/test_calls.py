@@ -64,7 +64,7 @@ def test_pieces_of_a_stream_are_joined_without_anything_between(faces: Bridge, f
 
 
 @every_face
-def test_things_that_were_made_and_last_words_are_told_apart(faces: Bridge, face: str) -> None:
+def test_things_that_were_made_and_last_words_are_distinguished(faces: Bridge, face: str) -> None:
     assert ask(faces, face, "words").text == "All done.\nfirst\nsecond"
 
 
@@ -161,7 +161,7 @@ def test_a_task_that_is_over_or_unknown_says_what_to_do(faces: Bridge, face: str
 
 
 @every_face
-def test_an_exception_of_an_agent_is_told_short_and_clean(faces: Bridge, face: str) -> None:
+def test_an_exception_of_an_agent_is_reported_short_and_clean(faces: Bridge, face: str) -> None:
     try:
         said = ask(faces, face, "crash").text
     except ServerError as error:
@@ -208,7 +208,7 @@ def test_texts_that_cannot_be_sent_as_they_are_do_no_harm(faces: Bridge, face: s
 
 
 @pytest.mark.parametrize("face", [x for x, (_, _, streams) in FACES.items() if streams])
-def test_progress_is_told_in_the_agents_words(faces: Bridge, face: str) -> None:
+def test_progress_is_reported_in_the_agents_words(faces: Bridge, face: str) -> None:
     told: list[tuple[float, float | None, str]] = []
     faces.call_tool(
         face, "echo", {"message": "chunks"}, on_progress=lambda *args: told.append(args)
@@ -268,7 +268,7 @@ def test_many_calls_go_on_at_once(faces: Bridge) -> None:
 
 
 @every_face
-def test_large_data_is_whole_and_holds_up_nobody(faces: Bridge, face: str) -> None:
+def test_large_data_is_whole_and_blocks_no_other_work(faces: Bridge, face: str) -> None:
     assert ask(faces, face, "large").structured["data"]["all"] == list(range(50_000))
 
 
@@ -296,7 +296,7 @@ def test_a_listener_that_raises_costs_only_itself(faces: Bridge) -> None:
 
 
 @pytest.mark.parametrize("face", ["rpc", "rest-polled"])
-def test_an_agent_that_dies_in_a_call_is_told_of_and_its_tools_stay(face: str) -> None:
+def test_an_agent_that_dies_in_a_call_is_reported_and_its_tools_stay(face: str) -> None:
     with agents() as dying:
         entry = {"url": dying.url(face), "timeout": 20}
         with Bridge({"agents": {"it": entry}}, store="memory") as bridge:

@@ -54,7 +54,7 @@ def do(bridge: Bridge, message: str = "x") -> ToolResult:
         (302, {}, b"", "it redirects"),
     ],
 )  # fmt: skip
-def test_an_answer_that_is_none_says_what_is_wrong_with_it(
+def test_an_answer_that_is_invalid_says_what_is_wrong_with_it(
     status: int, headers: dict[str, str], body: bytes, told: str
 ) -> None:
     with odd_agent() as (agent, bridge):
@@ -108,7 +108,7 @@ _SIZES: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("size", _SIZES)
-def test_a_large_answer_is_whole_and_holds_up_nobody(size: str, streams: bool) -> None:
+def test_a_large_answer_is_whole_and_blocks_no_other_work(size: str, streams: bool) -> None:
     """The SDK reads and writes all of it several times, on the loop. Each test looks for that."""
     part, length = _SIZES[size]
     with odd_agent(streams=streams) as (agent, bridge):
@@ -147,7 +147,7 @@ def test_what_nobody_needs_of_a_large_answer_is_passed_over(
         assert not do(bridge).is_error
 
 
-def test_an_answer_with_too_many_parts_of_json_is_told() -> None:
+def test_an_answer_with_too_many_parts_of_json_is_reported() -> None:
     with odd_agent() as (agent, bridge):
         agent.answers(task={**DONE, "history": [{"parts": []}] * 600_000})
         with pytest.raises(ServerError, match="more than 500,000 objects"):

@@ -46,7 +46,7 @@ def test_a_tool_that_is_switched_off_in_the_settings_is_not_offered() -> None:
         assert names_of(bridge.list_tools("handy")) == ["current_time"]
 
 
-def test_what_they_do_to_the_world_is_said(tmp_path: Path) -> None:
+def test_what_they_do_to_the_world_is_reported(tmp_path: Path) -> None:
     tools = ["current_time", "calculate", *FILES]
     with bridge_with(tools=tools, workspace=str(tmp_path / "work")) as bridge:
         found = {x.name: x.annotations for x in bridge.list_tools("handy")}
@@ -71,7 +71,7 @@ def test_an_error_of_a_tool_is_an_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("zone", "hours"), [("UTC", 0), ("Asia/Tokyo", 9), (" Etc/GMT+5 ", -5)])
-def test_the_time_is_told_in_a_zone(zone: str, hours: int) -> None:
+def test_the_time_is_reported_in_a_zone(zone: str, hours: int) -> None:
     with bridge_with(tools=["current_time"]) as bridge:
         told = bridge.call_tool("handy", "current_time", {"zone": zone}).structured
     time = datetime.fromisoformat(told["time"])
@@ -100,7 +100,7 @@ def test_without_a_zone_it_is_that_of_the_machine() -> None:
         ".",
     ],
 )
-def test_a_zone_that_there_is_not_is_told(zone: str) -> None:
+def test_a_zone_that_there_is_not_is_reported(zone: str) -> None:
     with bridge_with(tools=["current_time"]) as bridge:
         result = bridge.call_tool("handy", "current_time", {"zone": zone})
     assert result.is_error

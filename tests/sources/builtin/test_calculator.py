@@ -194,7 +194,7 @@ def test_what_is_too_large_is_a_reason_or_a_number_at_once(expression: str) -> N
         ("await x", "cannot be calculated"),
     ],
 )
-def test_what_cannot_be_worked_out_is_told_with_what_can(expression: str, told: str) -> None:
+def test_what_cannot_be_worked_out_is_reported_with_what_can(expression: str, told: str) -> None:
     with pytest.raises(CalculationError) as caught:
         calculate(expression)
     assert told in str(caught.value)

@@ -350,7 +350,7 @@ def test_a_large_file_is_refused_in_both_directions(files: Workspace, inside: Pa
     assert len(files.read_file("a.txt")) == 1_000_000
 
 
-def test_what_is_no_text_is_told(files: Workspace, inside: Path) -> None:
+def test_what_is_no_text_is_reported(files: Workspace, inside: Path) -> None:
     (inside / "a.bin").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(WorkspaceError, match="not text in UTF-8"):
         files.read_file("a.bin")
@@ -408,7 +408,7 @@ def test_names_that_are_no_text_are_listed_so_that_they_can_be_shown(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do all")
-def test_what_nobody_may_use_is_told(files: Workspace, inside: Path) -> None:
+def test_what_nobody_may_use_is_reported(files: Workspace, inside: Path) -> None:
     (inside / "a.txt").touch(0o000)
     with pytest.raises(WorkspaceError, match="nobody may use it"):
         files.read_file("a.txt")

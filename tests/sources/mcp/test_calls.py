@@ -223,7 +223,7 @@ def test_cancelling_a_call_cancels_it_at_the_server():
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_progress_is_told_while_the_call_runs(galleries: Bridge, server: str):
+def test_progress_is_reported_while_the_call_runs(galleries: Bridge, server: str):
     told: list[tuple[float, float | None, str]] = []
     result = galleries.call_tool(
         server, "steps", {"count": 3}, on_progress=lambda *args: told.append(args)
@@ -256,7 +256,7 @@ def test_progress_without_words_and_a_listener_that_fails_do_no_harm(
         assert bridge.call_tool("it", "progress", flood).text == "done"
 
 
-def test_a_flood_of_progress_is_told_and_holds_up_nobody():
+def test_a_flood_of_progress_is_reported_and_blocks_no_other_work():
     told: list[Any] = []
     with bridge_with(it=entry()) as bridge:
         result = bridge.call_tool(
@@ -270,7 +270,7 @@ def test_a_flood_of_progress_is_told_and_holds_up_nobody():
         assert len(told) == 20_000
 
 
-def test_a_flood_of_log_notices_holds_nobody_up():
+def test_a_flood_of_log_notices_blocks_no_other_work():
     with bridge_with(it=entry()) as bridge:
         assert bridge.call_tool("it", "log", {"lines": 20_000}, timeout_seconds=8).text == "done"
 

@@ -53,7 +53,7 @@ def test_a_burst_of_notices_causes_one_listing(era: str):
         assert listings(bridge) == 2
 
 
-def test_a_storm_of_notices_holds_nobody_up():
+def test_a_storm_of_notices_blocks_no_other_work():
     with bridge_with(it=entry()) as bridge:
         bridge.list_tools("it")
         bridge.call_tool(

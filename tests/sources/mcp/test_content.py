@@ -145,14 +145,14 @@ ODD = {"annotations": {"audience": "all", "priority": 7}, "_meta": "none", "size
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda x: x["type"])
-def test_what_is_said_of_a_part_reaches_other_clients(block: dict[str, Any]):
+def test_what_is_reported_of_a_part_reaches_other_clients(block: dict[str, Any]):
     assert part_json(part_of(block)) == block
     plain = {x: y for x, y in block.items() if x not in SAID}
     assert part_json(part_of(plain)) == plain
     assert part_json(part_of({**plain, "annotations": ODD["annotations"], "_meta": 7})) == plain
 
 
-def test_what_is_said_of_a_resource_or_a_prompt_reaches_other_clients():
+def test_what_is_reported_of_a_resource_or_a_prompt_reaches_other_clients():
     resource = {"uri": "a:b", "name": "b", "title": "B", "mimeType": "a/b", "size": 3, **SAID}
     assert resource_json("a:b", resource_of(resource)) == resource
     prompt = {"name": "b", "arguments": [{"name": "a", "title": "A", "required": True}], **SAID}

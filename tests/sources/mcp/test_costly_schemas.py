@@ -77,7 +77,7 @@ def test_results_pass_unchecked_where_references_double(tmp_path: Path):
     assert note.startswith("Results of tool 'raw' are not checked: its outputSchema")
 
 
-def test_very_many_patterns_that_take_long_to_compile_hold_up_nobody(tmp_path: Path):
+def test_very_many_patterns_that_take_long_to_compile_block_no_other_work(tmp_path: Path):
     tools = [
         tool("echo", inputSchema=costly(0)),
         *(tool(f"t{n}", inputSchema=costly(n)) for n in range(500)),
@@ -89,7 +89,7 @@ def test_very_many_patterns_that_take_long_to_compile_hold_up_nobody(tmp_path: P
     assert stalls.longest_step_seconds < STALL_SECONDS
 
 
-def test_a_tool_with_very_many_properties_holds_up_nobody(tmp_path: Path):
+def test_a_tool_with_very_many_properties_blocks_no_other_work(tmp_path: Path):
     properties = {f"p{n}": {"type": "string", "description": "One."} for n in range(100_000)}
     schema = {**OBJECT, "properties": properties, "required": ["p1"]}
     with watched(tmp_path, tool("echo", inputSchema=schema)) as (bridge, stalls):
@@ -101,7 +101,7 @@ def test_a_tool_with_very_many_properties_holds_up_nobody(tmp_path: Path):
 
 
 @pytest.mark.parametrize("what", ["parts", "rows"])
-def test_a_result_of_very_many_parts_holds_up_nobody(tmp_path: Path, what: str):
+def test_a_result_of_very_many_parts_blocks_no_other_work(tmp_path: Path, what: str):
     blocks = ", ".join(['{"type": "text", "text": "x"}'] * 450_000)
     rows = ", ".join(["1"] * 450_000)
     result = f'{{"content": [{blocks if what == "parts" else ""}]'

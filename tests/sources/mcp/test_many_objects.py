@@ -21,7 +21,7 @@ ANSWER = '{"jsonrpc": "2.0", "id": ID, "result": {"content": [], "structuredCont
 
 
 @pytest.mark.parametrize("way", ["stdio", "application/json", "text/event-stream"])
-def test_very_many_objects_arrive_and_hold_up_nobody(way: str):
+def test_very_many_objects_arrive_and_block_no_other_work(way: str):
     """A tenth of a second is what others can wait for; more here, because machines are busy."""
     line = ANSWER % json.dumps(ROWS)
     with _server(way, line) as bridge, watching(bridge) as stalls:

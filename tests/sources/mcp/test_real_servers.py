@@ -162,7 +162,7 @@ def test_what_the_everything_server_has_beside_tools_arrives(everything: Bridge,
 
 @pytest.mark.npm
 @pytest.mark.parametrize("server", ["stdio", "http"])
-def test_the_everything_server_tells_of_updates(everything: Bridge, server: str):
+def test_the_everything_server_reports_updates(everything: Bridge, server: str):
     uri = "demo://resource/dynamic/text/1"
     with everything.subscribe(server, uri) as subscription:
         everything.call_tool(server, "toggle-subscriber-updates")
@@ -181,7 +181,7 @@ def test_the_filesystem_server_answers(tmp_path: Path):
 
 
 @pytest.mark.npm
-def test_the_memory_server_answers_and_keeps_what_it_was_told(tmp_path: Path):
+def test_the_memory_server_answers_and_keeps_what_it_was_reported(tmp_path: Path):
     env = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
     with bridge_with(memory=from_npm("server-memory", env=env)) as bridge:
         ada = {"name": "Ada", "entityType": "person", "observations": ["writes programs"]}

@@ -198,7 +198,7 @@ def test_a_command_that_cannot_be_started_is_named(server: dict, problem: str, s
         ({"list": "die"}, "while listing its tools: it exited with code 8."),
     ],
 )
-def test_what_goes_wrong_during_the_start_is_said(options: dict, words: str):
+def test_what_goes_wrong_during_the_start_is_reported(options: dict, words: str):
     with bridge_with(it=entry(**options)) as bridge, pytest.raises(SourceFailed) as caught:
         bridge.list_tools("it")
     assert words in caught.value.problem
@@ -296,7 +296,7 @@ def test_an_attempt_that_began_before_a_server_was_mended_is_not_the_last(tmp_pa
         assert bridge.call_tool("it", "echo", {"text": "hello"}).text == "hello"
 
 
-def test_a_disabled_and_an_unknown_server_are_told_by_name():
+def test_a_disabled_and_an_unknown_server_are_reported_by_name():
     with bridge_with(off={**entry(), "disabled": True}, it=entry()) as bridge:
         with pytest.raises(UnknownServer, match=r"Server 'off' is disabled"):
             bridge.connect("off")
@@ -313,7 +313,7 @@ def test_a_disabled_and_an_unknown_server_are_told_by_name():
         ("os.close(0)", "it closed its standard input"),
     ],
 )
-def test_a_server_that_closes_an_end_at_once_is_told_by_it(mode: str, closes: str, words: str):
+def test_a_server_that_closes_an_end_at_once_is_reported_by_it(mode: str, closes: str, words: str):
     code = f"import os, time; {closes}; time.sleep(60)"
     server = {"command": sys.executable, "args": ["-S", "-c", code], "mode": mode}
     with bridge_with(it=server) as bridge, ends_within(20):

@@ -39,7 +39,7 @@ def books() -> Generator[Bridge]:
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_a_resource_that_changes_is_told_of_until_the_subscription_is_closed(
+def test_a_resource_that_changes_is_reported_until_the_subscription_is_closed(
     books: Bridge, server: str
 ):
     told: list[str] = []
@@ -57,7 +57,7 @@ def test_a_resource_that_changes_is_told_of_until_the_subscription_is_closed(
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_a_burst_of_updates_is_told_as_one_or_few(books: Bridge, server: str):
+def test_a_burst_of_updates_is_reported_as_one_or_few(books: Bridge, server: str):
     told: list[str] = []
     with books.subscribe(server, TODAY, told.append) as subscription:
         books.call_tool(server, "write", {"text": "again and again", "times": 200})
@@ -66,14 +66,14 @@ def test_a_burst_of_updates_is_told_as_one_or_few(books: Bridge, server: str):
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_lists_that_change_are_told_of_by_their_names(books: Bridge, server: str):
+def test_lists_that_change_are_reported_by_their_names(books: Bridge, server: str):
     with books.watch(server) as lists:
         books.call_tool(server, "add", {"name": f"new-{server}"})
         assert {lists.wait(SECONDS), lists.wait(SECONDS)} == {"resources", "prompts"}
         assert f"notes://new-{server}" in [x.uri for x in books.list_resources(server)]
 
 
-def test_a_list_of_tools_is_told_of_too():
+def test_a_list_of_tools_is_reported_too():
     with bridge_with(it=entry(era="modern")) as bridge, bridge.watch("it") as lists:
         bridge.call_tool("it", "set_tools", {"tools": ["fresh"]})
         assert lists.wait(SECONDS) == "tools"

@@ -201,7 +201,7 @@ def test_a_program_gives_credentials_as_settings_do(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("auth", [{"apiKey": 5}, {"apiKey": ""}, {"k": {"clientId": "s3cret-id"}}])
-def test_credentials_that_cannot_be_are_told_with_their_place(auth: dict[str, Any]):
+def test_credentials_that_cannot_be_are_reported_with_their_place(auth: dict[str, Any]):
     with pytest.raises(BadSetting, match="`auth`") as caught:
         load_service(DOCUMENT, auth=auth)
     assert "s3cret" not in str(caught.value)

@@ -141,7 +141,7 @@ async def test_bytes_stay_bytes(service: HttpService, kind: str, part: type):
     assert bytes_of(found) == b"\x00\xff"
 
 
-async def test_json_that_is_none_is_shown_as_it_is(service: HttpService):
+async def test_json_that_is_invalid_is_shown_as_it_is(service: HttpService):
     service.replies["/things"] = lambda _: Said(200, b"{oops", {"content-type": "application/json"})
     result = await called(service)
     assert (result.text, result.structured) == ("{oops", None)
@@ -211,13 +211,13 @@ async def test_a_packed_answer_is_unpacked(service: HttpService):
     assert service.last.headers["accept-encoding"] == "gzip, deflate"
 
 
-async def test_what_is_packed_wrongly_is_told(service: HttpService):
+async def test_what_is_packed_wrongly_is_reported(service: HttpService):
     service.replies["/things"] = lambda _: Said(200, b"no", {"content-encoding": "gzip"})
     with pytest.raises(SourceFailed, match="cannot be decompressed"):
         await called(service)
 
 
-async def test_an_answer_that_breaks_off_is_told(service: HttpService):
+async def test_an_answer_that_breaks_off_is_reported(service: HttpService):
     async with calls_of(service.url, call_timeout_seconds=3.0) as calls:
         service.replies["/things"] = lambda _: Said(
             200, b"", {"content-length": "9", "content-type": "text/plain"}, iter([b"ab"])
@@ -461,7 +461,7 @@ async def test_a_client_that_is_not_known_the_usual_way_posts_its_secret(service
         (as_json({"access_token": "t" * 100_000}), "without a bearer token"),
     ],
 )
-async def test_why_no_token_can_be_got_is_told(service: HttpService, said: Said, says: str):
+async def test_why_no_token_can_be_got_is_reported(service: HttpService, said: Said, says: str):
     service.replies["/token"] = lambda _: said
     with pytest.raises(SourceFailed, match=says) as caught:
         await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))

@@ -96,7 +96,7 @@ def test_what_is_about_operations_is_no_tool():
     assert [x.name for x in found.tools] == ["get"]
 
 
-def test_tags_and_that_it_is_deprecated_are_told():
+def test_tags_and_that_it_is_deprecated_are_reported():
     tool = only({"tags": ["a", 5, "b", "a"], "deprecated": True})
     assert (tool.tags, tool.is_deprecated) == (("a", "b"), True)
 
@@ -139,7 +139,7 @@ def test_the_same_name_in_several_places_is_several_arguments_that_lead_back():
     assert set(arguments_of(tool)) == set(places)
 
 
-def test_a_whole_body_and_a_parameter_of_that_name_are_told_apart():
+def test_a_whole_body_and_a_parameter_of_that_name_are_distinguished():
     tool = only({"parameters": [query("body", {})], **body({"type": "array"})})
     assert sent(tool).argument == "body__body"
     assert set(arguments_of(tool)) == {"body", "body__body"}
@@ -365,7 +365,7 @@ ENCODING = {
 
 
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
-def test_files_of_a_form_are_told_apart_from_texts(version: str):
+def test_files_of_a_form_are_distinguished_from_texts(version: str):
     form = body(
         {"type": "object", "properties": MULTIPART}, "multipart/form-data", encoding=ENCODING
     )
@@ -620,7 +620,7 @@ def test_credentials_are_in_the_request_and_nowhere_else(
     assert found.inventory_hash == load_service(root).inventory_hash
 
 
-def test_credentials_that_are_none_are_refused_without_being_told():
+def test_credentials_that_are_invalid_are_refused_without_being_told():
     for auth in ({"key": {"apiKey": 5}}, {"key": ["s3cret"]}, {"clientId": "s3cret"}):
         with pytest.raises(BadSetting) as found:
             load_service(document({}), auth=auth)

@@ -62,7 +62,7 @@ def test_a_reference_to_a_reference_with_words_beside_it_is_followed_to_its_end(
         ({"post": {"requestBody": {"$ref": "#/servers"}}}, "POST"),
     ],
 )
-def test_a_reference_to_what_is_no_object_is_told(item: Any, method: str):
+def test_a_reference_to_what_is_no_object_is_reported(item: Any, method: str):
     found = service({"/a": item, "/b": {"get": {"responses": OK}}})
     assert [x.path for x in found.tools] == ["/b"]
     (problem,) = found.problems
@@ -70,7 +70,7 @@ def test_a_reference_to_what_is_no_object_is_told(item: Any, method: str):
     assert "does not lead to an object" in problem.reason
 
 
-def test_references_that_only_lead_to_each_other_are_told():
+def test_references_that_only_lead_to_each_other_are_reported():
     """Also where each has words beside it."""
     found = service(
         {

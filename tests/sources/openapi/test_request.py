@@ -97,7 +97,7 @@ def test_a_document_cannot_lead_out_of_the_base_url(path: str):
         build_request(plan(path=path), {})
 
 
-def test_a_url_that_nobody_takes_is_told():
+def test_a_url_that_nobody_takes_is_reported():
     there = plan(Placement("q", "query", "q", "form", True))
     with pytest.raises(InvalidArguments, match="the URL: it would be longer than 65,536"):
         build_request(there, {"q": "x" * 70_000})
@@ -124,7 +124,7 @@ def test_what_the_plan_does_not_know_is_refused_and_not_dropped():
     assert "Expected: x" in str(caught.value)
 
 
-def test_a_missing_part_of_the_path_is_told():
+def test_a_missing_part_of_the_path_is_reported():
     with pytest.raises(InvalidArguments, match="id is missing"):
         build_request(plan(Placement("id", "path", "id"), path="/x/{id}"), {})
 
@@ -187,13 +187,13 @@ def test_a_body_is_written_as_its_media_type(body: Body, given: dict[str, Any], 
     assert request.headers.get("content-type", "").startswith(body.media_type if content else "")
 
 
-def test_a_required_whole_body_that_is_missing_is_told():
+def test_a_required_whole_body_that_is_missing_is_reported():
     with pytest.raises(InvalidArguments, match="whole is missing"):
         build_request(plan(body=Body("application/json", "whole", True)), {})
 
 
 @pytest.mark.parametrize("value", ["data:;base64", "data:;base64,a$b!", "data:image/png"])
-def test_data_that_is_none_is_refused(value: str):
+def test_data_that_is_invalid_is_refused(value: str):
     with pytest.raises(InvalidArguments, match="whole: "):
         build_request(plan(body=Body("image/png", "whole")), {"whole": value})
 

@@ -44,7 +44,7 @@ def fits(tool: Operation, **arguments: Any) -> bool:
         ({"items": [{"type": "string"}, {}]}, {"prefixItems": [{"type": "string"}, {}]}),
     ],
 )  # fmt: skip
-def test_words_of_3_0_are_said_in_json_schema(given: JsonObject, translated: JsonObject):
+def test_words_of_3_0_are_reported_in_json_schema(given: JsonObject, translated: JsonObject):
     assert schema_of(given) == translated
 
 
@@ -88,7 +88,7 @@ def test_a_wart_costs_one_word_and_the_rest_is_checked(wart: JsonObject, version
         assert not fits(tool, body=[{"inner": "x"}])
 
 
-def test_a_type_that_there_is_not_allows_any_and_is_told():
+def test_a_type_that_there_is_not_allows_any_and_is_reported():
     tool = only({"parameters": [query("x", {"type": "strnig", "required": True})]})
     assert tool.input_schema["properties"]["x"] == {}
     assert "'strnig'" in (tool.tool.note or "")

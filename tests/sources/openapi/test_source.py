@@ -146,7 +146,7 @@ def test_operations_are_tools_with_tags_and_what_they_request(service: HttpServi
     assert (status.tool_count, status.error, status.notes) == (2, "", ())
 
 
-def test_operations_are_chosen_by_names_with_stars_and_unknown_ones_are_told(
+def test_operations_are_chosen_by_names_with_stars_and_unknown_ones_are_reported(
     service: HttpService,
 ) -> None:
     offer(service, "get_one", "get_two", "get_off", "put_one", "get_secret")
@@ -168,7 +168,7 @@ def test_operations_are_chosen_by_names_with_stars_and_unknown_ones_are_told(
     assert notes[2].startswith("`operations` names 'get_thr'")
 
 
-def test_of_many_operations_that_are_no_tools_twenty_are_told(service: HttpService) -> None:
+def test_of_many_operations_that_are_no_tools_twenty_are_reported(service: HttpService) -> None:
     bad = {f"/bad{n}": {"get": {"parameters": [{"$ref": "#/nowhere"}]}} for n in range(25)}
     offer(service, "one", paths={"/one": operation("one"), **bad})
     with using(at(service)) as bridge:
@@ -477,7 +477,7 @@ def test_parts_beside_it_are_watched_also_those_that_are_not_there_yet(
         assert names_of(bridge.list_tools("it")) == ["later"]
 
 
-def test_a_file_that_is_not_there_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_with_what_to_do(tmp_path: Path) -> None:
     error = failure_of(tmp_path / "no.json")
     assert "no.json cannot be read" in error.problem
     assert "`spec`" in error.next_step
@@ -676,7 +676,7 @@ ODD: list[tuple[Reply, str]] = [
 
 
 @pytest.mark.parametrize(("reply", "words"), ODD)
-def test_odd_answers_are_told_in_words(service: HttpService, reply: Reply, words: str) -> None:
+def test_odd_answers_are_reported_in_words(service: HttpService, reply: Reply, words: str) -> None:
     service.replies["/one"] = reply
     with using(at(service), maxResponseBytes=1000) as bridge:
         assert words in outcome_of(bridge)
@@ -704,7 +704,7 @@ async def _call(engine: Any) -> Any:
     [(307, b"", {"location": "/rows"}), (202, b"", {"location": "/rows", "retry-after": "0"})],
     ids=["answer", "job"],
 )
-def test_a_large_answer_holds_up_nobody_else(service: HttpService, start: Any) -> None:
+def test_a_large_answer_blocks_no_other_work(service: HttpService, start: Any) -> None:
     """Python's own reader would hold the interpreter for half a second."""
     rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
     said = json.dumps(rows).encode()
@@ -723,7 +723,7 @@ def test_a_large_answer_holds_up_nobody_else(service: HttpService, start: Any) -
 
 
 @pytest.mark.usefixtures("_no_garbage")
-def test_large_arguments_hold_up_nobody_else(service: HttpService) -> None:
+def test_large_arguments_block_no_other_work(service: HttpService) -> None:
     """Written on the loop, these would stop it for a fifth of a second."""
     parameter = {"name": "q", "in": "query", "schema": {"type": "array"}}
     offer(service, paths={"/many": operation("many", parameters=[parameter])})
@@ -757,7 +757,7 @@ def test_no_log_of_the_http_library_has_a_key(
 
 
 @pytest.mark.usefixtures("_no_garbage")
-def test_an_answer_in_pieces_of_a_byte_holds_up_nobody_else(service: HttpService) -> None:
+def test_an_answer_in_pieces_of_a_byte_blocks_no_other_work(service: HttpService) -> None:
     """All of it that had come was read in one step: ten thousand pieces, and more."""
     told = {"content-type": "text/plain", "transfer-encoding": "chunked"}
     said = b"1\r\nx\r\n" * 50_000
@@ -774,7 +774,7 @@ def test_an_answer_in_pieces_of_a_byte_holds_up_nobody_else(service: HttpService
 
 
 @pytest.mark.usefixtures("_no_garbage")
-def test_a_large_document_holds_up_nobody_else(service: HttpService) -> None:
+def test_a_large_document_blocks_no_other_work(service: HttpService) -> None:
     schemas = {f"S{n}": {"type": "object", "maximum": 1.5, "enum": [n]} for n in range(60_000)}
     offer(service, "one", components={"schemas": schemas, "x": {"odd": float("inf")}})
 
@@ -788,7 +788,7 @@ def test_a_large_document_holds_up_nobody_else(service: HttpService) -> None:
     assert least_of_three(held) < MOST_HELD_SECONDS
 
 
-def test_a_template_that_cannot_be_used_is_told_when_the_document_is_read(
+def test_a_template_that_cannot_be_used_is_reported_when_the_document_is_read(
     service: HttpService,
 ) -> None:
     wrong = {"one": {"url": "{% for x in range(9) %}"}}

@@ -53,7 +53,7 @@ def test_the_templates_that_are_shown_give_the_request_of_the_plan(given: dict[s
 @pytest.mark.parametrize(
     "template", ["{{ args.a if }}", "{{ args.a | nope }}", "{{ " + "(" * 3000, "{% for x in %}"]
 )
-def test_a_template_that_is_none_is_told_when_settings_are_read(template: str):
+def test_a_template_that_is_invalid_is_reported_when_settings_are_read(template: str):
     with pytest.raises(BadSetting, match="no usable template"):
         check_templates(OperationSettings(body=template))
 
@@ -65,7 +65,7 @@ def test_a_template_that_is_none_is_told_when_settings_are_read(template: str):
         "{{ range(10 ** 9) }}", "{{ args.h + 1 }}", "{{ args | attr('items') }}",
     ],
 )  # fmt: skip
-def test_a_template_runs_in_a_sandbox_and_what_goes_wrong_in_it_is_told(template: str):
+def test_a_template_runs_in_a_sandbox_and_what_goes_wrong_in_it_is_reported(template: str):
     with pytest.raises(InvalidArguments, match=r"template headers\.X of the operation"):
         over({"h": "v"}, headers={"X": template})
 
@@ -132,7 +132,7 @@ def test_headers_can_be_added_changed_and_left_out():
     }  # fmt: skip
 
 
-def test_an_argument_that_is_not_there_is_told_and_can_be_asked_for():
+def test_an_argument_that_is_not_there_is_reported_and_can_be_asked_for():
     with pytest.raises(InvalidArguments, match="'zzz' is undefined"):
         over({}, url="/x/{{ args.zzz }}")
     template = (

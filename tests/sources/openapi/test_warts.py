@@ -58,7 +58,7 @@ def test_methods_in_capitals_are_methods():
     assert [(x.method, x.name) for x in found.tools] == [("GET", "get_a"), ("POST", "post_a")]
 
 
-def test_further_operations_that_cannot_be_called_are_told():
+def test_further_operations_that_cannot_be_called_are_reported():
     """OpenAPI 3.2, `additionalOperations`."""
     found = service(
         {"/a": {"additionalOperations": {"BAD METHOD": {}, "COPY": {"responses": OK}}},
@@ -123,7 +123,7 @@ def test_a_name_that_yaml_reads_as_a_number_is_a_name():
     [{"x": query("x", {})}, "x", 5],
     ids=["object", "text", "number"],
 )
-def test_parameters_that_are_no_list_of_them_cost_the_operation_and_are_told(wrong: Any):
+def test_parameters_that_are_no_list_of_them_cost_the_operation_and_are_reported(wrong: Any):
     """Without them it would be another call."""
     found = service({"/a": {"get": {"parameters": wrong}}, "/b": GOOD})
     assert [x.path for x in found.tools] == ["/b"]

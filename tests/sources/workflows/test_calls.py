@@ -162,7 +162,7 @@ def failed_text(folder: Path, code: str, **entry: Any) -> str:
     return result.text
 
 
-def test_what_a_node_raises_is_told_with_the_node_its_line_and_the_last_words(
+def test_what_a_node_raises_is_reported_with_the_node_its_line_and_the_last_words(
     tmp_path: Path,
 ) -> None:
     text = failed_text(tmp_path, "print('so far')\nraise ValueError('too odd')")
@@ -181,7 +181,7 @@ def test_what_a_node_raises_is_told_with_the_node_its_line_and_the_last_words(
         ("import os; os.close(1); os.close(2); 1/0", "at the node Do: ZeroDivisionError"),
     ],
 )
-def test_however_it_ends_the_model_is_told_where_and_how(
+def test_however_it_ends_the_model_reads_where_and_how(
     tmp_path: Path, code: str, said: str
 ) -> None:
     assert said in failed_text(tmp_path, code)

@@ -100,7 +100,7 @@ def test_one_that_is_switched_off_is_not_offered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["class", "two words", "1st", "next", "output", "output_2", "a.b", "__id__", ""]
 )
-def test_an_argument_that_cannot_be_called_so_is_told_with_its_name(
+def test_an_argument_that_cannot_be_called_so_is_reported_with_its_name(
     tmp_path: Path, name: str
 ) -> None:
     file = draw(tmp_path, ECHO, value=Argument("value", "any"))
@@ -110,7 +110,7 @@ def test_an_argument_that_cannot_be_called_so_is_told_with_its_name(
     assert "letters, digits and underscores" in failure.next_step
 
 
-def test_an_argument_wired_to_finish_is_told(tmp_path: Path) -> None:
+def test_an_argument_wired_to_finish_is_reported(tmp_path: Path) -> None:
     flow = Workflow("job", components(tmp_path))
     flow.main(flow.node("Do", code="", value=Argument("value", "any")))
     document = json.loads(flow.text())
@@ -128,7 +128,7 @@ def test_an_argument_wired_to_finish_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("label", "said"), [("nothing", "NameError"), ("1 +", "SyntaxError"), ("1/0", "ZeroDivision")]
 )
-def test_a_literal_that_is_none_is_told_with_its_node(
+def test_a_literal_that_is_invalid_is_reported_with_its_node(
     tmp_path: Path, label: str, said: str
 ) -> None:
     file = draw(tmp_path, ECHO, number=471147)
@@ -145,7 +145,7 @@ def test_a_literal_that_takes_for_ever_to_compile_is_given_up(tmp_path: Path) ->
     assert "did not end within 1.5 s" in failure_of(file, startTimeout=1.5).problem
 
 
-def test_one_without_a_flow_to_finish_is_told(tmp_path: Path) -> None:
+def test_one_without_a_flow_to_finish_is_reported(tmp_path: Path) -> None:
     file = draw(tmp_path, ECHO)
     document = json.loads(file.read_text(encoding="utf-8"))
     links, nodes = (x["models"] for x in document["layers"])
@@ -169,7 +169,7 @@ def test_one_without_a_flow_to_finish_is_told(tmp_path: Path) -> None:
         ("\ud800", "no workflow of Xircuits"),
     ],
 )
-def test_a_file_that_is_no_workflow_is_told(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_is_no_workflow_is_reported(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "job.xircuits"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     assert said in failure_of(file).problem
@@ -197,19 +197,19 @@ def test_a_drawing_that_holds_something_odd_says_what_to_do(
     ("text", "said"),
     [("def f(", "is no Python"), ("print(1)", "no compiled workflow"), ("(" * 9999, "no Python")],
 )
-def test_a_script_that_is_no_compiled_workflow_is_told_and_not_run(
+def test_a_script_that_is_no_compiled_workflow_is_reported_and_not_run(
     tmp_path: Path, text: str, said: str
 ) -> None:
     (tmp_path / "job.py").write_text(text, encoding="utf-8")
     assert said in failure_of(tmp_path / "job.py").problem
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     failure = failure_of(tmp_path / "job.xircuits")
     assert failure.problem == f"there is no file {tmp_path / 'job.xircuits'}."
 
 
-def test_a_component_that_is_not_installed_is_told_before_any_call(tmp_path: Path) -> None:
+def test_a_component_that_is_not_installed_is_reported_before_any_call(tmp_path: Path) -> None:
     file = draw(tmp_path, ECHO)
     edit(file, "odd_nodes.py", "xai_components/xai_gone/nodes.py")
     failure = failure_of(file)
@@ -249,7 +249,9 @@ def test_what_is_called_like_a_secret_in_a_script_is_never_asked_of_a_model(tmp_
         ({"file": "x.py", "env": {"": "1"}}, "env", "name of a variable"),
     ],
 )
-def test_a_mistake_in_an_entry_is_told_with_its_place(entry: Any, where: str, said: str) -> None:
+def test_a_mistake_in_an_entry_is_reported_with_its_place(
+    entry: Any, where: str, said: str
+) -> None:
     problem = settings_from({"workflows": {"w": entry}}, environ={}).problems["w"]
     assert isinstance(problem, SettingsError)
     assert problem.key_path == f"workflows.w.{where}"
@@ -332,7 +334,7 @@ def test_workflows_inside_it_are_compiled_with_it_and_their_changes_noticed(
     assert not (in_another.parent / "inner.py").exists()
 
 
-def test_a_workflow_inside_it_that_is_gone_is_told(in_another: Path) -> None:
+def test_a_workflow_inside_it_that_is_gone_is_reported(in_another: Path) -> None:
     (in_another.parent / "inner.xircuits").unlink()
     assert "the workflow in its node inner is missing" in failure_of(in_another).problem
 

@@ -79,7 +79,7 @@ def test_folders_among_the_arguments_stay_those_of_the_server(tmp_path: Path):
         ]
 
 
-def test_only_servers_that_are_told_folders_may_ask_for_them(asking_url: str, tmp_path: Path):
+def test_only_servers_that_are_reported_folders_may_ask_for_them(asking_url: str, tmp_path: Path):
     """What is behind a URL is not told of folders here unless a person says so."""
     with bridge_with(
         here=asking_entry(),

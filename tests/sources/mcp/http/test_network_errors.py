@@ -65,7 +65,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(authority: trustme
 
 
 @pytest.mark.usefixtures("trusting")
-def test_a_certificate_that_has_expired_is_said(authority: trustme.CA):
+def test_a_certificate_that_has_expired_is_reported(authority: trustme.CA):
     yesterday = datetime.now(UTC) - timedelta(days=1)
     with fault_http(tls=secured(authority.issue_cert("127.0.0.1", not_after=yesterday))) as peer:
         error = failure_of(peer.url)
@@ -74,12 +74,12 @@ def test_a_certificate_that_has_expired_is_said(authority: trustme.CA):
 
 
 @pytest.mark.usefixtures("trusting")
-def test_a_certificate_for_another_name_is_said(authority: trustme.CA):
+def test_a_certificate_for_another_name_is_reported(authority: trustme.CA):
     with fault_http(tls=secured(authority.issue_cert("elsewhere.invalid"))) as peer:
         assert "write that name in `url`" in failure_of(peer.url).next_step
 
 
-def test_a_file_of_certificates_that_is_not_there_is_said(
+def test_a_file_of_certificates_that_is_not_there_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
@@ -89,7 +89,7 @@ def test_a_file_of_certificates_that_is_not_there_is_said(
 
 
 @pytest.mark.usefixtures("trusting")
-def test_a_server_that_wants_another_protocol_over_tls_is_said(authority: trustme.CA):
+def test_a_server_that_wants_another_protocol_over_tls_is_reported(authority: trustme.CA):
     context = secured(authority.issue_cert("127.0.0.1"))
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         context.maximum_version = ssl.TLSVersion.TLSv1_1
@@ -120,13 +120,13 @@ def answering(data: bytes) -> Generator[str]:
             listening.shutdown(socket.SHUT_RDWR)
 
 
-def test_what_speaks_http_2_only_is_said():
+def test_what_speaks_http_2_only_is_reported():
     with answering(b"\0\0\x12\4\0\0\0\0\0\0\3\0\0\0\x64\0\4\0\1\0\0\0\2\0\5") as place:
         error = failure_of(f"http://{place}/mcp")
     assert "does not speak HTTP/1.1: check the port" in error.next_step
 
 
-def test_a_name_that_nobody_knows_is_said():
+def test_a_name_that_is_unknown_is_reported():
     error = failure_of("http://no-such-host.invalid/mcp")
     assert "http://no-such-host.invalid/mcp cannot be reached: ConnectError" in error.problem
     assert error.next_step == "Its name is not known: correct `url`, or check the network."

@@ -68,7 +68,7 @@ def test_a_type_that_is_given_is_believed():
             assert 'set "type": "sse"' in caught.value.next_step
 
 
-def test_a_server_that_is_of_neither_kind_is_told_by_its_first_answer():
+def test_a_server_that_is_of_neither_kind_is_reported_by_its_first_answer():
     with fault_http() as peer:
         peer.faults["*"] = refuse(404, "nothing here")
         peer.faults["GET"] = refuse(500, "nor here")
@@ -106,7 +106,7 @@ def naming(place: bytes, end: bytes) -> Any:
         (b"http://[::1/in", "sent to 'http://[::1/in', which is no address"),
     ],
 )
-def test_an_endpoint_elsewhere_is_told_at_once_and_gets_nothing(
+def test_an_endpoint_elsewhere_is_reported_at_once_and_gets_nothing(
     place: bytes, words: str, end: bytes
 ):
     """Servers made with the Python SDK end lines with CRLF."""

@@ -93,7 +93,7 @@ def test_an_odd_place_is_named_and_not_gone_to(place: str, words: str):
             assert words.replace("HOST", host) in failure_of(bridge).problem
 
 
-def test_a_redirect_that_would_lose_the_request_is_told():
+def test_a_redirect_that_would_lose_the_request_is_reported():
     """302 turns a POST into a GET without a body (RFC 9110)."""
     with fault_http() as peer:
         peer.faults["*"] = refuse(302, location="/other")

@@ -109,7 +109,7 @@ def test_a_refusal_that_only_a_person_can_change_is_not_tried_again_and_again(st
             assert bridge.call_tool("it", "echo", {"text": "mended"}).text == "mended"
 
 
-def test_a_port_where_nobody_listens_is_said():
+def test_a_port_where_nobody_listens_is_reported():
     url = f"http://127.0.0.1:{free_port()}/mcp"
     with bridge_with(it={"url": url}) as bridge:
         error = failure_of(bridge, "it")
@@ -117,7 +117,7 @@ def test_a_port_where_nobody_listens_is_said():
     assert error.next_step == "Check that the server runs and that `url` is right."
 
 
-def test_https_to_a_server_without_it_is_said():
+def test_https_to_a_server_without_it_is_reported():
     with fault_http() as peer:
         url = peer.url.replace("http://", "https://")
         with bridge_with(it={"url": url}) as bridge:

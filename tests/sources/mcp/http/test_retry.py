@@ -93,7 +93,7 @@ def test_a_server_that_says_later_again_and_again_is_asked_twice():
     ],
     ids=["a year", "seconds", "for ever", "a date"],
 )
-def test_a_wait_that_the_call_does_not_have_time_for_is_told_at_once(asked: str, words: str):
+def test_a_wait_that_the_call_does_not_have_time_for_is_reported_at_once(asked: str, words: str):
     with connected() as (peer, bridge):
         peer.faults["tools/call"] = refuse(429, "slow down", retry_after=asked)
         with ends_within(15), pytest.raises(ServerError) as caught:

@@ -87,7 +87,7 @@ UNUSABLE: dict[str, tuple[Fault, str]] = {
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("fault", UNUSABLE)
-def test_an_answer_that_is_no_message_is_told_for_what_it_is(era: str, fault: str):
+def test_an_answer_that_is_no_message_is_reported_for_what_it_is(era: str, fault: str):
     how, words = UNUSABLE[fault]
     with (
         fault_http(era=era, sessions=era == "legacy") as peer,
