@@ -281,7 +281,7 @@ def test_it_stops_at_what_is_missing_then_waits_and_goes_on_in_another_process(
 
 def test_a_run_in_memory_goes_on_with_an_answer(bridge: Bridge, journal: Journal) -> None:
     run = bridge.run_plan(TIDY, given={"paper": "the will"})
-    assert bridge.run_plan(TIDY, resume=run.kept.answered(1, "once")).is_finished
+    assert bridge.run_plan(TIDY, resume=run.waiting_run.answered(1, "once")).is_finished
     assert journal() == ["filed the deed", "shredded the will"]
 
 

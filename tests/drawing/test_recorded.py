@@ -52,7 +52,7 @@ def test_each_run_of_a_transcript_has_its_calls_and_the_newest_is_last() -> None
         line("NodeFinished", "one", node="MCPListTools", server="units"),
     ]  # fmt: skip
     two, one = runs_in_transcript(lines)
-    assert (one.id, one.asked, one.agents) == ("one", "Find it.", ("helper",))
+    assert (one.id, one.question, one.agents) == ("one", "Find it.", ("helper",))
     assert one.calls == (
         RecordedCall("library", "search", {"q": 1}, FOUND, "mcp"),
         RecordedCall("units", "convert", {"value": 5}, "8 km"),
@@ -109,7 +109,7 @@ def test_a_conversation_and_a_state_are_read() -> None:
     ]
     run = run_in_conversation(messages, {}, ["my", "my_lib"])
     call = RecordedCall("my_lib", "get_book", {"id": 3}, {"title": "X"})
-    assert (run.asked, run.calls) == ("Which?", (call,))
+    assert (run.question, run.calls) == ("Which?", (call,))
     state = {"given": messages[:1], "said": messages[1:], "kept": {"c1": '{"title": "Whole"}'},
              "names": [["openapi", "lib", "getBook", "my_lib_get_book"]]}  # fmt: skip
     (found,) = run_in_state(json.loads(json.dumps(state)), []).calls

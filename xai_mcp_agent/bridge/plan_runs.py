@@ -225,7 +225,7 @@ class KeptPlan:
         if call := self.doubted(tools.reads, again):
             number = number_of(call.id)
             problem = MAY_BE_MADE.format(number + 1, self._plan.calls[number].name)
-            return PlanRun("unknown", model.made, problem=problem, kept=self._run)
+            return PlanRun("unknown", model.made, problem=problem, waiting_run=self._run)
         caller, before = context.caller, self._run.state
         # The plan asks again for a pending call; an answer to it counts.
         start = replace(before, pending=(), made={}, begun=(), awaiting={})
@@ -247,15 +247,17 @@ class KeptPlan:
         if model.status == "unknown":
             state = replace(state, pending=tuple(model.asked.values()), begun=(0,))
         await self._write(model, caller, lambda: state)
-        made, kept = model.made, self._run
+        made, waiting_run = model.made, self._run
         if ended.stopped != "waiting" or awaiting is None:
-            return PlanRun(model.status, made, model.lacking, model.problem, kept=kept)
+            return PlanRun(
+                model.status, made, model.lacking, model.problem, waiting_run=waiting_run
+            )
         number = number_of(state.pending[min(state.awaiting)].id)
         problem = (
             f"Call {number + 1}, {self._plan.calls[number].name}, waits for an approval. Nothing "
             f"was sent.{self._how_to_go_on(awaiting.key)}"
         )
-        return PlanRun("waiting", made, problem=problem, awaiting=awaiting, kept=kept)
+        return PlanRun("waiting", made, problem=problem, awaiting=awaiting, waiting_run=waiting_run)
 
     async def _write(self, model: PlanModel, caller: Caller, state: Callable[[], RunState]) -> None:
         async with self._writing:
@@ -301,7 +303,7 @@ async def kept_plan(
         BadSetting: the run is of another plan.
         RunFileError: the file cannot be used, or another process uses it.
     """
-    before = resume.kept if isinstance(resume, PlanRun) else resume
+    before = resume.waiting_run if isinstance(resume, PlanRun) else resume
     asked = RunState(Conversation(plan.request or "Run the plan."))
     new = WaitingRun(Path(), "", digest_of_plan(plan), asked)
     if before is None or isinstance(before, WaitingRun):

@@ -110,7 +110,7 @@ class KeptRun:
         # An answer to a call that was made, or may have been, is used up.
         used = {*run.state.made, *run.state.begun}
         waiting = [x for n, x in sorted(run.state.awaiting.items()) if n not in used]
-        self.approvals.given = [x for x in waiting if x.answer is not None]
+        self.approvals.answers = [x for x in waiting if x.answer is not None]
 
 
 @contextmanager

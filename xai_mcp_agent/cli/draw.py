@@ -192,7 +192,7 @@ def _lines(drawn: Drawn) -> Iterator[str]:
 def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
     for run in runs:
         who = f", {', '.join(run.agents)}" if run.agents else ""
-        asked = f": {run.asked[:_MOST_ASKED]}" if run.asked else ""
+        asked = f": {run.question[:_MOST_ASKED]}" if run.question else ""
         when = f" {time_text(datetime.fromtimestamp(run.time, UTC))}" if run.time else ""
         yield f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{asked}"
 

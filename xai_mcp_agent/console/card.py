@@ -238,14 +238,14 @@ class RunCard:
         if text.count("\n") >= _NOTE_LINES:
             text, _, body = text.partition("\n")
         key = len(self._view.entries)
-        shown = self._cut(self._mask(body)) if body else ""
-        self._view.entries.append(_macros().note(_with_code(text), shown, key))
+        details = self._cut(self._mask(body)) if body else ""
+        self._view.entries.append(_macros().note(_with_code(text), details, key))
 
     def _cut(self, text: str) -> str:
         """Cut the text of a fold to its limit, and say how much more there is."""
-        shown = opening(text, _FOLD_CHARS, max(min(_FOLD_CHARS, self._room), _LEAST_CHARS))
-        self._room -= len(shown)
-        return clean(shown)
+        beginning = opening(text, _FOLD_CHARS, max(min(_FOLD_CHARS, self._room), _LEAST_CHARS))
+        self._room -= len(beginning)
+        return clean(beginning)
 
     def _answer(self, text: str) -> Markup:
         head = first_paragraphs(text, _ANSWER_CHARS)

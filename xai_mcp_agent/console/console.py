@@ -127,8 +127,8 @@ class Console:
     def ask(self, prompt: str, read: Callable[[], str]) -> str:
         """Write a cleaned prompt, and read the answer."""
         self._lines.end_speech()
-        shown = " ".join(clean(self._mask(prompt)).split())
-        return self._screen.ask(self._voice, f"{self._lines.indent}   {shown} ", read)
+        question = " ".join(clean(self._mask(prompt)).split())
+        return self._screen.ask(self._voice, f"{self._lines.indent}   {question} ", read)
 
     def link(self, text: str, url: str) -> None:
         """Write a line with a link to a page of ours, in the lab."""
@@ -151,10 +151,10 @@ class Console:
             self._lines.say(mark, text)
 
     def _new_card(self) -> RunCard:
-        voice, shown = self._voice, ShownCard()
+        voice, card = self._voice, ShownCard()
 
         def draw(page: str, text: str, is_last: bool) -> None:
-            voice.card(lambda: shown.draw(page, text, is_last))
+            voice.card(lambda: card.draw(page, text, is_last))
 
         return RunCard(
             self._name, voice.detail, draw, self._clock, mask=self._mask, margin=voice.margin

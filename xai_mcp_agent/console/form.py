@@ -91,12 +91,12 @@ class Field:
             raise Unfit(f"{problems[0]}.")
         return value
 
-    def shown(self, value: Any) -> str:
+    def value_text(self, value: Any) -> str:
         """Return a value as a person reads it."""
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, list):
-            return ", ".join(self.shown(x) for x in cast(list[Any], value))
+            return ", ".join(self.value_text(x) for x in cast(list[Any], value))
         return self.choices.get(value) or seen_label(str(value))
 
     def problems(self, value: Any) -> list[str]:

@@ -110,9 +110,9 @@ class RunLines:
     def say(self, mark: str, text: str, *, style: Style = "") -> None:
         """Write lines that begin with a mark."""
         self.end_speech()
-        first, shown = self._take_gutter(), self.mask(text)
+        first, masked = self._take_gutter(), self.mask(text)
         style = style or ("red" if mark == "!!" else "")
-        self._voice.lines(*marked_lines(mark, shown, self._voice.width, first, self._body, style))
+        self._voice.lines(*marked_lines(mark, masked, self._voice.width, first, self._body, style))
 
     def end_speech(self) -> None:
         """End the streamed line, complete or not."""

@@ -102,8 +102,8 @@ class Notes:
 
     def _selected(self, selection: Selection) -> Iterator[Note]:
         """Yield the number of shown tools, once, and then the tools that did not fit."""
-        shown = frozenset(x.definition.name for x in selection.shown)
-        before, self._shown_tools = self._shown_tools, shown
+        names = frozenset(x.definition.name for x in selection.shown)
+        before, self._shown_tools = self._shown_tools, names
         if not selection.is_whole and (not before or self._is_verbose):
             yield Note("--", selection.in_short)
         left_out = [x for x in selection.left_out if x.definition.name not in self._left_out]

@@ -62,9 +62,9 @@ class AnswerPage(ABC):
         """Return the first page."""
         if self.answer.done():
             return closing(_ANSWERED)
-        return html(**self._shown(), origin=self._origin)
+        return html(**self._page_values(), origin=self._origin)
 
-    def _shown(self) -> JsonObject:
+    def _page_values(self) -> JsonObject:
         return self.as_json()
 
     def _settle(self, answer: object, words: str) -> str:
@@ -89,7 +89,7 @@ class Page(AnswerPage):
         self._sent: Mapping[str, list[str]] = {}
         self._wrong: Mapping[str, str] = {}
 
-    def _shown(self) -> JsonObject:
+    def _page_values(self) -> JsonObject:
         url = "" if self._question.is_sign_in else self._question.url  # that is too long for an eye
         return {**self.as_json(), "url": url}
 
@@ -262,7 +262,7 @@ def _defaults(field: Field) -> list[str]:
         return []
     if isinstance(default, list):
         return [str(x) for x in default]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return [field.shown(default) if default is True else str(default)]
+    return [field.value_text(default) if default is True else str(default)]
 
 
 def _for_a_header(url: str) -> str:

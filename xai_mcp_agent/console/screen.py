@@ -115,16 +115,16 @@ class Screen:
             if not self.can_rewrite(voice) or self._is_asking:
                 return
             room = voice.surface.width - 1 - columns(voice.prefix)
-            shown = voice.prefix + _cut_line(text, room)
+            line = voice.prefix + _cut_line(text, room)
             # Without colours: the lab counts their codes as letters when it overwrites a line.
-            size = columns(shown) if voice.surface.kind == "terminal" else _units(shown)
-            self._write(f"\r{shown}{' ' * (self._status_columns - size)}")
+            size = columns(line) if voice.surface.kind == "terminal" else _units(line)
+            self._write(f"\r{line}{' ' * (self._status_columns - size)}")
             self._status_columns = size
 
     def write_line(self, voice: Voice, line: Line) -> None:
         """Write one whole line; only from functions passed to `put`."""
-        shown = line.painted() if voice.surface.has_colours else line.text
-        self._write(f"{voice.prefix}{shown}".rstrip() + "\n")
+        content = line.painted() if voice.surface.has_colours else line.text
+        self._write(f"{voice.prefix}{content}".rstrip() + "\n")
 
     def _wipe(self) -> None:
         """Remove the rewritable line."""
@@ -204,8 +204,8 @@ class Voice:
 
     def _in_lab(self, text: str, indent: int, show: Callable[[str, int], None]) -> None:
         prefix = self.prefix
-        shown = f"{prefix.strip()} {text}".strip()
-        self._screen.put(lambda: show(shown, indent + _leading(prefix)))
+        content = f"{prefix.strip()} {text}".strip()
+        self._screen.put(lambda: show(content, indent + _leading(prefix)))
 
 
 def warn_beside_runs(text: str) -> None:

@@ -178,11 +178,11 @@ class ShownCard:
         )
 
         about = {"id": self._id, "state": state}
-        shown = {CARD: about, "text/html": _encodable(page), "text/plain": _encodable(text)}
+        bundle = {CARD: about, "text/html": _encodable(page), "text/plain": _encodable(text)}
         if anew:
-            display(shown, raw=True, display_id=f"{self._id} {state}")
+            display(bundle, raw=True, display_id=f"{self._id} {state}")
         else:
-            update_display(shown, raw=True, display_id=f"{self._id} running")
+            update_display(bundle, raw=True, display_id=f"{self._id} running")
 
 
 def _display(page: str, title: str, plain: str, more: str, indent: int) -> None:
@@ -190,8 +190,8 @@ def _display(page: str, title: str, plain: str, more: str, indent: int) -> None:
     from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
     safe = html.escape(_encodable(more))
-    shown = page.format(margin=indent * EM_PER_COLUMN, title=html.escape(title), more=safe)
-    display({"text/html": shown, "text/plain": f"{' ' * indent}{title}{plain}"}, raw=True)
+    content = page.format(margin=indent * EM_PER_COLUMN, title=html.escape(title), more=safe)
+    display({"text/html": content, "text/plain": f"{' ' * indent}{title}{plain}"}, raw=True)
 
 
 def _encodable(text: str) -> str:

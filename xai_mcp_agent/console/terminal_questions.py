@@ -154,7 +154,7 @@ class _Form:
     def _prompt(self, field: Field) -> str:
         if field.default is not NO_DEFAULT:
             left_out = f", {_SKIP} to leave it out" if not field.is_needed else ""
-            empty = f"; Enter: {field.shown(field.default)}{left_out}"
+            empty = f"; Enter: {field.value_text(field.default)}{left_out}"
         else:
             empty = "" if field.is_needed else "; Enter to leave it out"
         commas = " separated by commas" if field.kind == "many" else ""
@@ -163,7 +163,7 @@ class _Form:
     def _is_right(self, server: str, content: dict[str, Any]) -> bool:
         for field in self._fields:
             if field.name in content:
-                self._say("  ", f"{field.label}: {field.shown(content[field.name])}")
+                self._say("  ", f"{field.label}: {field.value_text(content[field.name])}")
         prompt = f"Send this to {server}? (yes; no: all of it again): "
         return agrees(prompt, self._say, self._read)
 

@@ -125,23 +125,23 @@ class ApprovalAwaited(XaiMcpError):
 class RunApprovals:
     """Approvals of a run: tools, each with the digest that the person saw.
 
-    The agents of a run may share `granted`. `given` are answers from before the run was resumed.
+    The agents of a run may share `granted`. `answers` come from before the run was resumed.
     With `waits` the run can end and be resumed: the call raises `ApprovalAwaited` if no person is
     there, or always with `asks_nobody`.
     """
 
     granted: set[tuple[ToolKey, str]] = field(default_factory=set[tuple[ToolKey, str]])
-    given: list[AwaitedCall] = field(default_factory=list[AwaitedCall])
+    answers: list[AwaitedCall] = field(default_factory=list[AwaitedCall])
     waits: bool = False
     asks_nobody: bool = False
     _asking: anyio.Lock | None = None
 
     def take(self, call: AwaitedCall) -> ApprovalAnswer | None:
         """Take the earlier answer to this call; each answer counts once."""
-        decided = next((x for x in self.given if x.decides(call)), None)
+        decided = next((x for x in self.answers if x.decides(call)), None)
         if decided is None:
             return None
-        self.given.remove(decided)
+        self.answers.remove(decided)
         return decided.answer
 
     @property

@@ -35,8 +35,8 @@ class Backoff:
 
     def count(self, opened_at: float | None = None) -> None:
         """Count a try that ended; `opened_at` is when it opened, or None if it never did."""
-        held = opened_at is not None and anyio.current_time() - opened_at > STABLE_SECONDS
-        self.tries = 1 if held else self.tries + 1
+        was_stable = opened_at is not None and anyio.current_time() - opened_at > STABLE_SECONDS
+        self.tries = 1 if was_stable else self.tries + 1
 
     def reset(self) -> None:
         """Start a new row after a success."""

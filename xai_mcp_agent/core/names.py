@@ -42,16 +42,16 @@ class ShownNames:
     the canvas) or of the same name (a workflow). It fits every provider's rule, at most
     `MAX_SHOWN_NAME` characters. A name that had to be changed or shortened, or that is taken, ends
     in a digest of its key; so it is stable from run to run as long as tools are shown in a stable
-    order. `given` are names from an earlier run.
+    order. `names` are from an earlier run.
 
     A name also counts as taken if another source's tool has a similar-looking name, or if it begins
     like the names of another of the `sources`, connected or not.
     """
 
     def __init__(
-        self, given: Iterable[tuple[ToolKey, str]] = (), sources: Iterable[str] = ()
+        self, names: Iterable[tuple[ToolKey, str]] = (), sources: Iterable[str] = ()
     ) -> None:
-        self._name_of: dict[ToolKey, str] = dict(given)
+        self._name_of: dict[ToolKey, str] = dict(names)
         self._taken = set(self._name_of.values())
         self._source_by_start = {skeleton(x): x for x in sources if skeleton(x)}
         # By skeleton: the source that a shown name belongs to, and the sources with a tool of that
@@ -144,13 +144,13 @@ def folded(name: str) -> str:
     return _AROUND.sub("/", _SEPARATORS.sub("_", name.lower().translate(_SAME)))
 
 
-def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
+def nearest(name: str, candidates: Iterable[str], *, count: int = 3) -> list[str]:
     """Return the known names most like `name`, best first; one may contain the other."""
     # Imported here because most names are right.
     from rapidfuzz import fuzz, process
 
     text = name[:_MOST_NAME_CHARS].lower()
-    lowered = {x.lower(): x for x in known}
+    lowered = {x.lower(): x for x in candidates}
     names = list(lowered)  # rapidfuzz takes a list three times as fast as keys
     close = process.extract(text, names, scorer=fuzz.ratio, limit=count, score_cutoff=50)
     holding = (low for low in lowered if text and (text in low or low in text))
@@ -158,9 +158,9 @@ def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     return [lowered[low] for low in islice(best, count)]
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return a sentence that suggests the nearest names, or an empty string if there are none."""
-    close = nearest(name, known)
+    close = nearest(name, candidates)
     return f"Did you mean {' or '.join(repr(x) for x in close)}?" if close else ""
 
 

@@ -70,15 +70,15 @@ def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) 
 
 def unmatched(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     """Return the patterns of `globs` that fit none of the names, each once."""
-    known = frozenset(names)
-    missing = (x for x in dict.fromkeys(patterns) if x not in known)
-    return tuple(x for x in missing if "*" not in x or not any(map(globs([x]), known)))
+    exact = frozenset(names)
+    missing = (x for x in dict.fromkeys(patterns) if x not in exact)
+    return tuple(x for x in missing if "*" not in x or not any(map(globs([x]), exact)))
 
 
 def unmatched_guards(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     """Return the patterns of a `guard` that fit none of the names, each once."""
-    known = list(names)
-    return tuple(x for x in dict.fromkeys(patterns) if not any(map(guard(x), known)))
+    candidates = list(names)
+    return tuple(x for x in dict.fromkeys(patterns) if not any(map(guard(x), candidates)))
 
 
 def guard(*patterns: str) -> Fits:

@@ -74,10 +74,10 @@ def function_parameters(schema: JsonObject) -> JsonObject:
     for word in DEFINITIONS:
         if word in schema:
             parameters[word] = provider.definitions(as_object(schema[word]))
-    shown = {word: value for word, value in parameters.items() if word not in _NOT_AT_THE_TOP}
+    accepted = {word: value for word, value in parameters.items() if word not in _NOT_AT_THE_TOP}
     # OpenAI: "object schema missing properties".
-    properties = shown.pop("properties", {})
-    return {**shown, "type": "object", "properties": properties}
+    properties = accepted.pop("properties", {})
+    return {**accepted, "type": "object", "properties": properties}
 
 
 def _one_object(root: JsonObject) -> JsonObject:
@@ -106,13 +106,13 @@ class _Provider:
         self._root = root
         self._words_left = _MAX_WORDS
         names = ((word, name) for word in DEFINITIONS for name in as_object(root.get(word)))
-        shown = (f"#/{word}/{name}" for word, name in names if shown_parameter(name) == name)
-        self._shown = frozenset(("#", *shown))  # targets that references may keep
+        pointers = (f"#/{word}/{name}" for word, name in names if shown_parameter(name) == name)
+        self._pointers = frozenset(("#", *pointers))  # targets that references may keep
 
     def definitions(self, parts: JsonObject) -> JsonObject:
         """Return the top-level definitions, except those with a name that cannot be shown."""
-        shown = {x: part for x, part in parts.items() if shown_parameter(x) == x}
-        return {x: self.rewritten(as_object(part)) for x, part in shown.items()}
+        showable = {x: part for x, part in parts.items() if shown_parameter(x) == x}
+        return {x: self.rewritten(as_object(part)) for x, part in showable.items()}
 
     def rewritten(self, schema: JsonObject) -> JsonObject:
         """Return a schema, and all schemas in it, in keywords that all providers accept."""
@@ -120,7 +120,7 @@ class _Provider:
 
     def _accepted(self, schema: JsonObject) -> JsonObject:
         # OpenAI: "reference can only point to definitions defined at the top level".
-        schema, _ = dereferenced(schema, self._root, self._shown)
+        schema, _ = dereferenced(schema, self._root, self._pointers)
         self._words_left -= 1 + len(schema)
         return _completed(dict(self._words(schema)), schema) if self._words_left > 0 else {}
 
@@ -128,7 +128,7 @@ class _Provider:
         """Yield the keywords that stay. All others are left out, because Gemini knows fewer."""
         for word, value in schema.items():
             match word:
-                case "$ref" if isinstance(value, str) and value in self._shown:
+                case "$ref" if isinstance(value, str) and value in self._pointers:
                     yield word, value
                 case "items" if is_list(value):  # draft 7, which Anthropic refuses for 2020-12
                     yield word, {"anyOf": each} if (each := _schemas(value)) else {}
@@ -218,7 +218,7 @@ def _completed(words: JsonObject, schema: JsonObject) -> JsonObject:
         del words["required"]
     values = as_list(schema.get("enum"))
     if values and "enum" not in words:  # too many for a model to read
-        shown = ", ".join(visible_text(str(x)[:200], 50) for x in values[:_SHOWN_VALUES])
-        hint = f"One of {len(values)} values, such as {shown}."
+        samples = ", ".join(visible_text(str(x)[:200], 50) for x in values[:_SHOWN_VALUES])
+        hint = f"One of {len(values)} values, such as {samples}."
         words["description"] = f"{words.get('description', '')} {hint}".strip()
     return words

@@ -189,7 +189,7 @@ def signature(schema: JsonObject) -> str:
     needed, named = set(required(schema)), properties(schema)
     parts: list[str] = []
     for name, spec in islice(named.items(), _MAX_SHOWN):
-        default = f" = {_shown(spec['default'])}" if "default" in spec else ""
+        default = f" = {_json_text(spec['default'])}" if "default" in spec else ""
         parts.append(f"{name}{'' if name in needed else '?'}: {value_label(spec)}{default}")
     more = [f"and {len(named) - _MAX_SHOWN:,} more"] if len(named) > _MAX_SHOWN else []
     return ", ".join([*parts, *more]) or "no parameters"
@@ -210,7 +210,7 @@ def value_label(spec: Mapping[str, Any]) -> str:
 
 
 def _labels(spec: Mapping[str, Any]) -> list[str]:
-    labels = _accepted(spec, _shown, _labels)
+    labels = _accepted(spec, _json_text, _labels)
     if "type" in spec and not _values_in(spec):
         types = types_of(spec)
         labels = [x for x in labels if x in types or x not in _TYPES]
@@ -237,7 +237,7 @@ def _values_in(spec: Mapping[str, Any]) -> list[Any]:
     return [spec["const"]] if "const" in spec else as_list(spec.get("enum"))
 
 
-def _shown(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -119,12 +119,12 @@ def fill_template(template: str, values: Mapping[str, Any]) -> str:
     for expression in parsed.variables:
         is_needed = expression.operator.value not in _OPTIONAL_AFTER
         needed |= {name: is_needed for name, _ in expression.variables}
-    given = {name: _as_text(x) for name, x in values.items() if x not in (None, "")}
-    problems = [f"{x} is missing" for x in needed if needed[x] and x not in given]
+    texts = {name: _as_text(x) for name, x in values.items() if x not in (None, "")}
+    problems = [f"{x} is missing" for x in needed if needed[x] and x not in texts]
     problems += [f"there is no parameter {x}" for x in values if x not in needed]
     if problems:
         raise InvalidArguments(template, problems, ", ".join(needed) or "no parameters")
-    return parsed.expand(given)
+    return parsed.expand(texts)
 
 
 def _as_text(value: Any) -> Any:

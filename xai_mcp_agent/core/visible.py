@@ -65,12 +65,12 @@ def escaped(text: str, keep: str = "") -> str:
         return text
     hidden = {x.start() for x in _HIDDEN.finditer(text)}
 
-    def shown(found: re.Match[str]) -> str:
-        x = found[0]
-        is_seen = x in keep or (x.isprintable() and found.start() not in hidden)
+    def escape_hidden(match: re.Match[str]) -> str:
+        x = match[0]
+        is_seen = x in keep or (x.isprintable() and match.start() not in hidden)
         return x if is_seen else _escape(x)
 
-    return _NOT_PLAIN.sub(shown, text)
+    return _NOT_PLAIN.sub(escape_hidden, text)
 
 
 def visible_text(text: str, at_most: int) -> str:
@@ -110,8 +110,8 @@ def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """Return a model's arguments under the tool's own names instead of the shown ones."""
     if not _renamed_in(arguments):
         return arguments
-    shown = {shown_parameter(x): x for x in _parameters_in(schema)}
-    return _with_names(arguments, shown)
+    own_by_shown = {shown_parameter(x): x for x in _parameters_in(schema)}
+    return _with_names(arguments, own_by_shown)
 
 
 def _escape(letter: str) -> str:

@@ -53,16 +53,16 @@ class ComponentClass:
         for port in self.ports:
             if port.name == name:
                 return port
-        known = ", ".join(port.name for port in self.ports)
-        raise KeyError(f"{self.name} has no port {name!r}; it has: {known}")
+        names = ", ".join(port.name for port in self.ports)
+        raise KeyError(f"{self.name} has no port {name!r}; it has: {names}")
 
 
 @cache
 def our_components() -> dict[str, ComponentClass]:
     """Return the classes of this library by name, from the installed component files."""
     files = sorted(installed_components_folder().glob(COMPONENT_FILES))
-    found = [x for file in files for x in read_component_file(file, LIBRARY)]
-    return {x.name: x for x in found}
+    classes = [x for file in files for x in read_component_file(file, LIBRARY)]
+    return {x.name: x for x in classes}
 
 
 def read_component_file(file: Path, library: str) -> list[ComponentClass]:

@@ -25,8 +25,8 @@ def with_drawn_tools(document: Document, other: Document, tools: Collection[str]
     """
     begins = {name: node for node in nodes_of(other) if (name := _tool_name(other, node))}
     if missing := sorted({*tools} - begins.keys()):
-        known = ", ".join(begins) or "none"
-        raise CannotCopy(f"The tool {missing[0]} is not drawn there; it has: {known}.")
+        names = ", ".join(begins) or "none"
+        raise CannotCopy(f"The tool {missing[0]} is not drawn there; it has: {names}.")
     nodes: dict[str, Item] = {}
     for name in tools:
         nodes |= {x["id"]: x for x in _of_tool(other, begins[name], name)}
@@ -40,8 +40,8 @@ def _tool_name(document: Document, node: Item) -> str:
     for port in node["ports"]:
         if port["in"] and port["label"].endswith(_NAME_PORT):
             sources = {x["id"]: x["source"] for x in links_of(document)}
-            given = {sources[x] for x in port["links"] if x in sources}
-            named = (x["ports"][0]["label"] for x in nodes_of(document) if x["id"] in given)
+            wired = {sources[x] for x in port["links"] if x in sources}
+            named = (x["ports"][0]["label"] for x in nodes_of(document) if x["id"] in wired)
             return next(named, "")
     return ""
 
@@ -70,10 +70,10 @@ def _joined(document: Document, nodes: list[Item], links: list[Item]) -> Documen
     for place in _places(nodes, links):
         place["y"] += down
         place["x"] += right
-    kept = {x["id"] for x in links}
+    link_ids = {x["id"] for x in links}
     for node in nodes:
         for port in node["ports"]:
-            port["links"] = [x for x in port["links"] if x in kept]
+            port["links"] = [x for x in port["links"] if x in link_ids]
     joined = copy.deepcopy(document)
     joined["layers"][0]["models"] |= {x["id"]: x for x in links}
     joined["layers"][1]["models"] |= {x["id"]: x for x in nodes}

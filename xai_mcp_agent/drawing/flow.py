@@ -84,8 +84,8 @@ def _step(flow: Workflow, call: DrawnCall, steps: Sequence[Node]) -> Node:
     arguments |= {x: Reference(n) for n, x in enumerate(call.missing, len(places))}
     text = step_text(Step(call.source, call.tool, arguments))
     results = [*(steps[x]["result"] for x in places), *(Shown(TO_BE_GIVEN) for _ in call.missing)]
-    shown = text if len(text) > _LONGEST_SHOWN else Shown(text)
-    step = flow.node(_STEP, results=results, call=shown)
+    call_text = text if len(text) > _LONGEST_SHOWN else Shown(text)
+    step = flow.node(_STEP, results=results, call=call_text)
     notes = [f"{parameter}: {why}" for parameter, why in call.missing.items()]
     if call.note:
         notes.append(call.note)

@@ -184,8 +184,8 @@ class Layout:
         # Links enter later rows from above, past the notes; in the first row a note may be wider
         # than its node, up to the next note.
         is_first = row is self._rows[0]
-        noted = row if node in self._above else ()
-        others = [n + self._note_width(y) for y, n in (noted if is_first else row[-1:])]
+        notes = row if node in self._above else ()
+        others = [n + self._note_width(y) for y, n in (notes if is_first else row[-1:])]
         return max([right + node.room_before, *others]) + _LANE
 
     def _note_width(self, node: Node) -> float:

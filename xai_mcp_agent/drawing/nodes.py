@@ -33,7 +33,7 @@ class Port:
     order: int | None = None  # index in a dynamic port; None for other ports
     before: str | None = None
     after: str | None = None
-    held: str | None = None  # text of a literal inside it
+    literal: str | None = None  # text of a literal inside it
     links: list[str] = field(default_factory=list[str])
 
 

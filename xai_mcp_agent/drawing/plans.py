@@ -30,9 +30,9 @@ def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str =
         WorkflowError: a workflow cannot have this name.
         OSError: the file exists, or cannot be written.
     """
-    known = plan if isinstance(plan, Plan) else plan_from_json(plan)
+    parsed = plan if isinstance(plan, Plan) else plan_from_json(plan)
     target = Path(file).with_suffix(".xircuits")
-    flow = draw(target.stem, calls_of_plan(known, source), our_components())
+    flow = draw(target.stem, calls_of_plan(parsed, source), our_components())
     with target.open("x", encoding="utf-8", newline="\n") as opened:
         opened.write(flow.text())
     return target

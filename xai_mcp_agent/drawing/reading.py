@@ -109,9 +109,9 @@ class _Reader:
         source, tool = self._literal(node, "server_name"), self._literal(node, "tool_name")
         if not isinstance(source, str) or not isinstance(tool, str):
             return ReadCall("", "", is_open=True, problem="what it calls is wired from elsewhere")
-        given = self._literal(node, "arguments")
-        if isinstance(given, dict):
-            return ReadCall(source, tool, cast("dict[str, Any]", given))
+        arguments = self._literal(node, "arguments")
+        if isinstance(arguments, dict):
+            return ReadCall(source, tool, cast("dict[str, Any]", arguments))
         return ReadCall(source, tool, is_open=any(True for _ in self._wired(node, "arguments")))
 
     def _literal(self, node: Item, name: str) -> Any:
@@ -128,8 +128,8 @@ class _Reader:
         for port in sorted(ports, key=lambda x: x.get("dynaPortOrder") or 0):
             for link in (self._links[x] for x in port["links"] if x in self._links):
                 source = self._nodes[link["source"]]
-                found = (x for x in source["ports"] if x["id"] == link["sourcePort"])
-                yield source, next(found, {"label": "", "in": False})
+                outputs = (x for x in source["ports"] if x["id"] == link["sourcePort"])
+                yield source, next(outputs, {"label": "", "in": False})
 
     def _place(self, result: int, wired: list[tuple[Item, Item]]) -> int:
         if result >= len(wired):

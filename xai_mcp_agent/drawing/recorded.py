@@ -57,11 +57,11 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """Calls of one run in order. `asked` is the first question to its agents."""
+    """Calls of one run in order. `question` is the first one to its agents."""
 
     id: str
     calls: tuple[RecordedCall, ...] = ()
-    asked: str = ""
+    question: str = ""
     agents: tuple[str, ...] = ()
     time: float = 0.0
 
@@ -71,14 +71,14 @@ def runs_in_transcript(lines: Iterable[JsonObject], agent: str = "") -> list[Rec
 
     With `agent`, only the calls of that agent.
     """
-    found: dict[str, _Transcribed] = {}
+    runs: dict[str, _Transcribed] = {}
     for line in lines:
         name = str(line.get("run", ""))
-        run = found.pop(name, None) or _Transcribed(name)
-        found[name] = run
+        run = runs.pop(name, None) or _Transcribed(name)
+        runs[name] = run
         if not agent or line.get("agent") == agent:
             run.read(line)
-    return [x.whole() for x in found.values() if x.calls]
+    return [x.whole() for x in runs.values() if x.calls]
 
 
 def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
@@ -86,11 +86,11 @@ def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
 
     A call outside a run of an agent or a node belongs to its process.
     """
-    found: dict[str, list[Event]] = {}
+    runs: dict[str, list[Event]] = {}
     for event in events:
         if event.change == "called":
             run = str(event.payload.get("run_id") or event.run)
-            found[run] = [*found.pop(run, ()), event]
+            runs[run] = [*runs.pop(run, ()), event]
     return [
         RecordedRun(
             run,
@@ -100,7 +100,7 @@ def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
             ),
             time=calls[0].time.timestamp(),
         )
-        for run, calls in found.items()
+        for run, calls in runs.items()
     ]
 
 
@@ -118,27 +118,27 @@ def run_in_conversation(
     }
     calls: list[RecordedCall] = []
     for message in _objects(messages):
-        for asked in _objects(message.get("tool_calls")):
-            function = _dict(asked.get("function")) or {}
-            shown = str(function.get("name", ""))
-            kind, source, tool = names.get(shown) or ("", *_split(shown, sources))
-            given = parsed(function.get("arguments"))
-            value = data_of(answers.get(str(asked.get("id"))))
-            calls.append(RecordedCall(_source(kind, source), tool, _dict(given), value, kind))
-    asked = (str(x.get("content")) for x in _objects(messages) if x.get("role") == "user")
-    return RecordedRun("", tuple(calls), next(asked, ""))
+        for tool_call in _objects(message.get("tool_calls")):
+            function = _dict(tool_call.get("function")) or {}
+            shown_name = str(function.get("name", ""))
+            kind, source, tool = names.get(shown_name) or ("", *_split(shown_name, sources))
+            arguments = parsed(function.get("arguments"))
+            value = data_of(answers.get(str(tool_call.get("id"))))
+            calls.append(RecordedCall(_source(kind, source), tool, _dict(arguments), value, kind))
+    questions = (str(x.get("content")) for x in _objects(messages) if x.get("role") == "user")
+    return RecordedRun("", tuple(calls), next(questions, ""))
 
 
 def run_in_state(state: JsonObject, sources: Collection[str]) -> RecordedRun:
     """Return the run in the JSON of `RunState.to_json`."""
     names: dict[str, tuple[str, str, str]] = {}
-    for known in map(as_list, as_list(state.get("names"))):
-        if len(known) == 4:
-            kind, source, tool, shown = map(str, known)
-            names[shown] = (kind, source, tool)
-    kept = _dict(state.get("kept")) or {}
+    for entry in map(as_list, as_list(state.get("names"))):
+        if len(entry) == 4:
+            kind, source, tool, shown_name = map(str, entry)
+            names[shown_name] = (kind, source, tool)
+    results = _dict(state.get("kept")) or {}
     messages = [
-        {**x, "content": kept.get(str(x.get("tool_call_id")), x.get("content"))}
+        {**x, "content": results.get(str(x.get("tool_call_id")), x.get("content"))}
         for x in _objects([*as_list(state.get("given")), *as_list(state.get("said"))])
     ]
     return run_in_conversation(messages, names, sources)
@@ -172,7 +172,7 @@ class _Transcribed:
 
     id: str
     calls: list[RecordedCall] = field(default_factory=list[RecordedCall])
-    asked: str = ""
+    question: str = ""
     agents: dict[str, None] = field(default_factory=dict[str, None])
     time: float = 0.0
     # Drawn tools in progress, by agent and call: whether they made calls.
@@ -186,7 +186,7 @@ class _Transcribed:
         if agent := line.get("agent"):
             self.agents[str(agent)] = None
         if event == "RunStarted":
-            self.asked = self.asked or str(line.get("asked", ""))
+            self.question = self.question or str(line.get("asked", ""))
         elif event == "ToolStarted" and line.get("source") == CANVAS_SOURCE:
             self._drawn[_of(line)] = False
         elif event == "ToolFinished":
@@ -198,7 +198,7 @@ class _Transcribed:
             self._add(_of_line(line, source, tool), line)
 
     def whole(self) -> RecordedRun:
-        return RecordedRun(self.id, tuple(self.calls), self.asked, tuple(self.agents), self.time)
+        return RecordedRun(self.id, tuple(self.calls), self.question, tuple(self.agents), self.time)
 
     def _add(self, call: RecordedCall | None, line: JsonObject) -> None:
         if call is None:
@@ -224,22 +224,22 @@ def _of_agent(line: JsonObject) -> RecordedCall | None:
 
 
 def _of_line(line: JsonObject, source: str, tool: str, kind: str = "") -> RecordedCall:
-    said = line.get("structured")
-    value = data_of(line.get("text") if said is None else said)
-    given = line.get("arguments")
-    return RecordedCall(source, tool, _dict(given), value, kind, bool(line.get("is_error")))
+    structured = line.get("structured")
+    value = data_of(line.get("text") if structured is None else structured)
+    arguments = line.get("arguments")
+    return RecordedCall(source, tool, _dict(arguments), value, kind, bool(line.get("is_error")))
 
 
 def _of_event(event: Event) -> RecordedCall:
-    kind, told = event.subject.kind.name, event.payload
-    said = told.get("structured")
+    kind, payload = event.subject.kind.name, event.payload
+    structured = payload.get("structured")
     return RecordedCall(
         _source(kind, event.subject.source),
         event.subject.tool or "",
-        _dict(told.get("arguments")),
-        data_of(told.get("result") if said is None else said),
+        _dict(payload.get("arguments")),
+        data_of(payload.get("result") if structured is None else structured),
         kind,
-        told.get("status") == "error",
+        payload.get("status") == "error",
     )
 
 
@@ -247,10 +247,10 @@ def _source(kind: str, source: str) -> str:
     return CANVAS_SOURCE if kind == STATIC.name else source
 
 
-def _split(shown: str, sources: Collection[str]) -> tuple[str, str]:
-    known = [x for x in sources if shown.startswith(f"{x}_")]
-    source = max(known, key=len, default="")
-    return source, shown.removeprefix(f"{source}_") if source else shown
+def _split(shown_name: str, sources: Collection[str]) -> tuple[str, str]:
+    owners = [x for x in sources if shown_name.startswith(f"{x}_")]
+    source = max(owners, key=len, default="")
+    return source, shown_name.removeprefix(f"{source}_") if source else shown_name
 
 
 def _objects(value: Any) -> list[JsonObject]:

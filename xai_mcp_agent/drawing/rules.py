@@ -60,8 +60,8 @@ def problems(document: Document, name: str, classes: Classes) -> list[str]:
     """
     nodes = nodes_of(document)
     problem = name_problem(name, {x["name"] for x in nodes})
-    found = [text for node in nodes for text in _node_problems(node, classes)]
-    return [*([problem] if problem else ()), *found, *_flow_problems(document)]
+    node_problems = [text for node in nodes for text in _node_problems(node, classes)]
+    return [*([problem] if problem else ()), *node_problems, *_flow_problems(document)]
 
 
 def name_problem(name: str, used: Collection[str]) -> str:

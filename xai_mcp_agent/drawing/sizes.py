@@ -32,7 +32,7 @@ _SYMBOL, _LABEL_PADDING, _BETWEEN_SIDES = 21.0, 10.0, 10.0
 _PORT_HEIGHT, _HOLDING_PORT_HEIGHT, _LINE_HEIGHT = 22.0, 20.0, 12.4
 _WIDEST_LABEL = 40 * 0.556 * _FONT
 # Width limit of a literal inside its port; a longer one is cut.
-_HELD_CHARS, _CUT_CHARS = 18, 15
+_LITERAL_CHARS, _CUT_CHARS = 18, 15
 _NOTE_WIDTH, _NOTE_HEIGHT, _NOTE_LINE, _NOTE_WIDEST = 24.0, 48.0, 16.0, 574.0
 
 
@@ -107,15 +107,15 @@ def _port_width(port: Port) -> float:
 
 
 def _port_height(port: Port) -> float:
-    least = _PORT_HEIGHT if port.held is None else _HOLDING_PORT_HEIGHT
+    least = _PORT_HEIGHT if port.literal is None else _HOLDING_PORT_HEIGHT
     return max(least, _LINE_HEIGHT * len(_label_lines(port)))
 
 
 def _label(port: Port) -> str:
     text = port.label.replace(FLOW_LABEL, "").strip()
-    if port.held is not None:
-        cut = len(port.held) > _HELD_CHARS
-        text += ": " + (f"{port.held[:_CUT_CHARS]}..." if cut else port.held)
+    if port.literal is not None:
+        cut = len(port.literal) > _LITERAL_CHARS
+        text += ": " + (f"{port.literal[:_CUT_CHARS]}..." if cut else port.literal)
     return text
 
 

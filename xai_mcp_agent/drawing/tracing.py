@@ -59,7 +59,7 @@ def traced(
     Failed calls and the agent's own tools are left out. What `hides` takes for a secret is not
     written, but must be given.
     """
-    drawn: list[DrawnCall] = []
+    drawn_calls: list[DrawnCall] = []
     left_out: list[LeftOut] = []
     results = _Results()
     for call in calls:
@@ -70,12 +70,12 @@ def traced(
         elif call.is_error:
             left_out.append(LeftOut(call.name, "it failed"))
         else:
-            drawn.append(_drawn(call, results, hides))
+            drawn_calls.append(_draw_call(call, results, hides))
             results.add(call.value)
-    return drawn, left_out
+    return drawn_calls, left_out
 
 
-def _drawn(call: RecordedCall, results: _Results, hides: Hides) -> DrawnCall:
+def _draw_call(call: RecordedCall, results: _Results, hides: Hides) -> DrawnCall:
     if call.arguments is None:
         return DrawnCall(call.source, call.tool, note=NOT_RECORDED)
     arguments: JsonObject = {}
@@ -235,15 +235,15 @@ def _is_telling(value: Any) -> bool:
 def _affinity(name: str, path: Sequence[PathStep]) -> int:
     """Return how similar a parameter's name is to a part's: `book_id` and `books[0].id`."""
     keys = [x for x in path if isinstance(x, str)]
-    wanted, *known = map(_words, (name, *reversed(keys)))
-    if not (wanted and known and known[0]):
+    name_words, *key_words = map(_words, (name, *reversed(keys)))
+    if not (name_words and key_words and key_words[0]):
         return 0
-    last, *outer = known
-    if wanted == last or (outer and wanted == [*outer[0], *last]):
+    last, *outer = key_words
+    if name_words == last or (outer and name_words == [*outer[0], *last]):
         return _SAME_NAME
-    if wanted[-1] == last[-1] and wanted[-1] in _ID_WORDS:
+    if name_words[-1] == last[-1] and name_words[-1] in _ID_WORDS:
         return _LIKE_NAME
-    return int(bool({*wanted} & {*last}))
+    return int(bool({*name_words} & {*last}))
 
 
 def _words(name: str) -> list[str]:
@@ -252,18 +252,18 @@ def _words(name: str) -> list[str]:
 
 
 def _cut_at(part: Any, text: str, at: Reference) -> list[Any]:
-    found = re.search(rf"(?<!\w){re.escape(text)}(?!\w)", part) if isinstance(part, str) else None
-    if found is None:
+    match = re.search(rf"(?<!\w){re.escape(text)}(?!\w)", part) if isinstance(part, str) else None
+    if match is None:
         return [part]
-    return [x for x in (part[: found.start()], at, part[found.end() :]) if x != ""]
+    return [x for x in (part[: match.start()], at, part[match.end() :]) if x != ""]
 
 
 def _contexts(text: str, word: str) -> Iterator[tuple[str, str]]:
     """Yield the words before a word that occurs once in a text, and its end; shortest first."""
-    found = list(re.finditer(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", text))
-    if len(found) != 1 or word == text:
+    matches = list(re.finditer(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", text))
+    if len(matches) != 1 or word == text:
         return
-    begin, end = found[0].span()
+    begin, end = matches[0].span()
     line = text[text.rfind("\n", 0, begin) + 1 : begin]
     follows, has_space = text[end : end + 1], bool(re.search(r"\s", word))
     before = "" if not follows or (follows.isspace() and not has_space) else follows

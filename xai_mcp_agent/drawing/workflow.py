@@ -218,7 +218,7 @@ class Workflow:
             literal.stands_above = value.above
             node.literals.append(literal)
         else:
-            target.held = text
+            target.literal = text
         return literal, literal.add("out-0", text, is_in=False, type=kind), VALUE
 
     def _link(self, source: Node, out: Port, target: Node, into: Port, kind: str) -> None:

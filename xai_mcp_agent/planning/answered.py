@@ -69,7 +69,7 @@ class ExplainedChoice:
     key: ToolKey
     request: str
     place: int
-    found: FoundTool | None
+    match: FoundTool | None
     ahead: Sequence[FoundTool]
     step: int
     call: PlannedCall | None

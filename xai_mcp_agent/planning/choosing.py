@@ -79,7 +79,7 @@ class Chooser:
 
     def choose(self) -> list[Choice]:
         """Return the tools in the order of the request."""
-        scored = [(x, self._words.scores(x.asked, _CANDIDATES)) for x in self._request.steps]
+        scored = [(x, self._words.scores(x.unquoted, _CANDIDATES)) for x in self._request.steps]
         most = max((matches[0][1] for _, matches in scored if matches), default=0.0)
         asking = [(step, matches) for step, matches in scored if self._asks(step, matches, most)]
         self._homes = self._servers(matches for _, matches in asking)
@@ -133,7 +133,7 @@ class Chooser:
         """Yield further tools for words of a step that its tools do not contain."""
         covered, there = _roots_of(first.ports), {first.ports.key}
         for _ in range(_MOST_LEFT_OVER):
-            words = [x for x in terms(step.asked) if root(x) not in covered]
+            words = [x for x in terms(step.unquoted) if root(x) not in covered]
             matches = self._words.scores(" ".join(words), 2) if words else []
             new = next(((key, score) for key, score in matches if key not in there), None)
             if new is None:

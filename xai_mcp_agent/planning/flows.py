@@ -125,10 +125,10 @@ class Flows:
 
         Tools that need the same input themselves are left out.
         """
-        asked = (consumer.key, inp.name)
-        if asked not in self._producers:
-            self._producers[asked] = tuple(_ordered(self._flows_into(consumer, inp)))
-        return self._producers[asked]
+        key = (consumer.key, inp.name)
+        if key not in self._producers:
+            self._producers[key] = tuple(_ordered(self._flows_into(consumer, inp)))
+        return self._producers[key]
 
     def into(self, consumer: ToolPorts) -> list[Flow]:
         """Return flows into the parameters of a tool, the best first; optional ones count less."""

@@ -137,10 +137,10 @@ def _by_media(inp: Input, one: Mention) -> float:
     """Return the score of a file's suffix for a parameter called `image`, say."""
     _, dot, ending = one.text.rpartition(".")
     media = next((x for x, y in _MEDIA.items() if dot and ending.casefold() in y.split()), "")
-    wanted = [x for x in inp.words if x in _MEDIA]
-    if not media or not wanted:
+    named_media = [x for x in inp.words if x in _MEDIA]
+    if not media or not named_media:
         return 0.0
-    return 0.25 if media in wanted else -1.0
+    return 0.25 if media in named_media else -1.0
 
 
 def _by_words(inp: Input, one: Mention, text: str) -> float:

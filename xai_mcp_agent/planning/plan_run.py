@@ -45,9 +45,9 @@ class Lacking:
 class PlanRun:
     """Progress of a plan: `made` are its finished calls, by position.
 
-    `problem` says why it stopped, where, and what to do. `lacking` are arguments to give, first
-    those of the next call. `awaiting` is the call that waits for approval. `kept` is the
-    `WaitingRun` to resume from.
+    `problem` says why it stopped, where, and what to do. `lacking` are missing arguments, the next
+    call's first. `awaiting` is the call that waits for approval. `waiting_run` is the `WaitingRun`
+    to resume from.
     """
 
     status: RunStatus
@@ -55,7 +55,7 @@ class PlanRun:
     lacking: tuple[Lacking, ...] = ()
     problem: str = ""
     awaiting: AwaitedCall | None = None
-    kept: Any = None
+    waiting_run: Any = None
 
     @property
     def is_finished(self) -> bool:

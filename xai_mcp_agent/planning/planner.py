@@ -176,7 +176,7 @@ class Planner:
     def _may_serve(self, rough: Plan) -> Iterable[Any]:
         """Yield the tools of a plan, their suppliers, and the tools that fit each step, in turn."""
         steps = self._read(rough.request).steps
-        scores = [self._words.scores(x.asked, _OFFERED) for x in steps]
+        scores = [self._words.scores(x.unquoted, _OFFERED) for x in steps]
         fitting = [x[0] for one in zip_longest(*scores) for x in one if x]
         needed = (
             flow.producer

@@ -126,7 +126,7 @@ class Mention:
 class Step:
     """Step of a request: its text, terms, roots and values.
 
-    `asked` is its text without quotations. `points_...` and `names_result` say how it refers to
+    `unquoted` is its text without quotations. `points_...` and `names_result` say how it refers to
     earlier names and results.
     """
 
@@ -135,7 +135,7 @@ class Step:
     words: tuple[str, ...]
     roots: frozenset[str]
     mentions: tuple[Mention, ...]
-    asked: str
+    unquoted: str
     verb_groups: frozenset[str]
     points_back: bool
     points_at_result: bool
@@ -245,12 +245,12 @@ def _step(text: str, start: int, end: int, mentions: Sequence[Mention]) -> Step:
     part = text[start:end]
     words = tuple(terms(part))
     own = tuple(x for x in mentions if start <= x.start < end)
-    asked = part
+    unquoted = part
     for one in (x for x in own if x.kind in _SAID_ALONE):
-        asked = asked.replace(one.text, " ", 1)
+        unquoted = unquoted.replace(one.text, " ", 1)
     roots = (root(singular(x)) for x in re.findall(r"[a-z]+", part.casefold()))
     return Step(
-        part, start, words, frozenset(map(root, words)), own, asked, verb_groups(roots),
+        part, start, words, frozenset(map(root, words)), own, unquoted, verb_groups(roots),
         points_back=bool(_POINTS_BACK.search(part)),
         points_at_result=bool(_POINTS_AT_A_RESULT.search(part)),
         names_result=bool(_NAMES_A_RESULT.search(part)),

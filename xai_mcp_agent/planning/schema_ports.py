@@ -310,10 +310,10 @@ def _inputs(schema: JsonObject) -> Iterator[Input]:
     for name in sorted(schemas)[:MAX_INPUTS]:
         shape = _shape(schemas[name])
         words = tuple(terms(name)) or (name.casefold(),)
-        shown = _QUOTED.findall(shape.description)[:5]
+        quoted = _QUOTED.findall(shape.description)[:5]
         yield Input(
             name, shape, words, _words(shape.description), name in needed,
-            is_opaque=_is_opaque(words, shape), examples=tuple(dict.fromkeys(map(look_of, shown))),
+            is_opaque=_is_opaque(words, shape), examples=tuple(dict.fromkeys(map(look_of, quoted))),
         )  # fmt: skip
 
 

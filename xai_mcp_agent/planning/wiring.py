@@ -144,10 +144,10 @@ class Wiring:
                 return _same(inp, own)
             if isinstance(own, Given) and producer.looks_up and not inp.shape.format:
                 return None  # its result only repeats this input
-        found = self._flow(producer, self._calls[number], inp)
-        if found is None:
+        best = self._flow(producer, self._calls[number], inp)
+        if best is None:
             return None
-        worth, flow = found
+        worth, flow = best
         score = self._score(worth, number, earlier)
         source = FromResult(
             earlier, flow.field or None, flow.conversion, min(score, 1.0), flow.reasons

@@ -240,12 +240,12 @@ class Comparison(Generic[K]):
     def nearest(self, limit: int, among: Collection[K] | None = None) -> set[K]:
         """The keys nearest to the query and to each part, so many of each; none by chance."""
         keys = [*(self._rows if among is None else self._rows.keys() & among)]
-        found = set[K]()
+        nearest = set[K]()
         for column in self._cosines[[self._rows[x] for x in keys]].T:
             near = (column >= _NEAR).nonzero()[0]
             ranked: list[Any] = [(-column[n], keys[n]) for n in near]
-            found.update(key for _, key in heapq.nsmallest(limit, ranked))
-        return found
+            nearest.update(key for _, key in heapq.nsmallest(limit, ranked))
+        return nearest
 
     def closeness(self, keys: Iterable[K]) -> dict[K, Closeness]:
         """How close those of these keys are that have a vector."""

@@ -180,8 +180,8 @@ class LexicalIndex(Generic[K]):
         least = min(heapq.nlargest(limit, map(scores.__getitem__, numbers)), default=math.inf)
         best = [(self._key(x), scores[x]) for x in numbers if scores[x] >= least]
         best.sort(key=lambda x: (-x[1], x[0]))
-        kept = {key for key, _ in best[:limit]}
-        others = {*self._numbers_of(x for x in also if x not in kept)}.intersection(numbers)
+        best_keys = {key for key, _ in best[:limit]}
+        others = {*self._numbers_of(x for x in also if x not in best_keys)}.intersection(numbers)
         return best[:limit] + [(self._key(x), scores[x]) for x in others]
 
     def _key(self, number: int) -> Any:

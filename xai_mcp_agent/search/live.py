@@ -132,9 +132,9 @@ class ToolSearch:
         for tool in tools:
             if self._is_closed:
                 break  # Python waits for this thread at its end
-            known = self._known[tool.source]
-            if known.get(tool.key) is not tool:
-                known[tool.key] = tool
+            indexed = self._known[tool.source]
+            if indexed.get(tool.key) is not tool:
+                indexed[tool.key] = tool
                 index.update(tool)
         if self._dense and (self._filler is None or not self._filler.is_alive()):
             # Not one of a pool: Python would wait for it at its end.

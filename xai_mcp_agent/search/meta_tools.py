@@ -71,19 +71,19 @@ def names_in(structured: JsonObject | None) -> list[str]:
 
 
 def search_answer(
-    found: Sequence[Finding], servers: Sequence[str], called_with: str = ""
+    findings: Sequence[Finding], servers: Sequence[str], called_with: str = ""
 ) -> ToolResult:
     """What `tool_search` answers: a line for each tool, the best first.
 
     `called_with` is the tool that calls them, where they are not called themselves.
     """
-    if not found:
+    if not findings:
         return ToolResult.of_text(_nothing(servers))
     how = f"Call them with `{called_with}`, by" if called_with else "Call them by"
-    text = "\n".join([*(tool_line(x.definition) for x in found), f"{how} these names."])
+    text = "\n".join([*(tool_line(x.definition) for x in findings), f"{how} these names."])
     tools = [
         {"name": x.definition.name, "server": x.definition.tool.source, "score": round(x.score, 3)}
-        for x in found
+        for x in findings
     ]
     return ToolResult((TextPart(text),), structured={"tools": tools})
 
@@ -106,9 +106,9 @@ def explain_answer(
     return ToolResult((TextPart(text),), structured={"tools": [{"name": function.name}]})
 
 
-def unknown_answer(problem: str, found: Sequence[Finding]) -> ToolResult:
+def unknown_answer(problem: str, findings: Sequence[Finding]) -> ToolResult:
     """What `tool_explain` answers where there is no such tool: those that may be meant."""
-    lines = [problem, *(tool_line(x.definition) for x in found)]
+    lines = [problem, *(tool_line(x.definition) for x in findings)]
     return ToolResult((TextPart("\n".join(lines)),), is_error=True)
 
 

@@ -18,7 +18,7 @@ Has: TypeAlias = Callable[[ToolKey], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class _Meant:
+class _Matcher:
     """All that some patterns mean: names that fit, and groups that are no patterns."""
 
     fits: Fits
@@ -87,20 +87,20 @@ class Preferences:
         return self._with_groups(self.blocked)
 
     @cached_property
-    def _always_shown(self) -> _Meant:
-        return self._meant(self.always_shown)
+    def _always_shown(self) -> _Matcher:
+        return self._matcher(self.always_shown)
 
     @cached_property
-    def _blocked(self) -> _Meant:
-        return replace(self._meant(self.blocked), fits=guard(*self.all_blocked))
+    def _blocked(self) -> _Matcher:
+        return replace(self._matcher(self.blocked), fits=guard(*self.all_blocked))
 
     @cached_property
-    def _trusted(self) -> _Meant:
-        return self._meant(self.trusted)
+    def _trusted(self) -> _Matcher:
+        return self._matcher(self.trusted)
 
-    def _meant(self, patterns: Iterable[str]) -> _Meant:
+    def _matcher(self, patterns: Iterable[str]) -> _Matcher:
         is_named = globs(self._with_groups(patterns))
-        return _Meant(is_named, tuple(x for name, x in self.sets.items() if is_named(name)))
+        return _Matcher(is_named, tuple(x for name, x in self.sets.items() if is_named(name)))
 
     def _with_groups(self, patterns: Iterable[str]) -> tuple[str, ...]:
         return with_groups(patterns, self.groups)

@@ -95,11 +95,11 @@ class Selector(Protocol):
     """Decides for every request of one run, one after the other; perhaps in a worker thread."""
 
     def select(
-        self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
+        self, available: Sequence[ToolDefinition], found_tools: Sequence[ToolKey] = ()
     ) -> Selection:
         """Return the selection of the next request.
 
-        `found` are tools that the run has found, explained or used, the newest last.
+        `found_tools` are tools that the run has found, explained or used, the newest last.
         """
         ...
 
@@ -108,7 +108,7 @@ class ShowEverything:
     """Shows everything available."""
 
     def select(
-        self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
+        self, available: Sequence[ToolDefinition], found_tools: Sequence[ToolKey] = ()
     ) -> Selection:
         """Return all tools except those that find others."""
         others = (x for x in available if not is_meta_tool(x.tool.key))
@@ -134,7 +134,7 @@ class BudgetSelector:
         self._steps: Mapping[ToolKey, int] = {}
 
     def select(
-        self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
+        self, available: Sequence[ToolDefinition], found_tools: Sequence[ToolKey] = ()
     ) -> Selection:
         """See `Selector`; never exceeds the budget."""
         if self._parts is None or self._parts.available is not available:
@@ -144,7 +144,7 @@ class BudgetSelector:
             shown = tuple(Shown(x, _ALL_FIT) for x in parts.all_but_search)
             return Selection(shown, budget_tokens=self._budget)
         core, no_room = self._fit_core(parts.core)
-        in_run = [parts.others[x] for x in dict.fromkeys(found) if x in parts.others]
+        in_run = [parts.others[x] for x in dict.fromkeys(found_tools) if x in parts.others]
         newest = {x.tool.key: x for x in in_run[-self._most :]}
         recent, given_way = self._fit_found(newest, self._budget - _tokens(core))
         deferred = tuple(x for key, x in parts.others.items() if key not in newest)
@@ -188,21 +188,21 @@ class BudgetSelector:
         return [x for x in forms if x.definition.tool.key not in gone], left_out
 
     def _fit_found(
-        self, found: Mapping[ToolKey, ToolDefinition], room: int
+        self, definitions: Mapping[ToolKey, ToolDefinition], room: int
     ) -> tuple[list[Shown], list[LeftOut]]:
         """As many as fit, the newest as whole as can be, and none longer than it was shown."""
-        shortest = [self._form(x, _FOUND, MAX_STEPS) for x in found.values()]
+        shortest = [self._form(x, _FOUND, MAX_STEPS) for x in definitions.values()]
         left_out = self._without_room(reversed(shortest), room)[::-1]
         gone = {x.definition.tool.key for x in left_out}
         forms = {
             key: self._form(x, _FOUND, self._steps.get(key, 0))
-            for key, x in found.items()  # the oldest first
+            for key, x in definitions.items()  # the oldest first
             if key not in gone
         }
         excess = _tokens(forms.values()) - room
         for key in forms:
             while excess > 0 and (before := forms[key]).shortened < MAX_STEPS:
-                forms[key] = self._form(found[key], _FOUND, before.shortened + 1)
+                forms[key] = self._form(definitions[key], _FOUND, before.shortened + 1)
                 excess -= before.tokens - forms[key].tokens
         self._steps = {key: x.shortened for key, x in forms.items()}
         return list(forms.values()), left_out

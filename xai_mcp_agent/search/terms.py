@@ -154,12 +154,12 @@ _split_short = lru_cache(maxsize=20_000)(_split)
 
 
 def _others() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    synonyms: dict[str, tuple[str, ...]] = {}
     for line in SYNONYMS.strip().splitlines():
         group = terms(line)
         for term in group:
-            found[term] = tuple(x for x in group if x != term)
-    return found
+            synonyms[term] = tuple(x for x in group if x != term)
+    return synonyms
 
 
 _OTHERS = _others()

@@ -185,10 +185,10 @@ class ToolIndex(Generic[T]):
         near = compared.nearest(_MIN_CANDIDATES, among) if compared else ()
         words, words_of_parts = self._expanded(query), [self._expanded(x) for x in parts]
         most = max(_CANDIDATES * limit, _MIN_CANDIDATES)
-        found = self._index.search(
+        matches = self._index.search(
             words, most, words_of_parts, added=remembered, among=among, also=near
         )
-        by_words = {x: score * self._coverage(x, words) for x, score in found}
+        by_words = {x: score * self._coverage(x, words) for x, score in matches}
         close = compared.closeness({*near, *by_words}) if compared else {}
         scores = _joined(by_words, close) if close else by_words
         return sorted(scores.items(), key=lambda x: (-x[1], x[0])), close
@@ -305,10 +305,12 @@ def _reasons(tool: Tool | JsonObject, words: Mapping[str, float]) -> tuple[str, 
         (field, [x for x in dict.fromkeys(terms(text)) if x in words])
         for field, text in _texts(tool)
     ]
-    return tuple(f"{field.matches} {_shown(matched)}" for field, matched in matches if matched)
+    return tuple(
+        f"{field.matches} {_quoted_words(matched)}" for field, matched in matches if matched
+    )
 
 
-def _shown(words: Sequence[str]) -> str:
-    shown = ", ".join(f"'{x[:_MAX_LETTERS]}'" for x in words[:_MAX_WORDS])
+def _quoted_words(words: Sequence[str]) -> str:
+    listing = ", ".join(f"'{x[:_MAX_LETTERS]}'" for x in words[:_MAX_WORDS])
     more = len(words) - _MAX_WORDS
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{listing} and {more} more" if more > 0 else listing

@@ -164,8 +164,8 @@ class UsageMemory:
         scope = self._scopes.setdefault(toolbelt, _Scope())
         if scope.reading is None:
             state = scope.state
-            asked = self.recorder.read(lambda x: _read(x, toolbelt, state), None)
-            scope.began, scope.reading = time.monotonic(), asyncio.wrap_future(asked)
+            request = self.recorder.read(lambda x: _read(x, toolbelt, state), None)
+            scope.began, scope.reading = time.monotonic(), asyncio.wrap_future(request)
             scope.reading.add_done_callback(lambda x: self._take(scope, x))
 
     def _take(self, scope: _Scope, read: asyncio.Future[tuple[Remembered, Any] | None]) -> None:
@@ -181,8 +181,8 @@ class UsageMemory:
             scope.remembered, scope.state = result
 
 
-def _read(history: History, toolbelt: str, known: Any) -> tuple[Remembered, Any] | None:
-    """Return the requests and their cache key, or None if the key is the `known` one.
+def _read(history: History, toolbelt: str, cache_key: Any) -> tuple[Remembered, Any] | None:
+    """Return the requests and their cache key, or None if the key is `cache_key`.
 
     Runs in the thread that owns the store.
     """
@@ -191,7 +191,7 @@ def _read(history: History, toolbelt: str, known: Any) -> tuple[Remembered, Any]
 
     now = datetime.now(UTC)
     state = learned_state(history, toolbelt), now.date()
-    if state == known:
+    if state == cache_key:
         return None
     intents = defaultdict[ToolKey, list[Intent]](list)
     for row in read_learned(history, LearnedFilter(toolbelt)):

@@ -189,8 +189,8 @@ def _between(text: str, reference: Reference, name: str) -> str:
 
 
 def _split(text: str, words: str, name: str) -> tuple[str, str]:
-    before, found, after = text.partition(words)
-    if not found:
+    before, separator, after = text.partition(words)
+    if not separator:
         problem = f"The result of {name} has nowhere the words {words!r}"
         raise NotInResult(f"{problem}; {_described(text)}.")
     return before, after

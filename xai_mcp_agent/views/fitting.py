@@ -81,7 +81,7 @@ def _summary(checked: CheckedCalls) -> str:
 
 def choice_json(choice: ExplainedChoice) -> JsonObject:
     """Return why a tool is chosen, or is not; places and steps count from 1, 0 is none."""
-    hit = choice.found
+    hit = choice.match
     return {
         "server": choice.key.source,
         "tool": choice.key.name,
@@ -120,11 +120,11 @@ def _barred(choice: ExplainedChoice) -> Iterator[str]:
 
 def _of_search(choice: ExplainedChoice) -> Iterator[str]:
     ahead = ", ".join(str(x.entry.key) for x in choice.ahead)
-    if choice.found is None:
+    if choice.match is None:
         before = f" It finds {ahead}." if ahead else ""
         yield f"A search for this does not find {choice.key}.{before}"
         return
-    why = "; ".join(choice.found.reasons)
+    why = "; ".join(choice.match.reasons)
     place = "first" if choice.place == 1 else f"number {choice.place}, behind {ahead}"
     yield f"A search for this finds {choice.key} {place}: {why}."
 

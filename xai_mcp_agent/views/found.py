@@ -19,24 +19,24 @@ _DEEPER = " " * 8
 _LEVELS, _MOST_PARAMETERS = 3, 500  # nobody reads more
 
 
-def found_json(found: FoundTool) -> JsonObject:
+def found_json(match: FoundTool) -> JsonObject:
     """Return a search result, with the tool's definition."""
     why = {
-        "score": round(found.score, 3),
-        "confidence": round(found.confidence, 2),
-        "reasons": list(found.reasons),
+        "score": round(match.score, 3),
+        "confidence": round(match.confidence, 2),
+        "reasons": list(match.reasons),
     }
-    item, _ = item_key(found.tool)
+    item, _ = item_key(match.tool)
     kind = {} if item == "tool" else {"kind": item}
-    return {"server": found.entry.key.source, **kind, **why, **tool_json(found.entry)}
+    return {"server": match.entry.key.source, **kind, **why, **tool_json(match.entry)}
 
 
-def found_text(found: FoundTool, width: int) -> str:
+def found_text(match: FoundTool, width: int) -> str:
     """Return a search result in two lines or more: how to call the tool, and why it matches."""
-    item, _ = item_key(found.tool)
-    server = f"{found.entry.key.source}{'' if item == 'tool' else f' {item}'}"
-    line = f"{found.score:.2f}  {server}: {tool_text(found.entry)}"
-    why = "; ".join(found.reasons)
+    item, _ = item_key(match.tool)
+    server = f"{match.entry.key.source}{'' if item == 'tool' else f' {item}'}"
+    line = f"{match.score:.2f}  {server}: {tool_text(match.entry)}"
+    why = "; ".join(match.reasons)
     lines = [*wrap(line, width, "", _INDENT), *(wrap(why, width, _INDENT, _INDENT) if why else ())]
     return "\n".join(lines)
 

@@ -167,8 +167,8 @@ def _merge(lines: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
 
     What was learned from a call has no line: `tools usage` shows it.
     """
-    shown = (x for x in lines if x.first.change != "learned")
-    for is_call, group in groupby(shown, lambda x: x.first.change == "called"):
+    visible = (x for x in lines if x.first.change != "learned")
+    for is_call, group in groupby(visible, lambda x: x.first.change == "called"):
         joined = [_join(list(x)) for _, x in groupby(group, _likeness)]
         if not is_call:
             yield from _with_their_tools(joined)

@@ -30,7 +30,7 @@ def source_text(source: Source) -> str:
     """Return the source of an argument in words; calls are counted from 1."""
     match source:
         case Given(value):
-            return _shown(value)
+            return _value_text(value)
         case FromResult(call, field, conversion):
             taken = f"{field} of call {call + 1}" if field else f"the result of call {call + 1}"
             return ", ".join((taken, *_done_to_it(field or "", conversion)))
@@ -84,7 +84,7 @@ def _listed(lines: tuple[str, ...], width: int) -> Iterator[str]:
         yield from wrap(line, width, "- ", "  ")
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):

@@ -124,6 +124,6 @@ def _name(key: ToolKey) -> str:
 
 
 def _names(keys: Sequence[ToolKey]) -> str:
-    shown = ", ".join(one_line(_name(x), _NAME_CHARS) for x in keys[:_MOST_NAMES])
+    names = ", ".join(one_line(_name(x), _NAME_CHARS) for x in keys[:_MOST_NAMES])
     more = len(keys) - _MOST_NAMES
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return f"{names} and {more:,} more" if more > 0 else names

@@ -76,9 +76,9 @@ def _row(name: str, of: CallStats) -> _Row:
 
 
 def _line(row: _Row, name: int, cells: Sequence[int]) -> str:
-    shown = cut(row.name, name)
+    label = cut(row.name, name)
     aligned = (f"{cell:>{size}}" for cell, size in zip(row.cells, cells, strict=True))
-    return "  ".join((shown + " " * (name - columns(shown)), *aligned)).rstrip()
+    return "  ".join((label + " " * (name - columns(label)), *aligned)).rstrip()
 
 
 def _json(of: CallStats) -> JsonObject:
