@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .operations import Operation, Problem
     from .plan import RequestPlan
     from .service import Service, load_service
-else:  # for type checkers a name that is not there is a mistake
+else:  # so that type checkers report a name that does not exist
 
     def __getattr__(name: str) -> Any:
         if name not in _HOME_OF:

@@ -1,7 +1,6 @@
-"""Parameters and request bodies as arguments of a tool: where each goes, and what it may be.
+"""Parameters and request bodies as tool arguments: where each goes and what it accepts.
 
-A body becomes arguments of its own, one for each property, where that loses nothing, or one for
-all.
+A body becomes one argument for each property if nothing is lost that way, otherwise one argument.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .plan import Body, Part, Placement, Style
 from .request import FORM, JSON, MULTIPART, TOKEN, base_of
 from .schemas import Notes, Schemas, is_example, types_of
 
-# The styles of each location, the usual one first.
+# The styles of each location, the default first.
 _STYLES: dict[str, tuple[Style, ...]] = {
     "path": ("simple", "label", "matrix", "spaceDelimited", "pipeDelimited", "tabDelimited"),
     "query": ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"),
@@ -27,18 +26,18 @@ _STYLES: dict[str, tuple[Style, ...]] = {
     "querystring": ("form",),
 }
 _ORDER = tuple(_STYLES)
-# OpenAPI wants these ignored: they come from the body, the responses and the security.
+# OpenAPI says to ignore these: they come from the body, the responses and the security.
 _IGNORED_HEADERS = ("accept", "content-type", "authorization")
-# What is in two braces is a template of somebody.
+# Double braces belong to somebody's own template language.
 _IN_PATH = re.compile(r"(?<!\{)\{([^{}/?#%\x00-\x1f]+)\}(?!\})")
-# A pattern may have braces of its own: `{id:[0-9]{3}}`.
-_OF_GATEWAYS = re.compile(r"\{[+*]?([^{}+*:/]+)(?:[+*]|:(?:[^{}]|\{[^{}]*\})*)?\}")
+# A pattern may contain braces: `{id:[0-9]{3}}`.
+_GATEWAY_PARAMETER = re.compile(r"\{[+*]?([^{}+*:/]+)(?:[+*]|:(?:[^{}]|\{[^{}]*\})*)?\}")
 _LEAST = {"string": "minLength", "array": "minItems", "object": "minProperties"}
 _BODY = "body"
 _MAX_DESCRIPTION, _MAX_FILE_DESCRIPTION, _MAX_NAME = 1_000, 800, 200
-_MAX_PARTS = 2_000  # schemas of one body: those that refer to each other multiply
-# What may be said of an object whose properties are arguments.
-_OF_PLAIN_OBJECTS = frozenset((
+_MAX_PARTS = 2_000  # schemas of one body; schemas that refer to each other multiply
+# Keywords that an object may have and still become one argument for each property.
+_PLAIN_OBJECT_KEYWORDS = frozenset((
     "type", "properties", "required", "description", "deprecated", "examples", "format", "allOf",
     "additionalProperties", "unevaluatedProperties",
 ))  # fmt: skip
@@ -47,14 +46,14 @@ _A_FILE = "Text, or a data: URL with base64 (`data:image/png;name=a.png;base64,.
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument: where it goes, and the `schema` that the model reads of it."""
+    """One argument: where it goes, and the `schema` that the model reads."""
 
     placement: Placement
     schema: JsonObject | bool
 
 
 def name_arguments(arguments: Iterable[Argument]) -> list[Argument]:
-    """Name each for the model. Of several with one name the later ones say where they go."""
+    """Name each argument for the model. When names clash, later ones say where they go."""
     named: dict[str, Argument] = {}
     for argument in arguments:
         place, number = argument.placement, 1
@@ -70,11 +69,11 @@ def name_arguments(arguments: Iterable[Argument]) -> list[Argument]:
 
 
 def merge_parameters(document: Document, *levels: Any) -> list[JsonObject]:
-    """Return the parameters of a path and of its operation; a later level replaces an earlier one.
+    """Return the parameters of a path and its operation; a later level replaces an earlier one.
 
     Raises:
-        BadReference: one leads nowhere, or where it may not.
-        BadOperation: they are no list.
+        BadReference: a reference leads nowhere, or outside the allowed files.
+        BadOperation: `parameters` is not a list.
     """
     merged: dict[tuple[str, str], JsonObject] = {}
     for level in levels:
@@ -90,9 +89,9 @@ def merge_parameters(document: Document, *levels: Any) -> list[JsonObject]:
 
 
 def plain_path(path: str, parameters: Iterable[JsonObject]) -> str:
-    """Write `{id}` for what gateways write: `{id:[0-9]+}`, `{id+}`, `{id*}`, `{+id}`.
+    """Rewrite the parameters of API gateways as `{id}`: `{id:[0-9]+}`, `{id+}`, `{id*}`, `{+id}`.
 
-    Only where the document describes `id`, and not what is in the braces.
+    It does so only if the document describes `id` and not the whole text in the braces.
     """
     described = [x.get("name") for x in parameters if x.get("in") == "path"]
 
@@ -100,17 +99,17 @@ def plain_path(path: str, parameters: Iterable[JsonObject]) -> str:
         is_its_name = match[1] in described and match[0][1:-1] not in described
         return f"{{{match[1]}}}" if is_its_name else match[0]
 
-    return _OF_GATEWAYS.sub(plain, path)
+    return _GATEWAY_PARAMETER.sub(plain, path)
 
 
 def parameter_arguments(
     parameters: Iterable[JsonObject], path: str, schemas: Schemas, notes: Notes
 ) -> list[Argument]:
-    """Return the arguments that parameters come to, those of the path first.
+    """Return the arguments for these parameters, path parameters first.
 
     Raises:
-        BadOperation: one that is required cannot be sent.
-        BadReference: a schema refers to where no reference may lead.
+        BadOperation: a required parameter cannot be sent.
+        BadReference: a schema refers to a place that is not allowed.
     """
     names = dict.fromkeys(_IN_PATH.findall(path))
     sent = [x for x in parameters if _is_sent(x, names, notes)]
@@ -124,10 +123,10 @@ def parameter_arguments(
 
 
 def _is_sent(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> bool:
-    """Whether a parameter becomes an argument.
+    """Return whether a parameter becomes an argument.
 
     Raises:
-        BadOperation: it is required, and cannot be sent.
+        BadOperation: the parameter is required but cannot be sent.
     """
     name, location = parameter.get("name"), str(parameter.get("in"))
     if not isinstance(name, str) or not name or location not in _STYLES:
@@ -143,10 +142,10 @@ def _is_sent(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> boo
         return False
     else:
         return True
-    shown = repr(text_of(str(name), 60))
+    label = repr(text_of(str(name), 60))
     if parameter.get("required") is True:
-        raise BadOperation(f"the required parameter {shown} cannot be sent: {problem}.")
-    notes.add(f"The parameter {shown} is not sent: {problem}.")
+        raise BadOperation(f"the required parameter {label} cannot be sent: {problem}.")
+    notes.add(f"The parameter {label} is not sent: {problem}.")
     return False
 
 
@@ -164,30 +163,32 @@ def _parameter_argument(parameter: JsonObject, schemas: Schemas, notes: Notes) -
     explode = parameter.get("explode")
     if not isinstance(explode, bool) or style == "deepObject":
         explode = style in ("form", "cookie", "deepObject")
-    shown = describe(schemas.translate(schema, notes), parameter.get("description"))
+    argument_schema = describe(schemas.translate(schema, notes), parameter.get("description"))
     example = parameter.get("example")
-    # Its own example, where its schema has none.
-    if isinstance(shown, dict) and is_example(example):
-        has_values = any(x in shown for x in ("examples", "enum", "default"))
-        shown = shown if has_values else {**shown, "examples": [example]}
+    # Use the parameter's own example if its schema has none.
+    if isinstance(argument_schema, dict) and is_example(example):
+        has_values = any(x in argument_schema for x in ("examples", "enum", "default"))
+        argument_schema = (
+            argument_schema if has_values else {**argument_schema, "examples": [example]}
+        )
     if location == "path":
-        shown = _not_empty(shown, schemas)
+        argument_schema = _not_empty(argument_schema, schemas)
     is_required = parameter.get("required") is True or location == "path"
     allow_reserved = parameter.get("allowReserved") is True
     media_type = media_type[:_MAX_NAME]
     place = Placement(name, location, name, style, explode, allow_reserved, media_type, is_required)
-    return Argument(place, shown)
+    return Argument(place, argument_schema)
 
 
 def _not_empty(schema: JsonObject | bool, schemas: Schemas) -> JsonObject | bool:
-    """Demand a value: without one in the path it would be the address of something else."""
+    """Require a value: a path without it would be the address of something else."""
     resolved, _ = schemas.resolve(schema)
     word = _LEAST.get(str(resolved.get("type")), "")
     return schema if not word or resolved.get(word) else {**as_object(schema), word: 1}
 
 
 def describe(schema: JsonObject | bool, *descriptions: Any) -> JsonObject | bool:
-    """Return a schema with the first of these descriptions that says something."""
+    """Return the schema with the first of these descriptions that is not empty."""
     texts = (text_of(x, _MAX_DESCRIPTION) for x in descriptions)
     description = next(filter(None, texts), "")
     if not description or schema is False:
@@ -201,13 +202,13 @@ def describe(schema: JsonObject | bool, *descriptions: Any) -> JsonObject | bool
 def body_arguments(
     request_body: JsonObject, schemas: Schemas, notes: Notes, *, is_optional: bool
 ) -> tuple[Body | None, list[Argument]]:
-    """Return how a request body is sent, and its arguments; None where there is nothing to give.
+    """Return how a request body is sent and its arguments, or None if there is nothing to send.
 
-    One argument is the whole body if the body names it, else each is a property of it.
-    `is_optional`: the method has no body as a rule.
+    If the body names an argument, it is the whole body; otherwise each argument is a property.
+    `is_optional`: the method usually has no body.
 
     Raises:
-        BadReference: it refers to where no reference may lead.
+        BadReference: the body refers to a place that is not allowed.
     """
     content = as_object(request_body.get("content"))
     if not content:
@@ -224,7 +225,7 @@ def body_arguments(
     parts = _parts(schema, as_object(described.get("encoding")), kind, schemas) if is_form else {}
     body = Body(media_type, _BODY, is_required, parts)
     flat = _flatten(schemas, schema) if is_form or is_json_type(kind) else None
-    # Without any property there is no body; with one there must be the required ones.
+    # If no property is given, no body is sent; if any is, the required ones must be.
     if flat is None or not flat.properties or (flat.required and not is_required):
         whole = _whole_schema(kind, schema)
         words = as_object(whole).get("description"), request_body.get("description")
@@ -234,14 +235,16 @@ def body_arguments(
     arguments: list[Argument] = []
     for name, x in flat.properties.items():
         part = parts.get(name, Part())
-        shown = _file_schema(x) if part.is_file and not part.is_list else x
+        argument_schema = _file_schema(x) if part.is_file and not part.is_list else x
         is_required = name in flat.required
-        arguments.append(Argument(Placement(name, _BODY, name, is_required=is_required), shown))
+        arguments.append(
+            Argument(Placement(name, _BODY, name, is_required=is_required), argument_schema)
+        )
     return replace(body, argument=""), arguments
 
 
 class _Flat:
-    """The properties of an object, and of all that it is put together from."""
+    """The properties of an object, including all its `allOf` parts."""
 
     def __init__(self) -> None:
         self.properties: dict[str, JsonObject | bool] = {}
@@ -250,7 +253,7 @@ class _Flat:
 
 
 def _flatten(schemas: Schemas, schema: Any) -> _Flat | None:
-    """Return its properties; None where it says more than properties can."""
+    """Return the properties, or None if the schema says more than properties can express."""
     flat, queue, count = _Flat(), [schema], 0
     while queue:
         part, notes = schemas.resolve(queue.pop())
@@ -264,7 +267,7 @@ def _flatten(schemas: Schemas, schema: Any) -> _Flat | None:
         flat.required |= dict.fromkeys(texts_of(part.get("required")))
         queue += reversed(as_list(part.get("allOf")))
     for name in flat.required:
-        flat.properties.setdefault(name, {})  # required, and nowhere described
+        flat.properties.setdefault(name, {})  # required but not described anywhere
     return flat
 
 
@@ -273,11 +276,11 @@ def _is_plain_object(schema: JsonObject) -> bool:
     is_object = schema.get("type") == "object" or ("type" not in schema and has_parts)
     closing = ("additionalProperties", "unevaluatedProperties")
     is_closed = all(schema.get(word, False) is False for word in closing)
-    return is_object and is_closed and schema.keys() <= _OF_PLAIN_OBJECTS
+    return is_object and is_closed and schema.keys() <= _PLAIN_OBJECT_KEYWORDS
 
 
 def _whole_schema(kind: str, schema: JsonObject | bool) -> JsonObject | bool:
-    """Return the schema of one argument that is the whole body."""
+    """Return the schema of the one argument that is the whole body."""
     own = as_object(schema)
     if kind in (FORM, MULTIPART) and not own:
         return {"type": "object"}
@@ -297,7 +300,7 @@ def _file_schema(schema: JsonObject | bool) -> JsonObject:
 
 
 def _parts(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> dict[str, Part]:
-    """Return how each property of a form is written, whichever of its choices it is in."""
+    """Return how each property of a form is written, over all its alternatives."""
     parts: dict[str, Part] = {}
     queue, seen = [schema], set[int]()
     while queue and len(seen) < _MAX_PARTS:
@@ -316,7 +319,7 @@ def _part(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> Par
     is_list = "array" in types_of(shape)
     item = schemas.resolve(shape.get("items"))[0] if is_list else shape
     is_styled = any(word in encoding for word in ("style", "explode", "allowReserved"))
-    # Until 3.0 that was for one kind of form only.
+    # Before 3.1 these applied to URL-encoded forms only.
     if is_styled and (kind == FORM or not schemas.document.is_old):
         style = encoding.get("style")
         style = style if style in _STYLES["query"] else "form"
@@ -334,7 +337,7 @@ def _part(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> Par
 
 
 def _fixed_headers(encoding: JsonObject, document: Document) -> dict[str, str]:
-    """Return the headers of a part that always say the same."""
+    """Return the headers of a part that have a fixed value."""
     headers: dict[str, str] = {}
     for name, header in as_object(encoding.get("headers")).items():
         schema = as_object(document.follow(header).get("schema"))
@@ -358,7 +361,7 @@ def _is_file(item: JsonObject, media_type: str) -> bool:
 
 
 def _rank(media_type: str) -> int:
-    """Rank the best understood first."""
+    """Rank media types: the best supported come first."""
     kind = base_of(media_type)
     exact = (JSON, "*/*", "application/*", "application/merge-patch+json")
     if kind in exact:
@@ -381,7 +384,7 @@ def _sendable(media_type: str) -> str:
 
 
 def is_json_type(kind: str) -> bool:
-    """Whether a media type, in lower case, is one of JSON."""
+    """Return whether a media type, in lower case, is JSON."""
     return kind.endswith(("/json", "+json"))
 
 

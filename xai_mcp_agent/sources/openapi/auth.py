@@ -1,7 +1,7 @@
-"""Which credentials a request is sent with: the first alternative that the settings can satisfy.
+"""Credentials for requests: the first security alternative that the settings can satisfy.
 
-Also the tokens that a client gets with its id and secret (RFC 6749, 4.4), kept until they expire.
-Errors name schemes and keys of the settings, never a secret.
+It also gets client credentials tokens (RFC 6749, 4.4) and keeps them until they expire. Errors name
+schemes and settings keys, never a secret.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .plan import SecurityNeed, Unwritable, one_line
 from .request import FORM, can_be_header
 
 Credentials: TypeAlias = Mapping[str, CredentialSettings]
-"""By the names of schemes, as the settings have them."""
+"""Credentials by scheme name, as in the settings."""
 
-_TOKEN_SECONDS = 30.0  # such services answer at once; one that does not must not hold up calls
-_EARLY_SECONDS = 30.0  # a token that expires on its way is refused
-_TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")  # RFC 6750, 2.1, and some more
-_USUAL_SECONDS = 300.0  # where it is not said how long one is good for
-# What a scheme of each kind is satisfied with, as keys of the settings.
+_TOKEN_SECONDS = 30.0  # token services answer at once; a hanging one must not hold up calls
+_EARLY_SECONDS = 30.0  # a token that expires on the way is refused
+_TOKEN = re.compile(r"[\x21-\x7e]{1,65536}")  # RFC 6750, 2.1, and a few more characters
+_USUAL_SECONDS = 300.0  # if the answer does not say how long the token is valid
+# The settings keys that satisfy each kind of scheme.
 _KEYS = {
     "apiKey": "`apiKey`",
     "basic": "`username` and `password`",
@@ -58,37 +58,37 @@ class CredentialsMissing(XaiMcpError):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A need, and the credentials that satisfy it."""
+    """A security need and the credentials that satisfy it."""
 
     need: SecurityNeed
     credential: CredentialSettings
 
     @property
     def takes_token(self) -> bool:
-        """Whether a token has to be got first."""
+        """Whether a token must be fetched first."""
         is_for_tokens = self.need.family in ("bearer", "oauth2", "openIdConnect")
         return not self.credential.bearer and self.credential.is_client and is_for_tokens
 
     @property
     def token_url(self) -> str:
-        """Where that token is got."""
+        """The URL that issues the token."""
         return self.credential.token_url or self.need.token_url
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """What it is to be good for; an operator's word counts before the document's."""
+        """The scopes of the token; the settings take precedence over the document."""
         return self.credential.scopes or self.need.scopes
 
 
 def grants_for(
     security: Iterable[tuple[SecurityNeed, ...]], credentials: Credentials, base_url: str
 ) -> tuple[Grant, ...]:
-    """Return what satisfies an operation: the first alternative that can be; none where optional.
+    """Return the grants for the first alternative that can be satisfied; none if it is optional.
 
-    An operation that says nothing gets the credentials that are for all schemes.
+    An operation without security information gets the credentials that apply to all schemes.
 
     Raises:
-        CredentialsMissing: none can be satisfied.
+        CredentialsMissing: no alternative can be satisfied.
     """
     alternatives = tuple(security)
     if not alternatives:
@@ -105,9 +105,9 @@ def grants_for(
 
 
 class ServiceAuth(httpx2.Auth):
-    """Adds the credentials of some grants to requests; a token that is refused is got anew, once.
+    """Adds credentials to requests; when a token is refused, gets a new one, once.
 
-    What a request has already is not added twice: the same one may be sent again.
+    Credentials that a request already has are not added twice: the same request may be sent again.
     """
 
     def __init__(self, grants: Iterable[Grant], tokens: ClientTokens) -> None:
@@ -129,7 +129,7 @@ class ServiceAuth(httpx2.Auth):
 
 
 def add_credentials(request: httpx2.Request, grants: Iterable[Grant], token: str = "") -> None:
-    """Add the credentials of some grants to a request. `token` is for the one that takes one.
+    """Add the credentials of these grants to a request. `token` is for the grant that needs one.
 
     Raises:
         CredentialsMissing: a secret has a line break.
@@ -148,25 +148,25 @@ def add_credentials(request: httpx2.Request, grants: Iterable[Grant], token: str
         else:
             pair = f"{quote(need.name, safe='')}={quote(_reveal(credential.api_key), safe='')}"
             if need.place == "cookie":
-                headers["Cookie"] = _added(headers.get("Cookie", ""), "; ", pair)
+                headers["Cookie"] = _append_pair(headers.get("Cookie", ""), "; ", pair)
             else:
-                query = _added(request.url.query.decode("ascii"), "&", pair)
+                query = _append_pair(request.url.query.decode("ascii"), "&", pair)
                 request.url = request.url.copy_with(query=query.encode("ascii"))
 
 
-def _added(text: str, joint: str, pair: str) -> str:
+def _append_pair(text: str, joint: str, pair: str) -> str:
     parts = text.split(joint) if text else []
     return text if pair in parts else joint.join([*parts, pair])
 
 
 def read_credentials(auth: Mapping[str, Any] | str) -> Credentials:
-    """Read credentials that a program gives, variables in them replaced from the environment.
+    """Read a program's credentials and replace variables in them from the environment.
 
-    As `auth` in the settings; a text is the key or the token of whatever wants one, also at the
-    name of a scheme.
+    Takes the same form as `auth` in the settings. A plain text is the key or token for all schemes,
+    or for the scheme it is listed under.
 
     Raises:
-        BadSetting: they are none; says where, and no secret.
+        BadSetting: the credentials are not valid; says where, without the secret.
     """
     names = known_keys(CredentialSettings)
     written: dict[str, Any] = _of_text(auth) if isinstance(auth, str) else {
@@ -211,14 +211,14 @@ def _grant(need: SecurityNeed, credentials: Credentials) -> Grant | None:
 
 
 def _is_possible(need: SecurityNeed) -> bool:
-    """Whether there are credentials that would satisfy it."""
+    """Return whether any credentials could satisfy this need."""
     if need.kind != "apiKey":
         return need.family in _KEYS
     return bool(need.place and need.name) and (need.place != "header" or can_be_header(need.name))
 
 
 def _check_token_url(grant: Grant, base_url: str) -> None:
-    """Refuse to take a secret where only the document says that it belongs."""
+    """Refuse to send a secret to another host that only the document names."""
     token_url = grant.need.token_url
     if not grant.takes_token or grant.credential.token_url:
         return
@@ -274,9 +274,9 @@ class _Token:
 
 
 class ClientTokens:
-    """The tokens of one service. Callers at the same time cause one request.
+    """The tokens of one service. Concurrent callers cause one request.
 
-    What is got is added to `secrets`.
+    Each new token is added to `secrets`.
     """
 
     def __init__(self, client: ServiceClient, secrets: Secrets) -> None:
@@ -285,10 +285,10 @@ class ClientTokens:
         self._tokens = defaultdict[tuple[str, str, tuple[str, ...]], _Token](_Token)
 
     async def token(self, grant: Grant, *, refused: str = "") -> str:
-        """Return a token that is good; another one than `refused`, which the service did not take.
+        """Return a valid token other than `refused`, which the service did not accept.
 
         Raises:
-            SourceFailed: none can be got; says why.
+            SourceFailed: no token was issued; says why.
         """
         token = self._tokens[grant.token_url, grant.credential.client_id, grant.scopes]
         async with token.lock:
@@ -311,7 +311,8 @@ class ClientTokens:
             with anyio.fail_after(_TOKEN_SECONDS):
                 response = await self._send(grant, how or "client_secret_basic")
                 if how is None and _is_unknown_client(response):
-                    # Every service should take the usual way; quite some take only the other.
+                    # Every service should accept the default method; quite a few accept only the
+                    # other.
                     response = await self._send(grant, "client_secret_post")
         except TimeoutError as cause:
             problem = f"did not answer within {_TOKEN_SECONDS:g} s"
@@ -339,7 +340,7 @@ class ClientTokens:
         headers = {"Accept": "application/json", "Content-Type": FORM}
         request = httpx2.Request("POST", grant.token_url, headers=headers, content=urlencode(form))
         if how == "client_secret_basic":
-            # RFC 6749, 2.3.1: encoded before they are put together.
+            # RFC 6749, 2.3.1: both are encoded before they are joined.
             pair = httpx2.BasicAuth(quote(client_id, safe=""), quote(secret, safe=""))
             request = next(pair.auth_flow(request))
         return await self._client.send(request, redirects=False)
@@ -360,8 +361,8 @@ class ClientTokens:
 
 
 def _good_seconds(answer: Mapping[str, Any]) -> float:
-    """Return how long a token is used; of one that is good for a minute, half of it."""
-    try:  # some write it as a text
+    """Return how many seconds to use a token; half its lifetime if that is only a minute."""
+    try:  # some services send a string
         seconds = float(answer.get("expires_in") or _USUAL_SECONDS)
     except (TypeError, ValueError):
         seconds = _USUAL_SECONDS

@@ -1,6 +1,6 @@
 """Requests to one service and their whole responses, within limits.
 
-Redirects are followed here: a service has no business to send us into a private network.
+Redirects are followed here: a service must not send us into a private network.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ..web.origins import is_same_host, origin_of
 
 _CLOSE_SECONDS = 1.0
 _READING = ("GET", "HEAD")
-_MAX_REFUSAL_BYTES = 256 * 1024  # only the head of an error page is of use to a reader
+_MAX_REFUSAL_BYTES = 256 * 1024  # only the beginning of an error page is useful to a reader
 _STREAM = "text/event-stream"
-_STREAM_SECONDS = 30.0  # many have no end; what there is to know comes first
-_IN_TIME = 0.9  # of what is left of the call: what came until then is still told in time
+_STREAM_SECONDS = 30.0  # many streams never end; the important data comes first
+_IN_TIME = 0.9  # of the remaining time, so that the partial result still arrives in time
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceResponse:
-    """A response of a service, read to its end, or as far as a limit went (`is_cut`).
+    """A response of a service, read to its end or up to a limit (`is_cut`).
 
-    `place` is where the host is that was asked first (core/places.py).
+    `place` is where the first host is (core/places.py).
     """
 
     status: int
@@ -47,34 +47,34 @@ class ServiceResponse:
 
     @property
     def media_type(self) -> str:
-        """Its type alone, in lower case; empty where it says none."""
+        """The media type alone, in lower case; empty if there is none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def words(self) -> str:
-        """Its body as one line, for a sentence; to be masked and cut."""
+        """The body as one line for a message; the caller masks and cuts it."""
         return " ".join(self.body.decode("utf-8", "replace").split())
 
     def json(self) -> Any:
-        """Return the JSON that it is; None for anything else. For short ones."""
+        """Return the parsed JSON, or None if it is not JSON. For short bodies."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
 
     def json_object(self) -> Mapping[str, Any]:
-        """Return the JSON object that it is; empty where it is none."""
+        """Return the parsed JSON object; empty if it is not an object."""
         return as_object(self.json())
 
 
 class ResponseTooLarge(SourceError):
-    """The response is larger than the limit. It was not read to its end."""
+    """The response is larger than the limit, and was not read to its end."""
 
 
 class ServiceClient:
-    """Sends requests to one service. Whoever made it closes it.
+    """HTTP client for one service. Its creator closes it.
 
-    `key` is what of the settings says where it is, for people.
+    `key` is the setting that has the service's address, for error messages.
     """
 
     def __init__(self, name: str, mask: Mask, *, max_bytes: int, key: str = "baseUrl") -> None:
@@ -85,7 +85,7 @@ class ServiceClient:
         self._http = WebClient()
 
     async def close(self) -> None:
-        """Close its connections, within a moment also where the other side does not answer."""
+        """Close the connections, quickly even if the other side does not answer."""
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
             await self._http.close()
 
@@ -98,23 +98,23 @@ class ServiceClient:
         within_host: bool = False,
         redirects: bool = True,
     ) -> ServiceResponse:
-        """Return the response to a request, wherever redirects within the rules lead.
+        """Return the response to a request, following the redirects that are allowed.
 
-        `places` are those where its host may be (core/places.py), by default all. `auth` is for its
-        origin only. `within_host`: redirects elsewhere are against the rules. Cancelling it ends
-        the request. Nothing else limits its time.
+        `places` limits where the host may be (core/places.py), by default anywhere. `auth` is used
+        for the request's origin only. With `within_host`, redirects to another host are not
+        allowed. Cancelling the call ends the request. Nothing else limits its time.
 
         Raises:
-            OutOfPlace: its host is in none of `places`. Nothing was sent.
-            SourceFailed: it cannot be reached, or the certificates of this machine cannot be read.
-            Misdirected: it redirects against the rules.
+            OutOfPlace: the host is in none of `places`. Nothing was sent.
+            SourceFailed: the host cannot be reached, or this machine's certificates cannot be read.
+            Misdirected: it redirects in a way that is not allowed.
             SourceClosed: the connection was lost before the response was complete.
-            ResponseTooLarge: it is larger than the limit.
+            ResponseTooLarge: the response is larger than the limit.
         """
         first, first_place = request, ""
         try:
             while True:
-                response = await self._sent(request, places, auth)
+                response = await self._send_once(request, places, auth)
                 first_place = first_place or _place_of(response)
                 if not redirects or not response.has_redirect_location:
                     return await self._read(response, first_place)
@@ -123,7 +123,7 @@ class ServiceClient:
                 if within_host and not is_same_host(str(first.url), str(request.url)):
                     raise NotFollowed(f"it redirects to another host, {request.url.host}")
                 if origin_of(str(request.url)) != origin_of(str(first.url)):
-                    # Clouds give out secrets of the machine at link-local addresses.
+                    # Clouds serve the machine's secrets at link-local addresses.
                     places, auth = {INTERNET, first_place} - {LINK_LOCAL}, None
         except NotFollowed as cause:
             raise self._misdirected(str(cause)) from None
@@ -135,14 +135,14 @@ class ServiceClient:
         except (OSError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as cause:
             raise failure_of(self.name, request, cause, self._mask, self._key) from cause
 
-    async def _sent(
+    async def _send_once(
         self, request: httpx2.Request, places: Collection[str] | None, auth: httpx2.Auth | None
     ) -> httpx2.Response:
         if request.method in _READING:
             try:
                 return await self._http.send(request, places, auth)
             except httpx2.RemoteProtocolError:
-                pass  # an idle connection was closed just then; what only reads may be asked again
+                pass  # an idle connection was just closed; a read may be sent again
         return await self._http.send(request, places, auth)
 
     async def _read(self, response: httpx2.Response, place: str) -> ServiceResponse:
@@ -164,9 +164,9 @@ class ServiceClient:
         return replace(head, body=body, is_cut=not is_whole)
 
     def _misdirected(self, problem: str) -> Misdirected:
-        shown = masked_and_cut(problem, self._mask)
+        text = masked_and_cut(problem, self._mask)
         fix = f"Correct `{self._key}`, if the service has moved."
-        return Misdirected(self.name, f"{shown}.", fix)
+        return Misdirected(self.name, f"{text}.", fix)
 
 
 def _place_of(response: httpx2.Response) -> str:

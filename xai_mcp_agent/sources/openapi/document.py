@@ -1,7 +1,7 @@
-"""A document of a service: one file or several, read on demand, and never from anywhere else.
+"""An OpenAPI document: one file or several, read on demand, and from nowhere else.
 
-A reference may lead to files in the folder of the document or below it, or, of a document that came
-from a URL, to the same host. A file never leads to the network, nor the other way.
+A reference may lead to files in the document's folder or below it, or to the same host if the
+document came from a URL. A file never leads to the network, or the network to a file.
 """
 
 from __future__ import annotations
@@ -30,50 +30,50 @@ from ...core.yaml import YamlError, parse_yaml
 from ..web.origins import origin_of
 
 Read: TypeAlias = Callable[[str], bytes]
-"""Returns the bytes at a URI; raises OSError or BadReference. Called in the converting thread."""
+"""Return the bytes at a URI; raise OSError or BadReference. Called in the converting thread."""
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Of one file. The largest that are published have about 40 MB."""
+"""Limit for one file. The largest published documents have about 40 MB."""
 
-_BLANK = 10_000  # characters in which a text shows what it is; JSON is YAML, too
-# Half of a surrogate pair, which JSON can say and nobody can send.
+_BLANK = 10_000  # characters in which the format shows; JSON is YAML, too
+# Half of a surrogate pair: JSON can express it, but it cannot be sent.
 _HALF = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
 )
-_BUDGET = 64 * 1024 * 1024  # of all work on one document; see `Document.spend`
-_LEAST_BYTES = 4_096  # what the smallest file counts for: opening it takes time, too
+_BUDGET = 64 * 1024 * 1024  # for all work on one document; see `Document.spend`
+_LEAST_BYTES = 4_096  # the minimum cost of a file: opening it takes time, too
 _MAX_TITLE = 200
-_MAX_VERSION = 10**12  # a date and a time; of larger numbers Python writes no text
+_MAX_VERSION = 10**12  # covers a date with a time; Python refuses to print very large numbers
 _SHOWN_CHARS = 300
 _NOTHING = object()
 
 
 class BadDocument(XaiMcpError):
-    """A document that cannot be used at all; says where it is, why, and what to do."""
+    """The document cannot be used at all; says where it is, why, and what to do."""
 
 
 class NotReadable(ValueError):
-    """A text that is neither JSON nor YAML, or too much of it."""
+    """The text is neither JSON nor YAML, or is too large."""
 
 
 class BadOperation(ValueError):
-    """An operation that cannot become a tool; says why."""
+    """The operation cannot become a tool; says why."""
 
 
 class BadReference(BadOperation):
-    """A reference that leads nowhere, or where it may not lead; says why."""
+    """The reference leads nowhere, or outside the allowed files; says why."""
 
 
 class EndlessReference(BadReference):
-    """References that lead to each other, and to nothing else."""
+    """The references lead only to each other."""
 
 
 # Texts
 
 
 def parse(data: bytes | str) -> Any:
-    """Read JSON, or YAML 1.2 as OpenAPI demands, into what `json.loads` would return.
+    """Parse JSON, or YAML 1.2 as OpenAPI requires, into what `json.loads` would return.
 
     Raises:
         NotReadable: it is neither; says why.
@@ -103,12 +103,12 @@ def _parse(text: str) -> Any:
 
 
 def texts_of(value: Any) -> list[str]:
-    """Return the texts in a list, each once."""
+    """Return the texts in a list without duplicates."""
     return list(dict.fromkeys(as_texts(value)))
 
 
 def text_of(value: Any, at_most: int) -> str:
-    """Return a text without invisible characters, cut; empty for what is no text."""
+    """Return a text, cut and without invisible characters; empty if the value is not a text."""
     return visible_text(value, at_most).strip() if isinstance(value, str) else ""
 
 
@@ -123,12 +123,12 @@ def _decode(data: bytes) -> str:
 
 
 def read_nothing(uri: str) -> bytes:
-    """Refuse to read beside a document that a program gave as it is."""
+    """Refuse to read further files for a document that a program passed as data."""
     raise BadReference("leads to another file; load the document by its path or URL")
 
 
 def read_file(file: Path) -> bytes:
-    """Read a whole file; raises OSError where it is none, or too large."""
+    """Read a whole file; raise OSError if it is missing or too large."""
     if not file.is_file():  # a pipe may never end
         raise FileNotFoundError("there is no such file")
     if file.stat().st_size > MAX_BYTES:
@@ -142,7 +142,7 @@ def path_of(uri: str) -> Path:
 
 
 def files_beside(file: Path) -> Read:
-    """Return the reader of the files in a document's folder and below it, wherever links lead."""
+    """Return a reader for files in the document's folder and below, with links resolved."""
     folder = file.parent.resolve()
 
     def read(uri: str) -> bytes:
@@ -155,12 +155,12 @@ def files_beside(file: Path) -> Read:
 
 
 class Document:
-    """The root of a document, and the files that it refers to, each read once.
+    """A document's root and the files that it refers to, each read once.
 
     `uri` is where it came from: a `file:` or `https:` URI, or empty.
 
     Raises:
-        BadDocument: it is no OpenAPI document.
+        BadDocument: it is not an OpenAPI document.
     """
 
     def __init__(
@@ -187,10 +187,10 @@ class Document:
         read: Read = read_nothing,
         name: str = "the document",
     ) -> Document:
-        """Read the document in a text.
+        """Parse the document in a text.
 
         Raises:
-            BadDocument: it is neither JSON nor YAML, or no OpenAPI document.
+            BadDocument: it is neither JSON nor YAML, or not an OpenAPI document.
         """
         try:
             return cls(parse(data), uri, read, name)
@@ -199,19 +199,19 @@ class Document:
 
     @property
     def is_swagger(self) -> bool:
-        """Whether it is of Swagger 2.0."""
+        """Whether the document is Swagger 2.0."""
         return self.openapi_version.startswith("2")
 
     @property
     def is_old(self) -> bool:
-        """Whether it is of a version before 3.1, whose schemas are not quite JSON Schema."""
+        """Whether the version is before 3.1: its schemas are not quite JSON Schema."""
         return self.is_swagger or self.openapi_version.startswith("3.0")
 
     def spend(self, work: int) -> None:
-        """Take from what one document may cost: about a byte read, or 0.1 microseconds, each.
+        """Charge work to the document's budget: a unit is about a byte read, or 0.1 microseconds.
 
         Raises:
-            BadOperation: nothing is left of it.
+            BadOperation: the budget is used up.
         """
         self._budget_left -= work
         if self._budget_left < 0:
@@ -220,10 +220,10 @@ class Document:
     # References
 
     def follow(self, value: Any) -> JsonObject:
-        """Return the object, or the one it refers to with what stands beside the reference.
+        """Return the object, or the referenced object merged with the keys beside `$ref`.
 
         Raises:
-            BadReference: it leads nowhere, where it may not, or to what is no object.
+            BadReference: it leads nowhere, to a place that is not allowed, or to no object.
         """
         result, chain = as_object(value), list[str]()
         while isinstance(reference := result.get("$ref"), str):
@@ -236,10 +236,10 @@ class Document:
         return result
 
     def end_of(self, reference: str) -> tuple[str, Any]:
-        """Return the last of a chain of references, as a whole URI, and what it leads to.
+        """Return the last reference of a chain, as an absolute URI, and its target.
 
         Raises:
-            BadReference: it leads nowhere, or where it may not.
+            BadReference: it leads nowhere, or to a place that is not allowed.
         """
         chain = [reference]
         target = self.target(reference)
@@ -251,14 +251,14 @@ class Document:
         return f"{'' if self._files[uri] is self.root else uri}{mark}{fragment}", target
 
     def target(self, reference: str) -> Any:
-        """Return what is at the place that a reference names.
+        """Return the target of a reference.
 
         Raises:
-            BadReference: it leads nowhere, or where it may not.
+            BadReference: it leads nowhere, or to a place that is not allowed.
         """
         key, _, fragment = reference.partition("#")
         root = self.file(key)
-        # Some names have a percent sign in them, and are not encoded.
+        # Some names contain a percent sign and are not encoded.
         places = (_at(root, x) for x in (unquote(fragment), fragment))
         target = next((x for x in places if x is not _NOTHING), _NOTHING)
         if target is _NOTHING:
@@ -266,10 +266,10 @@ class Document:
         return target
 
     def file(self, key: str) -> Any:
-        """Return what a file says, its references made such that they hold in the document itself.
+        """Return a file's content, with its references made absolute.
 
         Raises:
-            BadReference: it may not be read, cannot be, or says nothing.
+            BadReference: the file is not allowed, or cannot be read or parsed.
         """
         uri = _join(self.uri, key)
         if uri not in self._files:
@@ -305,10 +305,10 @@ def _extend(chain: list[str], reference: str) -> None:
 
 
 def _join(uri: str, reference: str) -> str:
-    """Return the whole URI.
+    """Return the absolute URI.
 
     Raises:
-        BadReference: the reference is no address.
+        BadReference: the reference is not an address.
     """
     try:
         return urljoin(uri, reference)
@@ -320,18 +320,19 @@ def _make_absolute(content: Any, uri: str) -> None:
     queue, seen = [content], set[int]()
     while queue:
         part = queue.pop()
-        if not (is_object(part) or is_list(part)) or id(part) in seen:  # YAML's aliases
+        # YAML aliases may repeat a part
+        if not (is_object(part) or is_list(part)) or id(part) in seen:
             continue
         if is_object(part) and isinstance(reference := part.get("$ref"), str):
             key, mark, fragment = reference.partition("#")
-            with suppress(BadReference):  # told where it is followed
+            with suppress(BadReference):  # reported when the reference is followed
                 part["$ref"] = f"{_join(uri, key)}{mark}{fragment}"
         seen.add(id(part))
         queue += children(part)
 
 
 def _at(value: Any, pointer: str) -> Any:
-    """Follow a JSON pointer (RFC 6901); `_NOTHING` where nothing stands there."""
+    """Follow a JSON pointer (RFC 6901); return `_NOTHING` if it leads nowhere."""
     if pointer and not pointer.startswith("/"):
         return _NOTHING
     for step in pointer.split("/")[1:]:
@@ -345,7 +346,7 @@ def _at(value: Any, pointer: str) -> Any:
 
 
 def _version_text(value: Any) -> str:
-    """Return a version, written with or without quotes."""
+    """Return a version that was written with or without quotes."""
     is_number = isinstance(value, int | float) and abs(value) < _MAX_VERSION
     return str(value) if isinstance(value, str) or is_number else ""
 

@@ -1,8 +1,8 @@
-"""Calls of operations, each from its arguments to its result, also where a job makes that.
+"""Calls of operations, from arguments to result, including results that a job produces.
 
-An operation may start a job; its status is polled with growing pauses, its result is read. A first
-response with 202 and an address starts one; the settings can describe any other kind. Imported with
-the first call: its libraries are heavy.
+An operation may start a job: its status is polled with growing pauses, then its result is read. A
+first response with 202 and an address starts a job; the settings can describe any other kind.
+Imported at the first call because its libraries are heavy.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from .results import result_of
 from .templates import override
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[ServiceResponse]]
-"""Sends a request without a body: method and URL. It knows which credentials belong there."""
+"""Send a request without a body: method and URL. It adds the right credentials itself."""
 
 _ACCEPTED = 202
 _HEADERS = ("operation-location", "azure-asyncoperation", "location")
 _STATUS = ("/status", "/state")
-_TROUBLE = (408, 425, 429, 500, 502, 503, 504)  # that pass by themselves
+_TROUBLE = (408, 425, 429, 500, 502, 503, 504)  # temporary errors
 _MAX_LOST = 5  # in a row
-_CANCEL_SECONDS = 5.0  # whoever cancels waits for it
+_CANCEL_SECONDS = 5.0  # the caller who cancels waits this long
 _HOLE = re.compile(r"\{(job|url|result)\}")
 
 logger = logging.getLogger(__name__)
 
 
 class ServiceCalls:
-    """Calls operations of one service. Whoever made it closes it."""
+    """Caller for the operations of one service. Its creator closes it."""
 
     def __init__(self, settings: OpenApiSettings, mask: Mask) -> None:
         self._settings = settings
@@ -61,7 +61,7 @@ class ServiceCalls:
         self._tokens = ClientTokens(self._client, settings.secrets)
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._client.close()
 
     async def call(
@@ -75,16 +75,17 @@ class ServiceCalls:
         check: Callable[[], None] | None = None,
         places: Collection[str] | None = None,
     ) -> ToolResult:
-        """Call an operation and wait for its result, also where that is a job's.
+        """Call an operation and wait for its result, even if a job produces it.
 
-        `check` is called right before anything is sent. `places` are those where the service may
-        be (core/places.py), by default all. What the service refuses is a result that is an error.
+        `check` is called right before anything is sent. `places` limits where the service may be
+        (core/places.py), by default anywhere. A refusal by the service is returned as an error
+        result.
 
         Raises:
-            OutOfPlace: it is in none of `places`.
-            InvalidArguments: they cannot be sent.
-            CredentialsMissing: the settings have none that the operation takes.
-            SourceFailed: the service, or where it leads, cannot be reached.
+            OutOfPlace: the service is in none of `places`.
+            InvalidArguments: the arguments cannot be sent.
+            CredentialsMissing: the settings have no credentials that the operation accepts.
+            SourceFailed: the service, or a host that it redirects to, cannot be reached.
             SourceClosed: the connection was lost.
             ToolTimeout: there is no result within the limit.
         """
@@ -99,7 +100,7 @@ class ServiceCalls:
 
         try:
             with anyio.fail_after(limit or settings.call_timeout_seconds) as scope:
-                # In a thread: arguments may hold whole files.
+                # In a thread: arguments may contain whole files.
                 parts = await anyio.to_thread.run_sync(write)
                 if check is not None:
                     check()
@@ -124,7 +125,7 @@ class ServiceCalls:
             ) from cause
 
     def _asker(self, base: str, auth: ServiceAuth, places: Collection[str] | None) -> Ask:
-        """Return what asks about a job; at another origin it takes no credentials along."""
+        """Return a function that asks about a job; it sends no credentials to another origin."""
 
         async def ask(method: str, url: str) -> ServiceResponse:
             parts = RequestParts(method, url, {"Accept": "application/json, */*"})
@@ -141,7 +142,7 @@ class ServiceCalls:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that was started: its id, its address, and the response that said so."""
+    """A started job: its id, its address, and the response that started it."""
 
     id: str
     url: str
@@ -149,7 +150,7 @@ class Job:
 
 
 def job_of(response: ServiceResponse, operation: OperationSettings, base_url: str) -> Job | None:
-    """Return the job that a response starts; None where it is the result itself."""
+    """Return the job that a response starts, or None if the response is the result itself."""
     is_job = operation.is_job or response.status == _ACCEPTED
     if operation.mode == "sync_http" or response.status >= 300 or not is_job:
         return None
@@ -160,14 +161,14 @@ def job_of(response: ServiceResponse, operation: OperationSettings, base_url: st
             url = urljoin(response.url, job_id)
             job_id = unquote(urlsplit(job_id).path.rstrip("/").rpartition("/")[2])
         except ValueError:
-            return None  # no address at all: the response is all there is
+            return None  # not an address: the response is all there is
     if settings.poll_url and (job_id or url):
         url = _fill(settings.poll_url, base_url, job=job_id, url=url)
     return Job(job_id, url, response) if url else None
 
 
 class JobWatch:
-    """Follows one job to its end."""
+    """Poller that follows one job to its end."""
 
     def __init__(
         self, name: str, settings: AsyncSettings, base_url: str, ask: Ask, mask: Mask
@@ -180,7 +181,7 @@ class JobWatch:
         self._was_accepted = False
 
     async def result(self, job: Job, on_progress: OnProgress | None = None) -> ToolResult:
-        """Wait for the result of a job. If cancelled meanwhile, ask the service to end it.
+        """Wait for the result of a job. If cancelled, ask the service to end it.
 
         Raises:
             Misdirected: the job is at another host.
@@ -214,10 +215,10 @@ class JobWatch:
     async def _ask_status(
         self, job: Job, lost: int, on_progress: OnProgress | None
     ) -> ServiceResponse | NotYet:
-        """Return the last response about the job, or that it goes on."""
+        """Return the final response about the job, or `NotYet` while it runs."""
         try:
             response = await self._ask("GET", job.url)
-        except SourceError as cause:  # no connection: the service may be starting again
+        except SourceError as cause:  # no connection: the service may be restarting
             if isinstance(cause, Misdirected | ResponseTooLarge) or lost == _MAX_LOST:
                 raise
             return NotYet(is_lost=True)
@@ -240,7 +241,7 @@ class JobWatch:
     def _verdict(
         self, response: ServiceResponse
     ) -> Literal["running", "done", "failed", "unexpected"]:
-        """What a status says of its job."""
+        """Return what a status means for its job."""
         settings, status = self._settings, self._status(response)
         is_accepted = response.status == _ACCEPTED
         if _is_one_of(status, settings.success):
@@ -252,19 +253,19 @@ class JobWatch:
             return "running" if is_accepted else done
         if settings.running:
             return "running" if _is_one_of(status, settings.running) else "unexpected"
-        # A word of its own, such as `ready`: who answered 202 until now means it is done.
+        # An unlisted status, such as `ready`: after answers of 202, any other code means done.
         return "running" if is_accepted or not self._was_accepted else "done"
 
     async def _report(self, response: ServiceResponse, on_progress: OnProgress) -> None:
         done = at(response.json(), self._settings.progress_pointer)
         done = done if isinstance(done, int | float) else 0
-        # A share, or a percentage.
+        # A fraction or a percentage.
         total = (1.0 if done <= 1 else 100.0) if done else None
         status = masked_and_cut(self._status(response), self._mask)
         await on_progress(float(done), total, status)
 
     async def _read(self, job: Job, response: ServiceResponse, whole: ToolResult) -> ToolResult:
-        """Read the result: a part of the last response, or what is at another address."""
+        """Read the result: a part of the last response, or the response at another address."""
         settings = self._settings
         pointer = settings.result_pointer
         value = at(response.json(), pointer) if pointer else None
@@ -281,7 +282,7 @@ class JobWatch:
         return ToolResult((TextPart(_text(value)),), structured=value)
 
     async def _cancel(self, job: Job) -> None:
-        """Cancel it if the settings say how: deleting a job may delete what it has made."""
+        """Cancel the job if the settings say how: deleting a job may delete what it has made."""
         settings = self._settings
         if not settings.cancel_url:
             return
@@ -290,14 +291,14 @@ class JobWatch:
             try:
                 self._check_host(url)
                 await self._ask(settings.cancel_method, url)
-            except XaiMcpError as cause:  # whoever waits gets the cancellation or the timeout
+            except XaiMcpError as cause:  # the caller gets the cancellation or the timeout
                 logger.warning("%s: its job could not be cancelled: %s", self._name, cause)
 
     def _check_host(self, url: str) -> None:
-        """Refuse an address of another host, unless an operator allows it.
+        """Refuse an address at another host unless the settings allow it.
 
         Raises:
-            Misdirected: it is at another host.
+            Misdirected: the address is at another host.
         """
         parts, base = urlsplit(url), urlsplit(self._base_url)
         if not parts.username and origin_of(url) == origin_of(self._base_url):
@@ -305,15 +306,15 @@ class JobWatch:
         is_safe = parts.scheme in ("https", base.scheme)
         if is_safe and {parts.hostname, parts.netloc} & set(self._settings.hosts):
             return
-        shown = masked_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
+        address = masked_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
         raise Misdirected(
-            self._name, f"its job is at another host, {shown}, which is not asked.",
+            self._name, f"its job is at another host, {address}, which is not asked.",
             f"If that is right, add {parts.hostname!r} to `hosts` under `async` of the operation.",
         )  # fmt: skip
 
 
 def _reference(response: ServiceResponse, settings: AsyncSettings) -> str:
-    """Return the id or the address of the job, as the first response has it."""
+    """Return the job's id or address from the first response."""
     if settings.job_pointer:
         value = at(response.json(), settings.job_pointer)
         return _text(value) if isinstance(value, str | int) else ""
@@ -323,7 +324,7 @@ def _reference(response: ServiceResponse, settings: AsyncSettings) -> str:
 
 
 def _fill(template: str, base_url: str, **holes: str) -> str:
-    """Return an address with its holes filled; a path is added to the base URL."""
+    """Fill a template for an address; a path is added to the base URL."""
 
     def fill(hole: re.Match[str]) -> str:
         text = holes.get(hole[1], "")
@@ -335,7 +336,7 @@ def _fill(template: str, base_url: str, **holes: str) -> str:
 
 
 def _retry_after(response: ServiceResponse) -> float | None:
-    """Return how many seconds the service wants us to wait, if it says so."""
+    """Return how many seconds the service asks to wait, or None if it does not say."""
     text = response.headers.get("retry-after", "").strip()
     try:
         if text[:1].isdigit():

@@ -1,4 +1,4 @@
-"""The operations of a document as tools, one by one: what is wrong with one costs that one."""
+"""The operations of a document as tools. A mistake in one operation costs only that tool."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .swagger import NoServer, inputs_of, security_needs, server_url, success_re
 logger = logging.getLogger(__name__)
 
 _METHODS = ("get", "put", "post", "delete", "patch", "query")
-# They are about an operation, or of no use to a model.
+# They describe an operation, or are of no use to a model.
 _NO_TOOLS = ("OPTIONS", "HEAD", "TRACE", "CONNECT")
 _WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 _READING = ("GET", "HEAD", "QUERY")
@@ -43,15 +43,15 @@ _MAX_NAME, _DIGEST_CHARS = 128, 8
 _MAX_ACCEPTED = 5
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]{1,80}/[\w!#$&^.+*-]{1,120}")
 _JOB_HEADERS = ("location", "operation-location", "azure-asyncoperation", "content-location")
-# Characters. A model sees the result itself; a schema is also compared, and kept in the history,
-# for each tool, and those of large services are megabytes together.
+# Characters. A model sees the result itself; besides, each tool's schema is compared and stored in
+# the history, and the schemas of a large service are megabytes together.
 _MAX_OUTPUT = 20_000
 _OPERATION_WORK = 100  # see `Document.spend`
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: the tool it is, and how a call of it becomes a request."""
+    """One operation: its tool, and the plan for its request."""
 
     tool: Tool
     plan: RequestPlan
@@ -64,12 +64,12 @@ class Operation:
 
     @property
     def description(self) -> str:
-        """What a model reads of it."""
+        """The description that a model reads."""
         return self.tool.description
 
     @property
     def input_schema(self) -> JsonObject:
-        """What a call must be given."""
+        """The schema of the arguments."""
         return self.tool.input_schema
 
     @property
@@ -79,18 +79,18 @@ class Operation:
 
     @property
     def method(self) -> str:
-        """The method of the request, in capitals."""
+        """The HTTP method, in capitals."""
         return self.plan.method
 
     @property
     def path(self) -> str:
-        """The path, as the document has it."""
+        """The path, as in the document."""
         return self.plan.path
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What of a document is no tool, and why. Without a `method` it is a whole path."""
+    """A part of a document that is not a tool, and why. Without a `method` it is a whole path."""
 
     path: str
     reason: str
@@ -102,24 +102,24 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a document comes to."""
+    """The result of converting a document."""
 
     operations: tuple[Operation, ...]
     problems: tuple[Problem, ...]
 
 
 def convert(document: Document, source: str = "", server: str | None = None) -> Conversion:
-    """Make a tool of each operation. `server`: where all are called, whatever the document says.
+    """Make a tool of each operation. `server` replaces the servers that the document names.
 
-    Nothing is fetched but files that the document refers to, where it may; takes up to a second of
-    the processor for the largest documents.
+    It fetches only files that the document refers to and may read. The largest documents take up to
+    a second of CPU time.
     """
     return _Converter(document, source, server).convert()
 
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """An operation as it stands in a document, with what its path says of all of them."""
+    """An operation as the document has it, with the path item that it belongs to."""
 
     path: str
     method: str
@@ -128,7 +128,7 @@ class _Endpoint:
 
 
 class _Converter:
-    """Converts the operations of one document."""
+    """Converter for the operations of one document."""
 
     def __init__(self, document: Document, source: str, server: str | None) -> None:
         self._document = document
@@ -139,7 +139,7 @@ class _Converter:
         self._problems: list[Problem] = []
 
     def convert(self) -> Conversion:
-        """Convert all of them, in the order of the document."""
+        """Convert all operations, in the document's order."""
         endpoints = list(self._endpoints())
         names = _tool_names(endpoints)
         tried = [self._try(x, names[id(x)]) for x in endpoints]
@@ -177,7 +177,7 @@ class _Converter:
             return self._operation(endpoint, name)
         except BadOperation as cause:
             self._fail(endpoint.path, cause, endpoint.method)
-        except Exception as cause:  # whatever a document holds, it costs one operation
+        except Exception as cause:  # whatever is wrong in a document costs one operation only
             where = f"{endpoint.method} {endpoint.path}"
             logger.warning("%s cannot be converted", where, exc_info=True)
             problem = f"it cannot be understood ({type(cause).__name__})"
@@ -185,8 +185,8 @@ class _Converter:
         return None
 
     def _fail(self, path: str, cause: Exception | str, method: str = "") -> None:
-        shown = text_of(path, _MAX_PATH), _sentence(cause), text_of(method, _MAX_PATH)
-        self._problems.append(Problem(*shown))
+        texts = text_of(path, _MAX_PATH), _sentence(cause), text_of(method, _MAX_PATH)
+        self._problems.append(Problem(*texts))
 
     def _operation(self, endpoint: _Endpoint, name: str) -> Operation:
         document, operation, method = self._document, endpoint.operation, endpoint.method
@@ -203,7 +203,7 @@ class _Converter:
         schema = self._input_schema(named, notes)
         placements = [x.placement for x in named]
         if body is not None and body.argument:
-            body = replace(body, argument=placements.pop().argument)  # it comes last
+            body = replace(body, argument=placements.pop().argument)  # the body is last
         responses = success_responses(document, operation)
         plan = RequestPlan(
             method,
@@ -228,12 +228,12 @@ class _Converter:
         return Operation(tool, plan, operation.get("deprecated") is True)
 
     def _input_schema(self, named: list[Argument], notes: Notes) -> JsonObject:
-        """Return one schema for all arguments, and note what is to be known of its definitions."""
+        """Return one schema for all arguments, and add the notes of its definitions."""
         properties = {x.placement.argument: x.schema for x in named}
         schema: JsonObject = {"type": "object", "properties": properties}
         if required := [x.placement.argument for x in named if x.placement.is_required]:
             schema["required"] = required
-        # What has no place in the request would be dropped without a word.
+        # Unknown arguments have no place in the request: refuse them instead of dropping them.
         schema["additionalProperties"] = False
         definitions = self._requests.closure(schema)
         for definition in definitions:
@@ -241,7 +241,7 @@ class _Converter:
         return _with_definitions(schema, definitions)
 
     def _output_schema(self, responses: Mapping[str, JsonObject]) -> JsonObject | None:
-        """Return what a result is, where that is an object and not too much to say."""
+        """Return the schema of a result if it is an object and not too long."""
         described = (x for content in _contents(responses) for kind, x in content.items()
                      if is_json_type(base_of(kind)))  # fmt: skip
         schemas = self._responses
@@ -253,7 +253,7 @@ class _Converter:
             schema: JsonObject = {**resolved, "type": "object"}
             definitions = schemas.closure(schema)
         except BadOperation:
-            return None  # it can be called all the same
+            return None  # it can still be called
         if len(json.dumps(schema)) + sum(x.characters for x in definitions) > _MAX_OUTPUT:
             return None
         return (
@@ -270,7 +270,7 @@ class _Converter:
             return ""
 
 
-# What an operation says of itself
+# Details of an operation
 
 
 def _with_definitions(schema: JsonObject, definitions: Sequence[Definition]) -> JsonObject:
@@ -279,13 +279,13 @@ def _with_definitions(schema: JsonObject, definitions: Sequence[Definition]) -> 
 
 
 def _methods(path_item: JsonObject) -> Iterator[tuple[str, Any]]:
-    """Yield the operations of a path by their methods, which some write in capitals."""
+    """Yield the operations of a path by method; some documents write methods in capitals."""
     written = (x for x in (*path_item, *_METHODS) if x in path_item)
     named = {x.lower(): x for x in written if x.lower() in _METHODS}
     for method in _METHODS:
         if method in named:
             yield method.upper(), path_item[named[method]]
-    more = path_item.get("additionalOperations", {})  # of 3.2
+    more = path_item.get("additionalOperations", {})  # new in 3.2
     if not isinstance(more, dict):
         yield "", more
     for method, operation in as_object(more).items():
@@ -294,10 +294,10 @@ def _methods(path_item: JsonObject) -> Iterator[tuple[str, Any]]:
 
 
 def _clean_path(path: str) -> str:
-    """Return a path without its fragment, which only tells operations of one path apart.
+    """Return a path without its fragment, which only distinguishes operations of one path.
 
     Raises:
-        BadOperation: nothing can be sent there.
+        BadOperation: no request can be sent to this path.
     """
     plain = path.partition("#")[0].strip()
     if text_of(plain, _MAX_PATH) != plain:
@@ -338,7 +338,7 @@ def _contents(responses: Mapping[str, JsonObject]) -> list[JsonObject]:
 
 
 def _accept(responses: Mapping[str, JsonObject]) -> str:
-    """Return the media types to ask for, JSON first."""
+    """Return the media types for `Accept`, JSON first."""
     names = dict.fromkeys(x for content in _contents(responses) for x in content)
     kinds = (x.partition(";")[0].strip() for x in names)
     usable = filter(_MEDIA_TYPE.fullmatch, kinds)
@@ -347,7 +347,7 @@ def _accept(responses: Mapping[str, JsonObject]) -> str:
 
 
 def _may_be_async(responses: Mapping[str, JsonObject]) -> bool:
-    """Whether it may answer that it has only begun, and where it can be asked."""
+    """Return whether it may answer 202 with the address of a job."""
     headers = as_object(responses.get("202", {}).get("headers"))
     return any(name.lower() in _JOB_HEADERS for name in headers)
 
@@ -356,9 +356,9 @@ def _may_be_async(responses: Mapping[str, JsonObject]) -> bool:
 
 
 def _tool_names(endpoints: Iterable[_Endpoint]) -> dict[int, str]:
-    """Name each by its `id`; the names do not depend on the order in the document.
+    """Return a name for each endpoint by its `id`, independent of the document's order.
 
-    Of several with the same operationId the first by path and method has it, the others add their
+    If several have the same operationId, the first by path and method gets it; the others add their
     method, then their path.
     """
     wishes: defaultdict[str, list[_Endpoint]] = defaultdict(list)

@@ -1,8 +1,8 @@
-"""How a call of an operation becomes a request: plain data, made once for each tool.
+"""The plan for an operation's requests: plain data, made once for each tool.
 
-The words mean what they do in OpenAPI 3.2; Swagger 2.0 is translated into them. Below them stands
-how each style writes a value (OpenAPI 3.2, Style Values; RFC 6570). What these leave open: a value
-within a value, where a style has no place for one, is written as JSON; null is not written.
+Terms are as in OpenAPI 3.2; Swagger 2.0 is translated into them. The second half writes values in
+each style (OpenAPI 3.2, Style Values; RFC 6570). If a style has no form for a nested value, the
+value is written as JSON; null is not written.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Style: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one argument of the tool goes. `name` is what the service calls it.
+    """Where one argument of the tool goes. `name` is the service's name for it.
 
-    With a `media_type` its value is written as that, and not by its style. One in the `body` is a
-    property of it.
+    With a `media_type`, its value is written in that format instead of its style. With the location
+    `body`, it is a property of the body.
     """
 
     argument: str
@@ -46,9 +46,9 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How one property of a form is written. `is_file`: as bytes, with a name for the file.
+    """How one property of a form is written. `is_file`: as bytes, with a file name.
 
-    With a `style` it is written as a parameter in the query would be, otherwise as `media_type`.
+    With a `style` it is written like a query parameter, otherwise as `media_type`.
     """
 
     media_type: str = ""
@@ -62,10 +62,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What is sent as the body.
+    """The body of a request.
 
-    `argument` is the one that is the whole body; without it the placements in the `body` are its
-    properties. `parts` are those of a form, by their names at the service.
+    `argument` is the argument that is the whole body; if empty, the placements in the `body` are
+    its properties. `parts` are the parts of a form, by the service's names.
     """
 
     media_type: str
@@ -76,10 +76,10 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class SecurityNeed:
-    """One scheme that a request must satisfy. `scheme` is the name in the document.
+    """One scheme that a request must satisfy. `scheme` is its name in the document.
 
-    `kind` as in the document; `http` has its `method` (`basic`, `bearer`), `apiKey` where its
-    `name` goes (`place`), `oauth2` its `token_url` for client credentials.
+    `kind` is as in the document. `http` has a `method` (`basic`, `bearer`), `apiKey` has a `name`
+    and a `place` where it goes, `oauth2` has a `token_url` for client credentials.
     """
 
     scheme: str
@@ -92,7 +92,7 @@ class SecurityNeed:
 
     @property
     def family(self) -> str:
-        """Its kind, or of `http` its method in lower case."""
+        """The kind; for `http` the method in lower case."""
         return self.method.lower() if self.kind == "http" else self.kind
 
 
@@ -100,10 +100,11 @@ class SecurityNeed:
 class RequestPlan:
     """How one operation is called.
 
-    `path` is the template of the document, with the mere name of each parameter; `base_url` is
-    absolute, its variables filled in, or empty where the document names no server. `security` are
-    alternatives, the needs of each belong together; an empty alternative: none is needed; empty:
-    the document does not say. `may_be_async`: it answers 202 and says where its result will be.
+    `path` is the document's template, with only the name of each parameter. `base_url` is absolute
+    with its variables filled in, or empty if the document names no server. `security` lists
+    alternatives; all needs of one alternative apply together. An empty alternative means that none
+    is needed, an empty list that the document does not say. `may_be_async`: it may answer 202 and
+    say where its result will be.
     """
 
     method: str
@@ -116,7 +117,7 @@ class RequestPlan:
     may_be_async: bool = False
 
     def as_json(self) -> JsonObject:
-        """The plan as a person reads it: what is as usual is left out."""
+        """Return the plan for people to read, without default values."""
         return _to_json(self)
 
 
@@ -139,29 +140,29 @@ def _is_shown(member: Field[Any], value: Any) -> bool:
 
 
 class Unwritable(ValueError):
-    """A value that its place cannot hold; the message says why, beginning with `it`."""
+    """The value cannot be written in its place; the message says why and begins with `it`."""
 
 
 Pairs: TypeAlias = list[tuple[str, str]]
 Encode: TypeAlias = Callable[[str], str]
-"""How a text is encoded in its place. `str` leaves it as it is."""
+"""Encodes a text for its place. `str` leaves it as it is."""
 
-_EXACT = 2**53  # numbers above it are no longer exact in most programs; they stay as written
-# What may stand in a query besides unreserved characters and does not end or divide it.
+_EXACT = 2**53  # larger numbers are not exact in most programs; they stay as written
+# Allowed in a query besides unreserved characters, and neither ends nor divides it.
 _IN_QUERY = ":/?@!$'()*,;"
 _IN_PATH = ":@!$&'()*+,;="
 _TRIPLET = re.compile(r"(%[0-9A-Fa-f]{2})")
-_MAX_DECODED = 20  # times; nobody encodes more than twice
-_MAX_DEPTH = 50  # of a deep object: no service goes down so far
-# Line breaks end a header, servers refuse the others, and halves of characters cannot be sent.
+_MAX_DECODED = 20  # times; real addresses are encoded twice at most
+_MAX_DEPTH = 50  # of a deep object: no service nests that far
+# Line breaks end a header, servers refuse other controls, and surrogates cannot be sent.
 _NO_HEADER = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
-# RFC 6265, and what servers read in spite of it: commas, quotes, and spaces in the middle.
+# RFC 6265, and what servers accept anyway: commas, quotes, and spaces in the middle.
 _COOKIE_TEXT = re.compile(r"(?! )[\x20-\x3a\x3c-\x7e]*(?<! )")
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
 
 
 def in_url(text: str) -> str:
-    """Encode every character that is not unreserved."""
+    """Percent-encode every character that is not unreserved."""
     try:
         return quote(text, safe="")
     except UnicodeEncodeError:
@@ -169,17 +170,17 @@ def in_url(text: str) -> str:
 
 
 def _but_reserved(text: str, safe: str) -> str:
-    """Encode all but reserved characters, and what is percent-encoded already."""
+    """Percent-encode all but reserved characters and text that is encoded already."""
     parts = _TRIPLET.split(text)
     return "".join(x if n % 2 else quote(x, safe=safe) for n, x in enumerate(parts))
 
 
 in_query = partial(_but_reserved, safe=_IN_QUERY)
-"""Encode all but what may stand in a query (`allowReserved`)."""
+"""Percent-encode all characters that a query cannot contain (`allowReserved`)."""
 
 
 def value_text(value: Any) -> str:
-    """Write one value as text: numbers as in JSON, 3.0 as 3, what has parts as JSON."""
+    """Write one value as text: numbers as in JSON, 3.0 as 3, lists and objects as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
@@ -188,10 +189,10 @@ def value_text(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Write JSON without spaces, in ASCII: it can stand anywhere.
+    """Write JSON without spaces, in ASCII, so that it fits anywhere.
 
     Raises:
-        Unwritable: it holds what JSON has not.
+        Unwritable: the value cannot be written as JSON.
     """
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
@@ -202,7 +203,7 @@ def json_text(value: Any) -> str:
 
 
 def content_text(value: Any, media_type: str) -> str:
-    """Write a value as this media type: JSON, but plain text and forms."""
+    """Write a value in this media type: plain text, a form, or otherwise JSON."""
     if media_type.startswith("text/"):
         return value_text(value)
     if "x-www-form-urlencoded" in media_type and is_object(value):
@@ -211,9 +212,9 @@ def content_text(value: Any, media_type: str) -> str:
 
 
 def pairs(name: str, value: Any, style: Style, explode: bool, encode: Encode) -> Pairs:
-    """Return encoded names and values, as they stand in a query, a form or cookies.
+    """Return encoded names and values for a query, a form or cookies.
 
-    Without any where there is nothing to write: null, or a list or an object without parts.
+    There are none for null, and for a list or object without items.
     """
     if style == "deepObject":
         return [(encode(name + keys), encode(x)) for keys, x in _deep(value)]
@@ -229,7 +230,7 @@ def pairs(name: str, value: Any, style: Style, explode: bool, encode: Encode) ->
 
 
 def query_pairs(place: Placement, value: Any) -> Pairs:
-    """Return what one parameter adds to the query."""
+    """Return the query pairs of one parameter."""
     encode = in_query if place.allow_reserved else in_url
     if place.media_type:
         return [(in_url(place.name), encode(content_text(value, place.media_type)))]
@@ -237,7 +238,7 @@ def query_pairs(place: Placement, value: Any) -> Pairs:
 
 
 def querystring(place: Placement, value: Any) -> str:
-    """Write a parameter that is the whole query. A text is the query itself."""
+    """Write a parameter that is the whole query. A text is used as the query itself."""
     if "x-www-form-urlencoded" in place.media_type and is_object(value):
         written = (pairs(key, x, "form", explode=True, encode=in_url) for key, x in value.items())
         return "&".join(f"{key}={x}" for several in written for key, x in several)
@@ -246,10 +247,10 @@ def querystring(place: Placement, value: Any) -> str:
 
 
 def path_text(place: Placement, value: Any) -> str:
-    """Write one parameter of the path.
+    """Write one path parameter.
 
     Raises:
-        Unwritable: it would be another path than the one that is meant.
+        Unwritable: the result would be a different path.
     """
     if value is None:
         raise Unwritable("it is null, which a path cannot hold")
@@ -270,7 +271,7 @@ def path_text(place: Placement, value: Any) -> str:
 
 
 def refuse_dot_segments(path: str) -> None:
-    """Refuse `..`, also encoded: servers decode before they look for it, some of them twice.
+    """Refuse `..`, encoded or not: servers decode before they check, some of them twice.
 
     Raises:
         Unwritable: it leads out of the path.
@@ -286,7 +287,7 @@ def refuse_dot_segments(path: str) -> None:
 
 
 def header_text(place: Placement, value: Any) -> str:
-    """Write a header, which is not percent-encoded.
+    """Write a header value, which is not percent-encoded.
 
     Raises:
         Unwritable: it has a line break.
@@ -297,7 +298,7 @@ def header_text(place: Placement, value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text as a header can hold it. Blanks around it have no meaning there.
+    """Return a text as a header value, without surrounding blanks, which have no meaning there.
 
     Raises:
         Unwritable: it has a line break or another control character.
@@ -311,10 +312,11 @@ def one_line(text: str) -> str:
 def cookie_pairs(place: Placement, value: Any) -> Pairs:
     """Return the cookies of one parameter.
 
-    The style `form` would put `&` between them, which no server takes for that: each is a cookie.
+    The style `form` would join items with `&`, which no server understands in a cookie: each item
+    becomes a cookie.
 
     Raises:
-        Unwritable: style `cookie` does not encode, and the value has what a cookie cannot hold.
+        Unwritable: the style `cookie` does not encode, and a cookie cannot hold the value.
     """
     if place.media_type:
         return [(in_url(place.name), in_url(content_text(value, place.media_type)))]
@@ -334,7 +336,7 @@ def _simple(value: Any, explode: bool, encode: Encode, delimiter: str = ",") -> 
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the items of a list, or the names and values of an object, in turn."""
+    """Return the items of a list, or the names and values of an object in turn."""
     if is_object(value):
         return [x for member in _members(value) for x in member]
     return [value_text(x) for x in value if x is not None]
@@ -345,7 +347,7 @@ def _members(value: JsonObject) -> Pairs:
 
 
 def _deep(value: Any, keys: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield every value within, with the keys that lead to it; items of a list by their number."""
+    """Yield every nested value with the keys that lead to it; list items by index."""
     if depth > _MAX_DEPTH:
         raise Unwritable("it is nested too deeply")
     if is_object(value) or is_list(value):

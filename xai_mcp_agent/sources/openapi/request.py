@@ -1,10 +1,10 @@
-"""A call of an operation as the HTTP request that is sent: a plan, filled in with arguments.
+"""The HTTP request of a call: a plan filled in with arguments.
 
-Nothing of the arguments is lost and nothing is added; what cannot be written is refused before
-anything is sent. OpenAPI 3.2 (Media Type Object, Encoding Object) decides how a body is written. A
-file as an argument is one text, which a model can write: its content, or a `data:` URL with its
-bytes in base64, its media type, and its name as `name=`. Files of this machine are never read: a
-model would choose which.
+Nothing in the arguments is lost and nothing is added; a value that cannot be written is refused
+before anything is sent. OpenAPI 3.2 (Media Type Object, Encoding Object) decides how a body is
+written. A file argument is one text that a model can write: its content, or a `data:` URL with its
+media type, its name as `name=` and its bytes in base64. Local files are never read: a model would
+choose which.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Content: TypeAlias = tuple[str, bytes]
-"""A media type, and the bytes."""
+"""A media type and the bytes."""
 
 JSON, FORM, MULTIPART = (
     "application/json",
@@ -55,21 +55,21 @@ JSON, FORM, MULTIPART = (
     "multipart/form-data",
 )
 HOLE = re.compile(r"\{([^{}]*)\}")
-"""Where a parameter stands in a path."""
+"""A parameter in a path."""
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A name of a header or a cookie, or a method (RFC 9110, 5.6.2)."""
+"""The name of a header or a cookie, or a method (RFC 9110, 5.6.2)."""
 
 IN_TEMPLATE = "%/:@!$&'()*+,;=~"
-"""What a template of a path may hold besides letters; anything else is encoded."""
+"""Allowed in a path template besides letters; anything else is encoded."""
 
-_MAX_URL_CHARS = 65_536  # the HTTP library sends no longer ones, and hardly a service takes them
-# The connection decides them; another value would make the server read other requests than these.
-_OF_THE_CONNECTION = frozenset((
+_MAX_URL_CHARS = 65_536  # the HTTP library sends nothing longer, and few services accept it
+# The connection sets these; another value would make the server read other requests.
+_CONNECTION_HEADERS = frozenset((
     "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade",
 ))  # fmt: skip
-# Some services answer nobody who does not say who asks. Other packings need a library.
+# Some services refuse clients without a User-Agent. Other encodings need a library.
 _OURS = {"User-Agent": "xai-mcp-agent", "Accept-Encoding": "gzip, deflate"}
 _READING = ("GET", "HEAD", "OPTIONS", "QUERY")
 _BINARY = "application/octet-stream"
@@ -81,7 +81,7 @@ _FILE_NAMES = ("name", "filename")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RequestParts:
-    """A request before it is put together; templates may replace parts."""
+    """A request before it is assembled; templates may replace parts."""
 
     method: str
     url: str
@@ -95,10 +95,10 @@ def build_request(
 ) -> httpx2.Request:
     """Return the request that calls the operation with these arguments, without credentials.
 
-    `base_url` counts in place of that of the plan.
+    `base_url` replaces the plan's base URL.
 
     Raises:
-        InvalidArguments: an argument is missing or unknown, or cannot be written where it belongs.
+        InvalidArguments: an argument is missing or unknown, or cannot be written in its place.
         BadSetting: there is no base URL.
     """
     return put_together(request_parts(plan, arguments, base_url=base_url))
@@ -107,25 +107,25 @@ def build_request(
 def request_parts(
     plan: RequestPlan, arguments: Mapping[str, Any], *, base_url: str = ""
 ) -> RequestParts:
-    """Return all that the arguments decide; see `build_request`."""
+    """Return the parts that depend on the arguments; see `build_request`."""
     return _Filling(plan, arguments).parts(base_url or plan.base_url)
 
 
 def can_be_header(name: str) -> bool:
-    """Whether a document or an argument may have this header sent."""
-    return bool(TOKEN.fullmatch(name)) and name.lower() not in _OF_THE_CONNECTION
+    """Return whether a document or an argument may set this header."""
+    return bool(TOKEN.fullmatch(name)) and name.lower() not in _CONNECTION_HEADERS
 
 
 def put_together(
     parts: RequestParts, extra_headers: Mapping[str, str] | None = None
 ) -> httpx2.Request:
-    """Return the request of these parts; an operator's `extra_headers` replace those of arguments.
+    """Assemble a request; `extra_headers` from the settings replace the other headers.
 
     Raises:
         InvalidArguments: a header has a line break, or the URL is too long.
-        BadSetting: the URL is none.
+        BadSetting: the URL is not valid.
     """
-    import httpx2  # here, because it takes a while and most runs send nothing
+    import httpx2  # here, because importing it is slow and most runs send nothing
 
     headers = _overlay(_OURS, parts.headers, extra_headers or {})
     if cookies := [f"{name}={text}" for name, text in parts.cookies]:
@@ -145,10 +145,10 @@ def put_together(
 
 
 def _overlay(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Lay headers over each other: later ones replace those whose name differs in case only.
+    """Merge headers: later ones replace earlier ones, ignoring case.
 
     Raises:
-        InvalidArguments: one has a line break.
+        InvalidArguments: a header has a line break.
     """
     by_name = {x.lower(): (x, text) for layer in layers for x, text in layer.items()}
     headers: dict[str, str] = {}
@@ -162,7 +162,7 @@ def _overlay(*layers: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Filling:
-    """Writes the arguments of one call, each where it belongs."""
+    """Writer that puts the arguments of one call in their places."""
 
     def __init__(self, plan: RequestPlan, arguments: Mapping[str, Any]) -> None:
         self._plan = plan
@@ -175,7 +175,7 @@ class _Filling:
         self._check_names()
         headers = {"Accept": self._plan.accept}
         for place in self._places("header", nulls=False):
-            if place.name.lower() not in _OF_THE_CONNECTION:
+            if place.name.lower() not in _CONNECTION_HEADERS:
                 headers[place.name] = self._write(place, header_text)
         if body := self._body():
             headers = {x: y for x, y in headers.items() if x.lower() != "content-type"}
@@ -215,7 +215,7 @@ class _Filling:
         return url + between + "&".join(added)
 
     def _fill(self, template: str) -> str:
-        """Fill the arguments of the path into a template. Braces of others stay, encoded."""
+        """Fill path arguments into a template. Other braces stay, encoded."""
         places = {x.name: x for x in self._plan.placements if x.location == "path"}
         return "".join(
             self._in_path(places[x]) if n % 2 and x in places
@@ -271,10 +271,10 @@ class _Filling:
 
 
 def encode_body(body: Body, value: Any) -> Content:
-    """Return the body that holds this value, and what its `Content-Type` says.
+    """Return the `Content-Type` and the bytes of a body with this value.
 
     Raises:
-        Unwritable: it cannot be held by the media type.
+        Unwritable: the media type cannot hold the value.
     """
     kind = base_of(body.media_type)
     if is_json(kind):
@@ -300,7 +300,7 @@ def base_of(media_type: str) -> str:
 
 
 def is_json(kind: str) -> bool:
-    """Whether values are written as JSON where this media type, in lower case, is wanted."""
+    """Return whether a body of this media type, in lower case, is written as JSON."""
     return kind in ("", "*/*", "application/*", "text/json") or (
         kind.endswith(("/json", "+json")) and kind.startswith(("application/", "text/"))
     )
@@ -323,7 +323,7 @@ def _form_pairs(body: Body, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _field_text(part: Part, value: Any) -> str:
-    """Write a field as its media type; texts are not put in quotes where that is JSON."""
+    """Write a field in its media type; text stays unquoted even if that is JSON."""
     is_text = isinstance(value, str) and is_json(base_of(part.media_type))
     if part.is_file or not part.media_type or is_text:
         return value_text(value)
@@ -331,14 +331,14 @@ def _field_text(part: Part, value: Any) -> str:
 
 
 def _each(part: Part, value: Any) -> list[Any]:
-    """Return the values of a field: of a list without a media type one for each item."""
+    """Return the values of a field; a list without a media type has one for each item."""
     if is_list(value) and (part.is_list or part.is_file or not part.media_type):
         return [x for x in value if x is not None]
     return [] if value is None else [value]
 
 
 def _multipart(body: Body, kind: str, value: Any) -> Content:
-    from httpx2 import Request  # here, because most bodies need none of it
+    from httpx2 import Request  # here, because most bodies do not need it
 
     fields = [field for name, x in _members(value) for field in _fields(body, name, x)]
     boundary = secrets.token_hex(16)
@@ -347,14 +347,14 @@ def _multipart(body: Body, kind: str, value: Any) -> Content:
         return media_type, f"--{boundary}--\r\n".encode()
     headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
     try:
-        # Names may have any character: the library escapes them.
+        # Names may contain any character: the library escapes them.
         return media_type, Request("POST", "http://form", headers=headers, files=fields).read()
     except ValueError as cause:
         raise Unwritable(f"a form cannot hold one of its fields: {cause}") from None
 
 
 def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of one property as the HTTP library takes them."""
+    """Yield the fields of one property in the HTTP library's form."""
     part = body.parts.get(name, Part())
     headers = {key: one_line(x) for key, x in part.headers.items()}
     if part.style and not part.is_file:
@@ -364,7 +364,7 @@ def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
     for item in _each(part, value):
         if part.is_file:
             data, media_type, file_name = _file_of(item)
-            # A media type that lists several leaves the choice.
+            # A list of media types leaves the choice to us.
             is_one = "*" not in part.media_type and "," not in part.media_type
             media_type = media_type or (part.media_type if is_one else "") or _BINARY
             yield name, (file_name or name, data, one_line(media_type), dict(headers))
@@ -376,7 +376,7 @@ def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _part_type(part: Part, value: Any) -> str | None:
-    """Return what is said of a part that is not plain text."""
+    """Return the `Content-Type` of a part, or None for plain text."""
     media_type = part.media_type
     if media_type and not media_type.startswith("text/plain") and "*" not in media_type:
         return one_line(media_type.partition(",")[0])
@@ -384,10 +384,10 @@ def _part_type(part: Part, value: Any) -> str | None:
 
 
 def _file_of(value: Any) -> tuple[bytes, str, str]:
-    """Return the bytes of the file that an argument stands for, its media type and its name.
+    """Return the bytes, media type and name of a file argument.
 
     Raises:
-        Unwritable: it begins as a `data:` URL and is none.
+        Unwritable: it begins with `data:` but is not a valid `data:` URL.
     """
     text = value_text(value)
     if text[: len(_DATA_URL)].lower() != _DATA_URL:
@@ -408,7 +408,7 @@ def _file_of(value: Any) -> tuple[bytes, str, str]:
 
 
 def _decode(data: str) -> bytes:
-    """Decode base64 as it is written: with line breaks, without its end, in URLs' alphabet."""
+    """Decode base64 with line breaks, without padding, or in the URL-safe alphabet."""
     plain = "".join(unquote(data).split()).rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

@@ -1,7 +1,8 @@
-"""Responses of services as tool results: JSON, text, pictures, files, refusals.
+"""Responses of services as tool results: JSON, text, images, files, refusals.
 
-Secrets are masked only in what is cut: all results are masked later (secrets/masking.py). Binary
-answers become files: a model cannot read them, but a person or another tool can open them.
+Secrets are masked here only before a text is cut: all results are masked later
+(secrets/masking.py). Binary answers become files: a model cannot read them, but a person or another
+tool can open them.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ from ...secrets.secrets import Mask, masked_and_cut
 from ..web.json_text import LONG_BYTES, read_json
 from .client import ServiceResponse
 
-_MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: what is wrong stands at the beginning
+_MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: the cause stands at the beginning
 _JSON = re.compile(r"(application|text)/(json|[\w.-]+\+json)")
 _TEXT = re.compile(
     r"text/.*|application/(xml|javascript|yaml|x-yaml|x-ndjson|jsonl|json-seq|graphql|sql|"
     r"x-www-form-urlencoded|[\w.-]+\+(xml|yaml))"
 )
 _CHARSET = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
-# Python's own, and no text is sent in them: for names of hosts, which takes time as the square of
-# the length, and one that fails always.
+# Python codecs that no service uses for text: two are for host names and take quadratic time, and
+# one always fails.
 _NO_CHARSETS = ("punycode", "idna", "undefined")
 _STREAM = "text/event-stream"
 _HELP = {
@@ -54,14 +55,14 @@ _HELP = {
     404: "Check the ids and names in the arguments: one does not exist, or you may not see it.",
     429: "Too many calls: wait before the next one.",
 }
-_DAYS = 7  # how long files are kept: long enough to be looked at, and nobody has to clear up
+_DAYS = 7  # files are kept long enough to be looked at, and need no manual cleanup
 _DIGEST_CHARS = 16
 
 
 async def result_of(response: ServiceResponse, mask: Mask) -> ToolResult:
-    """Return the result that a response is. One that refuses is an error that the model reads.
+    """Return the tool result for a response. A refusal becomes an error that the model reads.
 
-    A large one is read in a thread, so that others on the loop go on.
+    A large response is read in a thread, so that the event loop goes on.
     """
     if len(response.body) < LONG_BYTES:
         return _result(response, mask)
@@ -69,7 +70,7 @@ async def result_of(response: ServiceResponse, mask: Mask) -> ToolResult:
 
 
 async def with_files(result: ToolResult, service: str) -> ToolResult:
-    """Write binary parts to files of this user, and note where, or why that cannot be."""
+    """Write binary parts to private files, and note where, or why that failed."""
     parts = [x for x in result.parts if isinstance(x, ResourcePart) and x.data]
     if not parts:
         return result
@@ -114,11 +115,11 @@ def _json_result(response: ServiceResponse, mask: Mask) -> ToolResult:
 
 
 def _text(response: ServiceResponse) -> str:
-    """Return the body as text, in the encoding that it says, or UTF-8."""
+    """Return the body as text in its declared encoding, or UTF-8."""
     try:
         match = _CHARSET.search(response.headers.get("content-type", ""))
         name = codecs.lookup(match[1]).name if match else "utf-8"
-        # UTF-8 may begin with a mark that is no part of the text.
+        # UTF-8 may begin with a byte order mark.
         encoding = "utf-8-sig" if name in ("utf-8", *_NO_CHARSETS) else name
         return response.body.decode(encoding, "replace")
     except (LookupError, UnicodeError):
@@ -136,8 +137,8 @@ def _binary(response: ServiceResponse, mask: Mask) -> ResultPart:
 
 
 def _event_data(stream: str) -> str:
-    """Return the data of the events of a stream, one after the other."""
-    # Line by line: split at once, millions of them would hold up everybody.
+    """Return the data of all events in a stream."""
+    # Line by line: splitting millions of lines at once would block other tasks.
     lines = io.StringIO(stream, newline=None)
     data = (x.partition(":")[2].removeprefix(" ") for x in lines if x.startswith("data:"))
     return "\n".join(x.removesuffix("\n") for x in data)
@@ -147,7 +148,7 @@ def _event_data(stream: str) -> str:
 
 
 def _refusal(response: ServiceResponse, mask: Mask) -> ToolResult:
-    """Return an error with the status and what the service says about it."""
+    """Return an error with the status and the service's explanation."""
     words = mask(_refusal_words(response))
     if len(words) > _MAX_REFUSAL_CHARS:
         words = f"{words[:_MAX_REFUSAL_CHARS]} [...]"
@@ -172,7 +173,7 @@ def _refusal_words(response: ServiceResponse) -> str:
 
 
 def _problem(problem: Mapping[str, Any]) -> str:
-    """Write a problem of RFC 9457: a title and a detail, then whatever else it says."""
+    """Format a problem of RFC 9457: title and detail, then its other fields."""
     words = [x for x in (problem.get("title"), problem.get("detail")) if isinstance(x, str)]
     if not words:
         return ""
@@ -210,6 +211,6 @@ def _write(part: ResourcePart, folder: Path) -> str:
 def _remove_old(folder: Path) -> None:
     oldest = time.time() - _DAYS * 24 * 3600
     for file in folder.iterdir():
-        with suppress(OSError):  # another process removes it, too
+        with suppress(OSError):  # another process may have removed it
             if file.stat().st_mtime < oldest:
                 file.unlink()

@@ -1,8 +1,8 @@
-"""Schemas of a document as schemas of tools: JSON Schema 2020-12, with a closure of definitions.
+"""Tool schemas from a document's schemas: JSON Schema 2020-12 with a closure of definitions.
 
-References are kept, never expanded: what a tool needs of the document's schemas stands once in its
-`$defs`, and tools share it. What is no JSON Schema is translated (OpenAPI 3.0 has `nullable`) or
-left out; one wrong word in a schema costs that word.
+References are kept, never expanded: the schemas that a tool needs stand once in its `$defs`, and
+tools share them. Keywords that are not JSON Schema are translated (OpenAPI 3.0 has `nullable`) or
+left out; a wrong keyword costs only that keyword.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from ...core.schema_check import is_pattern
 from .document import BadReference, Document, EndlessReference, text_of, texts_of
 
 Direction: TypeAlias = Literal["request", "response"]
-"""Which way a value goes: what is `readOnly` is not in a request, `writeOnly` in no response."""
+"""The direction of a value: `readOnly` is not in a request, `writeOnly` in no response."""
 
 PREFIX = "#/$defs/"
 _HIDES: Mapping[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
 _TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
 _NULL: JsonObject = {"type": "null"}
-_MAX_NOTES = 3  # more say the same of other places
+_MAX_NOTES = 3  # further notes repeat the same for other places
 _MAX_NAME, _MAX_DESCRIPTION = 60, 1_000
 _MAX_SHOWN = 200  # characters of a default or an example, as JSON
 _MAX_DEPTH = 60  # between two references; the deepest real ones have about 20
-_MAX_CHAIN = 50  # of definitions that are only another one
+_MAX_CHAIN = 50  # definitions that only refer to another one
 _SCHEMA_WORK, _DEFINITION_WORK = 100, 20  # see `Document.spend`
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_.-]+")
-# As JavaScript writes one. Taken as it is, it would fit nothing.
+# A JavaScript literal. Used as it is, it would match nothing.
 _DELIMITED = re.compile(r"/(\^.*)/([dgimsuvy]*)", re.DOTALL)
-# What counts beside a reference before 3.1. By its letter nothing; documents rely on these.
+# Keywords kept beside a reference before 3.1. The spec ignores them; documents rely on these.
 _BESIDE_OLD_REFERENCES = ("$ref", "description", "nullable", "x-nullable", "deprecated")
 _CHOICES = ("oneOf", "anyOf")
-_OMIT = object()  # for a word that is left out
+_OMIT = object()  # marks a keyword that is left out
 
 
 class Notes:
-    """What a person should know of a tool: how it differs from what the document says."""
+    """Notes for a person: how a tool differs from what the document says."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def add(self, *lines: str) -> None:
-        """Add lines, each once."""
+        """Add lines that are not there yet."""
         for line in lines:
             if line not in self.lines and len(self.lines) < _MAX_NOTES:
                 self.lines.append(line)
@@ -67,7 +67,7 @@ class Definition:
 
 
 class Schemas:
-    """Translates the schemas of one document for values that go one way, each of them once."""
+    """Translator for one document's schemas in one direction; translates each schema once."""
 
     def __init__(self, document: Document, direction: Direction) -> None:
         self.document = document
@@ -78,19 +78,19 @@ class Schemas:
         self._closures: dict[frozenset[str], list[Definition]] = {}
 
     def translate(self, schema: Any, notes: Notes) -> JsonObject | bool:
-        """Translate one schema; what it refers to is in its closure.
+        """Translate one schema; `closure` returns the definitions that it refers to.
 
         Raises:
-            BadReference: it refers to where no reference may lead.
+            BadReference: it refers to a place that is not allowed.
             BadOperation: the document is too large.
         """
         return _Translation(self, notes, None).schema(schema)
 
     def closure(self, schema: JsonObject) -> list[Definition]:
-        """Return all definitions that a translated schema needs, by name, and those they need.
+        """Return all definitions that a translated schema needs, directly or not, sorted by name.
 
         Raises:
-            BadOperation: one of them refers to where no reference may lead, or the document is too
+            BadOperation: a definition refers to a place that is not allowed, or the document is too
                 large.
         """
         names = _uses_of(schema)
@@ -111,7 +111,7 @@ class Schemas:
         """Return a translated schema, or the definition it only refers to, with its notes.
 
         Raises:
-            BadReference: the definition refers to where no reference may lead.
+            BadReference: the definition refers to a place that is not allowed.
         """
         result, notes = as_object(schema), Notes()
         for _ in range(_MAX_CHAIN):
@@ -123,10 +123,10 @@ class Schemas:
         return result, notes
 
     def definition(self, reference: str) -> Definition:
-        """Return the definition that a reference leads to in the end.
+        """Return the definition at the end of a chain of references.
 
         Raises:
-            BadReference: it leads nowhere, or where it may not.
+            BadReference: it leads nowhere, or to a place that is not allowed.
         """
         if reference not in self._by_reference:
             end, target = self.document.end_of(reference)
@@ -137,11 +137,11 @@ class Schemas:
         return self._by_reference[reference]
 
     def base_of(self, reference: str, child: Definition) -> str:
-        """Return the reference to what a child builds on, which its `allOf` refers to.
+        """Return the reference to the base of a child that refers to its parent in `allOf`.
 
         `Pet` is one of `Cat` and `Dog`, and `Cat` is a `Pet` with more: documents of 3.0 say it so,
-        and count on `discriminator`. As JSON Schema that has no end, so `Cat` is made to build on
-        `Pet` without its choices.
+        and rely on `discriminator`. In JSON Schema that never ends, so `Cat` refers to a `Pet`
+        without its choices.
         """
         parent = self._by_name[reference.removeprefix(PREFIX)]
         target = as_object(parent.target)
@@ -161,14 +161,14 @@ class Schemas:
             return False
 
     def is_hidden(self, schema: Any) -> bool:
-        """Whether a property does not go this way."""
+        """Return whether a property is left out in this direction."""
         try:
             return self.document.follow(schema).get(self._hides) is True
         except BadReference:
-            return False  # told where it is translated
+            return False  # reported when it is translated
 
     def hidden_names(self, schema: JsonObject) -> set[str]:
-        """Return the properties of a schema and of its parts that do not go this way."""
+        """Return the properties of a schema and its `allOf` parts that are left out."""
         hidden, seen, queue = set[str](), set[str](), [schema]
         while queue:
             part = queue.pop()
@@ -178,7 +178,7 @@ class Schemas:
                 reference = str(inner.get("$ref", ""))
                 if reference not in seen:
                     seen |= {reference} - {""}
-                    with suppress(BadReference):  # told where it is translated
+                    with suppress(BadReference):  # reported when it is translated
                         queue.append(self.document.follow(inner))
         return hidden
 
@@ -202,7 +202,7 @@ class Schemas:
 
 
 def _uses_of(schema: Any) -> frozenset[str]:
-    """Return the names of the definitions that a schema refers to, anywhere."""
+    """Return the names of all definitions that a schema refers to."""
     names, queue = set[str](), [schema]
     while queue:
         part = queue.pop()
@@ -214,7 +214,7 @@ def _uses_of(schema: Any) -> frozenset[str]:
 
 
 class _Translation:
-    """Translates what is in one place. `home` is the definition that it is part of."""
+    """Translation of one schema. `home` is the definition that contains it."""
 
     def __init__(self, schemas: Schemas, notes: Notes, home: Definition | None) -> None:
         self._schemas = schemas
@@ -224,7 +224,7 @@ class _Translation:
         self._depth = 0
 
     def schema(self, value: Any) -> JsonObject | bool:
-        """Translate one schema. What is none allows anything."""
+        """Translate one schema. An invalid schema allows anything."""
         if isinstance(value, bool):
             return value
         if not isinstance(value, dict) or self._depth > _MAX_DEPTH:
@@ -247,7 +247,7 @@ class _Translation:
         return result
 
     def _adjust(self, result: JsonObject, schema: JsonObject) -> None:
-        """Adjust words that depend on each other."""
+        """Adjust keywords that depend on each other."""
         if "$recursiveRef" in result:
             result.setdefault("$ref", result.pop("$recursiveRef"))
         if "required" in result:
@@ -256,7 +256,7 @@ class _Translation:
             if not result["required"]:
                 del result["required"]
         for word, other in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-            if schema.get(word) is True and other in result:  # as it was written until 3.0
+            if schema.get(word) is True and other in result:  # the form until 3.0
                 result[word] = result.pop(other)
         if "example" in schema and "examples" not in result and "enum" not in result:
             examples = self.examples("examples", [schema["example"]])
@@ -264,16 +264,17 @@ class _Translation:
                 result["examples"] = examples
         if "enum" in result:
             _adjust_enum(result)
-        if isinstance(result.get("items"), list):  # one for each place, as it was until 2020
+        # one schema for each position, the form before 2020-12
+        if isinstance(result.get("items"), list):
             result["prefixItems"] = result.pop("items")
         if schema.get("nullable") is True or schema.get("x-nullable") is True:
-            _allow_null(result)  # many documents of 3.1 still say it so
+            _allow_null(result)  # many documents of 3.1 still use it
         if "default" in result and result["default"] is None:
             types = types_of(result)
             if types and "null" not in types:
                 del result["default"]
 
-    # What becomes of each word.
+    # Rules for the keywords
 
     def reference(self, word: str, value: Any) -> Any:
         """Translate a reference into one to the definitions."""
@@ -288,28 +289,28 @@ class _Translation:
             return _OMIT
 
     def type(self, word: str, value: Any) -> Any:
-        """Translate a type, or several; one that does not exist allows any value."""
+        """Translate one type or several; an unknown type allows any value."""
         if value == "file":  # Swagger 2.0
             return "string"
         types = [value] if isinstance(value, str) else texts_of(value)
         if strange := [x for x in types if x not in _TYPES]:
-            shown = text_of(strange[0], _MAX_NAME)
-            self._notes.add(f"There is no type {shown!r}: any value is accepted there.")
+            name = text_of(strange[0], _MAX_NAME)
+            self._notes.add(f"There is no type {name!r}: any value is accepted there.")
             return _OMIT
         return value if isinstance(value, str) else types or _OMIT
 
     def enum(self, word: str, value: Any) -> Any:
-        """Translate the values; an empty list would allow none, and is a slip."""
+        """Translate the values; an empty list would allow none and must be a mistake."""
         self._document.spend(len(as_list(value)))
         values = [x for x in as_list(value) if _json_text(x)]
         return values or _OMIT
 
     def examples(self, word: str, value: Any) -> Any:
-        """Keep the first example, if it is a text or a number and says something."""
+        """Keep the first example if it is a useful text or number."""
         return as_list(value)[:1] if any(map(is_example, as_list(value)[:1])) else _OMIT
 
     def pattern(self, word: str, value: Any) -> Any:
-        """Keep a regular expression, if it is one that checks can use."""
+        """Keep a regular expression if validators can use it."""
         if not isinstance(value, str):
             return _OMIT
         match = _DELIMITED.fullmatch(value)
@@ -320,11 +321,11 @@ class _Translation:
         return bare
 
     def inner(self, word: str, value: Any) -> Any:
-        """Translate a schema inside."""
+        """Translate a nested schema."""
         return self.schema(value) if isinstance(value, dict | bool) else _OMIT
 
     def several(self, word: str, value: Any) -> Any:
-        """Translate a list of schemas; `items` may be one schema, or one for each place."""
+        """Translate a list of schemas; `items` may be one schema, or one for each position."""
         if word == "items" and not isinstance(value, list):
             return self.inner(word, value)
         schemas = [self.schema(x) for x in as_list(value) if isinstance(x, dict | bool)]
@@ -335,7 +336,7 @@ class _Translation:
         return schemas or _OMIT
 
     def named(self, word: str, value: Any) -> Any:
-        """Translate schemas by name, or by a pattern for names."""
+        """Translate schemas by name or by name pattern."""
         if not isinstance(value, dict):
             return _OMIT
         members = as_object(value).items()
@@ -350,7 +351,7 @@ class _Translation:
 
 
 def _json_text(value: Any) -> str:
-    """Write a value as JSON; empty for what is none."""
+    """Write a value as JSON; empty if that is impossible."""
     try:
         return json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -362,13 +363,13 @@ def _is_short(value: Any) -> bool:
 
 
 def is_example(value: Any) -> bool:
-    """Whether a value is an example that says something: a text or a number, not too long."""
+    """Return whether an example is useful: a text or a number, not too long."""
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
     return is_plain and value != "" and _is_short(value)
 
 
 def _is_number(value: Any) -> bool:
-    # Of larger ones most languages make no number.
+    # Most languages cannot represent larger numbers.
     is_number = json_type(value) in ("integer", "number")
     return is_number and abs(value) <= sys.float_info.max
 
@@ -385,7 +386,7 @@ def _names_by_name(value: Any) -> Any:
 
 
 def _adjust_enum(result: JsonObject) -> None:
-    """Keep the values that are of the type. YAML reads `1.0` as a number where a text was meant."""
+    """Keep the values that match the type. YAML reads an unquoted `1.0` as a number."""
     types = types_of(result)
     if not types:
         return
@@ -433,12 +434,12 @@ _Rule: TypeAlias = Callable[[_Translation, str, Any], Any]
 
 
 def _if(test: Callable[[Any], bool]) -> _Rule:
-    """Return the rule that keeps the values that pass a test."""
+    """Return a rule that keeps the values that pass a test."""
     return lambda _translation, _word, value: value if test(value) else _OMIT
 
 
 def _as(change: Callable[[Any], Any]) -> _Rule:
-    """Return the rule that keeps what a function makes of the value, if that is something."""
+    """Return a rule that replaces a value by a function's result, if that is not empty."""
     return lambda _translation, _word, value: _OMIT if (x := change(value)) in ("", []) else x
 
 
@@ -446,7 +447,7 @@ def _rules(groups: Mapping[str, _Rule]) -> Mapping[str, _Rule]:
     return {word: rule for words, rule in groups.items() for word in words.split()}
 
 
-# All other words are left out, and those of OpenAPI itself: `discriminator`, `xml`, `x-...`
+# All other keywords are left out, such as OpenAPI's `discriminator`, `xml` and `x-...`.
 _RULES = _rules({
     "$ref $recursiveRef": _Translation.reference,
     "description": _as(lambda value: text_of(value, _MAX_DESCRIPTION)),
@@ -462,7 +463,7 @@ _RULES = _rules({
     "minContains maxContains": _as(_count),
     "uniqueItems deprecated": _if(lambda value: value is True),
     "pattern": _Translation.pattern,
-    "required": _as(texts_of),  # drafts of long ago had a flag here
+    "required": _as(texts_of),  # early drafts had a flag here
     "items allOf anyOf oneOf prefixItems": _Translation.several,
     "not if then else contains propertyNames additionalProperties": _Translation.inner,
     "unevaluatedItems unevaluatedProperties": _Translation.inner,

@@ -1,4 +1,4 @@
-"""A service for programs: its operations as tools, and the requests that calls of them would be."""
+"""A service for programs: its operations as tools, and the requests that calls would send."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .swagger import is_usable
 if TYPE_CHECKING:
     import httpx2
 
-_TOKEN = "TOKEN"  # stands for one that would be got first: nothing is sent here
+_TOKEN = "TOKEN"  # placeholder for a token that a call would fetch first: nothing is sent here
 
 
 class Service:
-    """The operations of one document. `problems` are those that are no tools, and why."""
+    """The operations of one document. `problems` are the parts that are not tools, and why."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Service:
         self._checks = ArgumentChecks()
         self._credentials: Any = {}
         if auth:
-            # Here, because of a library that takes a while to import.
+            # Here, because it imports a slow library.
             from .auth import read_credentials
 
             self._credentials = read_credentials(auth)
 
     @cached_property
     def inventory_hash(self) -> str:
-        """Equal for documents that offer the same, in whatever order they say it."""
+        """Hash of the operations; equal for documents that offer the same in any order."""
         digest = hashlib.sha256()
         for operation in sorted(self.tools, key=lambda x: (x.name, x.method, x.path)):
             record: JsonObject = {
@@ -70,7 +70,7 @@ class Service:
         """Return the tool of this name.
 
         Raises:
-            UnknownTool: there is none.
+            UnknownTool: there is no such tool.
         """
         if name not in self._by_name:
             hint = did_you_mean(name, self._by_name)
@@ -78,25 +78,26 @@ class Service:
         return self._by_name[name]
 
     def plan(self, tool_name: str) -> RequestPlan:
-        """Return how a call of this tool becomes a request; `as_json()` of it is for printing.
+        """Return the request plan of a tool; its `as_json()` is for printing.
 
         Raises:
-            UnknownTool: there is none.
+            UnknownTool: there is no such tool.
         """
         return self.tool(tool_name).plan
 
     def request(self, tool_name: str, arguments: Mapping[str, Any]) -> httpx2.Request:
         """Return the request that a call would send. Nothing is sent.
 
-        Without credentials it has none: it is only looked at here.
+        Without credentials the request has none: it is only for inspection.
 
         Raises:
             UnknownTool: there is no such tool.
-            InvalidArguments: they do not fit its input schema, or cannot be written where they go.
-            BadSetting: nobody says which server it is.
-            CredentialsMissing: credentials were given, and none that the operation takes.
+            InvalidArguments: the arguments do not fit the input schema, or cannot be written in
+                their places.
+            BadSetting: neither the document nor `base_url` names a server.
+            CredentialsMissing: the operation accepts none of the credentials.
         """
-        # Here, because most look at the tools only.
+        # Here, because most programs only look at the tools.
         from .auth import add_credentials, grants_for
         from .request import build_request
 
@@ -116,15 +117,15 @@ def load_service(
     base_url: str | None = None,
     auth: Mapping[str, Any] | str | None = None,
 ) -> Service:
-    """Load the service that a document describes: a file, a URL, or what a document says.
+    """Load a service from its document: a file, a URL, or the parsed document itself.
 
-    `base_url` is where it is called, in place of what the document says; `auth` are credentials,
-    as in the settings. Only the document is fetched, without them, and what it refers to in its
-    folder or on its host.
+    `base_url` replaces the servers in the document; `auth` are credentials, as in the settings. It
+    fetches only the document, without credentials, and the files that it refers to in its folder or
+    on its host.
 
     Raises:
-        BadDocument: there is none, or it is none.
-        BadSetting: `base_url` is no absolute URL.
+        BadDocument: there is no document, or it is not valid.
+        BadSetting: `base_url` is not an absolute URL.
     """
     if base_url is not None and not (is_usable(base_url) and {*"?#"}.isdisjoint(base_url)):
         raise BadSetting(
@@ -139,7 +140,7 @@ def load_service(
 
 
 def _document_in(value: Mapping[str, Any]) -> Document:
-    # Readers of YAML return numbers as keys, and dates.
+    # YAML readers return dates, and numbers as keys.
     try:
         text = to_json(dict(value), inf_nan_mode="constants", fallback=str)
     except ValueError as cause:
@@ -158,7 +159,7 @@ def _open(name: str) -> Document:
 
 
 def _fetch(url: str) -> Document:
-    # Here, because of a library that takes a while to import.
+    # Here, because it imports a slow library.
     from ..fetching import fetch, fetch_from
 
     try:
@@ -167,5 +168,5 @@ def _fetch(url: str) -> Document:
         raise BadDocument(
             f"{url} cannot be fetched: {cause}. Give another URL or a file."
         ) from None
-    # RFC 3986, 5.1.3: what it refers to is beside where it was found.
+    # RFC 3986, 5.1.3: references are relative to the final address.
     return Document.parse(data, address, fetch, url)

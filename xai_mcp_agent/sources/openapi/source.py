@@ -1,6 +1,6 @@
-"""An OpenAPI service as a source: its document is read, its operations are called.
+"""An OpenAPI service as a source: reads its document and calls its operations.
 
-The document is read from a file or a URL, and again only where it may have changed.
+The document is a file or a URL, and is read again only if it may have changed.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ T = TypeVar("T")
 
 _VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 _NOT_MODIFIED = 304
-_MAX_NOTES = 20  # of a kind, in the status
+_MAX_NOTES = 20  # of each kind, in the status
 _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What a document offers; `inventory` is what the settings choose of it.
+    """The content of a document; `inventory` is the choice that the settings make.
 
-    `parts` are the URIs of the files that it refers to, each with its stamp before it was read.
+    `parts` are the URIs of the files that it refers to, each with its stamp from before it was
+    read.
     """
 
     title: str
@@ -60,7 +61,7 @@ class Offer:
     parts: Mapping[str, object]
 
     def is_of(self, data: bytes) -> bool:
-        """Whether the document says this, and its parts are as they were read."""
+        """Return whether the document is the same and its parts are unchanged."""
         is_same = self.digest == sha256(data).digest()
         return is_same and all(_stamp(x) == stamp for x, stamp in self.parts.items())
 
@@ -90,10 +91,10 @@ class OpenApiSource(ReadSource[Offer]):
         """Call one operation; see `Source.call`.
 
         Raises:
-            UnknownTool: the document does not have it any more.
-            CredentialsMissing: the settings have none that it takes.
+            UnknownTool: the document no longer has it.
+            CredentialsMissing: the settings have no credentials that it accepts.
         """
-        # With the first call: their libraries are heavy.
+        # At the first call: their libraries are heavy.
         from .jobs import ServiceCalls
         from .results import with_files
 
@@ -121,13 +122,13 @@ class OpenApiSource(ReadSource[Offer]):
         return await with_files(result, self.name)
 
     def _places(self, base_url: str) -> frozenset[str] | None:
-        """Return where the server that a document names may be: what came from the internet
-        names no servers in our own network.
+        """Return the places where the document's server may be, or None for anywhere.
 
-        None: anywhere, because a person named it, with `baseUrl` or in a file.
+        A document from the internet must not name a server in our own network. Anywhere is allowed
+        if a person named the server, with `baseUrl` or in a file.
 
         Raises:
-            SourceFailed: credentials would go to another host than that of the document.
+            SourceFailed: credentials would go to another host than the document's.
         """
         settings = self._settings
         if settings.base_url or not settings.is_remote or not base_url:
@@ -138,7 +139,7 @@ class OpenApiSource(ReadSource[Offer]):
         return frozenset((INTERNET, self._reader.document_place))
 
     def _misplaced(self, base_url: str, why: str) -> SourceFailed:
-        """Return the error for a server that a document names and that is not called."""
+        """Return the error for a server that the document names but we do not call."""
         server, host = "://".join(origin_of(base_url)), origin_of(self._settings.spec)[1]
         return SourceFailed(
             self.name,
@@ -160,32 +161,32 @@ class OpenApiSource(ReadSource[Offer]):
 
 
 class DocumentReader:
-    """Reads the document of one service, in threads: a large one takes a second to convert."""
+    """Reader of one service's document, in threads: a large one takes a second to convert."""
 
     def __init__(self, settings: OpenApiSettings, mask: Mask) -> None:
         self._settings = settings
         self._mask = mask
         self._threads = Threads(f"openapi {settings.name}")
         self._opened: ServiceClient | None = None
-        self._validators: Mapping[str, str] = {}  # headers that ask whether it has changed
+        self._validators: Mapping[str, str] = {}  # headers for a conditional request
         self._parts: Mapping[str, object] = {}
         self.document_place = INTERNET
-        """Where the document was got, if from a URL (core/places.py)."""
+        """The place that a document from a URL came from (core/places.py)."""
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         if self._opened is not None:
             await self._opened.close()
 
     async def stamp(self) -> object:
-        """Return what changes when somebody saves one of its files; None for a URL.
+        """Return a value that changes when one of the files is saved; None for a URL.
 
         Raises:
             SourceFailed: the disk does not answer.
         """
         if self._settings.is_remote:
             return None
-        # New parts are read once more, as one may have changed before it was watched.
+        # New parts are read once more, as they may have changed before we watched them.
         files = [self._settings.spec, *(str(path_of(x)) for x in self._parts)]
         try:
             return await self._in_thread(lambda: tuple(map(file_stamp, files)))
@@ -193,7 +194,7 @@ class DocumentReader:
             raise self._too_slow("Check that its disk responds.") from cause
 
     async def read(self, before: Offer | None) -> Offer:
-        """Return what it offers now; `before` itself, if the document says the same as then.
+        """Return the current offer, or `before` itself if the document has not changed.
 
         Raises:
             SourceFailed: it cannot be read; says why, and what to do.
@@ -222,14 +223,14 @@ class DocumentReader:
 
     async def _fetch(self, before: Offer | None) -> Offer:
         url = self._settings.spec
-        # That the document is the same does not say that its parts are.
-        is_asked = before is not None and not before.parts
-        response = await self._get(url, self._validators if is_asked else {})
+        # An unchanged document may have changed parts.
+        is_conditional = before is not None and not before.parts
+        response = await self._get(url, self._validators if is_conditional else {})
         self.document_place = response.place
         if before is not None and response.status == _NOT_MODIFIED:
             return before
-        # RFC 3986, 5.1.3: parts are beside where it was found. At another host that stays where the
-        # settings name it: that is whose files are read.
+        # RFC 3986, 5.1.3: parts are relative to the final address. If that is at another host, they
+        # stay relative to `spec`: only files of the host in the settings are read.
         address = response.url if is_same_host(url, response.url) else url
         is_over = threading.Event()
         fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
@@ -247,14 +248,14 @@ class DocumentReader:
     async def _get(
         self, url: str, validators: Mapping[str, str], *, within_host: bool = False
     ) -> ServiceResponse:
-        import httpx2  # here, because it takes a while and a document may be a file
+        import httpx2  # here, because importing it is slow and a document may be a file
 
         from .client import ResponseTooLarge, ServiceClient
 
         settings = self._settings
         headers = {"Accept": _MEDIA_TYPES, **validators}
         if not settings.base_url or origin_of(settings.base_url) == origin_of(settings.spec):
-            headers |= settings.headers  # they are for the service
+            headers |= settings.headers  # the headers are meant for the service
         self._opened = self._opened or ServiceClient(
             settings.name, self._mask, max_bytes=MAX_BYTES, key="spec"
         )
@@ -283,7 +284,7 @@ class DocumentReader:
             return (await self._get(uri, {}, within_host=True)).body
 
         def fetch(uri: str) -> bytes:
-            if is_over.is_set():  # a thread cannot be stopped, but it asks for nothing more
+            if is_over.is_set():  # a thread cannot be stopped, but it sends no more requests
                 raise OSError("nobody waits for it any more")
             future = asyncio.run_coroutine_threadsafe(get(uri), loop)
             try:
@@ -304,7 +305,7 @@ class DocumentReader:
         return await self._in_thread(convert_document)
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
-        """Do something in a thread that may be left: disks hang."""
+        """Run a function in a thread that may be abandoned: disks hang."""
         try:
             return await self._threads.run(do, self._settings.start_timeout_seconds)
         except TooManyLeft as cause:
@@ -320,7 +321,7 @@ class DocumentReader:
 
 
 def _offer(settings: OpenApiSettings, data: bytes, uri: str, read: Read) -> Offer:
-    """Return what a document offers, with all the files that it refers to."""
+    """Return the offer of a document and all files that it refers to."""
     parts: dict[str, object] = {}
 
     def read_part(uri: str) -> bytes:
@@ -336,7 +337,7 @@ def _offer(settings: OpenApiSettings, data: bytes, uri: str, read: Read) -> Offe
 
 
 def _stamp(uri: str) -> object:
-    """Return what changes with a file; another value each time for a URL."""
+    """Return a value that changes with a file; a new value each time for a URL."""
     return file_stamp(str(path_of(uri))) if uri.startswith("file:") else object()
 
 
@@ -345,7 +346,7 @@ def _inventory_of(
     operations: Mapping[str, Operation],
     problems: tuple[Problem, ...],
 ) -> Inventory:
-    """Return what a source with these settings offers of these operations."""
+    """Return the inventory that these settings make of the operations."""
     choice = choose(operations, settings, "which the document does not have")
     unknown = [f"`operations` names {x!r}, which the document does not have."
                for x in unmatched(settings.operations, operations)]  # fmt: skip
@@ -367,7 +368,7 @@ def _first(notes: Iterable[str], others: str) -> Iterator[str]:
 
 
 def _template_notes(settings: OpenApiSettings) -> Iterator[str]:
-    """Tell what is wrong in templates of the settings; calls of those operations are refused."""
+    """Yield the mistakes in templates of the settings; calls of those operations are refused."""
     for name, operation in settings.operations.items():
         try:
             check_templates(operation)

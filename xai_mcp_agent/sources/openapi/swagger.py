@@ -1,6 +1,6 @@
-"""What an operation says of its inputs, responses, servers and security, in the words of OpenAPI 3.
+"""Inputs, responses, servers and security of an operation, in OpenAPI 3 terms.
 
-Swagger 2.0 says each of these in another place and other words; nobody else has to know them.
+Swagger 2.0 puts each of these elsewhere and names it differently; only this module knows how.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from .document import BadReference, Document, text_of, texts_of
 from .plan import SecurityNeed
 from .request import FORM, JSON, MULTIPART
 
-# What a parameter says of itself; the other words are about its values.
-_OF_PARAMETERS = frozenset((
+# Keywords of the parameter itself; all others belong to its schema.
+_PARAMETER_KEYWORDS = frozenset((
     "name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema",
 ))  # fmt: skip
 _STYLES = {
@@ -31,16 +31,16 @@ _SUCCESS = re.compile(r"2\d\d|2XX", re.IGNORECASE)
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 _MAX_URL, _MAX_NAME = 2_000, 200
 _MAX_PORT = 65_536
-# A name with what no name has is one with a variable that nobody filled in, or made to be misread.
+# Other characters come from unfilled variables, or are there to mislead.
 _HOST = re.compile(r"[^\s{}<>%\\^`|\"]+")
-# They answer whoever asks from this machine, with its credentials.
+# Metadata services give the machine's credentials to any program on it.
 _METADATA = ("metadata.google.internal", "metadata.goog", "fd00:ec2::254", "instance-data")
 _KINDS = ("apiKey", "http", "oauth2", "openIdConnect", "mutualTLS")
 _PLACES = ("header", "query", "cookie")
 
 
 class NoServer(ValueError):
-    """A server that is not called unless a person names it; says why."""
+    """The server is called only if a person names it; says why."""
 
 
 # Inputs
@@ -49,10 +49,10 @@ class NoServer(ValueError):
 def inputs_of(
     document: Document, operation: JsonObject, parameters: list[JsonObject]
 ) -> tuple[list[JsonObject], JsonObject]:
-    """Return the parameters of an operation and its request body, of all these `parameters`.
+    """Return an operation's parameters and request body, from all these `parameters`.
 
     Raises:
-        BadReference: the body leads nowhere, or where it may not.
+        BadReference: the body leads nowhere, or to a place that is not allowed.
     """
     if not document.is_swagger:
         return parameters, document.follow(operation.get("requestBody"))
@@ -74,12 +74,12 @@ def _parameter_of(parameter: JsonObject) -> JsonObject:
 
 
 def _body_of(parameters: list[JsonObject], kinds: list[str]) -> JsonObject:
-    """Return the request body that the parameters in `body` and `formData` come to."""
+    """Return the request body for the parameters in `body` and `formData`."""
     bodies = [x for x in parameters if x.get("in") == "body"]
     if not bodies:
         fields = {str(x.get("name")): x for x in parameters if x.get("in") == "formData"}
         return _form_of(fields, kinds) if fields else {}
-    body = bodies[-1]  # that of the operation, where its path has one, too
+    body = bodies[-1]  # the operation's own body comes after its path's
     content = {kind: {"schema": body.get("schema", {})} for kind in kinds or [JSON]}
     is_required = body.get("required") is True
     return {"content": content, "required": is_required, "description": body.get("description")}
@@ -107,7 +107,7 @@ def _field_schema(field: JsonObject) -> JsonObject:
 
 
 def _schema_of(parameter: JsonObject) -> JsonObject:
-    return {word: x for word, x in parameter.items() if word not in _OF_PARAMETERS}
+    return {word: x for word, x in parameter.items() if word not in _PARAMETER_KEYWORDS}
 
 
 def _style_of(parameter: JsonObject) -> tuple[str, bool]:
@@ -115,7 +115,7 @@ def _style_of(parameter: JsonObject) -> tuple[str, bool]:
 
 
 def _media_types(document: Document, operation: JsonObject, word: str) -> list[str]:
-    """Return what an operation `consumes` or `produces`, or else what all do."""
+    """Return the media types that an operation `consumes` or `produces`, or the document's."""
     own = operation.get(word)
     return texts_of(own if as_list(own) else document.root.get(word))
 
@@ -124,14 +124,14 @@ def _media_types(document: Document, operation: JsonObject, word: str) -> list[s
 
 
 def success_responses(document: Document, operation: JsonObject) -> dict[str, JsonObject]:
-    """Return the successful responses by their codes, in order."""
+    """Return the successful responses by status code, in order."""
     responses = as_object(operation.get("responses"))
     by_code: dict[str, JsonObject] = {}
     for code in sorted(filter(_SUCCESS.fullmatch, responses)):
         try:
             response = document.follow(responses[code])
         except BadReference:
-            response = {}  # it can be called all the same
+            response = {}  # it can still be called
         if document.is_swagger and "schema" in response:
             kinds = _media_types(document, operation, "produces") or [JSON]
             content = {kind: {"schema": response["schema"]} for kind in kinds}
@@ -144,10 +144,10 @@ def success_responses(document: Document, operation: JsonObject) -> dict[str, Js
 
 
 def server_url(document: Document, operation: JsonObject, path_item: JsonObject) -> str:
-    """Return the absolute URL of the first usable server; empty without any.
+    """Return the absolute URL of the first usable server; empty if there is none.
 
     Raises:
-        NoServer: it is where the credentials of the machine are given out.
+        NoServer: it is a metadata service, which gives out the machine's credentials.
     """
     base = "" if document.uri.startswith("file:") else document.uri
     if document.is_swagger:
@@ -169,7 +169,7 @@ def server_url(document: Document, operation: JsonObject, path_item: JsonObject)
 
 
 def is_usable(url: str) -> bool:
-    """Whether requests can be sent to a URL."""
+    """Return whether requests can be sent to a URL."""
     try:
         parts = urlsplit(url)
         is_named = bool(parts.hostname) and _HOST.fullmatch(parts.hostname) is not None
@@ -179,7 +179,7 @@ def is_usable(url: str) -> bool:
 
 
 def _swagger_urls(root: JsonObject, schemes: Any) -> list[str]:
-    """Return where the service is, as URLs that may be relative; https first."""
+    """Return the service's URLs, absolute or relative, https first."""
     host, path = root.get("host"), root.get("basePath")
     path = path if isinstance(path, str) else ""
     if not isinstance(host, str) or not host:
@@ -205,7 +205,7 @@ def _fill_variables(server: JsonObject) -> str:
 def _check_host(url: str) -> None:
     host = (urlsplit(url).hostname or "").rstrip(".").lower()
     try:
-        address = inet_ntoa(inet_aton(host))  # systems take `2852039166` for an address, too
+        address = inet_ntoa(inet_aton(host))  # systems accept `2852039166` as an address, too
     except (OSError, ValueError):
         address = host
     if host in _METADATA or place_of_host(address) == LINK_LOCAL:
@@ -221,9 +221,9 @@ def _check_host(url: str) -> None:
 def security_needs(
     document: Document, operation: JsonObject
 ) -> tuple[tuple[SecurityNeed, ...], ...]:
-    """Return what an operation needs; an empty alternative says that it may go without.
+    """Return an operation's alternatives; an empty alternative means that none is needed.
 
-    `security: []` is one: it takes away what the document says for all operations.
+    `security: []` is such an alternative: it overrides the document's default for all operations.
     """
     security = operation.get("security", document.root.get("security"))
     if security == []:
@@ -262,7 +262,7 @@ def _need(document: Document, name: str, scopes: Any) -> SecurityNeed | None:
 
 
 def _scheme_of(scheme: JsonObject) -> JsonObject:
-    """Return a security scheme; of OpenAPI 3 it is one already."""
+    """Return a security scheme in the form of OpenAPI 3."""
     if scheme.get("type") == "basic":
         return {"type": "http", "scheme": "basic"}
     if scheme.get("type") == "oauth2" and "flows" not in scheme:
@@ -278,4 +278,4 @@ def _token_url(document: Document, scheme: JsonObject) -> str:
     try:
         return urljoin(document.uri, url) if url and document.uri.startswith("http") else url
     except ValueError:
-        return ""  # it is none; the settings can name one
+        return ""  # not a URL; the settings can name one

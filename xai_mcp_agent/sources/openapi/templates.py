@@ -1,7 +1,7 @@
-"""Templates of an operator that count in place of a plan: of the URL, of headers, of the body.
+"""Templates from the settings that replace a plan's URL, headers or body.
 
-They are Jinja2, written in the settings and never made of a document, and rendered in its sandbox.
-Values are encoded for their place unless a filter has done that. `templates_of` shows a plan as
+They are Jinja2, written in the settings, never taken from a document, and rendered in a sandbox.
+Values are encoded for their place unless a filter has done that. `templates_of` turns a plan into
 such templates, to be copied and changed.
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 Context: TypeAlias = Literal["url", "header", "json", "form", "xml", "text"]
-"""Where a template's text goes, which decides how values in it are encoded."""
+"""Where a template's text goes; this decides how its values are encoded."""
 
 _ENCODERS: Mapping[Context, Callable[[str], str]] = {
     "url": in_url, "form": in_url, "xml": escape, "json": lambda text: json.dumps(text)[1:-1],
@@ -51,7 +51,7 @@ _ENCODERS: Mapping[Context, Callable[[str], str]] = {
 
 
 class _Encoded(str):
-    """A text that is encoded for its place already."""
+    """A text that is already encoded for its place."""
 
     __slots__ = ()
 
@@ -59,15 +59,15 @@ class _Encoded(str):
 def override(
     parts: RequestParts, operation: OperationSettings, arguments: Mapping[str, Any], base_url: str
 ) -> RequestParts:
-    """Return a request with what the operator's templates say in place of the plan's.
+    """Return a request with the parts replaced that the settings have templates for.
 
     Raises:
         BadSetting: a template is wrong, or leads to another server.
-        InvalidArguments: a template uses an argument that is not there, or cannot write one.
+        InvalidArguments: a template uses a missing argument, or cannot write one.
     """
     values = {"args": dict(arguments), "base_url": base_url}
     if operation.url:
-        # The base URL is one already.
+        # The base URL is encoded already.
         url = _render(operation.url, "url", "url", {**values, "base_url": _Encoded(base_url)})
         parts = replace(parts, url=_checked_url(url, base_url))
     if operation.headers:
@@ -82,10 +82,10 @@ def override(
 
 
 def check_templates(operation: OperationSettings) -> None:
-    """Compile the templates of an operation, so that a wrong one is told when settings are read.
+    """Compile an operation's templates, to report mistakes when settings are read.
 
     Raises:
-        BadSetting: one is wrong; says which and why.
+        BadSetting: a template is wrong; says which and why.
     """
     named = {"url": operation.url, "body": operation.body}
     named |= {f"headers.{name}": text for name, text in operation.headers.items()}
@@ -113,7 +113,7 @@ def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) ->
 
 
 def _context_of(media_type: str) -> Context | None:
-    """Return how values in a body are encoded; None where no template can write it."""
+    """Return how values in a body are encoded, or None if a template cannot write it."""
     kind = base_of(media_type)
     if kind.startswith("multipart/"):
         return None
@@ -123,8 +123,8 @@ def _context_of(media_type: str) -> Context | None:
 
 
 def _checked_url(url: str, base_url: str) -> str:
-    """Return the whole address. It must be the service's: its credentials go along."""
-    # A fragment is never sent, and would take along what credentials add to the query.
+    """Return the absolute URL. It must be at the service, because credentials are sent along."""
+    # A fragment is never sent, and would swallow credentials that are added to the query.
     url = url.strip().partition("#")[0].replace("?&", "?").rstrip("?")
     if "://" not in url.partition("?")[0]:
         url = base_url.rstrip("/") + "/" + url.lstrip("/")
@@ -172,7 +172,7 @@ def _environment(context: Context) -> Any:
     encode = _ENCODERS[context]
 
     class JsonEnvironment(ImmutableSandboxedEnvironment):
-        """Looks up members of objects: `args.items` is the argument of that name."""
+        """Jinja environment that looks names up as keys: `args.items` is the argument `items`."""
 
         def getattr(self, obj: Any, attribute: str) -> Any:
             is_ours = isinstance(obj, dict | Undefined)
@@ -180,7 +180,7 @@ def _environment(context: Context) -> Any:
 
         def getitem(self, obj: Any, argument: Any) -> Any:
             if isinstance(obj, Undefined):
-                return obj  # what is not there has no members either
+                return obj  # a missing value has no members either
             if is_object(obj) and argument not in obj:
                 return self.undefined(name=str(argument))
             return super().getitem(obj, argument)
@@ -202,7 +202,7 @@ def _environment(context: Context) -> Any:
 def _writer(
     location: Location, write: Callable[[Placement, Any], Pairs | str], joint: str = ""
 ) -> Callable[..., _Encoded]:
-    """Return the filter that writes a value as a parameter in this place is written."""
+    """Return a filter that writes a value like a parameter in this location."""
     usual_style: Style = "form" if joint else "simple"
 
     def filter_(
@@ -243,12 +243,12 @@ _FILTERS: dict[str, Callable[..., Any]] = {
 }
 
 
-# A plan, as templates
+# Plans as templates
 
 
 @dataclass(frozen=True, slots=True)
 class PlanTemplates:
-    """A plan as templates; `body` is empty where there is none, or no template can write it."""
+    """A plan as templates; `body` is empty if there is none, or if a template cannot write it."""
 
     url: str
     headers: Mapping[str, str]
@@ -256,7 +256,7 @@ class PlanTemplates:
 
 
 def templates_of(plan: RequestPlan) -> PlanTemplates:
-    """Return the plan as templates, to be shown, and to be changed in the settings."""
+    """Return the plan as templates that people can read, and change in the settings."""
     query = [
         _if_given(x, f"&{_value(x)}")
         for x in plan.placements
@@ -298,7 +298,7 @@ def _if_given(place: Placement, text: str) -> str:
 
 
 def _value(place: Placement) -> str:
-    """Return an argument in its place, written by the filter of that name."""
+    """Return a template expression for an argument, with the filter of its location."""
     explode = "true" if place.explode else "false"
     options = [_literal(place.name), _literal(place.style), explode]
     options += [_literal(place.media_type)] if place.media_type else []
@@ -306,5 +306,5 @@ def _value(place: Placement) -> str:
 
 
 def _literal(text: str) -> str:
-    """Write a text of the document as one of Jinja's, which ends where it ends."""
+    """Quote a text of the document as a Jinja string literal."""
     return json.dumps(text, ensure_ascii=False)
