@@ -46,12 +46,12 @@ async def test_all_who_wait_get_the_same_outcome_and_each_an_error_of_its_own():
             await bad.wait()
         errors.append(caught.value)
 
-    assert not good.wanted.is_set()
+    assert not good.has_waiter.is_set()
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
             tasks.start_soon(wait)
-            await good.wanted.wait()
+            await good.has_waiter.wait()
             good.settle("ready")
             bad.settle(SourceFailed("it", "it is broken.", "Mend it."))
     assert errors[0] is not errors[1]

@@ -1,1 +1,1 @@
-"""Where tools come from. A source reports to an observer it is handed; it knows no catalog."""
+"""Where tools come from. A source reports to an observer it is handed; it imports no catalog."""

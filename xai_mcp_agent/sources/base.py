@@ -1,7 +1,7 @@
-"""The protocol of sources: what every kind of them implements.
+"""The protocol that every kind of source implements.
 
-One task owns a source: it runs `own` and is the only one that opens and closes
-its session. Everything else calls in from other tasks of the same event loop.
+One task owns a source: it runs `own` and is the only one that opens and closes its session.
+Everything else calls in from other tasks of the same event loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..core.events import Inventory, Observer, SourceState, SourceStatus
 from ..core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart, ToolResult
 
 OnUpdate: TypeAlias = Callable[[str], None]
-"""Told what changed: a resource's URI, or one of `LISTS`. Called on the bridge's loop."""
+"""Called on the bridge's loop with what changed: a resource's URI, or one of `LISTS`."""
 
 Completed: TypeAlias = Literal["prompt", "template"]
 
@@ -24,16 +24,16 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Unique among the sources of a bridge."""
+        """The name, unique among the sources of a bridge."""
         ...
 
     @property
     def state(self) -> SourceState:
-        """What it is doing now; `status` tells more."""
+        """What the source is doing now; `status` says more."""
         ...
 
     def status(self) -> SourceStatus:
-        """How it is doing now. Never blocks."""
+        """Return the current status. Never blocks."""
         ...
 
     async def own(self, observer: Observer) -> None:
@@ -45,7 +45,7 @@ class Source(Protocol):
         ...
 
     async def ready(self, caller: Caller = PROGRAM) -> Inventory:
-        """Wait for the source to be usable, within its own limit, and say what it offers.
+        """Wait until the source is usable, within its own limit, and return its inventory.
 
         Raises:
             SourceFailed: it cannot be used now; the message has the cause and the next step.
@@ -53,63 +53,63 @@ class Source(Protocol):
         ...
 
     async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
-        """Ask the source anew what it offers.
+        """Ask the source for its inventory again.
 
         Raises:
-            SourceError: one of its kinds.
+            SourceError: the source failed, in one of the subclasses.
         """
         ...
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one tool and wait for its result, connecting first where that is needed.
+        """Call one tool and wait for its result, connecting first if needed.
 
         Its arguments were checked against the tool's schema. A result that the source marks as an
         error is returned, not raised: the model should read it.
 
         Raises:
-            SourceFailed: it cannot be reached.
+            SourceFailed: the source cannot be reached.
             SourceClosed: the connection was lost before the answer came.
-            ToolTimeout: no answer within the limit; the source was told to stop.
+            ToolTimeout: no answer within the limit; the source was asked to stop.
             ServerError: the source answered with a protocol error.
         """
         ...
 
     def features(self, caller: Caller) -> SourceFeatures | None:
-        """What it offers beside tools, asked for by this caller; None for a kind without."""
+        """Return its resources and prompts for this caller; None for a kind without any."""
         ...
 
 
 class SourceFeatures(Protocol):
-    """Resources and prompts of a source. All methods raise `SourceError` kinds."""
+    """Resources and prompts of a source. All methods raise subclasses of `SourceError`."""
 
     async def list_resources(self) -> list[Resource]:
-        """Every resource, then every resource template; from its inventory."""
+        """Return every resource, then every resource template, from the inventory."""
         ...
 
     async def read_resource(self, uri: str) -> list[ResourcePart]:
-        """The contents of one resource; a resource may have several."""
+        """Return the contents of one resource; a resource may have several."""
         ...
 
     async def list_prompts(self) -> list[Prompt]:
-        """Every prompt; from its inventory."""
+        """Return every prompt from the inventory."""
         ...
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
-        """One prompt, filled in."""
+        """Return one prompt, filled in."""
         ...
 
     async def complete(
         self, kind: Completed, of: str, argument: str, value: str, given: Mapping[str, str]
     ) -> Completion:
-        """How an argument of a prompt, or of a resource template, may go on after `value`."""
+        """Return completions for an argument of a prompt or resource template after `value`."""
         ...
 
     async def subscribe(self, what: str, tell: OnUpdate) -> None:
-        """Tell this listener when a resource changes, or one of `LISTS`, until `unsubscribe`."""
+        """Notify this listener when a resource or one of `LISTS` changes, until `unsubscribe`."""
         ...
 
     async def unsubscribe(self, what: str, tell: OnUpdate) -> None:
-        """Do not tell it any more."""
+        """Stop notifying this listener."""
         ...
 
     def doubt(self) -> None:
@@ -117,5 +117,5 @@ class SourceFeatures(Protocol):
         ...
 
     async def ping(self) -> float:
-        """Have the source answer now; how many seconds that took."""
+        """Wait for the source to answer a ping, and return how many seconds that took."""
         ...

@@ -10,17 +10,17 @@ from typing import Any, cast
 from ..core.json import JsonObject
 from ..core.results import TextPart, ToolResult
 from ..core.tools import STATIC, Tool, ToolKey
-from .plain_json import plain, written
+from .plain_json import plain, write_json
 
 CANVAS = ""
-"""The name of the canvas as a source: drawn tools are shown under their own names alone."""
+"""The source name of the canvas: drawn tools keep their own names without a prefix."""
 
 NOTHING_GIVEN = "The tool ran and gave back nothing."
 """What a model reads when a drawn tool ended without a result."""
 
-DRAWN_TIMEOUT_SECONDS = 600.0  # an agent may run in it, with a model that thinks for long
+DRAWN_TIMEOUT_SECONDS = 600.0  # an agent with a slow model may run in it
 
-# Not required: many a drawn tool needs no input, such as one that tells the time.
+# Not required: many drawn tools need no input, such as one that returns the time.
 _TEXT_INPUT: JsonObject = {
     "type": "object",
     "properties": {"input": {"type": "string", "description": "What the tool should work on."}},
@@ -31,10 +31,10 @@ _TEXT_INPUT: JsonObject = {
 class DrawnTool:
     """A drawn tool. `run` gets the run's `ctx`, the input as text, and as a dict if it is one.
 
-    It holds no `ctx` of its own: what a run keeps alive must end with the run. It must be called
-    from the thread that runs the workflow: nodes are not made for anything else. `parameters`
-    is a JSON Schema, or `{"city": "string"}` for short; without it the tool takes one text.
-    Nobody waits for its result longer than `timeout_seconds`.
+    It keeps no `ctx` of its own: everything that a run keeps alive must end with the run. It must
+    be called from the thread that runs the workflow, because nodes support nothing else.
+    `parameters` is a JSON Schema, or `{"city": "string"}` for short; without it the tool takes one
+    text. A call is given up after `timeout_seconds`.
     """
 
     name: str
@@ -44,29 +44,29 @@ class DrawnTool:
     timeout_seconds: float = DRAWN_TIMEOUT_SECONDS
 
     def tool(self) -> Tool:
-        """The same as every other tool is described."""
+        """Return the definition, in the same form as for every other tool."""
         schema = _TEXT_INPUT if not self.parameters else _schema_of(self.parameters)
         return Tool(ToolKey(STATIC.name, CANVAS, self.name), self.description, schema)
 
     def call(self, ctx: Any, arguments: JsonObject) -> ToolResult:
-        """Run the drawn nodes once. What they raise is theirs to explain, and is raised."""
+        """Run the drawn nodes once. Their exceptions pass through."""
         if self.parameters:
             text = json.dumps(arguments, ensure_ascii=False)
             return result_of(self.run(ctx, text, arguments))
-        # A model may take the names of arguments from the description, where workflows of
-        # xai-agent have them: it is given what it wrote, not an empty text.
+        # A model may take argument names from the description, as in workflows of xai-agent: it
+        # gets what it wrote, not an empty text.
         value = arguments.get("input", arguments or "")
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return result_of(self.run(ctx, text, _object_in(text)))
 
 
 def drawn_tools(standard_tools: Mapping[str, Any]) -> dict[str, DrawnTool]:
-    """The drawn tools of a toolbelt spec; a plain Python callable in it serves as one too."""
-    return {name: _drawn(name, tool) for name, tool in standard_tools.items()}
+    """Return the drawn tools of a toolbelt spec; a plain Python callable counts as one, too."""
+    return {name: _as_drawn_tool(name, tool) for name, tool in standard_tools.items()}
 
 
 def result_of(value: Any) -> ToolResult:
-    """Whatever a drawn tool gave back, as a result."""
+    """Return a drawn tool's return value as a result."""
     if isinstance(value, ToolResult):
         return value
     if value is None:
@@ -75,11 +75,11 @@ def result_of(value: Any) -> ToolResult:
         return ToolResult.of_text(value)
     if isinstance(value, dict | list | tuple | int | float | bool):
         data = plain(value)
-        return ToolResult((TextPart(written(data)),), structured=data)
+        return ToolResult((TextPart(write_json(data)),), structured=data)
     return ToolResult.of_text(str(value))
 
 
-def _drawn(name: str, tool: Any) -> DrawnTool:
+def _as_drawn_tool(name: str, tool: Any) -> DrawnTool:
     if isinstance(tool, DrawnTool):
         return tool
     description = str(getattr(tool, "description", None) or getattr(tool, "__doc__", None) or "")
@@ -99,8 +99,8 @@ def _parameter(spec: Any) -> JsonObject:
     kinds = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
     kinds |= {"list": "array", "dict": "object"}
     kind = kinds.get(str(spec), str(spec))
-    known = {"string", "integer", "number", "boolean", "array", "object"}
-    return {"type": kind} if kind in known else {"type": "string", "description": str(spec)}
+    types = {"string", "integer", "number", "boolean", "array", "object"}
+    return {"type": kind} if kind in types else {"type": "string", "description": str(spec)}
 
 
 def _object_in(text: str) -> JsonObject | None:

@@ -1,4 +1,4 @@
-"""Which of the tools that a source has are offered: `include`, `exclude` and `disabledTools`."""
+"""The tools of a source that are offered: `include`, `exclude` and `disabledTools`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Lists(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """The names that are offered, those that are switched off, and what the lists name in vain."""
+    """The offered names, the disabled names, and notes on patterns that match nothing."""
 
     names: tuple[str, ...]
     disabled: tuple[str, ...]
@@ -29,12 +29,12 @@ class Choice:
 
 
 def choose(names: Collection[str], lists: _Lists, absent: str) -> Choice:
-    """Choose among the names of a source's tools; `absent` says what an unknown name is."""
+    """Choose among the tools of a source; `absent` ends the sentence about an unknown name."""
     is_included, is_excluded = globs(lists.include or ["*"]), globs(lists.exclude)
     is_off = guard(*lists.disabled_tools)
-    chosen = [x for x in names if is_included(x) and not is_excluded(x)]
-    offered = tuple(x for x in chosen if not is_off(x))
-    return Choice(offered, tuple(filter(is_off, chosen)), tuple(_notes(names, lists, absent)))
+    included = [x for x in names if is_included(x) and not is_excluded(x)]
+    offered = tuple(x for x in included if not is_off(x))
+    return Choice(offered, tuple(filter(is_off, included)), tuple(_notes(names, lists, absent)))
 
 
 def _notes(names: Collection[str], lists: _Lists, absent: str) -> Iterator[str]:

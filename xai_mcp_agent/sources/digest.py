@@ -1,4 +1,4 @@
-"""Digest of one source as it would start now: whether the one that runs is still the same."""
+"""Digest of a source as it would start now, to see whether the running one is still current."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .process import inherited_environment
 from .reading import file_stamp
 
 KEY = secrets.token_bytes(32)
-"""Of this process: its digests are compared with each other and with no others."""
+"""Random for each process: its digests are compared only with each other."""
 
-# A learner changes the server and presses Run. Other files are data, which a server may write.
+# A learner changes the server and presses Run. Other files are data that a server may write.
 _PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh")
 
 
 def digest_of_source(settings: SourceSettings) -> str:
-    """The digest of its expanded settings and, for a process, of its program and environment."""
+    """Return the digest of the expanded settings and, for a process, of program and environment."""
     if not isinstance(settings, ServerSettings) or settings.transport != "stdio":
         return digest_of(settings, KEY)
     paths = (os.path.join(settings.cwd, x) for x in (settings.command, *settings.args))

@@ -1,4 +1,4 @@
-"""Fetches one thing for programs without a loop: no credentials, limits, never another host."""
+"""Fetching for programs without an event loop: no credentials, with limits, on one host only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_REDIRECTS = 5
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """What one fetch may take: in all with its redirects, without a byte, and how large it is."""
+    """Limits of one fetch: in total with redirects, for a pause without data, and in size."""
 
     seconds: float = 60.0
     read_seconds: float = 20.0
@@ -37,11 +37,11 @@ class Answered(OSError):
 
 
 def fetch(url: str, limits: FetchLimits = USUAL_LIMITS, accept: str = "*/*") -> bytes:
-    """Return what is at a URL.
+    """Return the content at a URL.
 
     Raises:
-        Answered: the answer is that it is not there, or another error.
-        OSError: it cannot be fetched; says why.
+        Answered: the service answered with an HTTP error.
+        OSError: the URL cannot be fetched; says why.
     """
     return fetch_from(url, limits, accept)[0]
 
@@ -49,13 +49,13 @@ def fetch(url: str, limits: FetchLimits = USUAL_LIMITS, accept: str = "*/*") -> 
 def fetch_from(
     url: str, limits: FetchLimits = USUAL_LIMITS, accept: str = "*/*"
 ) -> tuple[bytes, str]:
-    """Return what is at a URL, and where that is after all redirects.
+    """Return the content at a URL, and its final address after all redirects.
 
     Raises:
-        Answered: the answer is that it is not there, or another error.
-        OSError: it cannot be fetched; says why.
+        Answered: the service answered with an HTTP error.
+        OSError: the URL cannot be fetched; says why.
     """
-    with start_blocking_portal() as portal:  # the caller's thread may have a loop of its own
+    with start_blocking_portal() as portal:  # the caller's thread may already run an event loop
         return portal.call(_fetch_from, url, limits, accept)
 
 
@@ -81,7 +81,7 @@ async def _fetch_from(url: str, limits: FetchLimits, accept: str) -> tuple[bytes
 
 
 async def _follow(client: WebClient, url: str, limits: FetchLimits) -> tuple[bytes, str]:
-    """Fetch it, wherever its own host redirects to."""
+    """Fetch a URL, following redirects within its host."""
     request = await client.build("GET", url)
     for _ in range(_MAX_REDIRECTS):
         response = await client.fetch(request, seconds=limits.seconds, at_most=limits.max_bytes)
@@ -98,11 +98,11 @@ async def _follow(client: WebClient, url: str, limits: FetchLimits) -> tuple[byt
 
 
 def _innermost(cause: BaseException) -> str:
-    """Return what the system said: the library says that all connection attempts failed."""
+    """Return the system's reason; the library only says that all connection attempts failed."""
     while inner := cause.__cause__ or cause.__context__:
         cause = inner
     if isinstance(cause, ConnectionError) and cause.errno:
-        return os.strerror(cause.errno)  # asyncio's own words are "Connect call failed"
+        return os.strerror(cause.errno)  # asyncio only says "Connect call failed"
     return str(cause)
 
 

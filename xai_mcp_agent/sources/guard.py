@@ -1,8 +1,8 @@
-"""Guard: ends the child processes of a program that was killed and could not end them itself.
+"""Guard that ends our child processes after we were killed and could not end them ourselves.
 
-A server sees its stdin close when we are gone, and most end then. For those that do not, and for
-what they started, a small shell waits at a pipe of which we hold the other end: when that closes
-while process groups are left, it ends them. It lives only as long as there are any.
+A server sees its stdin close when we are gone, and most then exit. For the others, and for
+processes they started, a small shell reads from a pipe that we hold open: when it closes while
+process groups are left, the shell ends them. It runs only while there are any.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
-# "+ group" and "- group" come in, one on a line.
+# Reads lines "+ group" and "- group".
 _SCRIPT = """
 groups=
 while read -r what group; do
@@ -29,7 +29,7 @@ for signal in TERM KILL; do
   for one in $groups; do kill -s $signal -- "-$one"; done
 done
 """
-# The shell ends in a moment; the event loop must not stand still for longer.
+# The shell ends at once; the event loop must not wait any longer.
 _END_SECONDS = 0.05
 
 
@@ -42,14 +42,14 @@ class _Guard:
         self._lock = threading.Lock()
 
     def forget(self) -> None:
-        """Begin anew in a fork, where the shell is the parent's and the lock may be taken."""
+        """Start afresh in a fork: the shell belongs to the parent, and the lock may be taken."""
         if self._shell is not None and self._shell.stdin is not None:
-            self._shell.stdin.close()  # or it would not see the parent end
-            self._shell.returncode = 0  # it is not our child: there is nothing to collect
+            self._shell.stdin.close()  # otherwise the shell would not see the parent end
+            self._shell.returncode = 0  # it is not our child, so there is no exit code to collect
         self.__init__()
 
     def protect(self, *groups: int) -> None:
-        """Have these process groups end with us."""
+        """Make these process groups end when we do."""
         if groups and os.name == "posix":
             with self._lock:
                 if not self._groups:
@@ -58,7 +58,7 @@ class _Guard:
                 self._tell("+", groups)
 
     def release(self, *groups: int) -> None:
-        """Leave these groups alone: they have ended."""
+        """Stop guarding these groups, because they have ended."""
         with self._lock:
             self._groups.difference_update(groups)
             self._tell("-", groups)
@@ -72,7 +72,7 @@ class _Guard:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # what interrupts us must not reach it
+                start_new_session=True,  # our interrupts must not reach it
             )
         except OSError as cause:
             logger.debug("no guard for child processes: %s", cause)
@@ -93,7 +93,7 @@ class _Guard:
         except subprocess.TimeoutExpired:
             try:
                 threading.Thread(target=shell.wait, name="xai-mcp-guard", daemon=True).start()
-            except RuntimeError:  # Python is ending, and starts no threads any more
+            except RuntimeError:  # Python is shutting down and starts no more threads
                 shell.wait()
 
 

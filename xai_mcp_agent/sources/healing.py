@@ -1,4 +1,4 @@
-"""Healing of sources: one attempt whose outcome many wait for. Pauses: core/backoff.py."""
+"""Shared outcome of one attempt, such as to connect. Pauses between attempts: core/backoff.py."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """The outcome of one attempt, for all who wait for it; `wanted` is set once somebody does."""
+    """The outcome of one attempt for all tasks waiting for it; the first sets `has_waiter`."""
 
     def __init__(self) -> None:
-        self.wanted = anyio.Event()
+        self.has_waiter = anyio.Event()
         self._settled = anyio.Event()
         self._outcome: T | SourceError | None = None
 
     def settle(self, outcome: T | SourceError) -> None:
-        """Give the outcome to all who wait; an error is raised for them."""
+        """Hand the outcome to all waiting tasks; an error is raised there."""
         self._outcome = outcome
         self._settled.set()
 
@@ -30,18 +30,18 @@ class Shared(Generic[T]):
         Raises:
             SourceError: the attempt failed.
         """
-        self.wanted.set()
+        self.has_waiter.set()
         await self._settled.wait()
         if isinstance(self._outcome, SourceError):
-            raise renewed(self._outcome)
+            raise copy_error(self._outcome)
         assert self._outcome is not None
         return self._outcome
 
 
-def renewed(error: SourceError) -> SourceError:
-    """The same error anew, for one more who waits, as a kind that callers know.
+def copy_error(error: SourceError) -> SourceError:
+    """Return a fresh copy of an error for another waiting task, of a type that callers expect.
 
-    A raised exception collects the tracebacks of its travels.
+    A raised exception collects the traceback of every task that raises it.
     """
     kind = SourceFailed if isinstance(error, SourceFailed) else type(error)
     return kind(error.source, error.problem, error.next_step, error.stderr_tail)

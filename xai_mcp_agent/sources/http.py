@@ -1,10 +1,10 @@
 """HTTP for everything that is not MCP: one client for agents, services and sign-ins.
 
-It has the certificates of this machine and the proxies of its environment, and keeps a request to
-the places (core/places.py) where its host may be. The address that was checked is connected to: a
-name is not looked up again.
+It uses this machine's certificates and the environment's proxies, and limits a request to the
+places (core/places.py) where its host may be. It connects to the address that was checked, without
+resolving the name again.
 
-Imported when something is reached over HTTP: its libraries are heavy.
+Imported on first use because its libraries are heavy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .web.network_errors import by_which_way, proxy_of, reaching_help
 from .web.origins import is_same_host, origin_of
 
 CONNECT_SECONDS = 10.0
-"""What accepts no connection within this is as good as down."""
+"""A host that accepts no connection within this time counts as down."""
 
 IDLE_SECONDS = 4.0
 """Most servers close a connection after five idle seconds; a request at that moment is lost."""
@@ -41,16 +41,16 @@ NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """Errors after which the other side cannot have seen the request."""
 
 CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
-"""What to do when a response was lost on its way."""
+"""The next step when a response was lost on its way."""
 
-_LARGE_PIECE_BYTES = 64 * 1024  # as much arrives at once; a larger piece was unpacked
-_PIECES_AT_ONCE = 50  # thousands may be here, of a byte each
-_MAX_REDIRECTS = 10  # a slash at the end, a path that moved: two are many
+_LARGE_PIECE_BYTES = 64 * 1024  # the most that arrives at once; a larger piece was decompressed
+_PIECES_AT_ONCE = 50  # there may be thousands, of one byte each
+_MAX_REDIRECTS = 10  # a trailing slash, a moved path: two are already many
 _READING = ("GET", "HEAD", "OPTIONS")
 _DOWNGRADE = ("https", "http")
-_SEE_OTHER = 303  # asks for another method
+_SEE_OTHER = 303  # changes the method to GET
 _MAX_PORT = 65_535
-# What goes along to another origin.
+# Headers that may go to another origin.
 _HARMLESS = ("accept", "accept-encoding", "accept-language", "user-agent")
 _ABOUT_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 _REDIRECTS = "xai-mcp-agent/redirects"
@@ -58,14 +58,14 @@ _PLACES = "xai-mcp-agent/places"
 
 
 class TooLarge(ValueError):
-    """A response is longer than it may be."""
+    """The response is larger than the limit."""
 
 
 class WebClient:
-    """Sends requests, directly or through the proxy that the environment names for a URL.
+    """HTTP client that connects directly or through the environment's proxy for a URL.
 
     `headers` go with every request. Without `read_seconds` the caller limits how long a response
-    may take. Cookies go back to whoever set them only if it `keeps_cookies`.
+    may take. Cookies are sent back to their host only if it `keeps_cookies`.
     """
 
     def __init__(
@@ -81,7 +81,8 @@ class WebClient:
         )
         policy = None if keeps_cookies else DefaultCookiePolicy(allowed_domains=())
         self._cookies = CookieJar(policy)
-        self._clients: dict[str, httpx2.AsyncClient] = {}  # by the proxy, empty without one
+        # by proxy URL, empty for a direct connection
+        self._clients: dict[str, httpx2.AsyncClient] = {}
         self._opening = anyio.Lock()
 
     async def send(
@@ -90,9 +91,9 @@ class WebClient:
         places: Collection[str] | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.Response:
-        """Send a request; its redirects are not followed, and the body is still to be read.
+        """Send a request and return its response with an unread body, without following redirects.
 
-        `places` are those where the host may be, None: anywhere.
+        `places` limits where the host may be; None allows anywhere.
 
         Raises:
             OutOfPlace: the host is elsewhere. Nothing was sent.
@@ -101,7 +102,7 @@ class WebClient:
         """
         proxy = proxy_of(str(request.url))
         if proxy and places is not None:
-            # The proxy looks names up; only an address can be judged here.
+            # The proxy resolves names; only an address can be checked here.
             place = place_of_host(request.url.host)
             if place and place not in places:
                 raise OutOfPlace(place)
@@ -121,12 +122,12 @@ class WebClient:
         seconds: float,
         at_most: int,
     ) -> httpx2.Response:
-        """Send a request and read its response to the end, of `at_most` so many bytes, unpacked.
+        """Send a request and read its whole response, decompressed, up to `at_most` bytes.
 
         Raises:
             OutOfPlace: the host is elsewhere. Nothing was sent.
-            TooLarge: it is longer.
-            TimeoutError: it is not there after so many seconds.
+            TooLarge: the response is larger.
+            TimeoutError: the response took longer than `seconds`.
             HTTPError: there is no response, or the connection broke.
             OSError: the certificates that the environment names cannot be read.
         """
@@ -150,7 +151,7 @@ class WebClient:
         return client.build_request(method, url, headers=headers, content=content or None)
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         clients, self._clients = self._clients, {}
         for client in clients.values():
             await client.aclose()
@@ -167,16 +168,18 @@ class WebClient:
                     proxy=proxy or None,
                     timeout=self._timeout,
                     limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
-                    trust_env=False,  # `proxy_of` has read it
+                    trust_env=False,  # `proxy_of` has already read it
                 )
             return self._clients[proxy]
 
 
 async def read_body(response: httpx2.Response, at_most: int) -> bytes:
-    """Read a body, unpacked, and close the response; one byte more than `at_most` if it is longer.
+    """Read a body, decompressed, and close the response.
+
+    If the body is longer than `at_most`, one byte more than that is returned.
 
     Raises:
-        HTTPError: the connection broke, or it cannot be unpacked.
+        HTTPError: the connection broke, or the body cannot be decompressed.
     """
     body, _ = await read_until(response, at_most + 1)
     return body
@@ -185,10 +188,12 @@ async def read_body(response: httpx2.Response, at_most: int) -> bytes:
 async def read_until(
     response: httpx2.Response, at_most: int, deadline: float = math.inf
 ) -> tuple[bytes, bool]:
-    """Read a body, unpacked, up to a size and a time, and close it; also whether that is all of it.
+    """Read a body, decompressed, up to a size and a deadline, and close the response.
+
+    The second value says whether that is the whole body.
 
     Raises:
-        HTTPError: the connection broke, or it cannot be unpacked.
+        HTTPError: the connection broke, or the body cannot be decompressed.
     """
     pieces: list[bytes] = []
     left, is_whole = at_most, False
@@ -200,7 +205,7 @@ async def read_until(
                 if left < 0:
                     break
                 if len(piece) > _LARGE_PIECE_BYTES or len(pieces) % _PIECES_AT_ONCE == 0:
-                    await anyio.lowlevel.checkpoint()  # others get their turn
+                    await anyio.lowlevel.checkpoint()  # let other tasks run
             else:
                 is_whole = True
     return b"".join(pieces), is_whole
@@ -209,9 +214,9 @@ async def read_until(
 def failure_of(
     source: str, request: httpx2.Request, cause: Exception, mask: Mask, key: str = "url"
 ) -> SourceError:
-    """Return the error for a request that has no whole response.
+    """Return the error for a request without a complete response.
 
-    `key` is what of the settings says where the source is, for people.
+    `key` is the setting that has the source's address, for error messages.
     """
     if isinstance(cause, OSError):
         problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}."
@@ -235,19 +240,19 @@ def failure_of(
 
 
 class NotFollowed(ValueError):
-    """A redirect that is not followed; says why, beginning with `it redirects`."""
+    """The redirect is not followed; says why, beginning with `it redirects`."""
 
 
-def following(
+def redirect_request(
     response: httpx2.Response, mask: Mask, *, leaves_origin: bool = False
 ) -> httpx2.Request:
     """Return the request that a redirect asks for.
 
-    Within the origin it has the same credentials. With `leaves_origin`, what only reads may go
-    elsewhere, without them.
+    Within the origin it keeps its credentials. With `leaves_origin`, a read may go elsewhere
+    without them.
 
     Raises:
-        NotFollowed: it leads to no address, or would lose or give away what is sent.
+        NotFollowed: it leads to no valid address, or would lose or expose what is sent.
     """
     sent, request = response.request, response.next_request
     if request is None:
@@ -273,7 +278,7 @@ def following(
     if not is_home:  # any other header may be a credential
         headers = {name: text for name, text in request.headers.items() if name in _HARMLESS}
         request.headers = httpx2.Headers({"host": url.netloc.decode("ascii"), **headers})
-    elif "cookie" in sent.headers:  # the library drops what its own store did not add
+    elif "cookie" in sent.headers:  # the library drops cookies that its own store did not add
         request.headers.setdefault("cookie", sent.headers["cookie"])
     if request.method != sent.method:
         request.headers.pop("content-type", None)
@@ -281,30 +286,30 @@ def following(
 
 
 async def check_places(url: httpx2.URL, places: Collection[str]) -> None:
-    """Look a host up, and refuse it if it is in none of these places.
+    """Resolve a host, and refuse it if it is in none of these places.
 
-    A name that is not known here passes: a proxy or a browser may know it.
+    A name that this machine cannot resolve passes: a proxy or a browser may know it.
 
     Raises:
-        OutOfPlace: it is elsewhere.
+        OutOfPlace: the host is elsewhere.
     """
     with suppress(OSError):
         await _addresses_within(url.raw_host.decode("ascii"), url.port, places)
 
 
 def place_of_peer(response: httpx2.Response | None) -> str:
-    """Where the other end of its connection is. Looked up again, the name might lead elsewhere."""
+    """Return the place of the connected peer; resolving the name again might lead elsewhere."""
     stream = response.extensions.get("network_stream") if response is not None else None
     peer = stream.get_extra_info("server_addr") if stream is not None else None
     return place_of(str(peer[0])) if peer else INTERNET
 
 
 _places: ContextVar[Collection[str] | None] = ContextVar("places", default=None)
-"""Where the request may go that is being sent; None: anywhere."""
+"""The places that the current request may go to; None allows anywhere."""
 
 
 class _DirectTransport(httpx2.AsyncHTTPTransport):
-    """Connects without a proxy, and only within the places of the request."""
+    """Transport that connects without a proxy, only within the places of the request."""
 
     def __init__(self, trusted: ssl.SSLContext) -> None:
         super().__init__(verify=trusted)
@@ -358,5 +363,5 @@ async def _addresses_within(host: str, port: int | None, places: Collection[str]
 
 
 def _no_auth(request: httpx2.Request) -> httpx2.Request:
-    """In place of what the library would add: from the URL, or from a file of this machine."""
+    """Replace the library's default auth, which it takes from the URL or from a local file."""
     return request

@@ -1,4 +1,4 @@
-"""One loop that asks for something until it is done: jobs of services, tasks of agents."""
+"""One polling loop, for jobs of services and tasks of agents."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..core.backoff import Backoff
 
 T = TypeVar("T")
 
-_LEAST_SECONDS = 0.05  # `Retry-After: 0` must not become a storm
-_IN_TIME = 0.9  # of what is left of the call: a longer pause could only end without a result
+_LEAST_SECONDS = 0.05  # `Retry-After: 0` must not cause a request storm
+_IN_TIME = 0.9  # of the remaining time: a longer pause could only end without a result
 
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
-    """It is not done. `seconds`: when to ask again, if it says so. `is_lost`: no answer came."""
+    """Not done yet. `seconds`: when to ask again, if known. `is_lost`: no answer came."""
 
     seconds: float | None = None
     is_lost: bool = False
@@ -29,8 +29,8 @@ async def poll(
 ) -> T:
     """Ask until there is an answer, first after a pause, and return it.
 
-    `ask` gets the number of answers lost in a row and decides when those are too many. `before` is
-    what is known before the first question. The caller limits the time.
+    `ask` gets the number of consecutive lost answers and decides when to give up. `before` is the
+    state before the first request. The caller limits the time.
     """
     state, lost = before or NotYet(), 0
     while True:

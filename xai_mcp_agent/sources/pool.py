@@ -1,8 +1,8 @@
-"""All sources of one bridge: each with its owner task, none able to hurt another.
+"""All sources of one bridge: each with its owner task, isolated from the others.
 
-A process that starts takes a second of a core. If many start together, each is ready as late as the
-last one and may miss its timeout. So `StartQueue` lets a few start at a time, those first that
-somebody waits for.
+A starting process takes a second of a core. If many start together, each is ready as late as the
+last one and may miss its timeout. So `StartQueue` starts a few at a time, and first the sources
+that somebody waits for.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .base import Source
 
 logger = logging.getLogger(__name__)
 
-# A stubborn server takes a few seconds to be ended; all are ended at the same time.
+# Ending a stubborn server takes a few seconds; all are ended at the same time.
 _STOP_SECONDS = 8.0
-# Three for each core: a start is also waiting, for the disk and for us.
+# Three for each core: a start also waits for the disk and for us.
 _FOR_EACH_CORE = 3
-# One that takes longer, such as a download on first use, is no reason for others to wait.
+# A slower start, such as a download on first use, does not hold up the others.
 _SLOW_SECONDS = 3.0
 
 
@@ -38,11 +38,11 @@ K = TypeVar("K", bound=Hashable)
 
 
 class SourcePool(Generic[K]):
-    """Starts sources when they are asked for, and stops them all at the end.
+    """Pool that starts sources on demand and stops them all at the end.
 
-    `make` gives a new source for a key, such as its name; it is called on the pool's event loop
-    when the source is first asked for, and again after `stop`. `stop_others` stops what depends on
-    one.
+    `make` returns a new source for a key, such as its name; it is called on the pool's event loop
+    when the source is first needed, and again after `stop`. `stop_others` stops the sources that
+    depend on one.
     """
 
     def __init__(self, make: Callable[[K], Source], observer: Observer) -> None:
@@ -50,12 +50,12 @@ class SourcePool(Generic[K]):
         self._make = make
         self._observer = observer
         self._sources: dict[K, Source] = {}
-        # By key, the one that was started last, until it has ended.
+        # By key, the owner that was started last, until it has ended.
         self._owners: dict[K, _Owner] = {}
         self._tasks: TaskGroup | None = None
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
-        """Own the owner tasks, from `ready` on until `stop` is set; then end all together."""
+        """Run the owner tasks, call `ready`, and end all of them together once `stop` is set."""
         async with anyio.create_task_group() as self._tasks:
             ready()
             await stop.wait()
@@ -63,7 +63,7 @@ class SourcePool(Generic[K]):
             self._tasks.cancel_scope.cancel()
 
     def start(self, name: K) -> Source:
-        """The source of that key; its owner task is started if it is not running.
+        """Return the source of this key; start its owner task if it is not running.
 
         Raises:
             UnknownServer: from `make`.
@@ -80,7 +80,7 @@ class SourcePool(Generic[K]):
     async def ready(
         self, names: Iterable[K], caller: Caller = PROGRAM
     ) -> dict[str, SourceError | None]:
-        """Wait for all of these at once, each to its own limit; the error of each, or None."""
+        """Wait for all of these at once, each to its own limit; return their errors or None."""
         verdicts: dict[str, SourceError | None] = {}
 
         async def wait_for(source: Source) -> None:
@@ -96,14 +96,14 @@ class SourcePool(Generic[K]):
         return verdicts
 
     async def stop(self, name: K) -> None:
-        """Close one source; asking for it again starts it anew, once this one has ended."""
+        """Close one source; a later `start` makes a new one once this one has ended."""
         if self.stop_others is not None:
             await self.stop_others(name)
         source = self._sources.pop(name, None)
         if source is None:
             return
         owner = self._owners[name]
-        owner.is_told = True
+        owner.is_stopping = True
         source.stop()
         try:
             with anyio.move_on_after(_STOP_SECONDS):
@@ -112,35 +112,35 @@ class SourcePool(Generic[K]):
             owner.scope.cancel()
 
     async def stop_all(self, keys: Iterable[K]) -> None:
-        """Close these, all at once."""
+        """Close these sources, all at once."""
         async with anyio.create_task_group() as tasks:
             for key in keys:
                 tasks.start_soon(self.stop, key)
 
     def running(self) -> Mapping[K, Source]:
-        """The sources that were asked for so far."""
+        """Return the sources that are in use."""
         return self._sources
 
     def statuses(self) -> dict[K, SourceStatus]:
-        """How each of them is doing."""
+        """Return the status of each source."""
         return {name: source.status() for name, source in self._sources.items()}
 
     async def _own(self, name: K, owner: _Owner, before: _Owner | None) -> None:
         source = owner.source
         try:
             if before is not None:
-                await before.ended.wait()  # two of a kind may fight over a file or a port
+                await before.ended.wait()  # two instances may fight over a file or a port
             with owner.scope:
                 await source.own(self._observer)
         except Exception:
-            # An error of ours in one owner must not end the others. At the end it tells nothing:
-            # Python refuses new threads from then on, in whatever a source is just doing.
-            level = logging.DEBUG if owner.is_told or _is_python_ending() else logging.ERROR
+            # Our own error in one owner must not end the others. While Python shuts down it means
+            # nothing: no new threads start then, whatever a source is doing.
+            level = logging.DEBUG if owner.is_stopping or _is_python_ending() else logging.ERROR
             logger.log(level, "The owner of source %r failed", source.name, exc_info=True)
         finally:
             owner.ended.set()
             if self._sources.get(name) is source:
-                del self._sources[name]  # asked for again, it is made anew
+                del self._sources[name]  # the next `start` makes a new one
             if self._owners.get(name) is owner:
                 del self._owners[name]
 
@@ -152,7 +152,7 @@ class _Owner:
     source: Source
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
-    is_told: bool = False  # to stop
+    is_stopping: bool = False
 
 
 def _is_python_ending() -> bool:
@@ -160,7 +160,7 @@ def _is_python_ending() -> bool:
 
 
 class StartQueue:
-    """The starts of all sources of one bridge. Used on its event loop."""
+    """The queue of all starts of one bridge. Used on its event loop."""
 
     def __init__(self) -> None:
         self._most = _FOR_EACH_CORE * (os.cpu_count() or 1)
@@ -189,7 +189,7 @@ class StartQueue:
 
 
 class Start:
-    """One start of a source; `is_wanted` says whether somebody waits for it by now."""
+    """One start of a source; `is_wanted` says whether somebody is waiting for it."""
 
     def __init__(self, queue: StartQueue, is_wanted: Callable[[], bool]) -> None:
         self.is_wanted = is_wanted
@@ -198,7 +198,7 @@ class Start:
         self._queue = queue
 
     async def turn(self) -> None:
-        """Wait until it may go, or until its `end`."""
+        """Wait for this start's turn, or for its `end`."""
         self._queue.add(self)
         try:
             await self.may_go.wait()

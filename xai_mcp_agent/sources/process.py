@@ -1,8 +1,8 @@
-"""Child processes: started, written to, read line by line, ended with all that they started.
+"""Child processes: started, written to, read line by line, ended with all their descendants.
 
-Directly on asyncio's subprocess protocol: it hands over bytes as they come, without a task for each
-pipe, and its transport can be closed while a stranger still holds the other end of a pipe. What the
-lines mean is left to the caller. What only POSIX has is used here, in `guard.py` and `relay.py`.
+Built on asyncio's subprocess protocol: it delivers bytes without a task for each pipe, and its
+transport can be closed while a stranger still holds the other end of a pipe. The caller interprets
+the lines. POSIX-only code is here, in `guard.py` and `relay.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from . import guard
 if TYPE_CHECKING:
     import psutil
 
-# The SDK's list, which a test compares: a server is started while the SDK is still imported.
+# The SDK's list, which a test compares: a server starts while the SDK is still being imported.
 _ON_WINDOWS = (
     "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE SYSTEMDRIVE "
     "SYSTEMROOT TEMP USERNAME USERPROFILE"
@@ -38,38 +38,38 @@ _ON_WINDOWS = (
 _ELSEWHERE = "HOME LOGNAME PATH SHELL TERM USER"
 INHERITED = tuple((_ON_WINDOWS if sys.platform == "win32" else _ELSEWHERE).split())
 
-_MAX_LINE_BYTES = 64 * 1024 * 1024  # above this a program is broken or hostile
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # a program that writes more is broken or hostile
 _CUT_LINE_BYTES = 256
-# With more lines than this unread, the program has to wait.
+# With more unread lines than this, the program has to wait.
 _MAX_UNREAD_LINES = 1000
-# So many lines are taken in a row, then others on the event loop get their turn.
+# Lines taken in a row before other tasks on the event loop get their turn.
 _LINES_IN_A_ROW = 20
-# A program that does not read its input is not given more than this to hold for it.
+# The most we buffer for a program that does not read its input.
 _MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
 _TERM_GRACE_SECONDS = 1.0  # then SIGKILL
-_GONE_SECONDS = 0.01  # between two looks at who was killed
+_GONE_SECONDS = 0.01  # between two checks that killed processes are gone
 # A process that closed its stdout is usually about to exit; its exit code explains more.
 _LAST_WORDS_SECONDS = 0.3
-# Descendants are looked for this often while it speaks, when it may have started some, and always:
-# once a parent has died suddenly, nothing shows whose children they were.
+# How often to look for descendants: while the process writes, when it may have started some, and
+# otherwise. Once a parent has died suddenly, nothing shows which children were its own.
 _LOOK_WHILE_SPEAKING_SECONDS = 0.2
 _LOOK_SECONDS = 2.0
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
-_PIPE_BYTES = 64 * 1024  # what a pipe holds on Linux
+_PIPE_BYTES = 64 * 1024  # the capacity of a pipe on Linux
 
 _LOG_LINES = 200  # enough for a Python traceback
 _TAIL_LINES = 12
 _LOG_LINE_CHARACTERS = 2000
-# A progress bar without newlines must not grow for ever.
+# A progress bar without newlines must not grow forever.
 _MAX_PARTIAL_BYTES = 64 * 1024
 
 
 def inherited_environment() -> dict[str, str]:
-    """The variables that a server gets besides those its settings list."""
+    """Return the variables that a server gets besides those in its settings."""
     values = {name: os.environ.get(name) for name in INHERITED}
-    # A function of a shell, which an old one would run.
+    # A shell function, which an old shell would run.
     return {k: v for k, v in values.items() if v is not None and not v.startswith("()")}
 
 
@@ -78,11 +78,11 @@ class CutLine(bytes):
 
 
 class UnfinishedLine(bytes):
-    """The last line of a stdout that ended in the middle of it."""
+    """The last line of a stdout that ended in the middle of a line."""
 
 
 class StderrLog:
-    """The last lines of a process's stderr, with known secrets masked; `count` is of all lines."""
+    """The last lines of a process's stderr, with known secrets masked; `count` counts all lines."""
 
     def __init__(self, mask: Callable[[str], str]) -> None:
         self._mask = mask
@@ -91,7 +91,7 @@ class StderrLog:
         self.count = 0
 
     def feed(self, data: bytes) -> None:
-        """Take in bytes as they come; lines may be cut anywhere, encodings may be broken."""
+        """Add bytes as they come; they may end within a line or a character."""
         first, *rest = data.split(b"\n")
         self._partial += first
         if rest:
@@ -106,30 +106,30 @@ class StderrLog:
             del self._partial[:-_MAX_PARTIAL_BYTES]
 
     def end(self) -> None:
-        """Take an unfinished line for a whole one: nothing more will come."""
+        """Complete an unfinished line, because nothing more will come."""
         self.feed(b"\n")
 
     def add(self, line: str, *, at_most: int = _LOG_LINE_CHARACTERS) -> str:
-        """Add a line, unless it is empty, and return it as it is shown."""
-        if shown := self._shown(line)[:at_most]:
-            self._lines.append(shown)
+        """Add a line unless it is empty, and return its displayed form."""
+        if text := self._clean_line(line)[:at_most]:
+            self._lines.append(text)
             self.count += 1
-        return shown
+        return text
 
     def tail(self) -> tuple[str, ...]:
-        """The last lines, newest last, an unfinished one included."""
-        unfinished = self._shown(self._partial.decode("utf-8", "replace"))
+        """Return the last lines, newest last, including an unfinished one."""
+        unfinished = self._clean_line(self._partial.decode("utf-8", "replace"))
         return (*self._lines, *([unfinished] if unfinished else []))[-_TAIL_LINES:]
 
     def since(self, count: int) -> tuple[str, ...]:
-        """The last of the lines that came after the first `count`."""
+        """Return the last of the lines that came after the first `count`."""
         new = min(self.count - count, _TAIL_LINES)
         return tuple(self._lines)[-new:] if new else ()
 
-    def _shown(self, line: str) -> str:
-        # A progress bar writes over itself; its last state is what a person would see.
+    def _clean_line(self, line: str) -> str:
+        # A progress bar overwrites itself; keep the last state, as on a terminal.
         last = line[:_MAX_PARTIAL_BYTES].rstrip().rpartition("\r")[2]
-        # Masked before it is shortened: half a secret would not be recognised.
+        # Mask before shortening: half a secret would not be recognised.
         masked = self._mask(" ".join(visible(last).split("\n")))
         return masked[:_LOG_LINE_CHARACTERS].rstrip()
 
@@ -141,15 +141,15 @@ async def start_process(
     stderr: StderrLog,
     grace_seconds: float,
 ) -> ChildProcess:
-    """Start a command with these variables and no others; an empty `cwd` is ours.
+    """Start a command with only these variables; an empty `cwd` means our own.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the command cannot be started.
     """
     program, *arguments = command
     process = ChildProcess(stderr, grace_seconds)
-    # Not to be cancelled halfway, which takes no time: either there is a process with all its
-    # pipes, and the caller ends it, or there is none.
+    # Shielded, and quick: either there is a process with all its pipes, which the caller ends, or
+    # there is none.
     with anyio.CancelScope(shield=True):
         await asyncio.get_running_loop().subprocess_exec(
             lambda: process,
@@ -167,7 +167,7 @@ async def start_process(
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
-    """A process in a session of its own, whose stderr goes to a log.
+    """A process in a session of its own, with its stderr in a log.
 
     `grace_seconds` is how long it may take to end once its stdin is closed. `stdout_ended` and
     `stdin_ended` say that it closed them by itself; in both cases `next_line` ends.
@@ -191,19 +191,19 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     @property
     def pid(self) -> int:
-        """Its process id, which is also its group's."""
+        """The process id, which is also the process group's id."""
         return self._transport.get_pid()
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended by itself: None while it runs or when we ended it, negative for a signal."""
+        """Its own exit code: None while it runs or if we ended it, negative for a signal."""
         return self._own_exit_code if self._closing else self._transport.get_returncode()
 
     def write(self, line: bytes) -> None:
-        """Hand it one line; never waits.
+        """Write one line; never waits.
 
         Raises:
-            BrokenResourceError: it takes no more, or has not read for very long.
+            BrokenResourceError: its stdin is closed, or it has not read for very long.
         """
         stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(_STDIN))
         if stdin.is_closing() or stdin.get_write_buffer_size() > _MAX_UNREAD_BYTES:
@@ -211,7 +211,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         stdin.write(line + b"\n")
 
     async def next_line(self) -> bytes | None:
-        """The next line of its stdout, or None when there will be no more."""
+        """Return the next line of its stdout, or None when there will be no more."""
         self._taken += 1
         if self._taken % _LINES_IN_A_ROW == 0:
             await anyio.lowlevel.checkpoint()
@@ -226,13 +226,13 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return line
 
     async def last_words(self) -> None:
-        """Wait a moment for its exit code and the end of its stderr, once its stdout has ended."""
+        """Wait a moment for the exit code and the end of stderr, once stdout has ended."""
         with anyio.move_on_after(_LAST_WORDS_SECONDS):
             await self._exited.wait()
             await self._stderr_ended.wait()
 
     async def end(self, *, in_a_hurry: bool) -> None:
-        """End the process and all it started, politely first. Bounded, and not to be cancelled."""
+        """End the process and all it started, politely first. Bounded in time, and shielded."""
         with anyio.CancelScope(shield=True):
             await self._end(in_a_hurry)
 
@@ -242,7 +242,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         try:
             if self.stdout_ended:
                 await self.last_words()
-                in_a_hurry = True  # it has had its time
+                in_a_hurry = True  # it had its chance
             self._own_exit_code = self.exit_code
             self._closing = True
             await self._look_now()
@@ -257,11 +257,11 @@ class ChildProcess(asyncio.SubprocessProtocol):
             await self._look_now()
             self._signal_all(_KILL)
             await self._exits_within(_TERM_GRACE_SECONDS)
-            # On a busy machine a signal takes its time.
+            # On a busy machine a signal takes a while.
             with anyio.move_on_after(_TERM_GRACE_SECONDS):
-                while self._family.is_left():  # noqa: ASYNC110 - nobody tells of their end
+                while self._family.is_left():  # noqa: ASYNC110 - no event marks their end
                     await anyio.sleep(_GONE_SECONDS)
-        finally:  # the whole event loop may be ended meanwhile
+        finally:  # the whole event loop may be ending
             self._family.release()
             # A grandchild that left our group may still hold a pipe; we do not wait for it.
             self._transport.close()
@@ -269,22 +269,22 @@ class ChildProcess(asyncio.SubprocessProtocol):
     async def _look_now(self) -> None:
         try:
             await anyio.to_thread.run_sync(self._family.look)
-        except RuntimeError:  # Python is ending, and starts no threads any more
+        except RuntimeError:  # Python is shutting down and starts no more threads
             self._family.look()
 
-    # What asyncio calls.
+    # Callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin: the process was started."""
+        """Start watching the new process."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
-        self._look()  # imports psutil meanwhile: the next look must be in time for a sudden end
-        self._look_at = 0.0  # with its first words: by then it may have started some
-        # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
+        self._look()  # also imports psutil, so that later looks are fast enough for a sudden end
+        self._look_at = 0.0  # look again at its first output: it may have started processes by then
+        # Asking for more than a pipe holds, as asyncio does, costs ten times as much as reading.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Take what it wrote."""
+        """Take the bytes that it wrote."""
         if fd == _STDERR:
             self._stderr.feed(data)
         elif not self._closing:
@@ -311,7 +311,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self._end_of_stdout_soon()
 
     def process_exited(self) -> None:
-        """Note its end; its pipes may stay open for those it started, which do not speak for it."""
+        """Note that it ended; descendants may keep its pipes open but do not speak for it."""
         self._exited.set()
         self._end_of_stdout_soon()
 
@@ -320,7 +320,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         loop.call_later(_LAST_WORDS_SECONDS, self.pipe_connection_lost, _STDOUT, None)
 
     def _split(self, data: bytes) -> None:
-        """Add the lines that these bytes complete; empty ones are left out."""
+        """Add the lines that these bytes complete, without empty ones."""
         for number, piece in enumerate(data.split(b"\n")):
             if number and self._size:
                 self._lines.append(self._line())
@@ -340,7 +340,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self._next_look.cancel()
         self._look_at = monotonic() + _LOOK_WHILE_SPEAKING_SECONDS
         self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
-        with suppress(RuntimeError):  # Python is ending, and starts no threads any more
+        with suppress(RuntimeError):  # Python is shutting down and starts no more threads
             loop.run_in_executor(None, self._family.look)
 
     def _stdout(self) -> asyncio.ReadTransport:
@@ -361,12 +361,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
 
 class Family:
-    """Descendants of one process, also those that left its process group.
+    """Descendants of one process, including those that left its process group.
 
     A child in a session of its own is not reached through the group, and once its parent has ended
-    nothing shows whose it was. So the descendants are looked for while the process lives, and the
-    guard is told of their groups. One that cut itself loose before anybody looked, as a daemon
-    does, stays: it looks like a program that was started for a person, such as a browser.
+    nothing links the two. So we look for descendants while the process lives, and pass their groups
+    to the guard. A process that detached itself before we looked, as a daemon does, stays: it looks
+    like a program that was started for a person, such as a browser.
     """
 
     def __init__(self, pid: int) -> None:
@@ -378,13 +378,13 @@ class Family:
         guard.protect(pid)
 
     def look(self) -> None:
-        """Find who is there now. Takes some milliseconds, so it runs in a thread."""
-        import psutil  # here: only what starts a process needs it
+        """Find the current descendants. This takes some milliseconds, so it runs in a thread."""
+        import psutil  # here: only needed when a process is started
 
         with self._lock:
-            if self._is_over:  # a thread that came late
+            if self._is_over:  # a late thread
                 return
-            # psutil knows a process by its start time, too: numbers are used again.
+            # psutil compares start times, too, because process ids are reused.
             members = {x for x in self._members if x.is_running()}
             for parent in (self._pid, *[x.pid for x in members]):
                 with suppress(psutil.Error):
@@ -395,7 +395,7 @@ class Family:
                 self._protect(groups)
 
     def release(self) -> None:
-        """Have the guard leave them alone: they were ended."""
+        """Stop guarding the groups, because they were ended."""
         with self._lock:
             self._is_over = True
             self._protect(set())
@@ -406,7 +406,7 @@ class Family:
         self._groups = groups
 
     def is_left(self) -> bool:
-        """Whether one of them still runs; one that ended and was not collected does not."""
+        """Return whether a descendant still runs; a zombie does not count."""
         import psutil
 
         for member in self._members:
@@ -416,7 +416,7 @@ class Family:
         return False
 
     def signal(self, number: int) -> None:
-        """Send a signal to each that still runs; never to others that have its number now."""
+        """Send a signal to each running descendant, never to another process with a reused id."""
         import psutil
 
         for member in self._members:
@@ -427,5 +427,5 @@ class Family:
 def _group_of(pid: int) -> int | None:
     try:
         return os.getpgid(pid)
-    except (OSError, AttributeError):  # it has ended; not POSIX
+    except (OSError, AttributeError):  # it has ended, or this is not POSIX
         return None

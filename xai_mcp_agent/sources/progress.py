@@ -1,4 +1,4 @@
-"""Telling a listener how far a call is, whatever the listener does."""
+"""Progress reports of a call to a listener that may fail."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..core.visible import visible_text
 
 logger = logging.getLogger(__name__)
 
-_MOST_CHARS = 2000  # of a message; more than anybody reads while a call goes on
+_MOST_CHARS = 2000  # of a message; nobody reads more during a call
 
 
 class ProgressListener:
-    """The listener of one call. When it raises, the call goes on, and it is told nothing more.
+    """The listener of one call. If it raises, the call goes on without further reports.
 
-    `notes` of the call's result says so then.
+    The `notes` of the call's result then say so.
     """
 
     def __init__(self, listener: OnProgress, notes: list[str]) -> None:
@@ -24,7 +24,7 @@ class ProgressListener:
         self._is_well = True
 
     async def tell(self, progress: float, total: float | None, message: str | None) -> None:
-        """Tell it, the message as it looks; one that was not given is empty for it."""
+        """Report progress, with the message made visible; a missing message is empty."""
         if not self._is_well:
             return
         try:

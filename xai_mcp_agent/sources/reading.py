@@ -1,4 +1,4 @@
-"""Sources whose tools are read from something: a file, a document, a card of an agent."""
+"""Sources that read their tools: from a file, a document, or an agent's card."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ..core.results import ToolResult
 from ..core.tools import SourceKind
 from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
-from .healing import Shared, renewed
+from .healing import Shared, copy_error
 
 logger = logging.getLogger(__name__)
 
@@ -39,25 +39,25 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
-# Of what went wrong: it may quote a whole document, and looking for secrets in it takes time.
+# An error may quote a whole document, and searching it for secrets takes time.
 _MAX_PROBLEM_CHARS = 10_000
 
 
 @dataclass(frozen=True)
 class _Read(Generic[T]):
-    """What was read, and what it offers."""
+    """The value that was read, and its inventory."""
 
     value: T
     inventory: Inventory
 
 
 class ReadSource(ABC, Generic[T]):
-    """A `Source` that is read when it is asked for, and again when its stamp has changed.
+    """A `Source` that is read on demand, and again when its stamp has changed.
 
-    What was read last stays usable while it cannot be read again; its status says why. A kind says
-    how: `_stamp`, `_read`, `_inventory_of`, `call`. `is_remote`: no stamp tells that it changed, so
-    `refresh` always reads it again; and what could not be read is tried again when somebody asks,
-    after a pause that grows.
+    The last value stays usable while it cannot be read again; the status says why. Subclasses
+    implement `_stamp`, `_read`, `_inventory_of` and `call`. If `is_remote`, no stamp shows changes,
+    so `refresh` always reads again, and after a failure the next use tries again once a growing
+    pause is over.
     """
 
     kind: ClassVar[SourceKind]
@@ -71,9 +71,9 @@ class ReadSource(ABC, Generic[T]):
         self.state: SourceState = "idle"
         self._observer: Observer | None = None
         self._owned, self._stopping = anyio.Event(), anyio.Event()
-        self._reading: Shared[bool] | None = None  # the reading that is going on, and its stamp
+        self._reading: Shared[bool] | None = None  # the read in progress, with its stamp
         self._reading_stamp: object = None
-        self._read_stamp: object = None  # of what was read last, or could not be
+        self._read_stamp: object = None  # of the last read, successful or not
         self._last: _Read[T] | None = None
         self._error: SourceFailed | None = None
         self._seconds: float | None = None
@@ -82,44 +82,44 @@ class ReadSource(ABC, Generic[T]):
 
     @abstractmethod
     async def _read(self) -> T:
-        """Read it; the very value of the last time where it has not changed.
+        """Read the source; return the same object as last time if nothing has changed.
 
-        It belongs to nobody who waits for it.
+        Cancelling a caller that waits does not cancel the read.
 
         Raises:
-            SourceFailed: it cannot be read.
+            SourceFailed: the source cannot be read.
         """
 
     @abstractmethod
     def _inventory_of(self, value: T) -> Inventory:
-        """What it offers. Its notes may hold secrets: they are masked here."""
+        """Return the inventory. Its notes may contain secrets: they are masked here."""
 
     @abstractmethod
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one tool; see `Source.call`."""
 
     async def _stamp(self) -> object:
-        """What changes when it has to be read again; asked for with every use, so it is cheap.
+        """Return a value that changes when a new read is due; cheap, because every use asks for it.
 
         Raises:
-            SourceFailed: nobody can tell.
+            SourceFailed: the stamp cannot be read.
         """
         return None
 
     def _title(self) -> str:
-        """What it calls itself, for the status."""
+        """Return the name that the source gives itself, for the status."""
         return ""
 
     def _close(self, value: T) -> None:
-        """Let go of what was read last: another was read, or the source is closed."""
+        """Release a value: it was replaced, or the source is closed."""
 
     @property
     def name(self) -> str:
-        """Its name in the settings."""
+        """The name in the settings."""
         return self._base.name
 
     def status(self) -> SourceStatus:
-        """How it is doing now."""
+        """Return the current status."""
         inventory = self._last.inventory if self._last else None
         return SourceStatus(
             name=self.name,
@@ -135,7 +135,7 @@ class ReadSource(ABC, Generic[T]):
         )
 
     async def own(self, observer: Observer) -> None:
-        """Read it, and stay until stopped. Run by exactly one task."""
+        """Read the source, and stay until stopped. Run by exactly one task."""
         self._observer, self.state = observer, "connecting"
         try:
             async with anyio.create_task_group() as self._tasks:
@@ -152,14 +152,15 @@ class ReadSource(ABC, Generic[T]):
     def stop(self) -> None:
         """Ask the owner task to end."""
         self._stopping.set()
-        if not self._owned.is_set():  # it may never run; nobody must wait for it
+        if not self._owned.is_set():  # it may never run, and callers must not wait for it
             self.state = "closed"
             self._owned.set()
 
     async def ready(self, caller: Caller = PROGRAM) -> Inventory:
-        """What it offers now; see `Source.ready`.
+        """Return the current inventory; see `Source.ready`.
 
-        If it has changed and cannot be read, the status says why and the last inventory stays.
+        If the source has changed and cannot be read, the status says why and the last inventory
+        stays.
         """
         try:
             return (await self._current()).inventory
@@ -169,7 +170,7 @@ class ReadSource(ABC, Generic[T]):
         return self._last.inventory
 
     async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
-        """As `ready`, but what cannot be read is an error, and it is listed anew."""
+        """Read again like `ready`, but raise if that fails, and announce the inventory."""
         before = self._last
         current = await self._current(anew=True)
         if current is before:
@@ -177,13 +178,13 @@ class ReadSource(ABC, Generic[T]):
         return current.inventory
 
     def features(self, caller: Caller) -> None:
-        """Tools are all that it offers."""
+        """Return None: there are only tools."""
 
     async def _ready_within(self, seconds: float) -> T:
-        """What was read, within the limit of a call.
+        """Return the value within the time limit of a call.
 
         Raises:
-            SourceFailed: it cannot be read, or not in time.
+            SourceFailed: the source cannot be read, or not in time.
         """
         try:
             with anyio.fail_after(seconds):
@@ -196,14 +197,14 @@ class ReadSource(ABC, Generic[T]):
         return self._last.value
 
     async def _read_first(self) -> None:
-        with suppress(SourceFailed):  # whoever needs it is told
+        with suppress(SourceFailed):  # reported to the next caller
             await self._current()
 
     async def _current(self, *, anew: bool = False) -> _Read[T]:
-        """It as it is now. `anew`: read it again where nothing tells that it is the same.
+        """Return the current value. `anew`: read again if no stamp shows that it is unchanged.
 
         Raises:
-            SourceFailed: it cannot be read, or it could not as it is now.
+            SourceFailed: the source cannot be read in its current state.
         """
         await self._owned.wait()
         self._check_open()
@@ -212,19 +213,19 @@ class ReadSource(ABC, Generic[T]):
         if stamp != self._read_stamp or is_due:
             await self._read_once(stamp)
         if self._error is not None:
-            raise renewed(self._error)
-        if self._last is None:  # its owner ended meanwhile
+            raise copy_error(self._error)
+        if self._last is None:  # its owner has ended meanwhile
             raise self._closed()
         return self._last
 
     def _is_due(self) -> bool:
-        """Whether it was never read, or could not be and may be by now."""
+        """Return whether it was never read, or failed and may be tried again."""
         if self._error is None:
             return self._last is None
         return self.is_remote and anyio.current_time() - self._failed_at >= self._backoff.seconds
 
     async def _read_once(self, stamp: object) -> None:
-        """Wait until it was read as it is now."""
+        """Wait for a read with this stamp."""
         while self._reading and self._reading_stamp != stamp:
             await self._reading.wait()
         self._check_open()
@@ -249,7 +250,7 @@ class ReadSource(ABC, Generic[T]):
         except SourceFailed as error:
             self._failed(error)
         except Exception as fault:
-            # A fault of ours in one source must not end its owner, and with it those who wait.
+            # Our own error in one source must not end its owner and everything that waits for it.
             logger.exception("Reading the source %r failed unexpectedly", self.name)
             problem = f"it cannot be read: {type(fault).__name__}: {fault}."
             self._failed(SourceFailed(self.name, problem, "Please report this."))
@@ -263,7 +264,7 @@ class ReadSource(ABC, Generic[T]):
         self.state = "ready"
         before = self._last
         if before is not None and before.value is value:
-            return  # it says that it has not changed
+            return  # it has not changed
         inventory = self._inventory_of(value)
         inventory = replace(inventory, notes=tuple(map(self._mask, inventory.notes)))
         self._last = _Read(value, inventory)
@@ -289,7 +290,7 @@ class ReadSource(ABC, Generic[T]):
 
 
 def file_stamp(file: str) -> object:
-    """What changes when somebody saves the file; None where there is none. The disk may hang."""
+    """Return a value that changes when a file is saved, or None without a file. May hang."""
     try:
         status = os.stat(file)
     except OSError:

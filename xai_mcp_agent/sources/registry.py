@@ -1,4 +1,4 @@
-"""The kinds of sources: for each class of settings, how its source is made."""
+"""The kinds of sources: how to make a source for each class of settings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .pool import StartQueue
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What a bridge lends to a source that it makes.
+    """What a bridge passes to a source that it makes.
 
-    `mask` hides what is secret; `host` answers what the source asks where whoever makes the call
-    does not; `updates` are those who listen for changes; `access` is how we get access; in `starts`
-    it waits for its turn; `entries` are those of the settings.
+    `mask` hides secrets; `host` answers a source's questions if the caller does not; `updates` are
+    the listeners for changes; `access` obtains access; `starts` is the queue that limits starts;
+    `entries` are the sources in the settings.
     """
 
     mask: Callable[[str], str]
@@ -35,11 +35,11 @@ class SourceContext:
 
 
 def make_source(settings: SourceSettings, context: SourceContext) -> Source:
-    """A new source, on the event loop that will run it. Nothing is started yet."""
+    """Return a new source, on the event loop that will run it. Nothing is started yet."""
     return _FACTORIES[type(settings)](settings, context)
 
 
-# Imported when one is made: a bridge without servers needs none of theirs.
+# Imported on demand: a bridge without servers does not need their libraries.
 
 
 def _mcp(settings: ServerSettings, context: SourceContext) -> Source:

@@ -3,9 +3,9 @@
     python -IS relay.py SOCKET
     python -IS relay.py SOCKET SECONDS FIRST COMMAND [ARGUMENT...]
 
-The second form waits so long for the socket, sends the line FIRST, and passes nothing on before it
-is accepted; where the socket cannot be used, it becomes the COMMAND. A file of its own that imports
-next to nothing: it starts as quickly as Python does.
+The second form waits SECONDS for the socket, sends the line FIRST, and passes nothing on before it
+is accepted; if the socket cannot be used, it becomes the COMMAND. This file imports next to
+nothing, so that it starts as quickly as Python does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from _thread import start_new_thread
 from contextlib import suppress
 
 ACCEPTED = b'{"ok"'
-"""The beginning of the answer to a first line."""
+"""The beginning of an answer that accepts the first line."""
 
 _CHUNK_BYTES = 64 * 1024
 _LOOK_SECONDS = 0.02
@@ -27,20 +27,20 @@ _REPORTED = 500  # bytes of a refusal
 
 
 def peer_uid(connection: socket.socket) -> int:
-    """The user at the other end, as the system says."""
+    """Return the user id at the other end, according to the system."""
     if sys.platform == "darwin":
         level, option, size = 0, 1, 76  # SOL_LOCAL, LOCAL_PEERCRED, the size of its `xucred`
     else:
         level, option, size = socket.SOL_SOCKET, socket.SO_PEERCRED, 12
-    # On both the user stands behind four other bytes.
+    # On both systems the user id follows four other bytes.
     return int.from_bytes(connection.getsockopt(level, option, size)[4:8], sys.byteorder)
 
 
 def connect(path: str, seconds: float = 0.0) -> socket.socket:
-    """Connect to a socket of this user, which may not be there yet.
+    """Connect to a socket of this user, which may not exist yet.
 
     Raises:
-        OSError: nobody listens there within `seconds`, or another user does.
+        OSError: nothing listens there within `seconds`, or it belongs to another user.
     """
     until = time.monotonic() + seconds
     while True:
@@ -62,10 +62,10 @@ def connect(path: str, seconds: float = 0.0) -> socket.socket:
 
 
 def answer_to(connection: socket.socket, line: str) -> bytes:
-    """Send a first line and read the line that answers it; less where the other side hangs up."""
+    """Send a first line and read the answering line; shorter if the other side hangs up."""
     connection.sendall(line.encode() + b"\n")
     answer = b""
-    # Byte by byte: what follows is for the client.
+    # Byte by byte: everything after the line is for the client.
     while not answer.endswith(b"\n") and (byte := connection.recv(1)):
         answer += byte
     return answer
@@ -81,7 +81,7 @@ def copy(connection: socket.socket) -> None:
 
 
 def _send_stdin(connection: socket.socket) -> None:
-    with suppress(OSError):  # the other side has ended, which `copy` sees
+    with suppress(OSError):  # the other side has ended; `copy` notices
         while data := os.read(0, _CHUNK_BYTES):
             connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
@@ -98,7 +98,8 @@ def main(path: str, seconds: str = "0", first: str = "", *command: str) -> None:
         print(f"xai-mcp-agent: {path} cannot be used: {reason}", file=sys.stderr, flush=True)
         if not command:
             os._exit(1)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and what it becomes
+        # Python ignores it, and the new program would inherit that
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         try:
             os.execvp(command[0], command)
         except OSError as cause:

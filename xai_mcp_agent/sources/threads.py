@@ -1,4 +1,4 @@
-"""Daemon threads for a person's code, which may hang: a thread cannot be stopped, only left."""
+"""Daemon threads for user code that may hang: a thread cannot be stopped, only abandoned."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import anyio
 
 T = TypeVar("T")
 
-# Each holds a stack and whatever its function has made; more of them, and something is wrong.
+# Each holds a stack and whatever its function has made; more than these mean a problem.
 _MAX_LEFT = 8
 
 
 class TooManyLeft(Exception):
-    """Too many threads that were left are still running."""
+    """Too many abandoned threads are still running."""
 
 
 class Threads:
-    """Runs functions, each in a thread of its own, and counts those that were left."""
+    """Runner that starts each function in a thread of its own and counts abandoned threads."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -33,19 +33,19 @@ class Threads:
         seconds: float,
         wait: Callable[[Future[T]], Awaitable[T]] = asyncio.wrap_future,
     ) -> T:
-        """Wait for what `do` gives, so long; with `wait`, which may do something meanwhile.
+        """Return the result of `do` within `seconds`; `wait` may do something else meanwhile.
 
-        Daemon threads: one that hangs must not keep Python from ending.
+        It uses daemon threads: a hanging one must not keep Python from exiting.
 
         Raises:
-            TimeoutError: it goes on in the background.
-            TooManyLeft: nothing was begun.
+            TimeoutError: the function goes on in the background.
+            TooManyLeft: nothing was started.
         """
         self._left = {x for x in self._left if x.is_alive()}
         if len(self._left) >= _MAX_LEFT:
             raise TooManyLeft
         future: Future[T] = Future()
-        future.set_running_or_notify_cancel()  # who stops waiting does not stop it
+        future.set_running_or_notify_cancel()  # a caller that stops waiting does not stop it
         thread = threading.Thread(target=_settle, args=(future, do), name=self._name, daemon=True)
         thread.start()
         try:
@@ -59,6 +59,6 @@ class Threads:
 def _settle(future: Future[T], do: Callable[[], T]) -> None:
     try:
         future.set_result(do())
-    except BaseException as cause:  # noqa: BLE001 - whoever waits is told, and nobody is ended by it
+    except BaseException as cause:  # noqa: BLE001 - handed to the caller that waits
         is_error = isinstance(cause, Exception)
         future.set_exception(cause if is_error else RuntimeError(repr(cause)))

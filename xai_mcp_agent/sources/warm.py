@@ -1,8 +1,9 @@
 """The process that keeps the servers of a settings file, as its clients see it.
 
-There is one for each user, settings file, version and present form of the settings: another token
-in a variable is another process. It has a folder with its sockets; `gateway.process` is what runs
-in it. With `XAI_MCP_WARM=1` a bridge reaches its stdio servers there instead of starting them.
+There is one for each user, settings file, version and current content of the settings: another
+token in a variable means another process. It has a folder with its sockets and runs
+`gateway.process`. With `XAI_MCP_WARM=1` a bridge reaches its stdio servers there instead of
+starting them.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from ..settings.trust import without_untrusted
 from . import relay
 
 WARM_VARIABLE = "XAI_MCP_WARM"
-START_SECONDS = 20.0  # a machine under load imports for several
+START_SECONDS = 20.0  # importing takes several seconds on a machine under load
 
 _ON = ("1", "true", "yes", "on")
-_MOST_PATH_BYTES = 100  # of a socket: 104 on macOS, 108 on Linux
+_MOST_PATH_BYTES = 100  # limit of a socket path: 104 on macOS, 108 on Linux
 _ANSWER_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 _LAST_WORDS_BYTES = 2000
@@ -44,12 +45,12 @@ _RUN = "from xai_mcp_agent.cli.main import run; run()"
 
 
 class WarmProcessFailed(XaiMcpError):
-    """There is no process that keeps servers, and there can be none; says why."""
+    """No process keeps servers, and none can be started; says why."""
 
 
 @dataclass(frozen=True)
 class WarmPlace:
-    """The folder of one process. `digest` is that of the settings in their present form."""
+    """The folder of one process. `digest` covers the current content of the settings."""
 
     settings: str
     digest: str
@@ -57,36 +58,36 @@ class WarmPlace:
 
     @property
     def socket(self) -> Path:
-        """MCP, JSON lines as over stdio."""
+        """The socket for MCP, in JSON lines as over stdio."""
         return self.folder / "mcp.sock"
 
     @property
     def admin_socket(self) -> Path:
-        """HTTP, for pages and scripts that administer it."""
+        """The socket for HTTP, for pages and scripts that administer it."""
         return self.folder / "admin.sock"
 
     @property
     def lock(self) -> Path:
-        """Locked while the process lives; says who it is."""
+        """A file that is locked while the process lives, with facts about it."""
         return self.folder / "lock"
 
     @property
     def log(self) -> Path:
-        """Its stderr, where it runs in the background."""
+        """The stderr of a process in the background."""
         return self.folder / "log"
 
     @cached_property
     def relay(self) -> tuple[str, ...]:
-        """The command that attaches a client of stdio."""
+        """The command that attaches a stdio client."""
         return (sys.executable, "-IS", relay.__file__, str(self.socket))
 
 
 def place_of(file: str | Path | None) -> WarmPlace:
-    """The place for a settings file as it is now, in this environment.
+    """Return the place for a settings file with its current content and environment.
 
     Raises:
-        SettingsError: it cannot be read.
-        WarmProcessFailed: there is no file, or no process can be reached on this system.
+        SettingsError: the file cannot be read.
+        WarmProcessFailed: there is no file, or this system does not support it.
     """
     if os.name == "nt":
         raise WarmProcessFailed(
@@ -101,7 +102,7 @@ def place_of(file: str | Path | None) -> WarmPlace:
         key = user_key()
     except OSError as cause:
         raise WarmProcessFailed(f"The key of this user cannot be used: {cause}.") from cause
-    # Not how it was found, nor what a run may add.
+    # Without how the file was found, and what a run may add.
     same = replace(settings, file=path, searched=(), is_vouched=False, added=set())
     digest = digest_of((path, installed_version(), same), key)
     folder = _runtime_folder() / digest[:16]
@@ -114,7 +115,7 @@ def place_of(file: str | Path | None) -> WarmPlace:
 
 
 def facts_of(place: WarmPlace) -> JsonObject:
-    """The facts that a process writes down about itself at its start."""
+    """Return the facts that a process writes about itself at its start."""
     return {
         "pid": os.getpid(),
         "settings": os.path.realpath(place.settings),
@@ -123,9 +124,9 @@ def facts_of(place: WarmPlace) -> JsonObject:
 
 
 def live_places(file: str | Path) -> Iterator[tuple[WarmPlace, JsonObject]]:
-    """The places where processes of a settings file live, in whatever form it had, and their facts.
+    """Yield the places of a settings file's live processes, with their facts.
 
-    The file need not be readable now.
+    The file may have had any content, and need not be readable now.
     """
     path = os.path.realpath(file)
     for lock in sorted(_runtime_folder().glob("*/lock")):
@@ -134,16 +135,16 @@ def live_places(file: str | Path) -> Iterator[tuple[WarmPlace, JsonObject]]:
             facts: Any = json.loads(lock.read_bytes())
             relay.connect(str(place.socket)).close()
         except (OSError, ValueError):
-            continue  # it has ended, or just begins
+            continue  # it has ended, or is just starting
         if isinstance(facts, dict) and cast(JsonObject, facts).get("settings") == path:
             yield place, cast(JsonObject, facts)
 
 
 def ask(place: WarmPlace, **question: object) -> JsonObject:
-    """Ask a process something; see `gateway.process` for what.
+    """Ask a process a question and return its answer; see `gateway.process` for both.
 
     Raises:
-        OSError: it is not there, or does not answer.
+        OSError: the process is not there, or does not answer.
     """
     with relay.connect(str(place.socket)) as connection:
         connection.settimeout(_ANSWER_SECONDS)
@@ -155,7 +156,7 @@ def ask(place: WarmPlace, **question: object) -> JsonObject:
 
 
 def is_live(place: WarmPlace) -> bool:
-    """Whether somebody listens there."""
+    """Return whether a process listens at this place."""
     try:
         relay.connect(str(place.socket)).close()
     except OSError:
@@ -164,9 +165,9 @@ def is_live(place: WarmPlace) -> bool:
 
 
 def start(place: WarmPlace, options: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-    """Start the process in the background, in a session of its own; does not wait for it.
+    """Start the process in the background, in a session of its own, without waiting for it.
 
-    Of several that start at the same time one stays.
+    If several start at the same time, one stays.
 
     Raises:
         WarmProcessFailed: its folder cannot be used.
@@ -182,7 +183,7 @@ def start(place: WarmPlace, options: Sequence[str] = ()) -> subprocess.Popen[byt
         )  # fmt: skip
     finally:
         os.close(log)
-    # Collects it, if it ends before us.
+    # Reaps the process if it ends before us.
     threading.Thread(target=process.wait, name="xai-mcp-warm", daemon=True).start()
     return process
 
@@ -191,7 +192,7 @@ def ensure(place: WarmPlace, options: Sequence[str] = ()) -> None:
     """Start the process if there is none, and wait until it can be reached.
 
     Raises:
-        WarmProcessFailed: it cannot be started; has the last words of its log.
+        WarmProcessFailed: it cannot be started; the message has the end of its log.
     """
     if is_live(place):
         return
@@ -202,14 +203,14 @@ def ensure(place: WarmPlace, options: Sequence[str] = ()) -> None:
         raise WarmProcessFailed(f"{problem}: {cause}") from cause
     until = time.monotonic() + START_SECONDS
     while not is_live(place):
-        # One that finds another at work ends with 0.
+        # A process that finds another one running exits with 0.
         if process.poll() or time.monotonic() > until:
             raise WarmProcessFailed(f"{problem}. The end of {place.log}:\n{_last_words(place)}")
         time.sleep(_LOOK_SECONDS)
 
 
 class WarmRoute:
-    """The way of a bridge to its stdio servers, where they are kept by another process at `place`.
+    """A bridge's route to its stdio servers if another process keeps them at `place`.
 
     `warn` gets the reason when they cannot be reached there.
     """
@@ -227,10 +228,10 @@ class WarmRoute:
                 self._give_up(reason)
 
     def __call__(self, source: SourceSettings) -> SourceSettings:
-        """The settings by which the bridge reaches a source.
+        """Return the settings by which the bridge reaches a source.
 
-        A server behind a URL runs already, and what a run adds is unknown to others. One that is
-        not kept between runs has a state that is not to be shared either.
+        A server with a URL already runs elsewhere, and other runs do not know servers that this run
+        adds. A server that is not kept between runs has state that must not be shared either.
         """
         is_shared = (
             isinstance(source, ServerSettings)
@@ -265,6 +266,6 @@ def _last_words(place: WarmPlace) -> str:
 def _runtime_folder() -> Path:
     from platformdirs import user_runtime_path
 
-    with warnings.catch_warnings():  # that the variable is not set: /tmp will do
+    with warnings.catch_warnings():  # a warning that the variable is not set: /tmp will do
         warnings.simplefilter("ignore")
         return user_runtime_path("xai-mcp-agent", appauthor=False)

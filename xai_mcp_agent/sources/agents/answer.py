@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ...core.json import JsonObject
 from ...core.results import TextPart, ToolResult
-from ..plain_json import written
+from ..plain_json import write_json
 from .messages import AnswerPart, DataPart, Update
 
 Tell: TypeAlias = Callable[[str], Awaitable[None]]
@@ -83,7 +83,7 @@ def result_of(answer: Answer) -> ToolResult:
     """
     parts = list(answer.parts())
     is_error = answer.state in _FAILED
-    shown = [TextPart(written(x.value)) if isinstance(x, DataPart) else x for x in parts]
+    shown = [TextPart(write_json(x.value)) if isinstance(x, DataPart) else x for x in parts]
     if is_error:
         end = ":" if shown else ", and did not say why."
         shown.insert(0, TextPart(f"{_FAILED[answer.state]}{end}"))

@@ -25,8 +25,8 @@ from ..http import (
     NotFollowed,
     WebClient,
     failure_of,
-    following,
     read_body,
+    redirect_request,
 )
 from ..web.json_text import LONG_BYTES, read_json
 from ..web.origins import origin_of
@@ -95,7 +95,7 @@ class AgentHttp:
             response = await self._client.send(request)
             while response.is_redirect and response.status_code != _NOT_MODIFIED:
                 await response.aclose()
-                request = following(response, self._mask)
+                request = redirect_request(response, self._mask)
                 response = await self._client.send(request)
         except NotFollowed as cause:
             fix = "Write the address where the agent really is as `url`."

@@ -134,7 +134,7 @@ class McpSource:
     def stop(self) -> None:
         """Ask the owner task to close and end."""
         self._stopping.set()
-        self._verdict.wanted.set()
+        self._verdict.has_waiter.set()
         self._start.end()
         if self._session:
             self._session.close()
@@ -244,7 +244,7 @@ class McpSource:
         return not self._stopping.is_set()
 
     def _new_start(self) -> Start:
-        return Start(self._starts, lambda: self._verdict.wanted.is_set())
+        return Start(self._starts, lambda: self._verdict.has_waiter.is_set())
 
     async def _attempt(self) -> SourceError | None:
         """Run one session from start to end; return the error that ended it.
@@ -339,7 +339,7 @@ class McpSource:
         self.state = "failed" if gave_up else "retrying"
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
         with anyio.move_on_after(None if gave_up else self._backoff.seconds):
-            await self._verdict.wanted.wait()
+            await self._verdict.has_waiter.wait()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ...core.errors import Misdirected, SourceError
 from ...core.json import as_object
 from ...core.places import INTERNET, LINK_LOCAL, OutOfPlace, place_of_host
 from ...secrets.secrets import Mask, masked_and_cut
-from ..http import NotFollowed, WebClient, failure_of, following, place_of_peer, read_until
+from ..http import NotFollowed, WebClient, failure_of, place_of_peer, read_until, redirect_request
 from ..web.network_errors import proxy_of
 from ..web.origins import is_same_host, origin_of
 
@@ -119,7 +119,7 @@ class ServiceClient:
                 if not redirects or not response.has_redirect_location:
                     return await self._read(response, first_place)
                 await response.aclose()
-                request = following(response, self._mask, leaves_origin=True)
+                request = redirect_request(response, self._mask, leaves_origin=True)
                 if within_host and not is_same_host(str(first.url), str(request.url)):
                     raise NotFollowed(f"it redirects to another host, {request.url.host}")
                 if origin_of(str(request.url)) != origin_of(str(first.url)):

@@ -39,7 +39,7 @@ class Output(StderrLog):
     def add(self, line: str, *, at_most: int = sys.maxsize) -> str:
         """Add a line; Xircuits' own lines only name the current node."""
         if line.startswith(_EXECUTING):
-            self.node = self._shown(line.removeprefix(_EXECUTING))[:_MAX_PROGRESS_CHARS]
+            self.node = self._clean_line(line.removeprefix(_EXECUTING))[:_MAX_PROGRESS_CHARS]
             self.nodes, self._latest = self.nodes + 1, ""
             return ""
         if shown := super().add(line, at_most=at_most):
