@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.stalls import watching
 from xai_mcp_agent import Bridge, ToolTimeout
-from xai_mcp_agent.sources.plain_json import MAX_CHARS, TooLarge, plain, written
+from xai_mcp_agent.sources.plain_json import MAX_CHARS, TooLarge, plain, write_json
 
 # Written at once it would be some tenths of a second; a pass of Python's collector takes one.
 _MAX_HOLD_SECONDS = 0.15
@@ -170,7 +170,7 @@ def test_json_itself_stays_as_it_is_and_is_written_as_python_writes_it(value: An
     found = plain(value)
     infinite = "Infinity" in json.dumps(value)
     assert infinite or found == value
-    assert written(found) == json.dumps(found, ensure_ascii=False)
+    assert write_json(found) == json.dumps(found, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_json_itself_stays_as_it_is_and_is_written_as_python_writes_it(value: An
 )
 def test_what_is_written_in_pieces_is_the_same_as_in_one(value: Any) -> None:
     assert plain(value) == value
-    assert written(value) == json.dumps(value, ensure_ascii=False)
+    assert write_json(value) == json.dumps(value, ensure_ascii=False)
 
 
 def test_what_is_too_large_is_known_before_it_is_copied() -> None:
