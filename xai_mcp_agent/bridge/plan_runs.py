@@ -245,7 +245,7 @@ class KeptPlan:
         ended = await run.go(agent_tools, ResultPages(lambda _: ""))
         state, awaiting = run.state, next(iter(run.state.awaiting.values()), None)
         if model.status == "unknown":
-            state = replace(state, pending=tuple(model.asked.values()), begun=(0,))
+            state = replace(state, pending=tuple(model.pending.values()), begun=(0,))
         await self._write(model, caller, lambda: state)
         made, waiting_run = model.made, self._run
         if ended.stopped != "waiting" or awaiting is None:

@@ -71,8 +71,8 @@ class Access:
         """
         url = self.bare_url.rstrip("/") or _DEFAULT_URL
         digest = hashlib.sha256(url.encode()).hexdigest()[:_DIGEST_CHARS]
-        shown = redact_url(shown_url(url))
-        return f"{self.provider} {family_of(self.model)} at {shown} ({digest})"
+        url_text = redact_url(shown_url(url))
+        return f"{self.provider} {family_of(self.model)} at {url_text} ({digest})"
 
     @property
     def bare_url(self) -> str:
@@ -105,7 +105,7 @@ class Access:
         if self.url and not _is_web_address(self.url):
             step = "Write it in full, such as http://localhost:11434/v1."
             raise ModelError(service.says("cannot be asked: `base_url` is no web address", step))
-        if key and not _could_be_a_key(key):
+        if key and not _is_plausible_key(key):
             what = "cannot be asked: the API key has spaces or letters that no key has"
             raise ModelAuthenticationError(service.says(what, f"Check {service.key_places}."))
         if not key and not is_local(self.url):
@@ -127,10 +127,10 @@ class Access:
         if not self._is_at_home():
             # The client reads the environment itself, but its values there are for OpenAI.
             lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
-            named = {x.partition(":")[0].strip() for x in lines if ":" in x}
-            headers = dict.fromkeys({*named, "OpenAI-Organization", "OpenAI-Project"}, openai.omit)
+            names = {x.partition(":")[0].strip() for x in lines if ":" in x}
+            headers = dict.fromkeys({*names, "OpenAI-Organization", "OpenAI-Project"}, openai.omit)
             # Omitting this header would omit the key as well.
-            headers |= {x: f"Bearer {bearer}" for x in named if x.lower() == "authorization"}
+            headers |= {x: f"Bearer {bearer}" for x in names if x.lower() == "authorization"}
         return {"base_url": self.bare_url or None, "api_key": bearer, "default_headers": headers}
 
     @property
@@ -160,10 +160,10 @@ def is_home(url: str) -> bool:
 
     It is for OpenAI's own address and for OPENAI_BASE_URL, if set.
     """
-    named = os.environ.get("OPENAI_BASE_URL", "").strip()
-    if named and _address(url) == _address(named):
+    default = os.environ.get("OPENAI_BASE_URL", "").strip()
+    if default and _address(url) == _address(default):
         return True
-    return _is_own(url) and (not named or _is_own(named))
+    return _is_own(url) and (not default or _is_own(default))
 
 
 def is_local(url: str) -> bool:
@@ -190,7 +190,7 @@ def _address(url: str) -> tuple[Any, ...]:
     return parts.scheme, parts.hostname, port, parts.path.rstrip("/")
 
 
-def _could_be_a_key(key: Secret) -> bool:
+def _is_plausible_key(key: Secret) -> bool:
     text = key.reveal()
     return text.isascii() and not any(x.isspace() for x in text)
 

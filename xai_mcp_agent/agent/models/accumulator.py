@@ -27,15 +27,15 @@ _FINISHES: dict[str, FinishReason] = {
     "content_filter": "content_filter",
 }
 # Fields that the protocol defines; the service added all others and may want them back.
-_OF_MESSAGES = {
+_MESSAGE_FIELDS = {
     "role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"
 }  # fmt: skip
-_OF_CALLS = {"id", "type", "index", "function"}
-_OF_FUNCTIONS = {"name", "arguments"}
+_CALL_FIELDS = {"id", "type", "index", "function"}
+_FUNCTION_FIELDS = {"name", "arguments"}
 # Fields streamed in pieces within list parts, such as OpenRouter's `reasoning_details`.
-_TEXTS_OF_PARTS = ("text", "summary")
-_PLAIN = {"type", "id", "call_id", "text"}
-_KNOWN_OF_ITEMS = {"message": {"role", "content"}, "function_call": {"name", "arguments"}}
+_STREAMED_FIELDS = ("text", "summary")
+_PLAIN_FIELDS = {"type", "id", "call_id", "text"}
+_STANDARD_ITEM_FIELDS = {"message": {"role", "content"}, "function_call": {"name", "arguments"}}
 _RESPONSE_ENDS = {"response.completed", "response.incomplete"}
 _UNFINISHED = {"queued", "in_progress", "cancelled"}
 
@@ -56,9 +56,9 @@ class _CallSoFar:
             self.arguments += arguments
         elif arguments is not None:
             self.arguments = json.dumps(arguments, ensure_ascii=False)
-        self.added = _with_unknown(self.added, delta, _OF_CALLS, joins_texts=False)
+        self.added = _add_unknown(self.added, delta, _CALL_FIELDS, joins_texts=False)
         beside = as_object(self.added.get("function"))
-        if beside := _with_unknown(beside, function, _OF_FUNCTIONS, joins_texts=False):
+        if beside := _add_unknown(beside, function, _FUNCTION_FIELDS, joins_texts=False):
             self.added["function"] = beside
 
     def is_other(self, call_id: str, name: str, arguments: Any) -> bool:
@@ -99,7 +99,7 @@ class ChatReply:
                 return self._add_choice(choice)
         return ""
 
-    def finished(self, new_id: Callable[[], str], service: str) -> ModelReply:
+    def build(self, new_id: Callable[[], str], service: str) -> ModelReply:
         """Return this service's whole reply. `new_id` makes ids for calls without their own."""
         calls: dict[str, ToolCall] = {}
         of_calls: JsonObject = {}
@@ -127,7 +127,7 @@ class ChatReply:
         text = _text(delta.get("content"))
         self._text += text
         self._refusal += _text(delta.get("refusal"))
-        self._added = _with_unknown(self._added, delta, _OF_MESSAGES)
+        self._added = _add_unknown(self._added, delta, _MESSAGE_FIELDS)
         for position, call in enumerate(map(as_object, as_list(delta.get("tool_calls")))):
             self._add_call(call if message is None else {**call, "index": position})
         self._finish = str(choice.get("finish_reason") or self._finish)
@@ -192,19 +192,19 @@ class ResponsesReply:
             self._items[at] = as_object(event.get("item"))
         return ""
 
-    def finished(self, new_id: Callable[[], str], service: str) -> ModelReply:
+    def build(self, new_id: Callable[[], str], service: str) -> ModelReply:
         """Return this service's whole reply. `new_id` makes ids for calls without their own."""
         output = self._output()
         calls: dict[str, ToolCall] = {}
         for item in output:
             if item.get("type") == "function_call":
-                wanted = str(item.get("call_id") or item.get("id") or "")
-                call_id = wanted if wanted and wanted not in calls else new_id()
+                own_id = str(item.get("call_id") or item.get("id") or "")
+                call_id = own_id if own_id and own_id not in calls else new_id()
                 arguments = item.get("arguments") or ""
                 if not isinstance(arguments, str):
                     arguments = json.dumps(arguments, ensure_ascii=False)
                 calls[call_id] = ToolCall(call_id, str(item.get("name") or ""), arguments)
-        items = _kept_items(output, calls)
+        items = _items_to_keep(output, calls)
         refusal = "".join(texts_in(x, "refusal") for x in output)
         finish: FinishReason = "tool_calls" if calls else "refusal" if refusal else "stop"
         if self._response.get("status") == "incomplete":
@@ -220,9 +220,9 @@ class ResponsesReply:
         if response.get("status") in _UNFINISHED:
             return ""
         self._response = response
-        shown = BETWEEN_TEXTS.join(self._texts.values())
+        streamed = BETWEEN_TEXTS.join(self._texts.values())
         text = _message_text(self._output())
-        return text.removeprefix(shown) if text.startswith(shown) else ""
+        return text.removeprefix(streamed) if text.startswith(streamed) else ""
 
     def _output(self) -> list[JsonObject]:
         """Return the final items, else the streamed ones, completed from the pieces."""
@@ -230,9 +230,9 @@ class ResponsesReply:
         if not items:
             messages: dict[int, JsonObject] = {at: {"type": "message"} for at in self._texts}
             items = dict(sorted({**messages, **self._items}.items()))
-        return [self._filled(at, x) for at, x in items.items()]
+        return [self._fill(at, x) for at, x in items.items()]
 
-    def _filled(self, at: int, item: JsonObject) -> JsonObject:
+    def _fill(self, at: int, item: JsonObject) -> JsonObject:
         kind = item.get("type")
         if kind == "function_call" and not item.get("arguments"):
             return {**item, "arguments": self._arguments.get(at, "")}
@@ -250,7 +250,7 @@ def texts_in(item: JsonObject, kind: str = "output_text") -> str:
     return "".join(str(x.get("text" if kind == "output_text" else kind) or "") for x in parts)
 
 
-def _kept_items(output: list[JsonObject], call_ids: Iterable[str]) -> list[JsonObject]:
+def _items_to_keep(output: list[JsonObject], call_ids: Iterable[str]) -> list[JsonObject]:
     """Return the items of an answer to send back; `call_ids` are our ids of its calls.
 
     Messages and calls keep only what the conversation lacks: their ids and positions. If ids are
@@ -261,16 +261,16 @@ def _kept_items(output: list[JsonObject], call_ids: Iterable[str]) -> list[JsonO
     has_texts = sum(x.get("type") == "message" for x in output) > 1
     for item in output:
         kind = str(item.get("type"))
-        left_out = {"status", *_KNOWN_OF_ITEMS.get(kind, ())}
-        kept = {name: x for name, x in item.items() if x is not None and name not in left_out}
+        omitted = {"status", *_STANDARD_ITEM_FIELDS.get(kind, ())}
+        fields = {name: x for name, x in item.items() if x is not None and name not in omitted}
         if kind == "function_call":
-            kept["call_id"] = next(ids)
+            fields["call_id"] = next(ids)
         if kind == "message" and has_texts:
-            kept["text"] = texts_in(item)
+            fields["text"] = texts_in(item)
         # A service that stores nothing does not know reasoning that came as a summary only.
-        if kind != "reasoning" or "encrypted_content" in kept or "content" in kept:
-            items.append(kept)
-    return items if any(x.keys() - _PLAIN for x in items) else []
+        if kind != "reasoning" or "encrypted_content" in fields or "content" in fields:
+            items.append(fields)
+    return items if any(x.keys() - _PLAIN_FIELDS for x in items) else []
 
 
 def _message_text(output: list[JsonObject]) -> str:
@@ -291,38 +291,38 @@ def _usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage
     of_input, of_output = (
         as_object(usage.get(f"{x}_tokens_details")) for x in (input_name, output_name)
     )
-    counted = (
+    counts = (
         usage.get(f"{input_name}_tokens"),
         usage.get(f"{output_name}_tokens"),
         of_input.get("cached_tokens"),
         of_output.get("reasoning_tokens"),
     )
-    return Usage(*(x if isinstance(x, int) else 0 for x in counted))
+    return Usage(*(x if isinstance(x, int) else 0 for x in counts))
 
 
-def _with_unknown(
-    added: JsonObject, piece: JsonObject, known: Collection[str], *, joins_texts: bool = True
+def _add_unknown(
+    added: JsonObject, piece: JsonObject, standard: Collection[str], *, joins_texts: bool = True
 ) -> JsonObject:
     """Return the fields outside the protocol, with the ones of another piece merged in."""
-    unknown = {k: x for k, x in piece.items() if k not in known and x is not None}
-    return {**added, **{k: _joined(added.get(k), x, joins_texts) for k, x in unknown.items()}}
+    unknown = {k: x for k, x in piece.items() if k not in standard and x is not None}
+    return {**added, **{k: _join(added.get(k), x, joins_texts) for k, x in unknown.items()}}
 
 
-def _joined(old: Any, new: Any, joins_texts: bool) -> Any:
+def _join(old: Any, new: Any, joins_texts: bool) -> Any:
     """Concatenate texts and lists, merge objects; of other values the last one counts."""
     if old is None or (new in (None, "") and not is_list(new)):
         return new if old is None else old
     if isinstance(old, str) and isinstance(new, str):
         return old + new if joins_texts else new
     if is_object(old) and is_object(new):
-        return {**old, **{k: _joined(old.get(k), x, False) for k, x in new.items()}}
+        return {**old, **{k: _join(old.get(k), x, False) for k, x in new.items()}}
     if not is_list(old) or not is_list(new):
         return new
     parts = [*old]
     for part in new:
         if parts and _continues(as_object(parts[-1]), as_object(part)):
-            texts = {k: as_text(parts[-1].get(k)) + as_text(part.get(k)) for k in _TEXTS_OF_PARTS}
-            whole = _joined(parts[-1], part, False)
+            texts = {k: as_text(parts[-1].get(k)) + as_text(part.get(k)) for k in _STREAMED_FIELDS}
+            whole = _join(parts[-1], part, False)
             parts[-1] = whole | {k: x for k, x in texts.items() if k in whole}
         else:
             parts.append(part)

@@ -44,12 +44,12 @@ class ChatModel(OpenAIModel):
         }
 
     def _added_names(self, messages: Collection[Message]) -> set[str]:
-        found: set[str] = set()
+        names: set[str] = set()
         for message in messages:
             added = added_by(self._access.service_id, message)
             for fields in (added.get("message"), *as_object(added.get("calls")).values()):
-                found |= {*as_object(fields)}
-        return found - {"function"}
+                names |= {*as_object(fields)}
+        return names - {"function"}
 
     def _new_reply(self) -> ChatReply:
         return ChatReply()
@@ -64,21 +64,21 @@ class ChatModel(OpenAIModel):
         """Return the messages. Media in tool results follow in a user message."""
         refused = self._quirks.refused
         sent: list[Message] = []
-        shown: list[Any] = []
-        for given, call in with_calls(messages):
-            message = self._with_added({**given})
-            if message["role"] != "tool" and shown:
-                sent.append({"role": "user", "content": shown})
-                shown = []
+        media_parts: list[Any] = []
+        for original, call in with_calls(messages):
+            message = self._with_added({**original})
+            if message["role"] != "tool" and media_parts:
+                sent.append({"role": "user", "content": media_parts})
+                media_parts = []
             if message["role"] == "tool":
                 text, media = split(message := without(message, refused))
                 if media:
                     message = {**message, "content": text}
                     name = call["function"]["name"] if call else "a tool"
                     head = f"[From the result of {name}, not from the user:]"
-                    shown += [{"type": "text", "text": head}, *media]
+                    media_parts += [{"type": "text", "text": head}, *media]
             sent.append(message)
-        return [*sent, {"role": "user", "content": shown}] if shown else sent
+        return [*sent, {"role": "user", "content": media_parts}] if media_parts else sent
 
     def _with_added(self, message: Message) -> Message:
         """Return the message with this service's own fields, except the ones it refuses."""
@@ -87,12 +87,12 @@ class ChatModel(OpenAIModel):
         if added and plain.get("tool_calls"):
             of_calls, refused = as_object(added.get("calls")), self._quirks.refused
             plain["tool_calls"] = [
-                _filled(x, as_object(of_calls.get(x["id"])), refused) for x in plain["tool_calls"]
+                _merge(x, as_object(of_calls.get(x["id"])), refused) for x in plain["tool_calls"]
             ]
-        return _filled(plain, as_object(added.get("message")), self._quirks.refused)
+        return _merge(plain, as_object(added.get("message")), self._quirks.refused)
 
 
-def _filled(
+def _merge(
     plain: Mapping[str, Any], added: Mapping[str, Any], refused: Collection[str]
 ) -> dict[str, Any]:
     """Merge the added fields into the message; the message's own values win."""

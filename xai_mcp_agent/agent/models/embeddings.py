@@ -123,8 +123,8 @@ def _vectors(answer: bytes, count: int) -> list[Sequence[float]]:
         ValueError: the answer has another shape, or a vector is missing.
     """
     try:
-        found: dict[Any, Any] = {x["index"]: x["embedding"] for x in json.loads(answer)["data"]}
-        return [found[n] for n in range(count)]
+        vectors: dict[Any, Any] = {x["index"]: x["embedding"] for x in json.loads(answer)["data"]}
+        return [vectors[n] for n in range(count)]
     except KeyError as cause:
         raise ValueError(f"its answer has no {cause}.") from cause
     except TypeError as cause:

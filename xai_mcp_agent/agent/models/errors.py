@@ -133,9 +133,9 @@ def failure_of(cause: BaseException, service: Service) -> Failure:
             error = ModelUnreachable(service.says("cannot be reached", step, str(cause)))
             return Failure(error, "soon")
         if isinstance(cause, httpx2.HTTPError):
-            return dropped(service, str(cause))
+            return dropped_failure(service, str(cause))
         words = f"{cause or type(cause)}"
-        return unreadable("could not be talked to", service, words)
+        return unreadable_failure("could not be talked to", service, words)
     finally:
         let_go_of_frames(cause)
 
@@ -164,13 +164,13 @@ def body_failure(body: Any, service: Service) -> Failure | None:
     return Failure(refusal(0, {}, error, service), _retry_after(code), words=words_of(error))
 
 
-def dropped(service: Service, words: str = "") -> Failure:
+def dropped_failure(service: Service, words: str = "") -> Failure:
     """Return the failure for a lost connection; `words` are the operating system's."""
     step = "Run again; if it happens again, look at the server's log."
     return Failure(ModelUnreachable(service.says("dropped the connection", step, words)), "soon")
 
 
-def unreadable(what: str, service: Service, words: str = "") -> Failure:
+def unreadable_failure(what: str, service: Service, words: str = "") -> Failure:
     """Return the failure for an answer that is no reply."""
     return Failure(ModelUnreachable(service.says(what, _CHECK_LOG, words)))
 

@@ -58,12 +58,12 @@ CONNECT = (
     "`xai-mcp-agent ask` give `--model openai:NAME`. For one on your own machine, wire an "
     "AgentModel with its `base_url` to `model_settings`, or give `--base-url`."
 )
-_MOST_ASKED, _MOST_SHOWN = 6_000, 6_000  # characters of a request, and of a result
+_MAX_REQUEST_CHARS, _MAX_RESULT_CHARS = 6_000, 6_000  # characters of a request, and of a result
 _MOST_CLAUSES, _MOST_CALLS, _MOST_EACH, _MOST_LOOKS = 8, 24, 5, 6
 _MOST_LISTED = 20  # tools in an introduction
 _MOST_RANKED, _MOST_FILLED = 24, 8
 _CHARS_A_TOOL = 50  # of a conversation, read in the time it takes to prepare a tool
-_LEAST_ROUTED = 0.05  # fraction of the score if all words of a request matched
+_MIN_ROUTE_SCORE = 0.05  # fraction of the score if all words of a request matched
 # Words that match some tool of most servers.
 _WIDELY = "search list find all"
 _ALSO_NOUNS = roots_of("book change email mark order patch place post run share store")
@@ -91,7 +91,7 @@ _RESULT = re.compile(r"\b(?<!is )(?:it|the (?:result|sum|product|answer))\b", re
 _EACH = re.compile(r"\b(?:them|these|those|each|all of|both|every)\b", re.IGNORECASE)
 _ALL = re.compile(r"\b(?:all|everything|every|list of)\b", re.IGNORECASE)
 # Other phrases for deeds, and for things that a question asks for.
-_MEANT = (
+_HINTS = (
     (r"\b(?:give|bring|take|send)\b.{1,40}\bback\b|\b(?:bring|give|take) back\b", "return"),
     (r"\bsave\b|\bmake a note\b", "write"),
     (r"\bremember\b|\bkeep in mind\b|\bnote that\b", "remember create"),
@@ -115,7 +115,7 @@ _TALK = re.compile(
 )
 _THANKS = re.compile(r"\s*(?:many )?(?:thanks?|thank you|great|ok|okay|bye|goodbye)\b.{0,12}", re.I)
 _ERROR = re.compile(r"^ERROR:?\s*(?:Error (?:executing|calling|running) tool [^:\n]+:\s*)?")
-_FOUND = re.compile(r"^([\w-]{1,64})\(", re.MULTILINE)
+_TOOL_NAME = re.compile(r"^([\w-]{1,64})\(", re.MULTILINE)
 _CHOOSING = frozenset((x.name, x.description) for x in (*PLANNING_TOOLS, *META_TOOLS))
 
 
@@ -163,9 +163,9 @@ def _choice(request: ModelRequest) -> str:
             index = LexicalIndex[str]()
             for name, line in zip(map(str, names), lines.splitlines(), strict=False):
                 index.put(name, weighted(spelled_terms(line), 10.0))
-            asked = spelled_terms(text_of(request.messages[-1])[:_MOST_ASKED])
-            best = index.search(asked, 1)
-            is_near = best and best[0][1] > _LEAST_ROUTED * index.whole(asked)
+            words = spelled_terms(text_of(request.messages[-1])[:_MAX_REQUEST_CHARS])
+            best = index.search(words, 1)
+            is_near = best and best[0][1] > _MIN_ROUTE_SCORE * index.whole(words)
             return json.dumps({"route": best[0][0]}) if is_near else ""
         case _:
             return ""
@@ -230,9 +230,9 @@ class _Outcome:
     def data(self) -> Any:
         """Return the result's JSON value, a list for several values, else its text."""
         several = re.sub(r"(?<=})\s*\n(?={)", ",", self.text.strip())
-        for written in (self.text, f"[{several}]") if self.text.lstrip()[:1] in ("{", "[") else ():
+        for text in (self.text, f"[{several}]") if self.text.lstrip()[:1] in ("{", "[") else ():
             try:
-                return json.loads(written)
+                return json.loads(text)
             except (ValueError, RecursionError):
                 continue
         return self.text
@@ -256,7 +256,7 @@ class _Match:
     """A tool for a clause, with the clause's arguments. `worth` ranks it."""
 
     tool: _Tool
-    filled: Filler
+    filler: Filler
     worth: float
 
 
@@ -269,7 +269,7 @@ class _Turn:
             messages.pop()
         numbers = [n for n, x in enumerate(messages) if x.get("role") == "user"]
         after = numbers[-1] + 1 if numbers else 0
-        self.asked = text_of(messages[after - 1])[:_MOST_ASKED] if numbers else ""
+        self.request_text = text_of(messages[after - 1])[:_MAX_REQUEST_CHARS] if numbers else ""
         self.outcomes = list(_outcomes_in(messages[after:]))
         self.earlier = list(_outcomes_in(messages[:after]))
         self.call_ids = {str(x.get("id")) for message in messages for x in calls_of(message)}
@@ -281,7 +281,7 @@ class _Turn:
         self.has_zones = any(y.topic == "zone" for x in self.tools.values() for y in x.slots)
         self.results: list[_Outcome] = []
         self.pending: list[tuple[str, JsonObject, str]] = []
-        self.shown: dict[tuple[str, str], None] = {}
+        self.answers: dict[tuple[str, str], None] = {}
 
     def reply(self) -> ModelReply:
         """Return the next calls, or the answer."""
@@ -297,18 +297,18 @@ class _Turn:
         if len(clauses) > _MOST_CLAUSES:
             left = len(clauses) - _MOST_CLAUSES
             self._say(f"You asked for more than I do at once: I left out {left} parts.")
-        if not self.shown:
+        if not self.answers:
             self._say(f"{WHO} I have no result to answer from.")
         return ModelReply(self._answer())
 
     def _answer(self) -> str:
         """Return the answer; each of several results follows its call."""
-        if sum(bool(heading) for heading, _ in self.shown) < 2:
-            return "\n\n".join(text for _, text in self.shown)
-        return "\n\n".join(_headed(*x) for x in self.shown)
+        if sum(bool(heading) for heading, _ in self.answers) < 2:
+            return "\n\n".join(text for _, text in self.answers)
+        return "\n\n".join(_add_heading(*x) for x in self.answers)
 
     def _say(self, text: str, heading: str = "") -> None:
-        self.shown[heading, text] = None
+        self.answers[heading, text] = None
 
     def _calls(self) -> ModelReply:
         words = dict.fromkeys(f'I will use {name} for "{why}".' for name, _, why in self.pending)
@@ -323,11 +323,13 @@ class _Turn:
 
     def _clauses(self) -> list[str]:
         """Return the parts of the request that each ask for something."""
-        quoted = [x.span() for x in re.finditer(r"\"[^\"]*\"|'[^'\n]*'(?!\w)", self.asked)]
-        sentences = _parts(_SENTENCE, self.asked, quoted)
-        return [clause for x in sentences for clause in self._parted(x)]
+        quotations = [
+            x.span() for x in re.finditer(r"\"[^\"]*\"|'[^'\n]*'(?!\w)", self.request_text)
+        ]
+        sentences = _parts(_SENTENCE, self.request_text, quotations)
+        return [clause for x in sentences for clause in self._split(x)]
 
-    def _parted(self, sentence: str) -> list[str]:
+    def _split(self, sentence: str) -> list[str]:
         """Split the sentence at each "and" before a new request that a tool serves."""
         pieces, at = list[str](), 0
         for joint in _JOINED.finditer(sentence):
@@ -345,7 +347,7 @@ class _Turn:
         if self.searches:  # the parts stay the same after a search has found tools
             return bool(begins) and len(roots_in(polite) - _GENERIC) > 1
         names = (y for x in self.tools.values() for y in (x.leading, *map(root, x.words[-2:])))
-        return bool(begins or word in names) and bool(self._ranked(polite))
+        return bool(begins or word in names) and bool(self._rank(polite))
 
     def _must_wait(self, clause: str) -> bool:
         """Return whether a clause needs results that are not there yet."""
@@ -355,57 +357,57 @@ class _Turn:
 
     # Choosing a tool
 
-    def _ranked(self, clause: str, among: Sequence[str] = ()) -> list[_Match]:
+    def _rank(self, clause: str, among: Sequence[str] = ()) -> list[_Match]:
         """Return the tools that match a clause's words, best first."""
         spans = spans_in(clause, self.today, zones=self.has_zones)
-        words = _without(clause, [x for x in spans if x.kind not in ("name", "sum")])
+        words = _blank_out(clause, [x for x in spans if x.kind not in ("name", "sum")])
         hints = _hints(clause, {x.kind for x in spans})
         hits = self.index.search(" ".join([words, *hints]), _MOST_RANKED)
         scores = {str(x.tool["name"]): x.score for x in hits}
         for place, name in enumerate(among):
             scores[name] = max(scores.get(name, 0), 0.6**place)
-        said = {root(x) for x in (*terms(words), *hints)}
+        roots = {root(x) for x in (*terms(words), *hints)}
         tools = [self.tools[x] for x in scores if x in self.tools]
-        fitting = [x for x in tools if self._may_serve(x, clause, said)][:_MOST_FILLED]
+        fitting = [x for x in tools if self._may_serve(x, clause, roots)][:_MOST_FILLED]
         matches = [self._match(x, clause, spans, scores[x.name]) for x in fitting]
         return sorted(matches, key=lambda x: -x.worth)
 
-    def _may_serve(self, tool: _Tool, clause: str, said: set[str]) -> bool:
+    def _may_serve(self, tool: _Tool, clause: str, roots: set[str]) -> bool:
         """Return whether the words suffice for the tool, and ask for the change it makes."""
         first = _first(clause)
-        if tool.changes and not _asks_for_change(tool, clause, said):
+        if tool.changes and not _asks_for_change(tool, clause, roots):
             return False
         if first in CHANGING and not (
-            tool.changes or _same(first) & {tool.leading, *tool.name_roots}
+            tool.changes or _synonyms(first) & {tool.leading, *tool.name_roots}
         ):
             return False
         last_words = {root(x) for x in tool.words[-2:]}
-        if tool.only_reads and len(last_words) > 1 and last_words <= _spoken(clause):
+        if tool.only_reads and len(last_words) > 1 and last_words <= _all_roots(clause):
             return True
         if first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool]:
             return True
-        telling = said - _GENERIC
-        speaking = [x for x in telling if _same(x) & tool.roots]
-        in_name = any(_same(x) & tool.name_roots for x in telling)
+        telling = roots - _GENERIC
+        speaking = [x for x in telling if _synonyms(x) & tool.roots]
+        in_name = any(_synonyms(x) & tool.name_roots for x in telling)
         return bool(speaking) and len(speaking) / len(telling) >= (0.15 if in_name else 0.25)
 
     def _match(self, tool: _Tool, clause: str, spans: Sequence[Span], score: float) -> _Match:
-        filled = Filler(tool.function, clause, spans, self.today)
+        filler = Filler(tool.function, clause, spans, self.today)
         worth = score * (1.2 if _first(clause) == tool.leading else 1.0)
         worth *= _conversion_factor(tool.name, clause)
-        worth *= 0.6 if filled.missing else 0.9 if filled.is_guessed else 1.0
-        worth *= 0.5 ** len([x for x in filled.unused if x.kind not in ("name", "expression")])
-        return _Match(tool, filled, worth)
+        worth *= 0.6 if filler.missing else 0.9 if filler.is_guessed else 1.0
+        worth *= 0.5 ** len([x for x in filler.unused if x.kind not in ("name", "expression")])
+        return _Match(tool, filler, worth)
 
     # Serving a clause
 
     def _serve(self, clause: str) -> None:
         """Make the calls that a clause asks for, and show their results."""
         clause = self._with_result(clause)
-        match = self._chosen(clause)
+        match = self._choose(clause)
         if self.pending and self.pending[-1][0] == TOOL_SEARCH.name and match is None:
             return
-        is_lost = match is None and self.searches and not self.shown
+        is_lost = match is None and self.searches and not self.answers
         if is_lost and (_ASKING.match(clause) or not self.tools):
             widely = {"query": _WIDELY, "max_results": MOST_RESULTS}
             if not self._call(TOOL_SEARCH.name, widely, clause):
@@ -423,27 +425,27 @@ class _Turn:
             if outcome:
                 self._show(outcome)
 
-    def _chosen(self, clause: str) -> _Match | None:
+    def _choose(self, clause: str) -> _Match | None:
         """Return the best tool, searching if needed; None while the search runs."""
-        ranked = self._ranked(clause)
+        ranked = self._rank(clause)
         query = "" if ranked or not self.searches else _query_of(clause)
         outcome = self._call(TOOL_SEARCH.name, {"query": query}, clause) if query else None
         if outcome:
-            ranked = self._ranked(clause, _FOUND.findall(outcome.text))
+            ranked = self._rank(clause, _TOOL_NAME.findall(outcome.text))
         return ranked[0] if ranked else None
 
     def _complete(self, match: _Match, clause: str) -> list[JsonObject]:
         """Return a match's calls, completed from earlier results; none if a value is missing."""
-        calls = self._each_thing(match, clause) or match.filled.calls
+        calls = self._each_thing(match, clause) or match.filler.calls
         lacking: list[str] = []
-        for slot in match.filled.missing:
-            values = self._from_results(slot, clause) or self._looked_up(slot, match, clause)
+        for slot in match.filler.missing:
+            values = self._from_results(slot, clause) or self._look_up(slot, match, clause)
             if values:
                 calls = [{**x, slot.name: y} for x in calls for y in values]
             elif self.pending:
                 return []
             else:
-                lacking.append(f"`{slot.name}`{_takes(slot)}")
+                lacking.append(f"`{slot.name}`{_choices_text(slot)}")
         if lacking:
             listed = " and ".join(lacking)
             self._say(
@@ -455,8 +457,8 @@ class _Turn:
 
     def _each_thing(self, match: _Match, clause: str) -> list[JsonObject]:
         """Split `add bread and 3 pears` into one call per thing added to a list."""
-        texts = [x for x in match.filled.calls[0].values() if isinstance(x, str)]
-        if not ({"add", "put"} & match.tool.verbs and match.filled.is_guessed and texts):
+        texts = [x for x in match.filler.calls[0].values() if isinstance(x, str)]
+        if not ({"add", "put"} & match.tool.verbs and match.filler.is_guessed and texts):
             return []
         start = clause.find(texts[0])
         before = re.search(r"(?:\d+|\b(?:an?|two|three|four|five|six))\s*$", clause[:start])
@@ -470,7 +472,7 @@ class _Turn:
         ]
         return [x.calls[0] for x in fillers]
 
-    def _looked_up(self, slot: Slot, match: _Match, clause: str) -> list[Any]:
+    def _look_up(self, slot: Slot, match: _Match, clause: str) -> list[Any]:
         """Look up the ids of things that a clause names, as in "borrow Dracula"."""
         if not slot.is_id or words_refer(clause):
             return []
@@ -491,8 +493,8 @@ class _Turn:
         """Return the search that finds ids for a parameter."""
         things = roots_of(" ".join(slot.words)) - {"id", "number", "key"} or tool.name_roots
         searches = [x for x in self.tools.values() if x.query and things & x.name_roots]
-        named = [x for x in searches if x.name in slot.description]
-        return next(iter(named or searches), None)
+        matches = [x for x in searches if x.name in slot.description]
+        return next(iter(matches or searches), None)
 
     def _look(self, clause: str, after: _Tool | None = None) -> bool:
         """Answer a question from read-only tools: searches, and lists.
@@ -502,12 +504,12 @@ class _Turn:
         if not (after or _ASKING.match(clause) or _ALL.search(clause) or clause.endswith("?")):
             return False
         names = [str(x.value) for x in spans_in(clause, self.today) if x.kind in ("name", "quoted")]
-        sought = names or [x for x in terms(clause) if root(x) not in _GENERIC | CHANGING]
-        calls = list(self._looks(clause, names[:1], after))[:_MOST_LOOKS]
+        targets = names or [x for x in terms(clause) if root(x) not in _GENERIC | CHANGING]
+        calls = list(self._look_calls(clause, names[:1], after))[:_MOST_LOOKS]
         outcomes = [self._call(name, arguments, clause) for name, arguments in calls]
 
         def says(outcome: _Outcome) -> int:
-            return sum(x.lower() in outcome.text.lower() for x in sought)
+            return sum(x.lower() in outcome.text.lower() for x in targets)
 
         best = max((x for x in outcomes if x and not x.is_error), key=says, default=None)
         if best and says(best):
@@ -515,7 +517,7 @@ class _Turn:
             return True
         return bool(self.pending)
 
-    def _looks(
+    def _look_calls(
         self, clause: str, names: Sequence[str], after: _Tool | None
     ) -> Iterator[tuple[str, JsonObject]]:
         for tool in self.tools.values():
@@ -552,7 +554,7 @@ class _Turn:
                 values = [value_for(slot, x, strict=True) for x in items[:_MOST_EACH]]
                 if values and None not in values:
                     return values
-            focus = pick(items, f"{clause} {self.asked}") if items else outcome.data
+            focus = pick(items, f"{clause} {self.request_text}") if items else outcome.data
             argument = None if slot.is_number else outcome.arguments.get(slot.name)
             is_text = isinstance(focus, str) and argument is not None
             value = None if is_text else value_for(slot, focus, strict=not refers)
@@ -586,16 +588,16 @@ class _Turn:
         else:
             values = ", ".join(str(x) for x in outcome.arguments.values() if not is_object(x))
             text = _as_text(outcome.data)
-            left = len(text) - _MOST_SHOWN
-            text = text if left <= 0 else f"{text[:_MOST_SHOWN]} ... ({left} more characters)"
+            left = len(text) - _MAX_RESULT_CHARS
+            text = text if left <= 0 else f"{text[:_MAX_RESULT_CHARS]} ... ({left} more characters)"
             self._say(text, f"{outcome.name} ({values})" if values else outcome.name)
 
     def _small_talk(self) -> str:
-        if _THANKS.fullmatch(self.asked):
+        if _THANKS.fullmatch(self.request_text):
             return "You are welcome."
         if not self.tools and not self.searches:
             return f"{WHO} I have no tools."
-        if self.asked.strip() and not _TALK.fullmatch(self.asked):
+        if self.request_text.strip() and not _TALK.fullmatch(self.request_text):
             return ""
         own = [x.function for x in self.tools.values()]
         lines = [f"- {x.name}: {first_sentence(x.description, 120)}" for x in own[:_MOST_LISTED]]
@@ -615,8 +617,8 @@ class _Turn:
         return f"For example: {' or '.join(islice(examples, 3))}." if examples else ""
 
     def _understands(self, request: str, tool: _Tool) -> bool:
-        ranked = self._ranked(request)
-        return bool(ranked) and ranked[0].tool is tool and not ranked[0].filled.missing
+        ranked = self._rank(request)
+        return bool(ranked) and ranked[0].tool is tool and not ranked[0].filler.missing
 
 
 def _as_dict(function: FunctionSpec) -> JsonObject:
@@ -626,7 +628,7 @@ def _as_dict(function: FunctionSpec) -> JsonObject:
     }  # fmt: skip
 
 
-def _headed(heading: str, text: str) -> str:
+def _add_heading(heading: str, text: str) -> str:
     if not heading:
         return text
     return f"{heading}:\n{text}" if "\n" in text else f"{heading}: {text}"
@@ -635,31 +637,31 @@ def _headed(heading: str, text: str) -> str:
 def _hints(clause: str, kinds: set[str]) -> list[str]:
     """Return words that a clause implies. `kinds` are the kinds of its values."""
     low = clause.lower()
-    hints = [meant for pattern, meant in _MEANT if re.search(pattern, low)]
+    hints = [words for pattern, words in _HINTS if re.search(pattern, low)]
     if conversion := conversion_in(clause):
         hints += ["convert unit", *map(unit_name, conversion[1:])]
     if kinds & {"sum", "expression"}:
         hints.append("calculate expression")
     hints += [x for x in ("date", "time", "zone", "path", "url", "email") if x in kinds]
-    if _wants(clause):
+    if _states_need(clause):
         hints.append("add item")
     return " ".join(hints).split()
 
 
-def _wants(clause: str) -> bool:
+def _states_need(clause: str) -> bool:
     """Return whether a clause only states a need: "we need 6 eggs"."""
     return bool(_WANTING.match(clause)) and not clause.endswith("?")
 
 
-def _asks_for_change(tool: _Tool, clause: str, said: set[str]) -> bool:
+def _asks_for_change(tool: _Tool, clause: str, roots: set[str]) -> bool:
     """Return whether the clause orders or wishes the tool's change; a question never does."""
     if _ASKING.match(clause) or _first(clause) in READING:
         return False
     words = re.findall(r"[a-z]+", clause.lower())
     # A plural or past form orders nothing: "the deleted files" are not to be deleted.
-    spoken = {root(x) for x in words if not re.search(r"(?<=\w\w)(?:[^s]s|ed|ing)$", x)}
-    meant = spoken | (said - roots_in(clause))
-    return any(_same(x) & meant & (CHANGING | {x}) for x in tool.verbs)
+    orders = {root(x) for x in words if not re.search(r"(?<=\w\w)(?:[^s]s|ed|ing)$", x)}
+    deeds = orders | (roots - roots_in(clause))
+    return any(_synonyms(x) & deeds & (CHANGING | {x}) for x in tool.verbs)
 
 
 def _first(text: str) -> str:
@@ -668,21 +670,21 @@ def _first(text: str) -> str:
     return root(word[0]) if word else ""
 
 
-def _spoken(text: str) -> set[str]:
+def _all_roots(text: str) -> set[str]:
     """Return all words of a text as roots, including stop words."""
     return {root(x.removesuffix("s")) for x in re.findall(r"[a-z]+", text.lower())}
 
 
-_SAME = {
+_SYNONYM_ROOTS = {
     root(x): frozenset(map(root, line.split()))
     for line in SYNONYMS.splitlines()
     for x in line.split()
 }
 
 
-def _same(word: str) -> frozenset[str]:
+def _synonyms(word: str) -> frozenset[str]:
     """Return a root and its synonyms."""
-    return _SAME.get(word, frozenset((word,)))
+    return _SYNONYM_ROOTS.get(word, frozenset((word,)))
 
 
 def _parts(boundary: re.Pattern[str], text: str, solid: Sequence[tuple[int, int]]) -> list[str]:
@@ -696,7 +698,7 @@ def _parts(boundary: re.Pattern[str], text: str, solid: Sequence[tuple[int, int]
     return [x for x in (*parts, text[at:]) if x.strip(" .!?,")]
 
 
-def _without(text: str, spans: Sequence[Span]) -> str:
+def _blank_out(text: str, spans: Sequence[Span]) -> str:
     for span in spans:
         text = text[: span.start] + " " * (span.end - span.start) + text[span.end :]
     return text
@@ -709,10 +711,10 @@ def _query_of(clause: str) -> str:
 
 def _name_in(clause: str, match: _Match) -> str:
     """Return the name a clause uses for a thing, else its unused words."""
-    names = [x for x in match.filled.unused if x.kind in ("name", "quoted")]
+    names = [x for x in match.filler.unused if x.kind in ("name", "quoted")]
     if names:
         return clause[names[0].start : names[-1].end].strip("\"'")
-    values = " ".join(str(x) for y in match.filled.calls for x in y.values())
+    values = " ".join(str(x) for y in match.filler.calls for x in y.values())
     used = match.tool.roots | CHANGING | roots_in(values)
     return " ".join(x for x in clause.split() if roots_in(x) and not roots_in(x) & used)
 
@@ -727,20 +729,20 @@ def _conversion_factor(name: str, clause: str) -> float:
     return 3.0 if ends == tuple(map(unit_name, conversion[1:])) else 0.1
 
 
-def _takes(slot: Slot) -> str:
+def _choices_text(slot: Slot) -> str:
     return f" (one of: {', '.join(map(str, slot.choices[:8]))})" if slot.choices else ""
 
 
 def _example(tool: _Tool, number: int) -> str:
     """Return a request that the rules understand as this tool's call; `number` varies it."""
-    made = example_arguments(tool.function.parameters)
+    example_values = example_arguments(tool.function.parameters)
     values: JsonObject = {}
     for slot in tool.slots:
         if slot.is_required or (slot.choices and number):
-            values[slot.name] = _sample(slot, made.get(slot.name), number)
-    stated = ", ".join(f"{spaced(k).lower()}: {v}" for k, v in values.items())
+            values[slot.name] = _sample(slot, example_values.get(slot.name), number)
+    values_text = ", ".join(f"{spaced(k).lower()}: {v}" for k, v in values.items())
     name = spaced(tool.name).lower()
-    return f"{name}, {stated}" if stated else name
+    return f"{name}, {values_text}" if values_text else name
 
 
 _SAMPLES = {
@@ -749,14 +751,14 @@ _SAMPLES = {
 }  # fmt: skip
 
 
-def _sample(slot: Slot, made: Any, number: int) -> Any:
+def _sample(slot: Slot, example: Any, number: int) -> Any:
     """Return a value for a parameter: one from the schema, or a usual one of its kind."""
     if slot.choices:
         return slot.choices[number % len(slot.choices)]
     if slot.is_number:
-        return int(made or 1) + number
-    shown = re.search(r"such as [`'\"]?([^`'\",;]*[^`'\",;.])", slot.description)
-    return shown[1] if shown else _SAMPLES.get(slot.topic, "something")
+        return int(example or 1) + number
+    match = re.search(r"such as [`'\"]?([^`'\",;]*[^`'\",;.])", slot.description)
+    return match[1] if match else _SAMPLES.get(slot.topic, "something")
 
 
 def _is_empty(outcome: _Outcome) -> bool:

@@ -21,7 +21,7 @@ from ...core.schemas import properties, required, types_of
 from ...search.terms import STOP_WORDS, root, spaced, terms
 
 
-def _listed(words: str) -> list[str]:
+def _split_words(words: str) -> list[str]:
     return words.split()
 
 
@@ -36,7 +36,7 @@ def roots_in(text: str) -> set[str]:
 
 
 # Words of a request that say nothing about the thing sought.
-_IDLE = STOP_WORDS | set(_listed("""
+_IDLE = STOP_WORDS | set(_split_words("""
     again anything available called does don't everything fit forget good list lot named
     please somebody something thing things want who whose
 """))  # fmt: skip
@@ -57,11 +57,11 @@ READING = roots_of("""
 _NUMBERS = {
     word: number
     for number, word in enumerate(
-        _listed("two three four five six seven eight nine ten eleven twelve"), 2
+        _split_words("two three four five six seven eight nine ten eleven twelve"), 2
     )
 } | {"dozen": 12, "hundred": 100}
-_MONTHS = _listed("jan feb mar apr may jun jul aug sep oct nov dec")
-_WEEKDAYS = _listed("monday tuesday wednesday thursday friday saturday sunday")
+_MONTHS = _split_words("jan feb mar apr may jun jul aug sep oct nov dec")
+_WEEKDAYS = _split_words("monday tuesday wednesday thursday friday saturday sunday")
 _DAYS_AWAY = {"today": 0, "tomorrow": 1, "yesterday": -1}
 # The spellings of one unit between semicolons.
 _UNITS = """
@@ -187,8 +187,8 @@ class Slot:
         topics = (topic for x in about for topic, form in _TOPICS if re.search(form, x))
         self.topic = next(topics, "text")
         names = self.words, [x for x in self.words if x not in ("id", "number")]
-        written = dict.fromkeys(r"[ _-]?".join(map(re.escape, x)) for x in names if x)
-        self.pattern = f"(?:{'|'.join(written)})"
+        patterns = dict.fromkeys(r"[ _-]?".join(map(re.escape, x)) for x in names if x)
+        self.pattern = f"(?:{'|'.join(patterns)})"
 
 
 def slots_of(function: FunctionSpec) -> list[Slot]:
@@ -202,9 +202,9 @@ def slots_of(function: FunctionSpec) -> list[Slot]:
 def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
     """Return the values that a text states, in order; the surest of overlapping ones."""
     spans: list[Span] = []
-    for pattern, written in _SUMS:
+    for pattern, expression in _SUMS:
         for match in pattern.finditer(text):
-            spans.append(Span("sum", match.expand(written), *match.span()))
+            spans.append(Span("sum", match.expand(expression), *match.span()))
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
             value = _value(kind, match, text, today)
@@ -214,8 +214,8 @@ def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
                 if x.kind != "sum" and (x.kind, kind) != ("expression", "number")
             )
             if value is not None and not is_taken:
-                stated = str(value) if kind == "name" else match[0].strip()
-                start = match.start() + match[0].find(stated)
+                value_text = str(value) if kind == "name" else match[0].strip()
+                start = match.start() + match[0].find(value_text)
                 spans.append(Span(kind, value, start, match.start() + len(match[0].rstrip())))
     for zone in _zones_in(text) if zones else ():
         over = [x for x in spans if x.start < zone.end and zone.start < x.end]
@@ -226,24 +226,24 @@ def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
 
 def _value(kind: str, match: re.Match[str], text: str, today: date) -> Any:
     """Return a match's value for its kind, or None if it has none."""
-    stated = match[0].strip()
+    value_text = match[0].strip()
     match kind:
         case "quoted":
             return next(x for x in match.groups() if x is not None)
         case "number":
-            return number_in(stated)
+            return number_in(value_text)
         case "date":
             return _date(match, today)
         case "time":
             return _time(match)
         case "id":
-            return stated.lstrip("#")
+            return value_text.lstrip("#")
         case "name":
-            return _name(stated, text[: match.start()])
+            return _name(value_text, text[: match.start()])
         case "expression":
-            return stated.rstrip(". ")
+            return value_text.rstrip(". ")
         case _:
-            return stated
+            return value_text
 
 
 def number_in(word: str) -> int | float | None:
@@ -341,14 +341,14 @@ _TARGETS = (
 def conversion_in(text: str) -> tuple[int | float, str, str] | None:
     """Return amount, unit and target: `5 miles in km`, `how many ounces are in a pound`."""
     pairs = [(x[1], x[2]) for x in _STATED.finditer(text)]
-    stated = [x for x in pairs if unit_name(x[1])]
-    if not stated:
-        stated = [("1", x[1]) for x in _ONE.finditer(text) if unit_name(x[1])]
+    amounts = [x for x in pairs if unit_name(x[1])]
+    if not amounts:
+        amounts = [("1", x[1]) for x in _ONE.finditer(text) if unit_name(x[1])]
     targets = [x[1] for pattern in _TARGETS for x in pattern.finditer(text) if unit_name(x[1])]
-    targets = [x for x in targets if all(x != unit for _, unit in stated[:1])]
-    targets += [unit for _, unit in stated[1:]]
-    value = number_in(stated[0][0]) if stated else None
-    return (value, stated[0][1], targets[0]) if targets and value is not None else None
+    targets = [x for x in targets if all(x != unit for _, unit in amounts[:1])]
+    targets += [unit for _, unit in amounts[1:]]
+    value = number_in(amounts[0][0]) if amounts else None
+    return (value, amounts[0][1], targets[0]) if targets and value is not None else None
 
 
 def unit_name(text: str) -> str:
@@ -357,8 +357,8 @@ def unit_name(text: str) -> str:
     word = text.split()[-1] if " per " not in text else text.split()[0]
     if text in ("a", "in", "s"):
         return ""
-    written = (text, word, word.removesuffix("s"), word.partition("/")[0])
-    return next((_UNIT_NAMES[x] for x in written if x in _UNIT_NAMES), "")
+    spellings = (text, word, word.removesuffix("s"), word.partition("/")[0])
+    return next((_UNIT_NAMES[x] for x in spellings if x in _UNIT_NAMES), "")
 
 
 def words_refer(text: str) -> bool:
@@ -386,14 +386,18 @@ class Filler:
         self._spread: dict[str, list[Any]] = {}
         self._own = roots_in(f"{function.name} {function.description}")
         self._convert()
-        for step in (
-            self._named, self._choice, self._stated, self._collection, self._left,
-        ):  # fmt: skip
+        for read in (
+            self._read_named,
+            self._read_choice,
+            self._read_stated,
+            self._read_collection,
+            self._read_rest,
+        ):
             for slot in self.slots:
-                value = None if slot.name in self.arguments else step(slot)
+                value = None if slot.name in self.arguments else read(slot)
                 if value is not None:
                     self.arguments[slot.name] = value
-        self._until_today()
+        self._fill_today()
         refers = words_refer(text)
         needed = [x for x in self.slots if x.is_required or (refers and self._is_only(x))]
         self.missing = [x for x in needed if x.name not in self.arguments]
@@ -432,7 +436,7 @@ class Filler:
             self.arguments |= {x.name: _unit_for(x, y) for x, y in zip(units, names, strict=True)}
             self.taken.append((0, len(self.text)))
 
-    def _named(self, slot: Slot) -> Any:
+    def _read_named(self, slot: Slot) -> Any:
         """Read `limit 5`, `with message "x"`, `book 7`; `first 3`, `10 days`, add `3 packs`."""
         name = rf"(?<!\w){slot.pattern}s?\s*(?:[:=]|\bis\b|\bcalled\b|\bnamed\b)?\s*(?:of\s+)?$"
         is_limit = slot.is_number and bool(set(slot.words) & _LIMITS)
@@ -466,18 +470,18 @@ class Filler:
             return self.text[span.start : span.end].strip("\"'")
         return str(span.value)
 
-    def _choice(self, slot: Slot) -> Any:
+    def _read_choice(self, slot: Slot) -> Any:
         """Return the parameter's listed value that the text names, or None."""
         if not slot.choices or slot.kind in ("array", "object", "boolean"):
             return None
-        spoken = {root(x) for x in re.findall(r"\w+", self.text.lower())}
+        roots = {root(x) for x in re.findall(r"\w+", self.text.lower())}
         for value in slot.choices:
             own = {root(x) for x in re.findall(r"\w+", str(value).lower())}
-            if own and own - _IDLE <= spoken:
+            if own and own - _IDLE <= roots:
                 return value
         return None
 
-    def _stated(self, slot: Slot) -> Any:
+    def _read_stated(self, slot: Slot) -> Any:
         """Return a stated value in the form that the parameter takes, or None."""
         is_formed = not slot.is_number and slot.topic in _KINDS
         if not (slot.is_required or is_formed or (slot.kind == "string" and self._is_only(slot))):
@@ -503,7 +507,7 @@ class Filler:
         is_led = _PERSON_LEADS.search(self.text[: span.start])
         return span.start if is_led and slot.topic in ("person", "place") else -1
 
-    def _until_today(self) -> None:
+    def _fill_today(self) -> None:
         """Fill a period's missing end with today: `how many days until May 1`."""
         ends = [x for x in self.slots if x.topic == "date" and x.kind == "string" and x.is_required]
         dates = [self.arguments[x.name] for x in ends if x.name in self.arguments]
@@ -511,7 +515,7 @@ class Filler:
             start, end = sorted([str(dates[0]), self.today.isoformat()])
             self.arguments |= {ends[0].name: start, ends[1].name: end}
 
-    def _collection(self, slot: Slot) -> Any:
+    def _read_collection(self, slot: Slot) -> Any:
         """Read lists and objects: `4, 8 and 15`, `pear, apple`, `milk is 1.20 and bread 2.50`."""
         if not slot.is_required or slot.kind not in ("array", "object"):
             return None
@@ -548,7 +552,7 @@ class Filler:
                 counts[name] = self._take(span)
         return counts
 
-    def _left(self, slot: Slot) -> Any:
+    def _read_rest(self, slot: Slot) -> Any:
         """Return the text to search, say or note: the words that no other value uses."""
         if slot.kind != "string" or slot.choices or "pattern" in slot.spec:
             return None
@@ -635,8 +639,8 @@ def ids_in(data: Any, slot: Slot, name: str) -> list[Any]:
     """Return the id of the only item, or of the only one with this name."""
     items = [x for x in items_in(data) if is_object(x)]
     exact = [x for x in items if any(str(y).lower() == name.lower() for y in x.values())]
-    chosen = exact or items
-    value = value_for(slot, chosen[0], strict=True) if len(chosen) == 1 else None
+    matches = exact or items
+    value = value_for(slot, matches[0], strict=True) if len(matches) == 1 else None
     return [] if value is None else [value]
 
 
@@ -647,19 +651,19 @@ def value_for(slot: Slot, data: Any, *, strict: bool) -> Any:
     for name, value in fields.items():
         own = [root(x) for x in spaced(name).lower().split()]
         if own == words or (slot.is_id and own == ["id"]):
-            return _fitted(slot, value)
+            return _coerce(slot, value)
     if slot.topic == "date":
         dates = (re.search(r"\d{4}-\d{2}-\d{2}", str(x)) for x in fields.values())
         return next((x[0] for x in dates if x), None)
     if strict and (slot.is_id or not slot.is_number):
         return None
     if not fields:
-        return _fitted(slot, data)
+        return _coerce(slot, data)
     texts = (fields[x] for x in ("title", "name", "text", "result", "value") if x in fields)
-    return next((x for x in (_fitted(slot, y) for y in texts) if x is not None), None)
+    return next((x for x in (_coerce(slot, y) for y in texts) if x is not None), None)
 
 
-def _fitted(slot: Slot, value: Any) -> Any:
+def _coerce(slot: Slot, value: Any) -> Any:
     if slot.kind == "array":
         return value if is_list(value) else [value]
     if slot.is_number:

@@ -26,9 +26,9 @@ from .errors import (
     Failure,
     Service,
     body_failure,
-    dropped,
+    dropped_failure,
     failure_of,
-    unreadable,
+    unreadable_failure,
     web_page_error,
 )
 from .quirks import quirks_of
@@ -102,7 +102,7 @@ class OpenAIModel(RetryingModel):
         return self._quirks.learn_media(failure.words, kinds_in(request.messages))
 
     async def _attempt(self, request: ModelRequest, on_text: OnText) -> ModelReply | Failure:
-        client = await self._connected()
+        client = await self._connect()
         service = self._service
         response = await self._send(client, request, service)
         if isinstance(response, Failure):
@@ -116,13 +116,13 @@ class OpenAIModel(RetryingModel):
                 if not failed and (text := reply.add(piece)):
                     await on_text(text)
         if not reply.answered:
-            return unreadable("answered without a reply in it", service)
-        return reply.finished(self._new_id, self._access.service_id)
+            return unreadable_failure("answered without a reply in it", service)
+        return reply.build(self._new_id, self._access.service_id)
 
     def _new_id(self) -> str:
         return f"call_{next(self._call_numbers)}"
 
-    async def _connected(self) -> AsyncOpenAI:
+    async def _connect(self) -> AsyncOpenAI:
         async with self._opening:
             if self._client is None:
                 limit = self._settings.timeout_seconds
@@ -181,8 +181,8 @@ class OpenAIModel(RetryingModel):
             **self._fields(request),
         }
         refused = self._quirks.refused
-        sent = {k: x for k, x in fields.items() if x is not None and k not in refused}
-        return {**sent, **self._settings.extra_body}
+        body = {k: x for k, x in fields.items() if x is not None and k not in refused}
+        return {**body, **self._settings.extra_body}
 
 
 async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
@@ -202,7 +202,7 @@ async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
             text = (await response.aread()).decode("utf-8", "replace").strip()
             if not text.startswith("data:"):  # some servers label a stream as JSON
                 is_cut = text.startswith("{") and not text.endswith("}")
-                yield dropped(service) if is_cut else json.loads(text)
+                yield dropped_failure(service) if is_cut else json.loads(text)
                 return
         response.headers["content-type"] = "text/event-stream"  # some omit it
         events = aiter(httpx2.EventSource(response, max_event_size=_MAX_EVENT_BYTES))
@@ -215,7 +215,7 @@ async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
             if is_last:
                 break
         if not is_last:
-            yield dropped(service)
+            yield dropped_failure(service)
             return
         with anyio.move_on_after(_DRAIN_SECONDS):
             async for _ in events:
@@ -223,7 +223,7 @@ async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
     except httpx2.HTTPError as cause:
         yield failure_of(cause, service)
     except ValueError as cause:
-        yield unreadable("sent what is not JSON", service, str(cause))
+        yield unreadable_failure("sent what is not JSON", service, str(cause))
     finally:
         with anyio.CancelScope(shield=True):
             await response.aclose()
@@ -237,12 +237,12 @@ def answer_format(schema: JsonObject | None) -> JsonObject | None:
     """
     if schema is None or schema.get("type") != "object":
         return None
-    sent = {name: x for name, x in schema.items() if name != "$schema"}
-    strict = _closed(sent)
-    return {"name": "answer", "schema": strict or sent, "strict": strict is not None}
+    own_schema = {name: x for name, x in schema.items() if name != "$schema"}
+    strict = _close_schema(own_schema)
+    return {"name": "answer", "schema": strict or own_schema, "strict": strict is not None}
 
 
-def _closed(schema: Any) -> JsonObject | None:
+def _close_schema(schema: Any) -> JsonObject | None:
     """Return the schema closed to other properties, or None if strict mode refuses it."""
     says_what = {"$ref", "anyOf", "const", "enum", "type"}  # each part has one of these
     if not is_object(schema) or schema.keys() - _STRICT_WORDS or not schema.keys() & says_what:
@@ -256,13 +256,13 @@ def _closed(schema: Any) -> JsonObject | None:
             return None
     parts: list[Any] = []
     for name in closed.keys() & {"properties", "$defs", "definitions"}:
-        closed[name] = {x: _closed(part) for x, part in closed[name].items()}
+        closed[name] = {x: _close_schema(part) for x, part in closed[name].items()}
         parts += closed[name].values()
     if "anyOf" in closed:
-        closed["anyOf"] = [_closed(x) for x in closed["anyOf"]]
+        closed["anyOf"] = [_close_schema(x) for x in closed["anyOf"]]
         parts += closed["anyOf"]
     if "items" in closed:
-        closed["items"] = _closed(closed["items"])
+        closed["items"] = _close_schema(closed["items"])
         parts.append(closed["items"])
     return None if None in parts else closed
 

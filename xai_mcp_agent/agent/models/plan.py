@@ -29,9 +29,9 @@ class PlanModel:
     """A model that asks for a plan's calls and answers with their outcome. For one run.
 
     Read-only calls are asked for together, once all their references have results. A call that may
-    change something is made alone and in its turn. `given` holds arguments that replace the plan's;
-    `reads` are the read-only calls, `doubted` the failed calls that may have been made. References
-    are filled from whole results, which arrive by `take`.
+    change something is made alone and in its turn. `replacements` holds
+    arguments that replace the plan's; `reads` are the read-only calls, `doubted` the failed calls
+    that may have been made. References are filled from whole results, which arrive by `take`.
 
     `status`, `problem` and `lacking` tell how the run ended.
 
@@ -47,7 +47,7 @@ class PlanModel:
     def __init__(
         self,
         plan: Plan,
-        given: Mapping[Place, object],
+        replacements: Mapping[Place, object],
         reads: Collection[int],
         doubted: Collection[int],
     ) -> None:
@@ -55,18 +55,18 @@ class PlanModel:
         self._reads = reads
         self._doubted = doubted
         self._steps = step_arguments(plan)
-        for (number, name), value in given.items():
+        for (number, name), value in replacements.items():
             self._steps[number][name] = value
         self._missing = tuple(
             Lacking(number, name, why)
             for number, call in enumerate(plan.calls)
             for name, source in call.arguments.items()
-            if (why := missing_in(source)) and (number, name) not in given
+            if (why := missing_in(source)) and (number, name) not in replacements
         )
         self._failed: dict[int, str] = {}
         self.results: dict[int, tuple[ToolResult, float]] = {}
         self.made: dict[int, MadeCall] = {}
-        self.asked: dict[int, ToolCall] = {}
+        self.pending: dict[int, ToolCall] = {}
         self.shown_name: Callable[[int], str] = str
         self.status: RunStatus = "finished"
         self.problem = ""
@@ -88,7 +88,7 @@ class PlanModel:
         if self._failed:
             self._fail(min(self._failed))
         elif calls := await to_thread.run_sync(self._next_calls):
-            self.asked = {number_of(x.id): x for x in calls}
+            self.pending = {number_of(x.id): x for x in calls}
             return ModelReply("", calls, "tool_calls")
         if self.problem:  # not as text, so that calls quoted in it are not taken for calls
             return ModelReply("", refusal=self.problem)

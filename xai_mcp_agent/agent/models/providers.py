@@ -31,7 +31,14 @@ from ...secrets.secrets import Secret, Secrets
 from ..messages import Message, ToolCall, added_by, text_of, with_calls
 from .access import family_of, key_variable
 from .base import INSTALL, FinishReason, ModelReply, ModelRequest, ModelSettings, OnText, Usage
-from .errors import Failure, Service, dropped, status_failure, timeout_error, unreadable
+from .errors import (
+    Failure,
+    Service,
+    dropped_failure,
+    status_failure,
+    timeout_error,
+    unreadable_failure,
+)
 from .quirks import quirks_of
 from .retries import RetryingModel
 
@@ -78,7 +85,7 @@ class NativeModel(RetryingModel):
                 if not isinstance(piece, str):
                     return piece
                 await on_text(piece)
-        return dropped(self._service)
+        return dropped_failure(self._service)
 
     async def _pieces(self, request: ModelRequest) -> AsyncGenerator[str | ModelReply | Failure]:
         """Yield the text as it comes, and finally the reply or the failure."""
@@ -113,7 +120,7 @@ class NativeModel(RetryingModel):
             # Each service gives a reason for its end; pydantic-ai's own models for tests do not.
             reason = response.finish_reason or as_object(response.provider_details)
             is_whole = response.state == "complete" and (reason or not model.provider)
-            yield self._reply(response) if is_whole else dropped(self._service)
+            yield self._reply(response) if is_whole else dropped_failure(self._service)
         except Exception as cause:  # noqa: BLE001 - each library has errors of its own
             yield _failure_of(cause, self._service)
 
@@ -139,14 +146,14 @@ class NativeModel(RetryingModel):
     def _reply(self, response: ai.ModelResponse) -> ModelReply:
         calls, usage = _calls(response), response.usage
         thought = usage.details.get("reasoning_tokens", 0)
-        (kept,) = ai.ModelMessagesTypeAdapter.dump_python([response], mode="json")
+        (response_json,) = ai.ModelMessagesTypeAdapter.dump_python([response], mode="json")
         return ModelReply(
             _text(response),
             calls,
             _CUT_OFF.get(response.finish_reason, "tool_calls" if calls else "stop"),
             usage=Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, thought),
             thinking=response.thinking or "",
-            added={"service": self._service_id, "response": kept},
+            added={"service": self._service_id, "response": response_json},
         )
 
 
@@ -154,8 +161,8 @@ def _history(messages: Sequence[Message], service: str) -> list[ai.ModelMessage]
     """Convert the conversation to pydantic-ai's requests, of several parts, and responses."""
     history: list[ai.ModelMessage] = []
     parts: list[ai.ModelRequestPart] = []
-    for given, call in with_calls(messages):
-        message = dict(given)
+    for original, call in with_calls(messages):
+        message = dict(original)
         if message["role"] == "assistant":
             # The results of one turn form one request: Anthropic wants them in one message.
             history += [ai.ModelRequest(parts)] if parts else []
@@ -177,14 +184,14 @@ def _response(message: Message, service: str) -> ai.ModelResponse:
     for call in message.get("tool_calls") or ():
         function = call["function"]
         parts.append(ai.ToolCallPart(function["name"], function["arguments"] or "", call["id"]))
-    made = ai.ModelResponse(parts)
+    rebuilt = ai.ModelResponse(parts)
     try:
-        kept = [added_by(service, message)["response"]]
-        (response,) = cast(Any, ai.ModelMessagesTypeAdapter.validate_python(kept))
+        stored = [added_by(service, message)["response"]]
+        (response,) = cast(Any, ai.ModelMessagesTypeAdapter.validate_python(stored))
     except (KeyError, ValidationError):  # from another service, or edited
-        return made
-    is_same = (_text(response), _calls(response)) == (_text(made), _calls(made))
-    return response if is_same else made
+        return rebuilt
+    is_same = (_text(response), _calls(response)) == (_text(rebuilt), _calls(rebuilt))
+    return response if is_same else rebuilt
 
 
 def _content(message: Message) -> Any:
@@ -228,7 +235,7 @@ def _failure_of(cause: Exception, service: Service) -> Failure:
             case exceptions.ModelTimeoutError():
                 return Failure(timeout_error(service))
             case exceptions.ModelConnectionError():
-                return dropped(service, words)
+                return dropped_failure(service, words)
             case exceptions.ModelHTTPError():
                 pause = {"retry-after": str(cause.retry_after)} if cause.retry_after else {}
                 headers = {**(cause.headers or {}), **pause}
@@ -244,6 +251,6 @@ def _failure_of(cause: Exception, service: Service) -> Failure:
                 error = ModelAuthenticationError(service.says("cannot be asked", step, words))
                 return Failure(error)
             case _:
-                return unreadable("could not be talked to", service, words)
+                return unreadable_failure("could not be talked to", service, words)
     finally:
         let_go_of_frames(cause)

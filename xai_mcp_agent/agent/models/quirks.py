@@ -74,8 +74,8 @@ class ServiceQuirks:
             return False
         if not is_too_large and not _NO_MEDIA.search(words):
             return False
-        named = [x for x in left if x in words.lower()]
-        self.refused.add((named or left)[0])
+        matches = [x for x in left if x in words.lower()]
+        self.refused.add((matches or left)[0])
         return True
 
     def _learn_field(
@@ -85,22 +85,22 @@ class ServiceQuirks:
             # OpenAI streams some models to verified organisations only.
             self.refused |= {"stream", "stream_options"}
             return True
-        named = [x for x in optional if x in body and _names(param, words, x)]
+        names = [x for x in optional if x in body and _mentions(param, words, x)]
         if _ABOUT_FORMAT.search(f"{param or ''} {words}".lower()):
-            named += [x for x in ("response_format", "text") if x in body]
-        self.refused |= {*named[:1]}
-        return bool(named)
+            names += [x for x in ("response_format", "text") if x in body]
+        self.refused |= {*names[:1]}
+        return bool(names)
 
     def _learn_added(self, words: str, added: set[str]) -> bool:
-        named = {x for x in added - self.refused if _names(None, words, x)}
-        if not named or _MISSED.search(words):
+        names = {x for x in added - self.refused if _mentions(None, words, x)}
+        if not names or _MISSED.search(words):
             return False
-        self.refused |= named
+        self.refused |= names
         return True
 
     def _learn_limit_name(self, param: str | None, words: str, body: Mapping[str, Any]) -> bool:
         for name, other in _LIMIT_NAMES.items():
-            if name in body and not self.limit_name and _names(param, words, name):
+            if name in body and not self.limit_name and _mentions(param, words, name):
                 self.limit_name = other
                 return True
         return False
@@ -119,6 +119,6 @@ def forget_quirks() -> None:
     _quirks.clear()
 
 
-def _names(param: str | None, words: str, name: str) -> bool:
+def _mentions(param: str | None, words: str, name: str) -> bool:
     """Return whether a refusal is about this parameter."""
     return param == name or bool(re.search(rf"\b{re.escape(name)}\b", words))

@@ -19,7 +19,12 @@ from .base import ModelRequest
 from .openai import OpenAIModel, answer_format
 
 # Names of reasoning items in refusals.
-_NAMES = {"reasoning", "encrypted_content", "encrypted content", "invalid_encrypted_content"}
+_REASONING_NAMES = {
+    "reasoning",
+    "encrypted_content",
+    "encrypted content",
+    "invalid_encrypted_content",
+}
 
 
 class ResponsesModel(OpenAIModel):
@@ -47,7 +52,9 @@ class ResponsesModel(OpenAIModel):
 
     def _added_names(self, messages: Collection[Message]) -> set[str]:
         service = self._access.service_id
-        return _NAMES if any(added_by(service, x).get("items") for x in messages) else set()
+        return (
+            _REASONING_NAMES if any(added_by(service, x).get("items") for x in messages) else set()
+        )
 
     def _new_reply(self) -> ResponsesReply:
         return ResponsesReply()
@@ -57,7 +64,9 @@ class ResponsesModel(OpenAIModel):
         match message["role"]:
             case "assistant":
                 added = added_by(self._access.service_id, message)
-                return _output_items(message, [] if _NAMES & refused else added.get("items"))
+                return _output_items(
+                    message, [] if _REASONING_NAMES & refused else added.get("items")
+                )
             case "tool":
                 # A result here may hold text, pictures and files, but no sounds.
                 content = _content(without(message, {*refused, "audio"}))
@@ -70,10 +79,10 @@ class ResponsesModel(OpenAIModel):
 def _output_items(message: Message, added: Any) -> list[JsonObject]:
     """Return an assistant's message as items: stored items unchanged, others made anew."""
     calls = {x["id"]: x["function"] for x in message.get("tool_calls") or ()}
-    kept = [x for x in map(as_object, as_list(added)) if x.get("type")]
-    texts = _texts(message, kept)
+    stored = [x for x in map(as_object, as_list(added)) if x.get("type")]
+    texts = _texts(message, stored)
     items: list[JsonObject] = []
-    for item in kept:
+    for item in stored:
         if item["type"] == "function_call":
             if function := calls.pop(item.get("call_id"), None):
                 items.append({**item, **_call_item(item["call_id"], function)})
@@ -84,14 +93,14 @@ def _output_items(message: Message, added: Any) -> list[JsonObject]:
     # Services refuse trailing reasoning.
     while items and items[-1]["type"] == "reasoning":
         items.pop()
-    said = [{"role": "assistant", "content": x} for x in texts]
-    return [*items, *said, *(_call_item(x, function) for x, function in calls.items())]
+    new_messages = [{"role": "assistant", "content": x} for x in texts]
+    return [*items, *new_messages, *(_call_item(x, function) for x, function in calls.items())]
 
 
-def _texts(message: Message, kept: Sequence[JsonObject]) -> list[str]:
+def _texts(message: Message, stored: Sequence[JsonObject]) -> list[str]:
     """Return the message's text for each of its items."""
     text = text_of(message)
-    own = [str(x.get("text") or "") for x in kept if x["type"] == "message"]
+    own = [str(x.get("text") or "") for x in stored if x["type"] == "message"]
     if len(own) > 1 and BETWEEN_TEXTS.join(own) == text:
         return own
     return [text] if text else []
@@ -99,8 +108,8 @@ def _texts(message: Message, kept: Sequence[JsonObject]) -> list[str]:
 
 def _message_item(item: JsonObject, text: str) -> JsonObject:
     part: JsonObject = {"type": "output_text", "text": text, "annotations": []}
-    kept = {name: x for name, x in item.items() if name != "text"}
-    return {**kept, "role": "assistant", "status": "completed", "content": [part]}
+    fields = {name: x for name, x in item.items() if name != "text"}
+    return {**fields, "role": "assistant", "status": "completed", "content": [part]}
 
 
 def _call_item(call_id: str, function: JsonObject) -> JsonObject:

@@ -76,31 +76,31 @@ class RetryingModel:
         backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
         failures = 0
         while True:
-            came = await self._attempt(request, on_text)
-            if isinstance(came, ModelReply):
-                return came
+            result = await self._attempt(request, on_text)
+            if isinstance(result, ModelReply):
+                return result
             pause = 0.0
-            if not self._learn_from(came, request):
-                failures += came.retry == "soon"
-                pause = _pause_after(came, backoff)
+            if not self._learn_from(result, request):
+                failures += result.retry == "soon"
+                pause = _pause_after(result, backoff)
                 # A service with too many requests answers once others have had their turn.
-                is_final = came.retry == "never" or failures > _RETRIES
+                is_final = result.retry == "never" or failures > _RETRIES
                 if is_final or anyio.current_time() + pause >= deadline:
                     try:
-                        raise came.error
+                        raise result.error
                     finally:
                         # the error holds this frame; a reference back would keep both alive
-                        del came
+                        del result
             if on_again:
-                await on_again(AskedAgain(came.reason, pause))
+                await on_again(AskedAgain(result.reason, pause))
             await sleep(pause)
 
     def _temperature(self, request: ModelRequest) -> float | None:
         """Return the temperature to send; None for the service's default."""
-        wanted, extra = self._settings.temperature, request.extra_temperature
-        if wanted is None and extra <= 0:
+        temperature, extra = self._settings.temperature, request.extra_temperature
+        if temperature is None and extra <= 0:
             return None
-        base = _USUAL_TEMPERATURE if wanted is None else wanted
+        base = _USUAL_TEMPERATURE if temperature is None else temperature
         return min(max(base + extra, 0.0), _MAX_TEMPERATURE)
 
     @property
@@ -117,8 +117,8 @@ class RetryingModel:
 
 def _pause_after(failure: Failure, backoff: Backoff) -> float:
     backoff.count()
-    asked = failure.wait_seconds
-    if asked and backoff.tries <= _RETRIES:
-        return asked
+    requested = failure.wait_seconds
+    if requested and backoff.tries <= _RETRIES:
+        return requested
     # A service that always says "at once" would get hundreds of requests.
-    return max(asked or 0.0, backoff.seconds * random.uniform(0.75, 1.0))
+    return max(requested or 0.0, backoff.seconds * random.uniform(0.75, 1.0))
