@@ -1,1 +1,1 @@
-"""What may be called: decisions of people, and where approvals and rules are asked."""
+"""What agents may call: decisions of people, approvals and rules."""

@@ -1,6 +1,6 @@
-"""Trust in approvals for good: they count once this user gave them or agreed to them.
+"""Trust in permanent approvals: they count if this user gave them or agreed to them.
 
-The lock file that holds them comes with a clone. An approval of somebody else must not let calls
+The lock file that contains them comes with a clone. Another person's approval must not let calls
 through before this user has seen it. See `settings.trust`.
 """
 
@@ -39,7 +39,7 @@ class ApprovalTrust:
 
 
 def approvals_in(settings: Settings) -> tuple[Part, ...]:
-    """Return the approvals of the lock file, for somebody to agree to; empty if unreadable."""
+    """Return the approvals in the lock file, for a person to agree to; empty if unreadable."""
     path = find_lock(settings)
     if path is None or not settings.file:
         return ()

@@ -1,9 +1,9 @@
-"""Approvals: whether an agent may make a call, whether a person must be asked first, or neither.
+"""Approvals: whether a call is allowed, needs a person's approval, or is denied.
 
-The most specific word wins, and of equally specific ones the strictest: a tool's name, then a
-pattern, then a whole source, then the toolbelt's word for all tools, then the settings'. Without a
-word, a call is asked for if the source says that the tool may destroy something, or if it says
-nothing of that and the tool's name begins with a destructive verb.
+The most specific word wins; among equally specific ones, the strictest: a tool's name, then a
+pattern, then a whole source, then the toolbelt's word for all tools, then the word in the settings.
+Without a word, a call needs approval if the source says that the tool may destroy something, or if
+it does not say and the tool's name begins with a destructive verb.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ _FIRST_WORD = re.compile("[a-z]*")
 
 
 NoteAnswer: TypeAlias = Callable[[ToolKey, str, ApprovalAnswer, ToolInvocation], None]
-"""Records an answer about a call of a tool with this digest of its definition."""
+"""Records an answer about a call of a tool, with the digest of its definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a call is allowed, asked for or denied, and why a person is asked."""
+    """Whether a call is allowed, needs approval or is denied, and why a person is asked."""
 
     word: ApprovalWord
     reason: str = ""
@@ -99,9 +99,9 @@ class Verdict:
 class Approvals:
     """A step of the call pipeline, after the arguments were checked. Used on the bridge's loop.
 
-    The `hosts` are asked in turn until one asks a person, after that of the caller; at first there
-    is only `host`. `digest` computes that of a tool's definition, `current`
-    returns the tool as it is listed now, `mask` hides secrets, `note` records an answer.
+    The caller's own host comes first, then the `hosts` in turn until one asks a person; at first
+    there is only `host`. `digest` computes the digest of a tool's definition, `current` returns the
+    tool as it is listed now, `mask` hides secrets, `note` records an answer.
     """
 
     def __init__(
@@ -123,10 +123,10 @@ class Approvals:
         self._note = note
 
     async def step(self, invocation: ToolInvocation) -> ToolInvocation:
-        """Pass a call that is allowed or approved; the tool must then stay as it is.
+        """Pass a call that is allowed or approved, and check again that the tool has not changed.
 
         Raises:
-            NotApproved: it must not be made; nothing was sent.
+            NotApproved: the call is not allowed; nothing was sent.
         """
         caller, tool = invocation.caller, invocation.tool
         if not caller.is_governed or tool.key.kind == META.name:
@@ -143,7 +143,7 @@ class Approvals:
         return replace(invocation, check=partial(self._check, invocation, digest))
 
     def verdict(self, tool: Tool, caller: Caller, ruling: Ruling = NO_RULING) -> Verdict:
-        """The verdict of the settings, the toolbelt and the tool's source, in this order.
+        """Return the verdict of the settings, the toolbelt and the tool's source, in this order.
 
         A rule that asks makes a word stricter; a rule that allows counts only without a word.
         """
@@ -222,7 +222,7 @@ class Approvals:
         return AwaitedCall(request, tool.key, digest, digest_of(text))
 
     async def _answer(self, request: ApprovalRequest, caller: Caller) -> ApprovalAnswer:
-        """The answer of the first host that asks a person. An error is never an approval."""
+        """Return the answer of the first host that asks a person. An error is never an approval."""
         answer = ApprovalAnswer.nobody(NO_APPROVER)
         for host in (x for x in (caller.host, *self.hosts) if x is not None):
             try:
@@ -269,7 +269,7 @@ class Approvals:
             raise NotApproved(tool.source, tool.name, _LESS_HARMLESS.format(invocation.name))
 
     def _check(self, invocation: ToolInvocation, digest: str) -> None:
-        """Check that the tool is what was approved, at this moment."""
+        """Check that the tool still has the approved definition."""
         tool = invocation.tool
         if invocation.check is not None:
             invocation.check()
@@ -285,7 +285,7 @@ _Rank: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of a tool for words. `allow` needs a `sure` one, not shared with another source."""
+    """A tool's names. `allow` must match a `sure` one, which no other source shares."""
 
     of_any: Sequence[str]
     sure: Sequence[str]
@@ -312,7 +312,7 @@ def _word_for(tool: Tool, written: ApprovalWord) -> ApprovalWord:
 
 
 def _is_for(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) -> bool:
-    """Whether a word is about this tool; `allow` needs the exact name, not one that looks alike."""
+    """Return whether a word is about this tool; `allow` needs the exact name, not a look-alike."""
     if pattern.startswith(METHOD):
         method = tool.operation.method.upper() if tool.operation else ""
         return method == pattern.removeprefix(METHOD).upper()
@@ -320,7 +320,7 @@ def _is_for(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) 
 
 
 def _destructive_verb(tool: Tool) -> str:
-    """The destructive verb that a name begins with, if the source says nothing of the effects.
+    """Return the destructive verb that a name begins with, if the source states no effects.
 
     A drawn tool is the person's own, and has none.
     """

@@ -1,8 +1,8 @@
-"""Circuit breakers: calls of a source that fails again and again are refused for a while.
+"""Circuit breakers: calls of a source that keeps failing are refused for a while.
 
-A refusal costs no timeout, and gives an overloaded service time. After the pause one call probes
-the source: success closes the breaker, failure doubles the pause. Only failures of the source
-count, not mistakes of a caller.
+A refusal costs no timeout and relieves an overloaded service. After the pause one call probes the
+source: success closes the breaker, failure doubles the pause. Only failures of the source count,
+not mistakes of a caller.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ T = TypeVar("T")
 
 # A repaired source is used again within this time.
 _LONGEST_PAUSE_SECONDS = 300.0
-# A timeout of a caller that is shorter says nothing about the source.
+# A shorter timeout of the caller says nothing about the source.
 _TELLING_SECONDS = 5.0
-_MOST_CHARS = 300  # of the last error: a log would bury the rest
+_MOST_CHARS = 300  # of the last error: a longer quote would bury the rest
 
 
 class CircuitBreaker:
-    """Circuit breaker of one source. `news` is its last change, of which there were `changes`."""
+    """Circuit breaker of one source. `news` is its last change, `changes` their number."""
 
     def __init__(self, source: str, settings: BreakerSettings, mask: Callable[[str], str]) -> None:
         self.source, self.settings, self._mask = source, settings, mask
         self.failures, self.last_error = 0, ""  # in a row
-        self.until: float | None = None  # when the next try may be; None: closed
+        self.until: float | None = None  # when the next try is allowed; None: closed
         self.pause = settings.seconds
-        self.probe: object = None  # the call that tries it
-        self.shared_at = 0.0  # when a failure that hit all who waited was counted last
+        self.probe: object = None  # the call that probes the source
+        self.shared_at = 0.0  # when a failure shared by all waiting calls was last counted
         self.changes, self.news = 0, ""
 
     async def guard(
@@ -57,7 +57,7 @@ class CircuitBreaker:
     ) -> T:
         """Use the source, and count a failure.
 
-        `limit_seconds` is the timeout of the caller. Only success of a call resets the count.
+        `limit_seconds` is the caller's timeout. Only a successful call resets the count.
 
         Raises:
             CircuitOpen: the source was not used.
@@ -82,13 +82,13 @@ class CircuitBreaker:
             raise
         finally:
             if self.probe is call:
-                self.probe = None  # also if it was cancelled
+                self.probe = None  # even if it was cancelled
 
     def _admit(self, call: object, until: float, now: float) -> None:
         """Admit a call as the probe.
 
         Raises:
-            CircuitOpen: another one probes, or the pause is not over.
+            CircuitOpen: another call is probing, or the pause is not over.
         """
         if self.probe is not None or now < until:
             words = f"{self._when()} Do without it until then."
@@ -121,12 +121,12 @@ class CircuitBreaker:
         return was_open
 
     def state(self) -> str:
-        """Why calls are refused and until when, for a person; empty while closed."""
+        """Return why and until when calls are refused, for a person; empty while closed."""
         return "" if self.until is None else f"{self._why()} {self._when()}"
 
     def _tell(self, text: str) -> None:
         self.changes, self.news = self.changes + 1, f"{self.source}: {text}"
-        logger.info("%s", self.news)  # whoever calls it reads an exception
+        logger.info("%s", self.news)  # callers get an exception
 
     def _why(self) -> str:
         return f"not called: {self.failures} calls in a row failed. The last: {self.last_error}."
@@ -153,7 +153,7 @@ class CircuitBreakers:
         self._circuits: dict[str, CircuitBreaker] = {}
 
     def state(self, source: str) -> str:
-        """Why calls are refused and until when, for a person; empty while closed."""
+        """Return why and until when calls are refused, for a person; empty while closed."""
         circuit = self.of(source)
         return circuit.state() if circuit else ""
 
@@ -170,14 +170,14 @@ class CircuitBreakers:
         *,
         is_call: bool = True,
     ) -> T:
-        """As `CircuitBreaker.guard`, where the source has one."""
+        """Call the source's `CircuitBreaker.guard`, or just `do` if it has no breaker."""
         circuit = self.of(source)
         if circuit is None:
             return await do()
         return await circuit.guard(do, limit_seconds, is_call=is_call)
 
     def of(self, source: str) -> CircuitBreaker | None:
-        """The breaker of a source; it is closed if its settings changed."""
+        """Return the breaker of a source; it is closed if its settings changed."""
         entry = self._sources.get(source)
         if entry is None or entry.breaker is None:
             return None
@@ -193,31 +193,31 @@ class CircuitBreakers:
 def _verdict(
     error: SourceError, limit: float | None
 ) -> Literal["worked", "failed", "failed for all"] | None:
-    """What an error says about its source; None if nothing."""
+    """Return what an error says about its source; None if nothing."""
     match error:
         case Misdirected():
-            return "worked"  # it has answered; other operations of it are no worse for that
+            return "worked"  # it answered; its other operations are not affected
         case SourceFailed() if limit is not None and isinstance(error.__cause__, TimeoutError):
-            return None  # it was not ready as soon as the caller wanted
+            return None  # it was not ready within the caller's limit
         case SourceFailed() | SourceClosed() if not isinstance(error, CircuitOpen):
             return "failed for all"
         case ToolTimeout(is_of_tool=False) if limit is None or limit >= _TELLING_SECONDS:
             return "failed"
         case ServerError(status=status):
-            return "failed" if is_outage(status) else "worked"  # it has answered: no
+            return "failed" if is_outage(status) else "worked"  # it answered, with a refusal
         case _:
             return None
 
 
 class BreakerNews:
-    """The changes of breakers that one reader has not read yet."""
+    """The changes of breakers that one reader has not seen yet."""
 
     def __init__(self, breakers: CircuitBreakers) -> None:
         self._breakers = breakers
         self._read: dict[str, int] = {}
 
     def of(self, source: str) -> str:
-        """The last change of a source's breaker since the last call; empty if there was none."""
+        """Return the last change of a source's breaker since the last call; empty if none."""
         circuit = self._breakers.of(source)
         if circuit is None or circuit.changes == self._read.get(source, 0):
             return ""

@@ -1,7 +1,7 @@
 """Conditions of rules: the facts of a call, and whether a condition holds for them.
 
-A fact is certain (server, tool, agent) or of the call (arguments, time, earlier calls of the run).
-While there is no call, a condition of the call holds if `unknown` says so.
+A fact is certain (server, tool, agent) or depends on the call (arguments, time, earlier calls of
+the run). While there is no call, `unknown` decides whether a condition of the call holds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A call of `tool` by `caller`. Without `arguments` and `now`: any call of this tool."""
+    """A call of `tool` by `caller`. Without `arguments` and `now` it stands for any call."""
 
     tool: Tool
     caller: Caller
@@ -65,10 +65,10 @@ class Facts:
         return self.now is not None and self.arguments is not None
 
     def values(self, name: str, *, exact: bool = False) -> tuple[Any, ...] | None:
-        """All values of a field, any of which may fit; None while it is unknown.
+        """Return all values of a field, any of which may match; None while it is unknown.
 
-        Of tools these are all `Looks` of their names; `exact` gives the names, without those that
-        look like a tool of another source.
+        For tools these are all `Looks` of their names; `exact` returns the names, without names
+        that look like a tool of another source.
         """
         key = name, exact
         if key not in self._values:
@@ -89,7 +89,7 @@ class Facts:
         return None if self.now is None else _OF_NOW[name](self, self.now)
 
     def _argument(self, name: str, arguments: JsonObject) -> tuple[Any, ...]:
-        """Every value of an argument, or of its default in the schema."""
+        """Return every value of an argument, or of its default in the schema."""
         if name == ANY_ARGUMENT:
             return tuple(_leaves(arguments))
         parts = name.removeprefix(ARGUMENT).split(".")
@@ -140,7 +140,7 @@ def _at(value: Any, parts: Sequence[str]) -> Iterator[Any]:
 
 
 def _defaults(schema: JsonObject, parts: Sequence[str]) -> Iterator[Any]:
-    """Yield the defaults of the schema for a path."""
+    """Yield the schema's defaults for a path."""
     for name, rest in _splits(parts):
         inner = properties(schema).get(name, {})
         default = inner.get("default")
@@ -153,7 +153,7 @@ def _splits(parts: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Yield all plain values in a value, however deep, without the keys of objects."""
+    """Yield all plain values in a value, at any depth, without the keys of objects."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
@@ -181,10 +181,10 @@ class _Checks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Test:
-    """A compiled condition of a rule whose derived words have this `prefix`.
+    """A compiled condition; `prefix` belongs to the rule's derived words.
 
-    `holding` has the checks for rules that hold calls back, `letting` those for rules that let them
-    through: another spelling of a name must get around neither.
+    `holding` has the checks for rules that hold calls back, `letting` has the checks for rules that
+    let them through: another spelling of a name must get around neither.
     """
 
     field: str
@@ -215,9 +215,9 @@ class Test:
         )
 
     def holds(self, facts: Facts, words: Words, *, every: bool, unknown: bool = False) -> bool:
-        """Whether it holds: for one value of an argument, or for `every` one.
+        """Return whether the condition holds, for one value of an argument or for `every` value.
 
-        `unknown` is the answer of a condition of the call while there is no call.
+        `unknown` is the answer for a condition of the call while there is no call.
         """
         checks = self.letting if every else self.holding
         if self.field == DERIVED:
@@ -236,21 +236,22 @@ class Test:
         if self.field.startswith(ARGUMENT):
             fitting = (self._fits_value(x, every=every) for x in values)
             return bool(values) and (all(fitting) if every else any(fitting))
-        # A rule that lets through needs exact names; one that holds back excepts only exact names.
+        # A rule that lets through needs exact names; a rule that holds back excepts only exact
+        # names.
         checks = self.letting if every else self.holding
         needs_exact = checks.positive if every else checks.negative
         exact = facts.values(self.field, exact=True) or () if needs_exact else ()
         return checks.fit(exact, values) if every else checks.fit(values, exact)
 
     def _fits_value(self, value: Any, *, every: bool) -> bool:
-        """A value that cannot be compared fits, unless `every` value must."""
+        """Return whether a value matches; an incomparable one does, unless `every` value must."""
         try:
             return (self.letting if every else self.holding).fit([value], [value])
         except _NotComparable:
             return not every
 
     def describe(self, facts: Facts, mask: Mask) -> str:
-        """The condition in words, with a value of the argument that it holds for.
+        """Return the condition in words, with an argument value for which it holds.
 
         Secrets are masked before the value is cut: half of a secret is not recognized.
         """
@@ -264,13 +265,13 @@ class Test:
 
 
 def own_words(words: Iterable[str], prefix: str) -> tuple[str, ...]:
-    """The words with this prefix, without it. A word that a rule derives has no colon."""
+    """Return the words with this prefix, without it. A word that a rule derives has no colon."""
     own = (x.removeprefix(prefix) for x in words if x.startswith(prefix))
     return tuple(x for x in own if ":" not in x)
 
 
 class _NotComparable(Exception):
-    """A value cannot be compared with what the condition names."""
+    """The value cannot be compared with the condition's value."""
 
 
 def _check(entry: CheckEntry, *, wide: bool) -> Check:
@@ -313,7 +314,7 @@ def _inside(folder: str) -> Check:
 
     def is_inside(value: Any) -> bool:
         places = {_is_below(x, root) for x in _readings(value)} or {False}
-        if len(places) > 1:  # servers may read it in either way
+        if len(places) > 1:  # servers may read it either way
             raise _NotComparable
         return places.pop()
 
@@ -321,7 +322,7 @@ def _inside(folder: str) -> Check:
 
 
 def _readings(value: Any) -> set[str]:
-    """The paths that a server may read in a value: some strip blanks, or read `\\` as a slash."""
+    r"""Return the paths that a server may read: some strip blanks, or read `\` as a slash."""
     if not isinstance(value, str):
         raise _NotComparable
     stripped = value.strip()
@@ -337,10 +338,10 @@ def _readings(value: Any) -> set[str]:
 
 
 def _is_below(path: str, root: str) -> bool:
-    """Whether a path leads below the root, links followed; a relative one begins there."""
+    """Return whether a path, relative to the root, leads below it with links resolved."""
     try:
         there = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
-    except (OSError, ValueError):  # such as a null character
+    except (OSError, ValueError):  # for example a null character
         raise _NotComparable from None
     return there == root or there.startswith(root.rstrip(os.sep) + os.sep)
 
@@ -363,14 +364,14 @@ _CHECKS: dict[str, Callable[[Any], Check]] = {
 
 
 def _as_text(value: Any) -> str:
-    """A value as text: 5.0 is 5, as in JSON Schema."""
+    """Return a value as text: 5.0 is 5, as in JSON Schema."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _as_float(value: Any) -> float:
-    """A number, also one written as text; NaN for anything else."""
+    """Return a number, even if written as text; NaN for anything else."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

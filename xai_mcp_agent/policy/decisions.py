@@ -1,7 +1,8 @@
-"""Decisions of people about tools: switched off, accepted, approved for good.
+"""People's decisions about tools: switched off, accepted, approved permanently.
 
-The lock file alone holds them; the history records them and is never asked. **They fail closed**:
-while the file cannot be read, every tool counts as switched off, none as accepted or approved.
+Only the lock file decides; the history records decisions and is never consulted. **They fail
+closed**: while the file cannot be read, every tool counts as switched off, none as accepted or
+approved.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ _LOST = (
     "decision."
 )
 _NOT_LOOKED = "The file of decisions was not read yet."
-_DEFINITION_SECONDS = 2.0  # for a person who waits to see what changed
+_DEFINITION_SECONDS = 2.0  # a person is waiting to see the changes
 
 
 class Decisions:
-    """The decisions that count for calls, and for what models read. Used on the bridge's loop.
+    """The decisions about calls, and about the text that models read. Used on the bridge's loop.
 
-    `kind_of` gives the kind of a source by its name; `warn` gets what a person should know.
+    `kind_of` returns the kind of a source by its name; `warn` gets messages for a person.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Decisions:
         self._warn = warn
         self._trust = trust
         self._first: dict[str, Inventory] = {}
-        self._as_accepted: dict[ToolKey, tuple[str, Tool]] = {}  # by digest, as it was listed
+        self._as_accepted: dict[ToolKey, tuple[str, Tool]] = {}  # digest and tool as listed
         self._warned: set[str] = set()
 
     @property
@@ -96,41 +97,41 @@ class Decisions:
             self._first.pop(event.source, None)
 
     async def read(self) -> None:
-        """Read the decisions, also those of other processes."""
+        """Read the decisions, including those that other processes made."""
         await self._file.look()
         if self._file.is_lost:
             self._warn_once(_LOST.format(self._file.path))
 
-    # Fail closed: what is unknown is not allowed
+    # Fail closed: unknown means not allowed
 
     def why_unknown(self) -> str:
-        """Why the decisions are unknown; empty if they are known."""
+        """Return why the decisions are unknown; empty if they are known."""
         if not self._file.was_looked_at:
             return _NOT_LOOKED
         return str(self._file.trouble or "")
 
     def why_off(self, key: ToolKey) -> str:
-        """Why no agent may use a tool, for a model, with a place for its name; empty if it may."""
+        """Return a message with a hole for the name if no agent may use a tool; else empty."""
         if self.why_unknown():
             return _NOT_KNOWN
         return SWITCHED_OFF if self.is_off(key) else ""
 
     def approved(self, key: ToolKey) -> str:
-        """The digest, or `always`, that is approved for good; empty if none is.
+        """Return the digest, or `always`, that is approved permanently; empty if none is.
 
-        It is this user's approval, or another one that they agreed to.
+        The approval must be this user's own, or one that they agreed to.
         """
         word = "" if self.why_unknown() else self._of(key).approved.get(key.name, "")
         return word if word and self._trust.counts(source_of(key), key.name, word) else ""
 
     def has_accepted_instructions(self, source: str) -> bool:
-        """Whether the instructions of a source are accepted, or there are none."""
+        """Return whether the instructions of a source are accepted, or there are none."""
         text = self._catalog.instructions(source)
         is_accepted = self._of_source(source).instructions == digest_of(text)
         return not text or (is_accepted and not self.why_unknown())
 
     def _is_readable(self, key: ToolKey, digest: str, lock: DefinitionLock) -> bool:
-        """Whether agents may read this definition of a tool of a locked source."""
+        """Return whether agents may read this definition of a tool of a locked source."""
         may_take_first = lock == "first" and not self.has_accepted(key.source)
         is_accepted = digest == self._accepted(key) or may_take_first
         return is_accepted and not self.why_unknown()
@@ -139,7 +140,7 @@ class Decisions:
         """Check that a locked tool is as accepted. With `first`, a first listing is accepted.
 
         Raises:
-            DefinitionChanged, NotAccepted: it is not.
+            DefinitionChanged, NotAccepted: the tool is not as accepted.
             AcceptanceUnknown: the decisions are unknown.
         """
         await self.read()
@@ -156,43 +157,43 @@ class Decisions:
         """Check that a tool is as accepted at this moment.
 
         Raises:
-            DefinitionChanged, NotAccepted: it is not.
+            DefinitionChanged, NotAccepted: the tool is not as accepted.
         """
         now = self._catalog.get(tool.key) or tool
         if self.as_accepted(now) is not now:
             raise self._refusal(now, self._seen_definition(tool.key))
 
-    # Questions
+    # Queries
 
     def is_off(self, key: ToolKey) -> bool:
-        """Whether a person switched a tool off, as far as that is known."""
+        """Return whether a person switched a tool off, as far as that is known."""
         return self._file.lock.is_off(key)
 
     def standing(self, tool: Tool) -> Standing:
-        """How a tool compares to its accepted definition."""
+        """Return how a tool compares to its accepted definition."""
         accepted = self._accepted(tool.key)
         if not accepted:
             return "new"
         return "accepted" if accepted == self._catalog.digest(tool) else "changed"
 
     def standing_of_instructions(self, source: str) -> Standing:
-        """How the instructions of a source compare to the accepted ones."""
+        """Return how the instructions of a source compare to the accepted ones."""
         if self.has_accepted_instructions(source):
             return "accepted"
         return "changed" if self._of_source(source).instructions else "new"
 
     def has_accepted(self, source: str) -> bool:
-        """Whether anything of a source was ever accepted."""
+        """Return whether anything of a source was ever accepted."""
         return not self._of_source(source).is_untouched
 
     def looks_like(self, key: ToolKey) -> str:
-        """The accepted tool of the same source that a name may be confused with, if any."""
+        """Return the accepted tool of the same source that a name may be confused with, if any."""
         return self._of(key).looks_like(key.name)
 
     def as_accepted(self, tool: Tool) -> Tool | None:
-        """The tool with its accepted definition, whatever its source says of it now.
+        """Return the tool with its accepted definition, even if its source has changed it.
 
-        None if nothing was accepted, or the accepted definition was not seen in this process.
+        None if nothing was accepted, or if this process has not seen the accepted definition.
         """
         if self.standing(tool) == "accepted":
             self._as_accepted[tool.key] = self._accepted(tool.key), tool
@@ -201,13 +202,13 @@ class Decisions:
         return seen if digest and digest == self._accepted(tool.key) else None
 
     def marked(self, entry: CatalogEntry, lock: DefinitionLock = False) -> CatalogEntry:
-        """The entry with the decisions about its tool, whose source has this lock."""
+        """Return the entry with the decisions about its tool, for a source with this lock."""
         digest = self._catalog.digest(entry.tool) if entry.tool is not None else ""
         is_changed = "" != self._accepted(entry.key) != digest != ""
         return replace(entry, is_changed=is_changed, **self._marks(entry.key, digest, lock))
 
     def marked_record(self, record: ToolRecord, lock: DefinitionLock = False) -> ToolRecord:
-        """The record with the decisions of now, whatever the history recorded."""
+        """Return the record with the current decisions instead of the recorded ones."""
         return replace(record, **self._marks(record.subject.key, record.definition, lock))
 
     def _marks(self, key: ToolKey, digest: str, lock: DefinitionLock) -> dict[str, Any]:
@@ -216,7 +217,7 @@ class Decisions:
         return {"is_enabled": is_enabled, "accepted": self._accepted(key), "is_held": is_held}
 
     def known_tools(self, source: str) -> list[ToolKey]:
-        """The tools of a source with a decision, of every kind it ever was."""
+        """Return the tools of a source with a decision, for every kind it ever had."""
         return [
             ToolKey(kind, source, tool)
             for kind, name, lock in self._file.lock.by_source()
@@ -225,12 +226,12 @@ class Decisions:
         ]
 
     def without_server(self, servers: Iterable[str]) -> list[str]:
-        """The MCP servers with a decision that are not among these."""
+        """Return the MCP servers with a decision that are not among these."""
         decided = (name for kind, name, _ in self._file.lock.by_source() if kind == MCP.name)
         return [x for x in decided if x not in {*servers}]
 
     def approvals(self) -> dict[ToolKey, str]:
-        """All approvals for good: digests of definitions, or `always`."""
+        """Return all permanent approvals: digests of definitions, or `always`."""
         return {
             ToolKey(kind, source, tool): word
             for kind, source, lock in self._file.lock.by_source()
@@ -238,16 +239,16 @@ class Decisions:
         }
 
     def definition(self, tool: Tool) -> Accepted:
-        """The definition of a tool as it would be accepted, its secrets hidden."""
+        """Return the definition of a tool as it would be accepted, with secrets hidden."""
         masked = redact_json(definition_text(tool), self._recorder.mask)
         return Accepted(self._catalog.digest(tool), json.loads(masked))
 
     async def accepted_definition(self, key: ToolKey) -> JsonObject | None:
-        """The accepted definition of a tool, if this process saw it or the history has it."""
+        """Return a tool's accepted definition, if this process saw it or the history has it."""
         return self._seen_definition(key) or await self.definition_of(self._accepted(key))
 
     async def definition_of(self, digest: str) -> JsonObject | None:
-        """The unaltered definition with this digest, if the history soon returns it."""
+        """Return the unaltered definition with this digest, if the history returns it soon."""
         definitions: dict[str, JsonObject] = {}
         with anyio.move_on_after(_DEFINITION_SECONDS), suppress(StoreFailed):
             read = partial(_definition, digest)
@@ -259,7 +260,7 @@ class Decisions:
     # Deciding
 
     async def take_first(self, source: str) -> None:
-        """Accept the first inventory of a source, if no process accepted anything of it before."""
+        """Accept the first inventory of a source, unless anything of it was accepted before."""
         await self.read()
         inventory, name = self._first.get(source), self._name_of(source)
         if inventory is None or self.why_unknown() or self.has_accepted(source):
@@ -286,10 +287,10 @@ class Decisions:
             self._record_accepted(source, keys, instructions, "executor")
 
     async def switch(self, tools: Sequence[Subject], *, is_enabled: bool) -> None:
-        """A person switches tools on or off for agents.
+        """Switch tools on or off for agents, for a person.
 
         Raises:
-            LockFailed: it cannot be written; it counts as long as this process lives.
+            LockFailed: the decision cannot be written; it counts until this process ends.
         """
 
         def change(lock: DecisionLock) -> DecisionLock:
@@ -307,7 +308,7 @@ class Decisions:
     async def accept(
         self, source: str, tools: Mapping[ToolKey, str], instructions: str = ""
     ) -> None:
-        """A person accepts these definitions, and these instructions if any, by their digests.
+        """Accept definitions, and instructions if any, by their digests, for a person.
 
         Raises:
             LockFailed: as for `switch`.
@@ -328,7 +329,7 @@ class Decisions:
         await self._decide(change)
 
     async def approve(self, key: ToolKey, word: str) -> None:
-        """A person approves calls of a tool for good, or withdraws that with an empty word.
+        """Approve calls of a tool permanently for a person; an empty word withdraws that.
 
         Raises:
             LockFailed: as for `switch`.
@@ -354,7 +355,7 @@ class Decisions:
             self._recorder.decided(event)
 
     def _seen_definition(self, key: ToolKey) -> JsonObject | None:
-        """The accepted definition of a tool, if this process saw it."""
+        """Return the accepted definition of a tool, if this process saw it."""
         digest, tool = self._as_accepted.get(key, ("", None))
         is_accepted = tool is not None and digest == self._accepted(key)
         return self.definition(tool).definition if tool is not None and is_accepted else None
@@ -386,7 +387,7 @@ class Decisions:
 
 
 def _definition(digest: str, history: History) -> dict[str, JsonObject]:
-    # In the thread that owns the store: SQLAlchemy takes a while.
+    # In the thread that owns the store, because importing SQLAlchemy is slow.
     from ..history.log import definitions_of
 
     with history.reading() as connection:

@@ -1,9 +1,9 @@
-"""The file `mcp_tools.lock.json`: what people decided, where it is, how it is read and changed.
+"""The file `mcp_tools.lock.json`: people's decisions, its location, how to read and change it.
 
 Its text is made for git: sorted, one decision a line, in ASCII, so that no letter looks like
 another one. It is read strictly: one mistake makes all of it unreadable. Reading it for each call
-costs one `stat` while nothing changes. A change is a function of what the file says at that moment,
-under a lock between processes; the file is replaced as a whole.
+costs one `stat` while nothing changes. A change is a function of the file's current content, under
+a lock between processes; the file is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from ..settings.models import Settings
 ENVIRONMENT_VARIABLE = "XAI_MCP_LOCK"
 VERSION = 1
 ALWAYS = "always"
-"""An approval that a person may write into the lock file: of any definition of a tool."""
+"""An approval that a person may write into the lock file, for any definition of a tool."""
 
 MAX_BYTES = 32 << 20  # a hundred times the largest catalogs
-_LOCK_SECONDS = 10.0  # another process writes a file, and waits for its disk
+_LOCK_SECONDS = 10.0  # another process may be writing the file to a slow disk
 # Some file systems have coarse clocks: a younger file may change again without a trace.
 _COARSE_NS = 2 * 10**9
 _CAN_LOCK_FOLDERS = hasattr(os, "fork")  # not on Windows
@@ -60,10 +60,9 @@ _SourceName = Annotated[str, StringConstraints(pattern=f"(?s)^({'|'.join(KIND_NA
 class SourceLock:
     """The decisions about one source.
 
-    `accepted` has the digests of tools' definitions by name; None if nothing was accepted, while an
-    empty map means that a listing without tools was. `approved` has the tools whose calls need no
-    question, `instructions` the digest of the source's instructions, `off` the tools that no agent
-    may use.
+    `accepted` has the digests of tools' definitions by name; None means that nothing was accepted,
+    an empty map that a listing without tools was. `approved` has the tools that need no approval,
+    `instructions` the digest of the source's instructions, `off` the tools that no agent may use.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
@@ -79,35 +78,35 @@ class SourceLock:
         return self.accepted is None and not self.instructions
 
     def is_off(self, tool: str) -> bool:
-        """Whether no agent may use a tool, also if its name only looks like that of such a tool."""
+        """Return whether no agent may use a tool, or one with a look-alike name."""
         return bool(self.off) and letters(tool) in self._letters_off
 
     def looks_like(self, tool: str) -> str:
-        """The accepted tool that a name may be confused with; empty if there is none."""
+        """Return the accepted tool that a name may be confused with; empty if there is none."""
         if not self.accepted or tool in self.accepted:
             return ""
         return self._accepted_skeletons.get(skeleton(tool), "")
 
     def with_accepted(self, digests: Mapping[str, str], instructions: str = "") -> SourceLock:
-        """Accept these definitions, and these instructions if any, in place of earlier ones."""
+        """Return this with more accepted definitions, and these instructions if any."""
         accepted = {**(self.accepted or {}), **digests}
         instructions = instructions or self.instructions
         return replace(self, accepted=accepted, instructions=instructions)
 
     def switched(self, tool: str, *, is_enabled: bool) -> SourceLock:
-        """Switch a tool on or off; with it, names that look alike are switched on."""
+        """Return this with a tool switched on or off; names that look alike go on with it."""
         if not is_enabled:
             return replace(self, off=self.off | {tool})
         alike = letters(tool)
         return replace(self, off=frozenset(x for x in self.off if letters(x) != alike))
 
     def with_approved(self, tool: str, word: str) -> SourceLock:
-        """Approve the calls of a tool; an empty word withdraws that."""
+        """Return this with the calls of a tool approved; an empty word withdraws that."""
         approved = {name: x for name, x in self.approved.items() if name != tool}
         return replace(self, approved=approved | ({tool: word} if word else {}))
 
     def as_json(self) -> JsonObject:
-        """The decisions by their keys in the file."""
+        """Return the decisions by their keys in the file."""
         keys = {
             "accepted": self.accepted, "approved": self.approved or None,
             "instructions": self.instructions or None, "off": sorted(self.off) or None,
@@ -133,7 +132,7 @@ _NOTHING = SourceLock()
 
 @dataclass(frozen=True)
 class DecisionLock:
-    """All decisions, by source: `mcp:weather`, a kind and a name."""
+    """All decisions by source, such as `mcp:weather`: a kind and a name."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
@@ -141,7 +140,7 @@ class DecisionLock:
     version: Annotated[int, Ge(1)] = VERSION
 
     def of(self, source: str) -> SourceLock:
-        """The decisions about a source."""
+        """Return the decisions about a source."""
         return self.sources.get(source, _NOTHING)
 
     def by_source(self) -> Iterator[tuple[str, str, SourceLock]]:
@@ -151,31 +150,31 @@ class DecisionLock:
             yield kind, "" if source == NAMELESS.get(kind_named(kind)) else source, lock
 
     def is_off(self, key: ToolKey) -> bool:
-        """Whether no agent may use a tool."""
+        """Return whether no agent may use a tool."""
         return self.of(source_of(key)).is_off(key.name)
 
     def with_source(self, name: str, source: SourceLock) -> DecisionLock:
-        """Replace the decisions about one source."""
+        """Return this with the decisions about one source replaced."""
         sources = {x: lock for x, lock in self.sources.items() if x != name}
         return replace(self, sources=sources | ({} if source == _NOTHING else {name: source}))
 
     def as_text(self) -> str:
-        """The text of the file."""
+        """Return the text of the file."""
         sources = {name: x.as_json() for name, x in self.sources.items()}
         return json.dumps({"version": VERSION, "sources": sources}, indent=2, sort_keys=True) + "\n"
 
 
 def source_name(kind: SourceKind, source: str) -> str:
-    """The name of a source in the lock file: `mcp:weather`, `tools:canvas`."""
+    """Return the name of a source in the lock file: `mcp:weather`, `tools:canvas`."""
     return f"{kind.name}:{source or NAMELESS.get(kind, '')}"
 
 
 def source_of(key: ToolKey) -> str:
-    """The name of a tool's source in the lock file."""
+    """Return the name of a tool's source in the lock file."""
     return source_name(kind_named(key.kind), key.source)
 
 
-# Its text
+# Text
 
 
 class Unreadable(ValueError):
@@ -187,10 +186,10 @@ class Unreadable(ValueError):
 
 
 def read_lock(text: str) -> DecisionLock:
-    """Read the text of a lock file.
+    """Parse the text of a lock file.
 
     Raises:
-        Unreadable: something in it is wrong.
+        Unreadable: the text has a mistake.
     """
     if not text.strip():
         raise Unreadable("it is empty.")
@@ -216,7 +215,7 @@ def read_lock(text: str) -> DecisionLock:
 
 
 def _unreadable(cause: ValidationError) -> Unreadable:
-    """The first mistake with its place and, if a word is misspelt, the nearest one."""
+    """Return the first mistake with its place and, for a misspelt word, the nearest one."""
     error = cause.errors(include_url=False, include_input=False)[0]
     place = [x for x in error["loc"] if x != "[key]"]
     where = "".join(f".{x}" if str(x).isidentifier() else f"[{_shown(x)}]" for x in place)
@@ -240,7 +239,7 @@ def _shown(key: object) -> str:
     return json.dumps(clipped(str(key), _KEY_CHARS))
 
 
-# The file
+# File
 
 Change: TypeAlias = Callable[[DecisionLock], DecisionLock]
 """A decision, as a function of the decisions before it. It may run more than once."""
@@ -253,8 +252,8 @@ def find_lock(
 ) -> Path | None:
     """Return the lock file of these settings, or None if decisions are kept in memory.
 
-    It is `path`, or `XAI_MCP_LOCK`, or beside the settings file, or in the current folder without
-    one. Settings from Python keep decisions in memory.
+    It is `path`, or `XAI_MCP_LOCK`, or beside the settings file, or in the current folder if there
+    is none. Settings from Python keep decisions in memory.
     """
     environ = os.environ if environ is None else environ
     is_of_a_file = settings.file and not settings.is_from_python
@@ -269,7 +268,7 @@ def find_lock(
 class _Content:
     """The content of the file at one time. `trouble` says why it cannot be read.
 
-    If `is_fresh`, it may change again without a change of its `signature`.
+    If `is_fresh`, it may change again while its `signature` stays the same.
     """
 
     signature: _Signature = ()
@@ -286,7 +285,7 @@ def decided_now(path: Path | None) -> DecisionLock:
     """Read the decisions of a file now; there are none without a file.
 
     Raises:
-        LockFailed: it cannot be read.
+        LockFailed: the file cannot be read.
     """
     content = _Content() if path is None else _read(path)
     if content.trouble is not None:
@@ -297,8 +296,8 @@ def decided_now(path: Path | None) -> DecisionLock:
 class LockFile:
     """The lock file. Used on the bridge's loop. Without a path, decisions stay in memory.
 
-    `lock` holds the decisions that count: those read last, and those made here that could not be
-    written. `version` changes whenever they may have changed.
+    `lock` holds the decisions that count: the last ones read, plus decisions made here that could
+    not be written. `version` changes whenever they may have changed.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -313,22 +312,22 @@ class LockFile:
 
     @property
     def trouble(self) -> LockFailed | None:
-        """Why it cannot be read: then no decision is known."""
+        """Why the file cannot be read; then no decision is known."""
         return self._content.trouble if self._content else None
 
     @property
     def was_looked_at(self) -> bool:
-        """Whether it was read at least once."""
+        """Whether the file was read at least once."""
         return self.path is None or self._content is not None
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is gone. Its decisions still count here."""
+        """Whether the file is gone. Its decisions still count here."""
         is_missing = self._content is not None and self._content.is_missing
         return self._was_there and is_missing
 
     async def look(self) -> None:
-        """Read the file if it changed since it was last read."""
+        """Read the file if it may have changed since the last read."""
         if self.path is None or not self._may_have_changed(self.path):
             return
         async with self._using:
@@ -336,10 +335,10 @@ class LockFile:
                 self._take(await anyio.to_thread.run_sync(_read, self.path))
 
     async def change(self, change: Change) -> None:
-        """Make a decision and write it, with those that could not be written before.
+        """Make a decision and write it, together with unwritten ones.
 
         Raises:
-            LockFailed: it cannot be written; it counts as long as this process lives.
+            LockFailed: it cannot be written; it counts until this process ends.
         """
         if self.path is None:
             self._readable = change(self._readable)
@@ -377,9 +376,9 @@ def _apply(changes: Sequence[Change], lock: DecisionLock) -> DecisionLock:
 
 
 def _signature_of(path: Path) -> _Signature:
-    """What identifies the content of a file without reading it; empty if there is no file.
+    """Return an identity of a file's content without reading it; empty if there is no file.
 
-    It includes `ctime`, which also changes when somebody sets back the time of the file.
+    It includes `ctime`, which changes even when somebody sets back the file's time.
     """
     try:
         return _signature(os.stat(path))
@@ -394,7 +393,7 @@ def _signature(status: os.stat_result) -> _Signature:
 
 
 def _read(path: Path) -> _Content:
-    """Read the file, in a thread if it may be long."""
+    """Read the file; call it in a thread if the file may be long."""
     signature, is_fresh = _signature_of(path), False
     try:
         data, signature, is_fresh = _bytes_of(path)
@@ -425,18 +424,18 @@ def _bytes_of(path: Path) -> tuple[bytes, _Signature, bool]:
         if status.st_size > MAX_BYTES:
             raise ValueError(f"it is larger than {MAX_BYTES >> 20} MiB")
         data = file.read(MAX_BYTES + 1)
-    # Of the file as it was opened: what is written meanwhile is read next time.
+    # The status of the opened file: later changes are read next time.
     age = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)
     return data, _signature(status), 0 <= age < _COARSE_NS
 
 
 def _write(path: Path, changes: Sequence[Change], lost: DecisionLock) -> _Content:
-    """Apply changes to what the file says now, or to what it said before it was `lost`."""
+    """Apply changes to the file's current content, or to its last one if the file is `lost`."""
     try:
         place = followed(path)
         if not place.parent.is_dir():
             raise ValueError("there is no such folder")
-        # If folders cannot be locked, a file beside it is.
+        # If folders cannot be locked, lock a file beside it.
         hidden = place.with_name(f".{place.name}.lock")
         with file_lock(place.parent if _CAN_LOCK_FOLDERS else hidden, _LOCK_SECONDS):
             content = _read(path)

@@ -1,4 +1,4 @@
-"""Reviews: what a person reads before they decide, the digest that binds the two, the decision."""
+"""Reviews: the text a person reads before deciding, its digest, and the decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..core.tools import inventory_digest
 from ..history.diff import difference_in_full
 
 Standing: TypeAlias = Literal["accepted", "changed", "new"]
-"""How a tool compares to what was accepted: the same, another definition, or nothing was."""
+"""How a tool compares to the accepted definition: the same, changed, or never accepted."""
 
 INSTRUCTIONS = "instructions"
 _NOT_KEPT = "the earlier definition is no longer known here"
@@ -22,10 +22,10 @@ _HIDDEN = "a part that is hidden here because it looks like a secret"
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The definition of a tool now, or without a `tool` the instructions of its server.
+    """A tool's current definition, or without a `tool` its server's instructions.
 
-    `lines` quote how it differs from what was accepted, or all of it if nothing was. `like` is an
-    accepted tool that its name may be confused with.
+    `lines` quote the differences from the accepted one, or all of it if none was accepted. `like`
+    is an accepted tool that its name may be confused with.
     """
 
     server: str
@@ -37,16 +37,16 @@ class Review:
 
     @property
     def name(self) -> str:
-        """Its name for a person."""
+        """The name for a person."""
         return self.tool or INSTRUCTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A decision about a tool, or without a `tool` about the instructions of its server.
+    """A decision about a tool, or without a `tool` about its server's instructions.
 
     `is_new` is False if it was decided before. `lines` say how an accepted definition differs from
-    the one that was accepted before.
+    the previously accepted one.
     """
 
     server: str
@@ -57,19 +57,19 @@ class Choice:
 
 
 def changes_between(before: JsonObject | None, after: JsonObject | None) -> tuple[str, ...]:
-    """The differences between two definitions, in lines."""
+    """Return the differences between two definitions, in lines."""
     if before is None or after is None:
         return (_NOT_KEPT,)
     return difference_in_full(before, after) or (_HIDDEN,)
 
 
 def waiting_of(reviews: Iterable[Review]) -> list[Review]:
-    """The reviews that are not as accepted."""
+    """Return the reviews that are not as accepted."""
     return [x for x in reviews if x.standing != "accepted"]
 
 
 def digest_of_reviews(reviews: Sequence[Review]) -> str:
-    """The joint digest of reviews; that of a single one is its own."""
+    """Return the joint digest of reviews; a single review keeps its own digest."""
     digests = [x.digest for x in reviews]
     return digests[0] if len(digests) == 1 else inventory_digest(digests)
 
@@ -77,12 +77,12 @@ def digest_of_reviews(reviews: Sequence[Review]) -> str:
 def require_read(
     reviews: Sequence[Review], digest: str, command: Literal["accept", "approve"] = "accept"
 ) -> list[Review]:
-    """Return the reviews that wait, if this digest is theirs, or that of all reviews.
+    """Return the open reviews that this digest covers: all of them, or a single one.
 
-    A part of a digest does not count: a server could find another definition for it.
+    A partial digest does not count: a server could find another definition that has it.
 
     Raises:
-        ReviewNeeded: it is another digest; says which `command` to run.
+        ReviewNeeded: the digest differs; says which `command` to run.
     """
     waiting = waiting_of(reviews)
     digest = digest.strip().lower()

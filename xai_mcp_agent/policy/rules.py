@@ -1,4 +1,4 @@
-"""Rules for the calls of agents: words are derived until none is new, then the strongest rule wins.
+"""Rules for agents' calls: derive words until none is new, then the strongest rule wins.
 
 Deny is stronger than ask, ask than a limit, a limit than allow; `prefer` changes rankings only. The
 order in which rules are written does not matter.
@@ -46,9 +46,9 @@ CallsOfToday: TypeAlias = Callable[[], Awaitable[Sequence[PastCall]]]
 ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
 """Reads the rules of the store; raises `RulesUnknown`."""
 
-_OF_STORE = "store:"  # the prefix of words derived by rules of the store
-_MAX_TOOLS = 50_000  # whose certain facts are kept, of all agents
-_QUICK_TOOLS = 100  # ruled on the event loop in milliseconds
+_OF_STORE = "store:"  # prefix of words that rules of the store derive
+_MAX_TOOLS = 50_000  # tools to keep certain facts about, for all agents
+_QUICK_TOOLS = 100  # so many are ruled on the event loop in milliseconds
 _STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
 _VERBS = {"deny": "does not allow it", "ask": "asks first", "allow": "allows it"}
 _SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
@@ -66,7 +66,7 @@ _UNKNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class RuledTool:
-    """The ruling on an agent's calls of a tool, and the word that results with the approvals."""
+    """The ruling on an agent's calls of a tool, and the word it gives together with approvals."""
 
     tool: Tool
     ruling: Ruling
@@ -75,16 +75,17 @@ class RuledTool:
 
 
 def reason(ruling: Ruling) -> str:
-    """A ruling and its reason, in a few words for a person."""
+    """Return a ruling and its reason, in a few words for a person."""
     verdict = f"the rule {ruling.rule!r} {_VERBS.get(ruling.word, 'says nothing')}"
     return f"{verdict}, because {ruling.why}" if ruling.why else verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OpenRule:
-    """A rule about a tool, with the conditions that a call decides.
+    """A rule about a tool, with the conditions that depend on the call.
 
-    The certain ones hold if a rule that `holds` calls back asks, or one that `lets` them through.
+    Its certain conditions hold for a rule that `holds` calls back, or for one that `lets` them
+    through.
     """
 
     rule: Rule
@@ -95,7 +96,7 @@ class _OpenRule:
     lets: bool
 
     def applies(self, facts: Facts, words: Words, *, every: bool, unknown: bool) -> bool:
-        """Whether it applies. An exception must hold for every value."""
+        """Return whether it applies. An exception must hold for every value."""
         if not (self.lets if every else self.holds):
             return False
         if not all(x.holds(facts, words, every=every, unknown=unknown) for x in self.when):
@@ -108,8 +109,9 @@ _OpenRules: TypeAlias = tuple[_OpenRule, ...]
 
 
 class _Ready:
-    """A rule with its tests, the certain ones apart. The words that it derives and reads have this
-    `prefix`.
+    """A compiled rule, with its certain tests kept apart.
+
+    The words that it derives and reads have this `prefix`.
     """
 
     def __init__(self, rule: Rule, prefix: str = "") -> None:
@@ -125,9 +127,9 @@ class _Ready:
         self._may_hold = rule.word != "allow"
 
     def open(self, facts: Facts) -> _OpenRule | None:
-        """The rule for calls with these certain facts; None if it applies to none of them.
+        """Return the rule for calls with these certain facts; None if it applies to none of them.
 
-        The same object for all tools of which it says the same.
+        Tools for which the rule is the same share one object.
         """
         lets = self._may_let and self._is_about(facts, every=True)
         holds = self._may_hold and self._is_about(facts, every=False)
@@ -146,7 +148,7 @@ class _Ready:
         return all(x.holds(facts, _no_words, every=every) for x in self._certain)
 
     def named(self, field: str) -> tuple[str, ...]:
-        """The patterns for this field of which one must fit; empty if there are none."""
+        """Return the patterns of which this field must match one; empty if there are none."""
         for condition in self.rule.when:
             are_patterns = all(x.how == "fits" and not x.negated for x in condition.checks)
             if condition.field == field and are_patterns:
@@ -162,7 +164,7 @@ class _Ready:
 
 
 class _Index:
-    """An index of rules by pieces of the names of the tools that they apply to."""
+    """An index of rules by pieces of the tool names that they apply to."""
 
     def __init__(self, rules: Sequence[_Ready]) -> None:
         self._rules = rules
@@ -172,13 +174,13 @@ class _Index:
                 self._of_piece[piece].add(number)
 
     def about(self, tool: ToolKey) -> list[_Ready]:
-        """The rules that may apply to a tool."""
+        """Return the rules that may apply to a tool."""
         look = "".join(looks(names_of(tool)))
         numbers = set[int]().union(*(y for x, y in self._of_piece.items() if x in look))
         return [self._rules[x] for x in sorted(numbers)]
 
     def _pieces(self, one: _Ready) -> set[str]:
-        """The pieces of which a name must have one; for a derived word, those of its rules."""
+        """Return pieces of which a name must have one; for a derived word, its rules' pieces."""
         tools, words = one.named("tool"), one.named(DERIVED)
         if not tools and words and not any(map(is_wild, words)):
             derive = [x for x in self._rules if x.rule.derived in words and x.prefix == one.prefix]
@@ -195,7 +197,7 @@ def _no_words(every: bool, unknown: bool) -> tuple[()]:
 
 
 class _Derived:
-    """The words that rules derive from a call, with their prefixes; worked out on demand."""
+    """The words that rules derive from a call, with their prefixes; computed on demand."""
 
     def __init__(self, rules: Sequence[_OpenRule], facts: Facts) -> None:
         self._rules = [x for x in rules if x.rule.derived]
@@ -209,7 +211,7 @@ class _Derived:
         return self._words[key]
 
     def _derive(self, every: bool, unknown: bool) -> set[str]:
-        """Derive until no word is new. No word depends on the lack of another one."""
+        """Derive until no word is new. No word depends on the absence of another one."""
         words, size = set[str](), -1
 
         def so_far(every: bool, unknown: bool) -> set[str]:
@@ -224,10 +226,10 @@ class _Derived:
 
 
 class RuleBook:
-    """The rules of some settings and of the store. `mask` hides secrets in reasons.
+    """The rules of the settings and of the store. `mask` hides secrets in reasons.
 
-    Neither sees the words of the other: the store could otherwise derive a word that lets through.
-    Certain conditions are asked once for each version of a tool and each agent.
+    Neither sees the other's words: the store could otherwise derive a word that lets calls through.
+    Certain conditions are evaluated once for each version of a tool and each agent.
     """
 
     def __init__(self, rules: Sequence[Rule], mask: Mask, stored: Sequence[Rule] = ()) -> None:
@@ -242,7 +244,7 @@ class RuleBook:
         ready = [*map(_Ready, rules), *(_Ready(x, _OF_STORE) for x in apart)]
         self._index = _Index(ready)
         self._by_name = {x.rule.name: x for x in ready}
-        # The rules about a tool for an agent; and the rulings that they give on any call.
+        # The rules about a tool for an agent, and the rulings that they give on any call.
         self._of_tool: dict[tuple[ToolKey, str, str], tuple[Tool, _OpenRules]] = {}
         self._rulings: dict[_OpenRules, Ruling] = {}
 
@@ -256,13 +258,13 @@ class RuleBook:
         return any(x.word == "deny" and all(y.field in fields for y in x.when) for x in self.rules)
 
     def ruling(self, facts: Facts) -> Ruling:
-        """The ruling of the strongest rule on a call."""
+        """Return the ruling of the strongest rule on a call."""
         if not self.rules:
             return NO_RULING
         rules = self._about(facts)
         if facts.arguments is not None or facts.now is not None:
             return self._ruling(facts, rules)
-        # Many tools have the same rules, and of a call of which nothing is known they say the same.
+        # Many tools share the same rules, which give the same ruling while no call is known.
         ruling = self._rulings.get(rules)
         if ruling is None:
             ruling = self._rulings[rules] = self._ruling(facts, rules)
@@ -276,7 +278,8 @@ class RuleBook:
             rule = one.rule
             if rule.derived:
                 continue
-            # A rule that lets through must hold for each value, one that holds back for one value.
+            # A rule that lets through must hold for each value, a rule that holds back for one
+            # value.
             applies = partial(one.applies, facts, words, every=rule.word == "allow")
             if not applies(unknown=False):
                 is_held = rule.word in ("ask", "deny") and not facts.is_of_a_call
@@ -298,7 +301,7 @@ class RuleBook:
         )  # fmt: skip
 
     def _about(self, facts: Facts) -> _OpenRules:
-        """The rules that may apply to a call, as far as certain facts say."""
+        """Return the rules that may apply to a call, judged by certain facts."""
         tool, caller = facts.tool, facts.caller
         key = tool.key, caller.name, caller.toolbelt
         listed, rules = self._of_tool.get(key, (None, ()))
@@ -314,7 +317,7 @@ class RuleBook:
 
 
 def rank(word: RuleWord) -> int:
-    """The strength of a word."""
+    """Return the strength of a word."""
     return _STRENGTH.index(word)
 
 
@@ -323,7 +326,7 @@ class RuleGate:
 
     They apply to agents, not to a person or a program. `now` returns the local time. `read_stored`
     reads the rules of the store, if they count: while it fails, no agent calls anything.
-    `calls_of_today` returns the calls that limits a day count. A change of rules replaces `book`.
+    `calls_of_today` returns the calls that daily limits count. A change of rules replaces `book`.
     """
 
     def __init__(
@@ -351,10 +354,10 @@ class RuleGate:
         return self._read_stored is not None or any(x.prefer for x in self.book.rules)
 
     async def read(self) -> None:
-        """Read the rules of the store: when a bridge opens, when a run begins, at a refresh.
+        """Read the rules of the store when a bridge opens, a run begins, or on refresh.
 
         Raises:
-            RulesUnknown: they cannot be read.
+            RulesUnknown: the rules cannot be read.
         """
         if self._read_stored is None:
             return
@@ -365,7 +368,7 @@ class RuleGate:
                 self.book = RuleBook(self._rules, self._mask, self._stored)
 
     async def renew(self) -> None:
-        """As `read`, and count the calls of today again; an error is raised at the next call."""
+        """Read the rules and count today's calls again; the next call raises an error, if any."""
         self._is_today_counted = self._calls_of_today is None
         with suppress(RulesUnknown):
             await self.read()
@@ -376,10 +379,10 @@ class RuleGate:
             await self.read()
 
     async def prepare(self, tools: Iterable[Tool], caller: Caller) -> None:
-        """Work out the rulings on these tools, of many in a thread.
+        """Compute the rulings on these tools, in a thread if there are many.
 
         Raises:
-            RulesUnknown: the rules of the store count, and cannot be read.
+            RulesUnknown: the rules of the store count, but cannot be read.
         """
         await self.look()
         tools = list(tools)
@@ -387,7 +390,7 @@ class RuleGate:
             await anyio.to_thread.run_sync(self._rule, tools, caller)
 
     def ruling(self, tool: Tool, caller: Caller, arguments: JsonObject | None = None) -> Ruling:
-        """The ruling on a call as for an agent, whoever the caller is; else on any call."""
+        """Return the ruling on a call as if an agent made it, or on any call."""
         now = None if arguments is None else self._now()
         return self.book.ruling(Facts(tool, caller, arguments, now))
 
@@ -395,7 +398,7 @@ class RuleGate:
         """Return the call with its ruling.
 
         Raises:
-            RuleDenied: it must not be made.
+            RuleDenied: a rule denies the call.
         """
         tool, caller = invocation.tool, invocation.caller
         if not _is_ruled(tool, caller):
@@ -418,7 +421,7 @@ class RuleGate:
         """Count the call in its limits, if none of them is used up.
 
         Raises:
-            RuleDenied: one is used up.
+            RuleDenied: a limit is used up.
         """
         limits = {x: self.book.limits[x] for x in invocation.ruling.limits if x in self.book.limits}
         counted, tool = invocation.caller.facts.counted, invocation.tool
@@ -440,7 +443,7 @@ class RuleGate:
         return invocation
 
     def why_never(self, tool: Tool, caller: Caller) -> str:
-        """Why no call of this tool is allowed to the caller; empty if one may be."""
+        """Return why the caller may never call this tool; empty if it may."""
         if not self.book.hides or not _is_ruled(tool, caller):
             return ""
         ruling = self.ruling(tool, caller)
@@ -451,7 +454,7 @@ class RuleGate:
             self.ruling(tool, caller)
 
     async def _count_today(self) -> None:
-        """Take the counts of limits a day from the history, which has the calls of all processes.
+        """Take the counts of daily limits from the history, which has the calls of all processes.
 
         A rule with conditions of the call counts only calls of this process.
         """
@@ -465,7 +468,7 @@ class RuleGate:
                 for name in self.book.ruling(Facts(call.tool, call.caller)).limits:
                     seconds[name].append(clock - (now - call.time).total_seconds())
             for name in (x for x, limit in self.book.limits.items() if limit.period == "day"):
-                # Calls that are running are not in the history yet.
+                # Running calls are not in the history yet.
                 if len(seconds[name]) > self._count_lately(name, self.book.limits[name]):
                     self._used[name] = deque(sorted(seconds[name]))
             self._is_today_counted = True

@@ -1,7 +1,7 @@
 """Rules of a project in the history's database: each change is a row with a revision.
 
-They are beside the log, because the log never decides. What a row says is held against its digest;
-whether there are any, and which of them count, is for the reader to say.
+They are kept beside the log, because the log never decides. A row is checked against its digest;
+the reader decides whether there are any, and which of them count.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from ..core.json import JsonObject
 from ..history.history import History
 from ..history.tables import rules as table
 
-_MOST_REVISIONS = 20  # for who repairs a store
+_MOST_REVISIONS = 20  # for a person who repairs a store
 _DIGEST_CHARS = 32
 
 Check: TypeAlias = Callable[[Sequence[JsonObject]], None]
-"""Raises where rules are not as they must be."""
+"""Raises if rules are not valid."""
 
 
 class RulesDamaged(Exception):
-    """The stored rules are not the ones that were put there."""
+    """The stored rules were changed outside this program."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRules:
-    """The rules as they were written, and how often they were changed; 0: there never were any."""
+    """The rules as written, and their number of changes; 0 if there never were any."""
 
     revision: int = 0
     rules: tuple[JsonObject, ...] = ()
 
 
 def read_rules(history: History) -> StoredRules:
-    """The rules that are stored now.
+    """Return the stored rules.
 
     Raises:
-        RulesDamaged: they are not the ones that were put there.
+        RulesDamaged: they were changed outside this program.
     """
     with history.reading() as connection:
         return _checked(_newest(connection, history.project_id))
@@ -50,12 +50,12 @@ def read_rules(history: History) -> StoredRules:
 def put_rules(
     history: History, rules: Sequence[JsonObject], check: Check, *, only: bool = False
 ) -> StoredRules:
-    """Store these; rules of the same names are replaced, and the others stay unless it is `only`.
+    """Store rules in place of rules with the same names; with `only`, in place of all.
 
-    `check` is given all together, and nothing is changed where it raises.
+    `check` gets all resulting rules, and nothing is changed if it raises.
 
     Raises:
-        RulesDamaged: others shall stay, and cannot be read.
+        RulesDamaged: the other rules stay, but cannot be read.
     """
     with history.writing() as connection:
         row = _newest(connection, history.project_id)
@@ -66,7 +66,7 @@ def put_rules(
 
 
 def remove_rules(history: History, names: Collection[str], check: Check) -> StoredRules:
-    """Remove the rules of these names; names that no rule has are passed over."""
+    """Remove the rules of these names; unknown names are ignored."""
     with history.writing() as connection:
         before = _checked(_newest(connection, history.project_id))
         rest = [x for x in before.rules if x["name"] not in names]

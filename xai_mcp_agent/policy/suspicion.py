@@ -1,4 +1,4 @@
-"""Marks of suspicious texts of servers: orders to a model, hidden characters, others' tool names.
+"""Marks on suspicious server texts: orders to a model, hidden characters, others' tool names.
 
 A mark says where the text is and why it is suspicious, for a person to judge. It blocks nothing:
 honest servers give orders, too, and an attacker who knows the phrases can avoid them.
@@ -20,7 +20,7 @@ from ..core.tools import Tool
 from ..core.visible import count_hidden, visible
 
 _MAX_CHARS = 20_000  # of one text; no model reads more of a description
-_MAX_TOOL_CHARS = 200_000  # characters of all its texts
+_MAX_TOOL_CHARS = 200_000  # of all texts of one tool
 _QUOTED_CHARS = 120
 _MAX_MARKS = 20  # of one tool
 
@@ -77,9 +77,10 @@ _STRANGE_WORD = re.compile(r"\w*[^\W\x00-\x7f]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A suspicious text of a server. `tool` is empty for its instructions.
+    """A suspicious text of a server. `tool` is empty for the server's instructions.
 
-    `place` is where it is, such as `description`; `words` quotes it, cleaned and on one line.
+    `place` is the part that has it, such as `description`; `words` quotes it, cleaned and on one
+    line.
     """
 
     source: str
@@ -96,9 +97,9 @@ class Mark:
 def marks_of(
     inventories: Mapping[str, Inventory], sources: Collection[str] | None = None
 ) -> list[Mark]:
-    """Mark the suspicious texts of inventories, or only of these `sources`.
+    """Return marks for suspicious texts in all inventories, or only in these `sources`.
 
-    The other inventories are those whose tools they may name.
+    The other inventories provide the names of other sources' tools.
     """
     names = _Names(inventories)
     marks: list[Mark] = []
@@ -113,7 +114,7 @@ def marks_of(
 
 
 def find_orders(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the orders to a model in a text: the reason for each mark, and its words."""
+    """Yield the orders to a model in a text: a reason and a quote for each."""
     seen = " ".join(visible(text[:_MAX_CHARS]).casefold().replace("\u2019", "'").split())
     # Letters of other alphabets that look Latin.
     seen = seen if seen.isascii() else _STRANGE_WORD.sub(lambda x: skeleton(x[0]), seen)
@@ -165,7 +166,7 @@ def _texts_in_schema(schema: JsonObject) -> Iterator[tuple[str, str]]:
         elif keyword in ("properties", "$defs", "definitions") and is_object(value):
             for name, part in value.items():
                 inner = f"parameter {_one_line(name[:_QUOTED_CHARS], 40)}"
-                # As words: `content_of_the_file` is read so.
+                # Also as separate words, as a model reads `content_of_the_file`.
                 yield inner, f"{name} {name.replace('_', ' ')}"
                 waiting.append((inner, "", part))
         elif is_object(value):
@@ -175,7 +176,7 @@ def _texts_in_schema(schema: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 class _Names:
-    """The names of the tools of several sources, and which of them look alike."""
+    """The names of the tools of several sources, to find names that look alike."""
 
     def __init__(self, inventories: Mapping[str, Inventory]) -> None:
         self._sources: defaultdict[str, set[str]] = defaultdict(set)
@@ -208,7 +209,7 @@ class _Names:
                 )
 
     def look_alikes(self, tool: Tool) -> Iterator[Mark]:
-        """Yield marks for a name in other letters that looks like another one."""
+        """Yield marks for a name that looks like another one but has other letters."""
         if tool.name.isascii():
             return
         for source, name in sorted(self._alike[skeleton(tool.name)]):
