@@ -65,12 +65,12 @@ class Definitions:
 
 def definition_of(name: str, tool: Tool) -> ToolDefinition:
     """Return the definition of a tool under a shown name."""
-    return _counted(tool, function_spec(name, tool))
+    return _define(tool, function_spec(name, tool))
 
 
 def definition_with(definition: ToolDefinition, function: FunctionSpec) -> ToolDefinition:
     """Return the definition of the same tool with other words."""
-    return _counted(definition.tool, function)
+    return _define(definition.tool, function)
 
 
 def tokens_of(function: FunctionSpec) -> int:
@@ -80,5 +80,5 @@ def tokens_of(function: FunctionSpec) -> int:
     return _FRAME_TOKENS + tokens_at_most(text)
 
 
-def _counted(tool: Tool, function: FunctionSpec) -> ToolDefinition:
+def _define(tool: Tool, function: FunctionSpec) -> ToolDefinition:
     return ToolDefinition(function.name, tool, function, tokens_of(function))

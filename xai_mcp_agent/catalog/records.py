@@ -68,8 +68,8 @@ class ToolRecords:
         if self._recorder is None:
             return
         self.follow(source)
-        read, asked = anyio.Event(), self._recorder.read(partial(records_of, source), _NOTHING)
-        asked.add_done_callback(lambda x: self._on_loop(partial(self._take_read, read, x)))
+        read, request = anyio.Event(), self._recorder.read(partial(records_of, source), _NOTHING)
+        request.add_done_callback(lambda x: self._on_loop(partial(self._take_read, read, x)))
         await read.wait()
 
     def take(self, update: RecordUpdate) -> None:

@@ -318,15 +318,17 @@ def _pretty(arguments: JsonObject | None, mask: Mask) -> str:
     """Return arguments to read; secrets are masked before quoting, and again in the whole."""
     if arguments is None:
         return "(not readable)"
-    return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))
+    return mask(
+        json.dumps(_mask_values(arguments, mask), ensure_ascii=False, indent=2, default=str)
+    )
 
 
-def _masked(value: Any, mask: Mask) -> Any:
+def _mask_values(value: Any, mask: Mask) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
         pairs = cast(JsonObject, value).items()
-        return {mask(name): _masked(inner, mask) for name, inner in pairs}
+        return {mask(name): _mask_values(inner, mask) for name, inner in pairs}
     if isinstance(value, list):
-        return [_masked(inner, mask) for inner in cast(list[Any], value)]
+        return [_mask_values(inner, mask) for inner in cast(list[Any], value)]
     return value

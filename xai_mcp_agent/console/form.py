@@ -67,17 +67,17 @@ class Field:
             case "boolean":
                 return "yes or no"
             case "integer":
-                return _joined("a whole number", _range(self.schema, "minimum", "maximum"))
+                return _join("a whole number", _range(self.schema, "minimum", "maximum"))
             case "number":
-                return _joined("a number", _range(self.schema, "minimum", "maximum"))
+                return _join("a number", _range(self.schema, "minimum", "maximum"))
             case "one":
                 return "one of these"
             case "many":
-                return _joined("any of these", _range(self.schema, "minItems", "maxItems"))
+                return _join("any of these", _range(self.schema, "minItems", "maxItems"))
             case "text":
                 format_ = _FORMATS.get(as_text(self.schema.get("format")), "text")
                 sizes = _range(self.schema, "minLength", "maxLength")
-                return _joined(format_, sizes and f"{sizes} characters")
+                return _join(format_, sizes and f"{sizes} characters")
 
     def read(self, typed: str) -> Any:
         """Return the typed value.
@@ -193,5 +193,5 @@ def _range(schema: Mapping[str, Any], least: str, most: str) -> str:
     return f"at most {high}" if high is not None else ""
 
 
-def _joined(*words: str) -> str:
+def _join(*words: str) -> str:
     return ", ".join(x for x in words if x)

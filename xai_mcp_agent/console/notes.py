@@ -71,7 +71,7 @@ class Notes:
             case TextArrived():
                 self._is_speaking = True
             case ModelAskedAgain():
-                yield self._asked_again(event)
+                yield self._note_repeat(event)
             case ThoughtFinished():
                 self._is_speaking = False
                 if self._is_verbose:
@@ -86,21 +86,21 @@ class Notes:
                 if removed:
                     yield Note("--", f"gone: {listed(removed, _MOST_NAMES)}")
             case ToolsSelected(_, selection):
-                yield from self._selected(selection)
+                yield from self._note_selection(selection)
             case ConversationFolded():
-                yield _folded(event)
+                yield _note_folding(event)
             case RunFinished(stopped=stopped) if stopped in _STOPPED:
                 yield Note("!!", _STOPPED[stopped])
             case _:
                 pass
 
-    def _asked_again(self, event: ModelAskedAgain) -> Note:
+    def _note_repeat(self, event: ModelAskedAgain) -> Note:
         anew = "; the reply begins anew" if self._is_speaking else ""
         self._is_speaking = False
         when = f" in {event.pause_seconds:.1f} s" if event.pause_seconds else ""
         return Note("--", f"{event.reason}: asked again{when}{anew}")
 
-    def _selected(self, selection: Selection) -> Iterator[Note]:
+    def _note_selection(self, selection: Selection) -> Iterator[Note]:
         """Yield the number of shown tools, once, and then the tools that did not fit."""
         names = frozenset(x.definition.name for x in selection.shown)
         before, self._shown_tools = self._shown_tools, names
@@ -146,7 +146,7 @@ def _request(request: ModelRequest) -> Iterator[Note]:
         yield Note("--", count(len(tools), "tool"), "\n".join(tools))
 
 
-def _folded(event: ConversationFolded) -> Note:
+def _note_folding(event: ConversationFolded) -> Note:
     gone = "summed up" if event.summed_up else "not"
     ways = ((event.shortened, "in part"), (event.left_out, gone))
     sent = " and ".join(f"{count(number, 'message')} {how}" for number, how in ways if number)

@@ -65,7 +65,7 @@ def ask_in_terminal(question: Question, say: Say, read: Read) -> Answer:
         if question.schema is None:
             return _ask_to_open(question.url, say, read)
         if not fields:
-            return _accepted_or_not(f"{words.yes}?", say, read)
+            return _ask_to_accept(f"{words.yes}?", say, read)
         return _Form(fields, say, read).answer(question.server)
     except Ended as ended:
         answer = ended.answer
@@ -170,13 +170,13 @@ class _Form:
 
 def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
     say("  ", url)
-    accepted = _accepted_or_not(f"Open {host_of(url)}?", say, read)
+    accepted = _ask_to_accept(f"Open {host_of(url)}?", say, read)
     if not open_page(url):
         say("  ", "Open it in your browser: copy the address above.")
     return accepted
 
 
-def _accepted_or_not(question: str, say: Say, read: Read) -> Answer:
+def _ask_to_accept(question: str, say: Say, read: Read) -> Answer:
     if not agrees(f"{question} (yes or no; {_CANCEL} stops asking): ", say, read):
         raise Ended(Answer.declined("the person said no"))
     return Answer.accepted()

@@ -53,14 +53,14 @@ class XaiMcpError(Exception):
         command in them can be copied.
         """
         title = self._stopped_at()
-        return [title, "", *_indented(_CONTROLS.sub("?", str(self)), width)] if title else []
+        return [title, "", *_indent(_CONTROLS.sub("?", str(self)), width)] if title else []
 
     def _stopped_at(self) -> str:
         node = node_in(self.__traceback__)
         return f"The workflow stopped at {node} ({type(self).__name__}):" if node else ""
 
 
-def _indented(message: str, width: int | None) -> Iterator[str]:
+def _indent(message: str, width: int | None) -> Iterator[str]:
     for line in textwrap.indent(message, _INDENT).splitlines():
         before = line[: len(line) - len(line.lstrip())]
         yield line if width is None else textwrap.fill(

@@ -58,16 +58,16 @@ class ShownNames:
         # name.
         self._owner_of: dict[str, str] = {}
         self._own: defaultdict[str, set[str]] = defaultdict(set)
-        self._seen: set[ToolKey] = set()
+        self._visible_part: set[ToolKey] = set()
 
     def show(self, key: ToolKey) -> str:
         """Return the shown name of `key`; it is assigned on first use and never changes."""
-        if key not in self._seen:
+        if key not in self._visible_part:
             if key not in self._name_of:
                 self._name_of[key] = self._new_name(key)
             name = self._name_of[key]
             self._taken.add(name)
-            self._seen.add(key)
+            self._visible_part.add(key)
             self._owner_of.setdefault(skeleton(name), key.source)
             self._own[skeleton(key.name)].add(key.source)
         return self._name_of[key]
@@ -140,7 +140,7 @@ def folded(name: str) -> str:
     """Return the skeleton of a part of a name, with the separators at its ends."""
     if not (name.isascii() and name.isprintable()):
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
-        name = "".join(map(_seen, plain))
+        name = "".join(map(_visible_part, plain))
     return _AROUND.sub("/", _SEPARATORS.sub("_", name.lower().translate(_SAME)))
 
 
@@ -164,7 +164,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f"Did you mean {' or '.join(repr(x) for x in close)}?" if close else ""
 
 
-def _seen(letter: str) -> str:
+def _visible_part(letter: str) -> str:
     """Return the visible part of a letter: "" for marks and invisible letters."""
     category = unicodedata.category(letter)
     if category in _AS_SEPARATOR or letter.isspace():

@@ -116,13 +116,13 @@ class _Provider:
 
     def rewritten(self, schema: JsonObject) -> JsonObject:
         """Return a schema, and all schemas in it, in keywords that all providers accept."""
-        return rewrite(schema, self._accepted)
+        return rewrite(schema, self._accept)
 
-    def _accepted(self, schema: JsonObject) -> JsonObject:
+    def _accept(self, schema: JsonObject) -> JsonObject:
         # OpenAI: "reference can only point to definitions defined at the top level".
         schema, _ = dereferenced(schema, self._root, self._pointers)
         self._words_left -= 1 + len(schema)
-        return _completed(dict(self._words(schema)), schema) if self._words_left > 0 else {}
+        return _complete(dict(self._words(schema)), schema) if self._words_left > 0 else {}
 
     def _words(self, schema: JsonObject) -> Iterator[tuple[str, Any]]:
         """Yield the keywords that stay. All others are left out, because Gemini knows fewer."""
@@ -206,7 +206,7 @@ def _is_valid(schema: JsonObject) -> bool:
     return meta.is_valid(schema)
 
 
-def _completed(words: JsonObject, schema: JsonObject) -> JsonObject:
+def _complete(words: JsonObject, schema: JsonObject) -> JsonObject:
     """Return the keywords together with others that they need beside them."""
     types = words.get("type", ())
     is_array = "array" in types if is_list(types) else types == "array"

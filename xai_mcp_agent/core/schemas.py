@@ -142,11 +142,11 @@ class References:
         """
         self._left_here = min(self._left, _MAX_RESOLVED_OF_ONE)
         self._left -= self._left_here
-        resolved = self._resolved(as_object(schema), frozenset(), MAX_LEVELS)
+        resolved = self._resolve(as_object(schema), frozenset(), MAX_LEVELS)
         self._left += max(self._left_here, 0)
         return resolved
 
-    def _resolved(self, value: Any, seen: frozenset[str], levels: int) -> Any:
+    def _resolve(self, value: Any, seen: frozenset[str], levels: int) -> Any:
         if not is_object(value) or value.keys().isdisjoint(("$ref", *_VARIANTS)):
             return value
         self._left_here -= 1
@@ -155,7 +155,7 @@ class References:
         schema, seen = dereferenced(value, self._root, seen)
 
         def inner(part: Any) -> Any:
-            return self._resolved(part, seen, levels - 1)
+            return self._resolve(part, seen, levels - 1)
 
         parts = {word: schema[word] for word in _VARIANTS if word in schema}
         resolved = {x: [*map(inner, y)] if is_list(y) else inner(y) for x, y in parts.items()}

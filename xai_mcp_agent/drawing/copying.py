@@ -31,7 +31,7 @@ def with_drawn_tools(document: Document, other: Document, tools: Collection[str]
     for name in tools:
         nodes |= {x["id"]: x for x in _of_tool(other, begins[name], name)}
     links = [x for x in links_of(other) if x["source"] in nodes and x["target"] in nodes]
-    return _joined(document, copy.deepcopy([*nodes.values()]), copy.deepcopy(links))
+    return _join(document, copy.deepcopy([*nodes.values()]), copy.deepcopy(links))
 
 
 def _tool_name(document: Document, node: Item) -> str:
@@ -62,7 +62,7 @@ def _of_tool(document: Document, begin: Item, name: str) -> list[Item]:
     return [*own.values()]
 
 
-def _joined(document: Document, nodes: list[Item], links: list[Item]) -> Document:
+def _join(document: Document, nodes: list[Item], links: list[Item]) -> Document:
     ours = nodes_of(document)
     bottom = max(x["y"] for x in _places(ours, links_of(document)))
     down = bottom + 2 * _GAP - min((x["y"] for x in nodes), default=0.0)

@@ -194,7 +194,7 @@ class Layout:
     def _settle_rows(self) -> None:
         top = 0.0
         self._below: list[float] = []  # where the space under each row begins
-        under = Counter(lane[0] for _, lane in self._used() if lane[1] < 0)
+        under = Counter(lane[0] for _, lane in self._used_lanes() if lane[1] < 0)
         for number, row in enumerate(self._rows):
             above = self._boxes_above(row)
             y = top - min((x.y for x in above.values()), default=0.0)
@@ -261,14 +261,14 @@ class Layout:
             route += [_LEFT_OF_ALL, (to_row - 1, -1)]
         return [*route, (to_row, to_place)]
 
-    def _used(self) -> Iterator[tuple[Link, _Lane]]:
+    def _used_lanes(self) -> Iterator[tuple[Link, _Lane]]:
         for link, route in self._routes.items():
             yield from ((link, lane) for lane in route)
 
     def _lines_in_lanes(self) -> dict[tuple[Link, _Lane], float]:
         """Assign each link its offset in each of its lanes."""
         sharing: dict[_Lane, list[Link]] = {}
-        for link, lane in self._used():
+        for link, lane in self._used_lanes():
             sharing.setdefault(lane, []).append(link)
         return {
             (link, lane): self._line_at(lane, number, len(links))

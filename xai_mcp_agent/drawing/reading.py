@@ -94,7 +94,7 @@ class _Reader:
             step = read_step(text)
         except BadStep as reason:
             return ReadCall("", "", is_open=True, problem=str(reason))
-        wired = [*self._wired(node, "results")]
+        wired = [*self._wired_ports(node, "results")]
         arguments = {
             name: with_results(x, lambda n: self._place(n, wired))
             for name, x in step.arguments.items()
@@ -112,17 +112,19 @@ class _Reader:
         arguments = self._literal(node, "arguments")
         if isinstance(arguments, dict):
             return ReadCall(source, tool, cast("dict[str, Any]", arguments))
-        return ReadCall(source, tool, is_open=any(True for _ in self._wired(node, "arguments")))
+        return ReadCall(
+            source, tool, is_open=any(True for _ in self._wired_ports(node, "arguments"))
+        )
 
     def _literal(self, node: Item, name: str) -> Any:
         """Return the literal value at a port, or None."""
-        for source, port in self._wired(node, name):
+        for source, port in self._wired_ports(node, name):
             if source["name"].startswith("Literal "):
                 text = str(port["label"])
                 return _dict(text) if source["name"] == "Literal Dict" else text
         return None
 
-    def _wired(self, node: Item, name: str) -> Iterator[tuple[Item, Item]]:
+    def _wired_ports(self, node: Item, name: str) -> Iterator[tuple[Item, Item]]:
         """Yield the nodes and ports wired to a port, in order."""
         ports = [x for x in node["ports"] if x["in"] and _port_name(x) == name]
         for port in sorted(ports, key=lambda x: x.get("dynaPortOrder") or 0):

@@ -138,7 +138,7 @@ class _Results:
             return [self.source_of(x, name) for x in value]
         if not _is_telling(value):
             return value
-        return self._word(value) or self._joined(value) or value
+        return self._word(value) or self._join(value) or value
 
     def _equal(self, value: Any, name: str) -> Any:
         """Return the part of a result that equals a value, also as a text or a number."""
@@ -166,7 +166,7 @@ class _Results:
 
         return max(self._places.get(_key(value), ()), key=rank, default=None)
 
-    def _joined(self, value: Any) -> Joined | None:
+    def _join(self, value: Any) -> Joined | None:
         """Return a text with references for earlier values: the longest, at word boundaries."""
         if not isinstance(value, str):
             return None

@@ -167,8 +167,8 @@ class Workflow:
             "zoom": view.zoom,
             "gridSize": 0,
             "layers": [
-                self._layer("diagram-links", {x.id: _saved_link(x, layout) for x in self.links}),
-                self._layer("diagram-nodes", {x.id: _saved_node(x, layout) for x in self.nodes}),
+                self._layer("diagram-links", {x.id: _link_json(x, layout) for x in self.links}),
+                self._layer("diagram-nodes", {x.id: _node_json(x, layout) for x in self.nodes}),
             ],
         }
 
@@ -314,20 +314,20 @@ def _are_messages(values: Iterable[Any]) -> bool:
     return bool(values) and all(isinstance(x, dict) and "role" in x for x in values)
 
 
-def _saved_node(node: Node, layout: Layout) -> dict[str, Any]:
+def _node_json(node: Node, layout: Layout) -> dict[str, Any]:
     at = layout.place(node)
     # The canvas saves in-ports first.
     ports = [x for x in node.ports if x.is_in] + [x for x in node.ports if not x.is_in]
     return {
         "id": node.id, "type": "custom-node", "selected": False, "extras": node.extras,
-        "x": at.x, "y": at.y, "ports": [_saved_port(node, x, at) for x in ports],
+        "x": at.x, "y": at.y, "ports": [_port_json(node, x, at) for x in ports],
         "name": node.name, "color": node.color,
         "portsInOrder": [x.id for x in ports if x.is_in],
         "portsOutOrder": [x.id for x in ports if not x.is_in],
     }  # fmt: skip
 
 
-def _saved_port(node: Node, port: Port, at: Point) -> dict[str, Any]:
+def _port_json(node: Node, port: Port, at: Point) -> dict[str, Any]:
     place = port_point(node, port, at)
     saved: dict[str, Any] = {
         "id": port.id, "type": "default", "extras": {}, "x": place.x, "y": place.y,
@@ -342,7 +342,7 @@ def _saved_port(node: Node, port: Port, at: Point) -> dict[str, Any]:
     return saved
 
 
-def _saved_link(link: Link, layout: Layout) -> dict[str, Any]:
+def _link_json(link: Link, layout: Layout) -> dict[str, Any]:
     return {
         "id": link.id, "type": link.kind, "selected": False,
         "source": link.source.id, "sourcePort": link.source_port.id,

@@ -123,7 +123,7 @@ class Advice:
         Required parameters that it leaves out are `Missing`. An address that the request does not
         contain is among its problems.
         """
-        calls = tuple(self._planned(x) for x in plan_from_json(answer).calls)
+        calls = tuple(self._with_advice(x) for x in plan_from_json(answer).calls)
         problems = (*self._doubts(calls), *lacking(calls))
         return Plan(self._request, calls, problems, (_CHECKED,))
 
@@ -145,7 +145,7 @@ class Advice:
         for problem in SchemaCheck({**schema, "required": []}).problems(values):
             yield f"Call {number}, {tool.name}: {problem}"
 
-    def _planned(self, call: PlannedCall) -> PlannedCall:
+    def _with_advice(self, call: PlannedCall) -> PlannedCall:
         tool = self._tool(call.tool)
         assert tool is not None  # otherwise the answer has problems
         required: list[str] = tool.input_schema.get("required") or []

@@ -88,8 +88,8 @@ class Chooser:
         for step, matches in asking:
             if not any(key in chosen and x >= _SAME_TOOL * matches[0][1] for key, x in matches):
                 first = self._best(step, matches)
-                asked = [first, *self._left_over(step, first, least)]
-                for one in sorted(asked, key=lambda x: _place(x.ports, step)):
+                choices = [first, *self._leftovers(step, first, least)]
+                for one in sorted(choices, key=lambda x: _place(x.ports, step)):
                     chosen.setdefault(one.ports.key, one)
         return list(chosen.values())
 
@@ -129,7 +129,7 @@ class Chooser:
             verb = -_OTHER_VERB  # the request forbids it
         return verb + _AT_HOME * self._homes.get(ports.server, 0.0)
 
-    def _left_over(self, step: Step, first: Choice, least: float) -> Iterator[Choice]:
+    def _leftovers(self, step: Step, first: Choice, least: float) -> Iterator[Choice]:
         """Yield further tools for words of a step that its tools do not contain."""
         covered, there = _roots_of(first.ports), {first.ports.key}
         for _ in range(_MOST_LEFT_OVER):
@@ -176,8 +176,8 @@ class Needs:
 
     def _choice(self, giver: Any, one: Choice, inp: Input) -> Choice:
         reason = f"gives {inp.name!r} to {one.ports.name}"
-        asked = next((x for x in self._chosen if x.ports.key == giver), None)
-        return asked or Choice(self._flows.ports(giver), one.step, _NEEDED_SCORE, (reason,))
+        existing = next((x for x in self._chosen if x.ports.key == giver), None)
+        return existing or Choice(self._flows.ports(giver), one.step, _NEEDED_SCORE, (reason,))
 
     def _giver(self, one: Choice, inp: Input) -> Any | None:
         """Return the tool that supplies an input."""

@@ -127,25 +127,25 @@ class Flows:
         """
         key = (consumer.key, inp.name)
         if key not in self._producers:
-            self._producers[key] = tuple(_ordered(self._flows_into(consumer, inp)))
+            self._producers[key] = tuple(_order(self._flows_into(consumer, inp)))
         return self._producers[key]
 
     def into(self, consumer: ToolPorts) -> list[Flow]:
         """Return flows into the parameters of a tool, the best first; optional ones count less."""
-        flows = (_weighed(x, inp) for inp in consumer.inputs for x in self.producers(consumer, inp))
-        return _ordered(x for x in flows if x.score >= LEAST)
+        flows = (_weigh(x, inp) for inp in consumer.inputs for x in self.producers(consumer, inp))
+        return _order(x for x in flows if x.score >= LEAST)
 
     def consumers(self, producer: ToolPorts) -> list[Flow]:
         """Return the best flow from a tool into each other tool, the best first."""
         near = self._nearest(output_roots(producer), self._taking)
         flows = (self.between(producer.key, key) for key in near if key != producer.key)
-        return _ordered(x for x in flows if x)
+        return _order(x for x in flows if x)
 
     def between(self, producer: Any, consumer: Any) -> Flow | None:
         """Return the best flow from one tool to another, preferring required parameters."""
         giving, taking = self.ports(producer), self.ports(consumer)
         pairs = ((x, self.best(giving, taking, x)) for x in taking.inputs)
-        weighed = (_weighed(flow, inp) for inp, flow in pairs if flow)
+        weighed = (_weigh(flow, inp) for inp, flow in pairs if flow)
         best = max(weighed, key=lambda x: x.score, default=None)
         return best if best and best.score >= LEAST else None
 
@@ -314,9 +314,9 @@ def _doubt(producer: ToolPorts, out: Output, inp: Input, *, is_named: bool) -> f
     return doubt
 
 
-def _weighed(flow: Flow, inp: Input) -> Flow:
+def _weigh(flow: Flow, inp: Input) -> Flow:
     return flow if inp.is_required else replace(flow, score=flow.score * _OPTIONAL)
 
 
-def _ordered(flows: Iterable[Flow]) -> list[Flow]:
+def _order(flows: Iterable[Flow]) -> list[Flow]:
     return sorted(flows, key=lambda x: (-x.score, str(x.producer), str(x.consumer)))

@@ -75,7 +75,7 @@ class Planner:
         """
         read = self._read(request)
         chosen = Chooser(self._words, self._flows, read).choose()
-        return self._wired(read, Needs(self._flows, read, chosen).complete())
+        return self._wire(read, Needs(self._flows, read, chosen).complete())
 
     def wire(self, request: str, tools: Sequence[Any]) -> Plan:
         """Connect these tools, called in this order; a tool may occur several times.
@@ -90,7 +90,7 @@ class Planner:
         ports = [self._ports(x) for x in tools]
         steps = aligned(self._flows, read, ports)
         chosen = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
-        return self._wired(read, chosen)
+        return self._wire(read, chosen)
 
     def advice(self, request: str, most_tokens: int = 4_000) -> Advice:
         """Return the question for a language model about this request, and its answer's reader.
@@ -187,7 +187,7 @@ class Planner:
         )
         return dict.fromkeys((*(x.tool for x in rough.calls), *needed, *fitting))
 
-    def _wired(self, request: Request, chosen: Sequence[Choice]) -> Plan:
+    def _wire(self, request: Request, chosen: Sequence[Choice]) -> Plan:
         sources = Wiring(self._flows, request, chosen).sources()
         calls = tuple(
             PlannedCall(x.ports.key, x.ports.name, arguments, x.reasons, x.score)

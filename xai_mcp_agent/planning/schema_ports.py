@@ -225,7 +225,7 @@ def ports_of(tool: Tool | JsonObject) -> ToolPorts:
     inputs = tuple(_inputs(takes))
     outputs = tuple(_outputs(gives))
     if not any(x.path for x in outputs):
-        outputs = (*outputs, _implied(name, description))
+        outputs = (*outputs, _imply(name, description))
     roots = {root(verb), root(first)}
     return ToolPorts(
         key=key_of(tool), name=name, server=server, inputs=inputs, outputs=outputs, verb=verb,
@@ -355,9 +355,9 @@ def _below(path: str, spec: JsonObject, references: References) -> Iterator[tupl
                 yield from _below(place.lstrip("."), references.resolve(one[word]), references)
 
 
-def _implied(name: str, description: str) -> Output:
+def _imply(name: str, description: str) -> Output:
     """Return the output that a tool's words imply: what it names before "by" and the like."""
-    text = _GIVEN_BY.split(" ".join(_spelled(name)))[0]
+    text = _GIVEN_BY.split(" ".join(_spellings(name)))[0]
     words = tuple(x for x in terms(text) if not verb_groups((root(x),))) or tuple(terms(text))
     about = _distinct((*terms(description), *terms(name)))
     is_opaque = any(x in _SURE_ID_WORDS for x in words)
@@ -424,7 +424,7 @@ def _is_opaque(words: Iterable[str], shape: Shape) -> bool:
 
 def _verb(name: str, first: str) -> str:
     """Return the verb: the word of the name that begins the description, or the first."""
-    words = [x.casefold() for x in _spelled(name)]
+    words = [x.casefold() for x in _spellings(name)]
     if first and (same := [x for x in words if root(x) == root(first)]):
         return same[0]
     if verb_groups((root(words[0]),)):
@@ -432,7 +432,7 @@ def _verb(name: str, first: str) -> str:
     return first if verb_groups((root(first),)) else ""
 
 
-def _spelled(name: str) -> list[str]:
+def _spellings(name: str) -> list[str]:
     return re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name) or [name]
 
 

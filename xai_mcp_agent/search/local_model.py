@@ -105,7 +105,7 @@ class _Model:
             for x in ("word", "position", "token_type")
         )
         hidden = word[tokens] + position[: len(tokens)] + kind[0]
-        hidden = self._normalized(hidden, "embeddings")
+        hidden = self._normalize(hidden, "embeddings")
         for layer in (f"encoder.layer.{x}" for x in self._layers):
             mixed = self._attention(hidden, f"{layer}.attention.self")
             hidden = self._residual(hidden, mixed, f"{layer}.attention.output")
@@ -124,12 +124,12 @@ class _Model:
         return (shares @ value).swapaxes(0, 1).reshape(len(hidden), -1)
 
     def _residual(self, hidden: Any, more: Any, name: str) -> Any:
-        return self._normalized(hidden + self._dense(more, f"{name}.dense"), name)
+        return self._normalize(hidden + self._dense(more, f"{name}.dense"), name)
 
     def _dense(self, values: Any, name: str) -> Any:
         return values @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
-    def _normalized(self, values: Any, name: str) -> Any:
+    def _normalize(self, values: Any, name: str) -> Any:
         values = values - values.mean(axis=-1, keepdims=True)
         variance = (values * values).mean(axis=-1, keepdims=True)
         scaled = values / self.numpy.sqrt(variance + self._epsilon)

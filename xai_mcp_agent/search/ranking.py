@@ -82,22 +82,22 @@ class Ranking:
         if len(usable) < limit and len(hits) == most:  # many are blocked, so all are candidates
             hits = index.search(query, len(index), among=among, remembered=remembered)
             usable = self._usable(query, hits)
-        boosted = _ordered(replace(x, score=x.score * self._trust_in(x)) for x in usable)
+        boosted = _order(replace(x, score=x.score * self._trust_in(x)) for x in usable)
         best = boosted[0].tool if boosted else None
         covered = index.covered(query, key_of(best), remembered) if best else 0.0
         ranked = _with_confidence(boosted, covered)[: max(limit, 0)]
-        return [self._explained(index, query, x, remembered) for x in ranked]
+        return [self._explain(index, query, x, remembered) for x in ranked]
 
     def _usable(self, query: str, hits: Iterable[Any]) -> list[Ranked[Any]]:
         ranked: list[Ranked[Any]] = [Ranked(x.tool, x.score, 0.0, x.reasons) for x in hits]
         for rule in self.rules:
-            ranked = _ordered(rule(query, ranked))
+            ranked = _order(rule(query, ranked))
         return [x for x in ranked if not self.preferences.is_blocked(_tool_key(x.tool))]
 
     def _trust_in(self, ranked: Ranked[T]) -> float:
         return TRUST if self.preferences.is_trusted(_tool_key(ranked.tool)) else 1.0
 
-    def _explained(
+    def _explain(
         self, index: ToolIndex[T], query: str, ranked: Ranked[T], remembered: Remembered
     ) -> Ranked[T]:
         """Add the reasons that it was used for similar requests, and that it is trusted."""
@@ -112,7 +112,7 @@ class Ranking:
         return replace(ranked, reasons=tuple(reasons))
 
 
-def _ordered(ranked: Iterable[Ranked[T]]) -> list[Ranked[T]]:
+def _order(ranked: Iterable[Ranked[T]]) -> list[Ranked[T]]:
     return sorted(ranked, key=lambda x: (-x.score, key_of(x.tool)))
 
 

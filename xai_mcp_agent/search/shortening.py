@@ -37,7 +37,7 @@ def _with_short_texts(function: FunctionSpec) -> FunctionSpec:
 
 
 def _without_parameter_texts(function: FunctionSpec) -> FunctionSpec:
-    return replace(function, parameters=rewrite(function.parameters, _undescribed))
+    return replace(function, parameters=rewrite(function.parameters, _without_descriptions))
 
 
 def _outline(function: FunctionSpec) -> FunctionSpec:
@@ -97,7 +97,7 @@ def _briefly_described(schema: JsonObject) -> JsonObject:
     return {**schema, "description": first_sentence(text, _PARAMETER_CHARS)}
 
 
-def _undescribed(schema: JsonObject) -> JsonObject:
+def _without_descriptions(schema: JsonObject) -> JsonObject:
     return {word: x for word, x in schema.items() if word != "description"}
 
 

@@ -128,8 +128,8 @@ class ToolIndex(Generic[T]):
         The list is empty if neither words nor meaning fit. `remembered` are weighted terms of
         earlier requests, by tool: one more text of the tool, and a weak one; see `search.usage`.
         """
-        scored, close = self._scored(query, limit, among, remembered)
-        words = self._expanded(query)
+        scored, close = self._score(query, limit, among, remembered)
+        words = self._expand(query)
         return [
             Hit(self._tools[key], score / scored[0][1], self._reasons(key, words, close))
             for key, score in scored[: max(limit, 0)]
@@ -146,7 +146,7 @@ class ToolIndex(Generic[T]):
 
         A word in the tool's description, and in one of a hundred others, counts about 5.
         """
-        scored, _ = self._scored(query, limit, None, remembered)
+        scored, _ = self._score(query, limit, None, remembered)
         return scored[: max(limit, 0)]
 
     def look_up(self, query: str) -> None:
@@ -173,7 +173,7 @@ class ToolIndex(Generic[T]):
             covered += rarity * max((near[x] for x in near.keys() & has), default=0.0)
         return covered / total if total else 0.0
 
-    def _scored(
+    def _score(
         self,
         query: str,
         limit: int,
@@ -181,19 +181,19 @@ class ToolIndex(Generic[T]):
         remembered: Mapping[Any, Mapping[str, float]] | None,
     ) -> tuple[list[tuple[Any, float]], Mapping[Any, Closeness]]:
         parts = _parts_of(query)
-        compared = self._compared(query, parts)
+        compared = self._compare(query, parts)
         near = compared.nearest(_MIN_CANDIDATES, among) if compared else ()
-        words, words_of_parts = self._expanded(query), [self._expanded(x) for x in parts]
+        words, words_of_parts = self._expand(query), [self._expand(x) for x in parts]
         most = max(_CANDIDATES * limit, _MIN_CANDIDATES)
         matches = self._index.search(
             words, most, words_of_parts, added=remembered, among=among, also=near
         )
         by_words = {x: score * self._coverage(x, words) for x, score in matches}
         close = compared.closeness({*near, *by_words}) if compared else {}
-        scores = _joined(by_words, close) if close else by_words
+        scores = _join(by_words, close) if close else by_words
         return sorted(scores.items(), key=lambda x: (-x[1], x[0])), close
 
-    def _compared(self, query: str, parts: Sequence[str]) -> Comparison[Any] | None:
+    def _compare(self, query: str, parts: Sequence[str]) -> Comparison[Any] | None:
         if not self._dense:
             return None
         while self._fills and self._dense.fill(seconds=_FILL_SECONDS):
@@ -209,7 +209,7 @@ class ToolIndex(Generic[T]):
             return reasons
         return (*reasons, f"meaning is near ({close[key].cosine:.2f})")
 
-    def _expanded(self, text: str) -> dict[str, float]:
+    def _expand(self, text: str) -> dict[str, float]:
         return self._index.expand(list(dict.fromkeys(terms(text))))
 
     def _coverage(self, key: Hashable, words: Mapping[str, float]) -> float:
@@ -253,7 +253,7 @@ def _dense_index(embed: Embed | DenseIndex[Any] | None) -> tuple[DenseIndex[Any]
     return DenseIndex[Any](Embedder(embed, "", "the function given as `embed`")), True
 
 
-def _joined(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> dict[Any, float]:
+def _join(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> dict[Any, float]:
     """Combine words and meaning, each relative to its best. Better than joining the two orders."""
     most = max(by_words.values(), default=1.0)
     return {

@@ -66,7 +66,7 @@ class Remembered(Mapping[ToolKey, Mapping[str, float]]):
 
     def __init__(self, intents: Mapping[ToolKey, Sequence[Intent]]) -> None:
         self._intents = intents
-        self._terms = {key: _joined(some) for key, some in intents.items()}
+        self._terms = {key: _join(some) for key, some in intents.items()}
 
     def __getitem__(self, key: ToolKey) -> Mapping[str, float]:
         return self._terms[key]
@@ -211,7 +211,7 @@ def _asks(text: str) -> bool:
     return not _NO_INTENTS.issuperset(terms(text[:_MAX_LOOKED_AT]))
 
 
-def _joined(intents: Sequence[Intent]) -> dict[str, float]:
+def _join(intents: Sequence[Intent]) -> dict[str, float]:
     counts = defaultdict[str, float](float)
     for intent in intents:
         for term, count in intent.terms.items():

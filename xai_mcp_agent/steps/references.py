@@ -166,8 +166,8 @@ def _written(value: Any) -> str:
             return reference_text(value)
         case Joined(parts):
             # A text first: joined parts are a text, even if all of them come from results.
-            shown = parts if parts and isinstance(parts[0], str) else ("", *parts)
-            return " + ".join(_written(x) for x in shown)
+            summands = parts if parts and isinstance(parts[0], str) else ("", *parts)
+            return " + ".join(_written(x) for x in summands)
         case Number(of):
             return f"number({reference_text(of)})"
         case dict():

@@ -47,11 +47,11 @@ def fill(value: Any, results: Sequence[StepResult]) -> Any:
     """
     match value:
         case Reference():
-            return _referenced(value, results)
+            return _resolve(value, results)
         case Joined(parts):
             return "".join(_as_text(fill(x, results)) for x in parts)
         case Number(of):
-            return _number(_referenced(of, results), of, results)
+            return _number(_resolve(of, results), of, results)
         case dict():
             return {name: fill(x, results) for name, x in as_object(value).items()}
         case _:
@@ -91,7 +91,7 @@ def parsed(value: Any) -> Any:
     return value
 
 
-def _referenced(reference: Reference, results: Sequence[StepResult]) -> Any:
+def _resolve(reference: Reference, results: Sequence[StepResult]) -> Any:
     if reference.result >= len(results):
         raise NotInResult(
             f"`{RESULTS}[{reference.result}]` is not wired; {len(results)} wires lead to "
@@ -163,10 +163,10 @@ def _plain(name: str) -> str:
 def _not_there(value: Any, step: PathStep, where: str, name: str) -> NotInResult:
     missing = path_text([step]).lstrip(".")
     place = f"`{where}` in the result of {name}" if where else f"The result of {name}"
-    return NotInResult(f"{place} has no `{missing}`; {_described(value)}.")
+    return NotInResult(f"{place} has no `{missing}`; {_describe(value)}.")
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if value is None or value == {}:
         return "it is empty"
     if is_object(value):
@@ -192,7 +192,7 @@ def _split(text: str, words: str, name: str) -> tuple[str, str]:
     before, separator, after = text.partition(words)
     if not separator:
         problem = f"The result of {name} has nowhere the words {words!r}"
-        raise NotInResult(f"{problem}; {_described(text)}.")
+        raise NotInResult(f"{problem}; {_describe(text)}.")
     return before, after
 
 

@@ -43,10 +43,10 @@ def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
     for how, group in groupby(sorted(changes, key=_rank), lambda x: x.how):
         some = list(group)
         if how in ("added", "removed"):
-            lines += _wrapped(f"{how}: {_names(some)}", width, "", "    ")
+            lines += _wrap(f"{how}: {_names(some)}", width, "", "    ")
             continue
         for change in some:
-            lines += _wrapped(_head(change), width, "", "    ")
+            lines += _wrap(_head(change), width, "", "    ")
             lines += _lines(change.lines, width)
     return "\n".join(lines) or NO_CHANGE
 
@@ -81,8 +81,8 @@ def _lines(lines: Sequence[str], width: int) -> Iterator[str]:
     left = len(lines) - _MOST_LINES
     more = [f"and {left:,} more changes, which JSON has"] if left > 0 else []
     for line in (*lines[:_MOST_LINES], *more):
-        yield from _wrapped(line, width, "    ", "      ")
+        yield from _wrap(line, width, "    ", "      ")
 
 
-def _wrapped(line: str, width: int, first: str, after: str) -> list[str]:
+def _wrap(line: str, width: int, first: str, after: str) -> list[str]:
     return wrap(line[:_MOST_LINE_CHARS], width, first, after)

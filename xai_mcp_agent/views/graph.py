@@ -59,14 +59,14 @@ def _branches(graph: Graph) -> list[JsonObject]:
     remarks = _remarks(graph)
     branches: list[JsonObject] = []
     room = _OPEN_TOOLS
-    for name, node, tools in _grouped(graph):
+    for name, node, tools in _group(graph):
         room -= len(tools)
         leaves = [_leaf(x, node, remarks) for x in tools]
         branches.append({**_branch(name, node, leaves, remarks), "is_open": room >= 0})
     return branches
 
 
-def _grouped(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
+def _group(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
     """Return the project's branches: tools that exist from the start, by kind, and sources."""
     children = graph.children()
     hub = children[graph.project.tools_id]

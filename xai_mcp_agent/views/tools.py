@@ -167,10 +167,10 @@ def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[T
         tools.setdefault(tool.subject.anchor, []).append(tool)
     some = (x for x in tools if server in (None, x.shown_source))
     subjects = sorted(some, key=lambda x: (x.kind.connects, x.source, x.kind.name))
-    return [(x, _sorted(tools[x], records.sources.get(x))) for x in subjects]
+    return [(x, _sort(tools[x], records.sources.get(x))) for x in subjects]
 
 
-def _sorted(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
+def _sort(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
     """Return a sort key: by name, those that are gone last."""
     return sorted(
         tools, key=lambda x: (not x.subject.is_tool, state_of(x, source) == "gone", x.name)
