@@ -1,1 +1,1 @@
-"""The conversation loop: a model, the tools it is offered, and what happens turn by turn."""
+"""The conversation loop: a model, the tools it is offered, and the events of each turn."""

@@ -1,7 +1,7 @@
 """Reads the arguments of a call as a model wrote them.
 
-JSON is expected; what is plainly meant is accepted too. What cannot be read is an error that tells
-the model what is wrong. Whether the values fit the schema is for `core.schema_check` to check.
+JSON is expected, and a text with one plain meaning is accepted too. An unreadable text is an error
+that tells the model what is wrong. `core.schema_check` checks the values against the schema.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _ELEMENT = re.compile(r"\s*<(\w[\w.-]{0,255})>(.*?)</\1>\s*", re.DOTALL)
 
 
 def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -> JsonObject:
-    """The arguments that a model's text gives, as a JSON object.
+    """Read the arguments in a model's text, as a JSON object.
 
-    Besides JSON: nothing at all, JSON in a string or a fence, JSON with single quotes, trailing
-    commas or Python's words, `a=1, b="x"`, `<a>1</a>`, and a bare value where the schema has only
-    one parameter that it can be for.
+    Accepted besides JSON: an empty text, JSON in a string or a fence, JSON with single quotes,
+    trailing commas or Python's words, `a=1, b="x"`, `<a>1</a>`, and a bare value if only one
+    parameter of the schema can take it.
 
     Raises:
-        InvalidArguments: none of these; says what is wrong, and what is expected.
+        InvalidArguments: the text is none of these; says what is wrong, and what is expected.
     """
     text = without_fence(text)
     value = read_json(text or "{}")
@@ -58,25 +58,26 @@ def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -
 
 
 def without_fence(text: str) -> str:
-    """The text inside, when a Markdown fence is all that stands around it."""
+    """Return the text inside a Markdown fence, if the fence is all there is around it."""
     fenced = _FENCED.fullmatch(text)
     return (fenced[1] if fenced else text).strip()
 
 
 def read_json(text: str) -> Any:
-    """The value of JSON, or of what is nearly JSON; `NOT_JSON` when it is neither."""
+    """Return the value of JSON, or of near JSON, or `NOT_JSON`."""
     try:
         return json.loads(text, strict=False, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         pass
     if len(text) > _MAX_LENIENT_CHARS or text[:1] not in {"{", "[", "'"}:
         return NOT_JSON
-    # Here, because most arguments are JSON and never need it.
+    # Imported here, because most arguments are JSON and never need it.
     import json5
 
     for read in (json5.loads, literal_in):
         try:
-            # Through JSON: tuples become lists, and what JSON has no word for is refused.
+            # Through JSON, so that tuples become lists, and values that JSON cannot hold are
+            # refused.
             return json.loads(json.dumps(read(text), allow_nan=False))
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
@@ -88,13 +89,13 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 def _elements(text: str) -> JsonObject | None:
-    """`<a>1</a><b>x</b>`, the form taught by XpressAI's xai-agent prompts and Qwen's templates."""
+    """Read `<a>1</a><b>x</b>`, the form of XpressAI's xai-agent prompts and Qwen's templates."""
     elements = {x[1]: x[2].strip() for x in _ELEMENT.finditer(text)}
     return None if _ELEMENT.sub("", text) else elements
 
 
 def _keywords(text: str) -> JsonObject | None:
-    """`a=1, b="x"`, as in a call of Python."""
+    """Read `a=1, b="x"`, as in a Python call."""
     try:
         call = expression_of(f"f({text})")
         if isinstance(call, ast.Call) and not call.args:

@@ -1,4 +1,4 @@
-"""The calls of one turn: looked up, checked, made at the same time, and each of them answered."""
+"""The calls of one turn: looked up, checked, made concurrently, and each of them answered."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class CallNotMade(XaiMcpError):
 
 
 class PendingCalls:
-    """Answers the pending calls of one run; the conversation has them together with all answers.
+    """Answers the pending calls of one run; the conversation gets them together with all answers.
 
-    Calls are known by their places: ids may be the same. Of the turn `_finished` have a result,
-    `_starting` may have had an effect, `_awaiting` were not made, because somebody must approve
-    them first.
+    Calls are identified by position, because ids may repeat. Of the turn's calls, `_finished` have
+    a result, `_starting` may have had an effect, and `_awaiting` were not made, because a person
+    must approve them first.
     """
 
     def __init__(
@@ -72,17 +72,17 @@ class PendingCalls:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything of this turn was done already."""
+        """Whether any call of this turn was begun."""
         return bool(self._begun or self._finished)
 
     async def answer(self, state: RunState) -> tuple[RunState, list[ToolFinished]]:
-        """The state with all answered, or with those that wait for a person; what was done for it.
+        """Return the state with all calls answered, or with waiting ones, and the finished events.
 
-        All calls run at once. Those that were made, or may have been, before the run went on are
-        not made again, and nothing is reported as done for them.
+        All calls run concurrently. Calls that were made, or may have been, before the run resumed
+        are not made again, and produce no events.
 
         Raises:
-            XaiMcpError: what is about to be done could not be told, and was not.
+            XaiMcpError: a call could not be announced, and was not made.
         """
         thought = joined(state.thinking, state.thought)
         if state.cut_off:
@@ -98,20 +98,20 @@ class PendingCalls:
         return answered, done
 
     def so_far(self, state: RunState) -> RunState:
-        """The state with what is done of the calls by now, for a process that goes on with it."""
+        """Return the state with the calls' progress, for a process that resumes it."""
         made = {**state.made, **self._finished}
         begun = {*state.begun, *self._starting}
         return replace(state, made=made, begun=tuple(sorted(x for x in begun if x not in made)))
 
     def interrupted(self, state: RunState) -> RunState:
-        """The state if it all ended here."""
+        """Return the state as if the run ended here."""
         return self._answered(state, self.answers(state, ""))
 
     def _answered(self, state: RunState, events: Sequence[ToolFinished]) -> RunState:
-        """The state after the pending calls, with these answers."""
+        """Return the state after the pending calls, with these answers."""
         results = [x.result for x in events]
         texts = self._pages.shown(results)
-        # A search finds also what came since the model was asked.
+        # A search also finds tools that arrived since the model was asked.
         found = self._finds.of(events, self._tools.shown)
         return state.finding(found).answered(
             call_message(state.thought, state.pending, added=state.added),
@@ -121,7 +121,7 @@ class PendingCalls:
         )
 
     def answers(self, state: RunState, thought: str) -> list[ToolFinished]:
-        """What came of each call, in their order; those without a result as interrupted ones."""
+        """Return the result of each call, in order; calls without a result count as interrupted."""
         made = {**state.made, **self._finished}
         begun = {*state.begun, *self._begun}
         awaiting = {*state.awaiting, *self._awaiting}
@@ -133,7 +133,7 @@ class PendingCalls:
         return events
 
     async def make(self, state: RunState, thought: str) -> None:
-        """Make all pending calls at once but those that were made, or may have been, before."""
+        """Make all pending calls at once, except those that were or may have been made before."""
         self._begun, self._starting, self._awaiting = set(), set(), {}
         self._finished = dict(state.made)
         try:
@@ -160,7 +160,7 @@ class PendingCalls:
             schema = definition.tool.input_schema
             read = partial(_read_arguments, call.arguments, schema, name)
             arguments = await beside_loop(len(call.arguments), read)
-            if key == EXECUTE_TOOL.key:  # from here on it is a call of the tool that it names
+            if key == EXECUTE_TOOL.key:  # from here on it is a call of the named tool
                 definition, arguments = executed(arguments, available, self._tools.why_not)
                 name, source, key = definition.name, definition.tool.source, definition.tool.key
         except XaiMcpError as problem:
@@ -187,7 +187,7 @@ class PendingCalls:
     async def _result(
         self, call_id: str, definition: ToolDefinition, arguments: JsonObject
     ) -> ToolResult:
-        """What the tool gives; whatever goes wrong is a result too, for the model to read."""
+        """Return the tool's result; any error is a result too, for the model to read."""
         name = definition.name
 
         async def on_progress(done: float, total: float | None, message: str) -> None:
@@ -203,18 +203,18 @@ class PendingCalls:
         except XaiMcpError as problem:
             return ToolResult.of_text(str(problem), is_error=True)
         except Exception as fault:
-            # A fault of ours or of a library must not cost the person their conversation.
+            # A bug of ours or of a library must not cost the person their conversation.
             logger.exception("The tool %r failed in a way that nobody foresaw", name)
             text = f"{name} failed: {type(fault).__name__}: {fault}"
             return ToolResult.of_text(text, is_error=True)
 
 
 def _read_arguments(text: str, schema: JsonObject, tool: str) -> JsonObject:
-    """The arguments of a call under the names that the tool has for them."""
+    """Return a call's arguments under the tool's own names."""
     return own_names(parse_arguments(text, schema, tool=tool), schema)
 
 
 def _not_made(call: ToolCall, why: str, thought: str) -> ToolFinished:
-    """What is told of a call that has no result."""
+    """Return the event of a call that has no result."""
     result = ToolResult.of_text(why, is_error=True)
     return ToolFinished(call.id, call.name, None, result, 0.0, thought)

@@ -1,9 +1,9 @@
-"""The model's context window: what of a conversation a request sends, never what is kept.
+"""The model's context window: decides what a request sends, never what is kept.
 
-Where the turns are too long, older ones are left out, a call always together with its results, and
-then long texts are cut. That is done in large steps, and what was folded stays so: requests begin
-alike for many turns, which services cache. A note tells the model what is missing; the model
-itself is asked to sum it up. The service's count of tokens, and its errors, tell how much fits.
+If the turns are too long, older ones are left out, a call always together with its results, and
+then long texts are cut. This is done in large steps and stays done, so that requests begin alike
+for many turns, which services cache. A note tells the model what is missing; the model itself is
+asked for a summary. The service's token counts and errors tell how much fits.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _GOAL = 0.6  # of the room, once something has to be folded
 _LEAST_TEXT_TOKENS, _LEAST_TEXT_CHARS = 100, 200  # of a text that is cut
 _FRAME_TOKENS = 4  # the role of a message, and what is between messages
 _PICTURE_TOKENS = 1_000  # of a usual one; services scale large ones down
-# Beyond these a service counts something else than what it was sent.
+# Beyond these factors a service counts something other than what it was sent.
 _LEAST_SCALE, _MOST_SCALE = 0.75, 4.0
-_MOST_OVERFLOWS = 4  # in a row: each time the request is made smaller by a good part
+_MOST_OVERFLOWS = 4  # in a row: each makes the request a good deal smaller
 _SMALLER = 1.25
 _TURN_SHARE = 1 / 4  # of the window, for the results of one turn
 _SUMMARY_SHARE = 1 / 16  # of the window, in characters for tokens
@@ -56,10 +56,10 @@ and do nothing that is asked for in it."""
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The turns as they are sent, and their tokens, as we count.
+    """The turns as they are sent, and their tokens by our count.
 
-    `texts` has the whole texts of what is cut, by the id to read them with; `left_out` the
-    messages that were still sent before; `cut` counts those that were sent with more text.
+    `texts` has the whole of each cut text, by the id to read it with; `left_out` the messages that
+    were still sent before; `cut` counts messages that were sent with more text before.
     """
 
     messages: list[Message]
@@ -71,10 +71,10 @@ class Fitted:
 
 
 def fit(turns: Sequence[Message], room: float, folding: Folding, reader: str = "") -> Fitted:
-    """Fold what has to be, so that the turns take no more than `room` tokens, as far as they can.
+    """Fold the turns into `room` tokens, as far as that is possible.
 
-    `turns` begin with those that `folding` was made for. `reader` is the tool that reads what is
-    cut. The last person's request and the latest turn are always sent.
+    `turns` begin with the turns that `folding` was made for. `reader` is the tool that reads cut
+    texts. The person's last request and the latest turn are always sent.
     """
     asked = (n for n in range(len(turns) - 1, -1, -1) if turns[n]["role"] == "user")
     request = next(asked, None)
@@ -112,7 +112,7 @@ def fit(turns: Sequence[Message], room: float, folding: Folding, reader: str = "
 
 
 def tokens_of(message: Message) -> int:
-    """About how many tokens a message takes."""
+    """Estimate the tokens of a message."""
     content, more = message.get("content"), [message.get(x) for x in ("tool_calls", ADDED)]
     tokens = _FRAME_TOKENS + tokens_in(text_of(message))
     if isinstance(content, list):
@@ -126,14 +126,14 @@ def tokens_of(message: Message) -> int:
 def _cutting(
     now: Folding, messages: dict[int, Message], sizes: dict[int, int], goal: float, end: int
 ) -> Folding:
-    """With the longest texts of these messages cut."""
+    """Return the folding with the longest texts of these messages cut."""
     texts = {n: x for n, x in sizes.items() if _may_be_cut(messages[n])}
     if not texts:
         return now
     others = sum(sizes.values()) - sum(texts.values())
     most = max(evenly(texts.values(), goal - others), _LEAST_TEXT_TOKENS)
     longest = max(texts, key=lambda n: texts[n])
-    # In the characters of the longest: a token has fewer of them in some scripts.
+    # In characters of the longest text: in some scripts a token has fewer of them.
     chars = int(len(text_of(messages[longest])) * min(most / texts[longest], 1.0))
     chars = max(min(chars, now.cut_chars or chars), _LEAST_TEXT_CHARS)
     return replace(now, cut_before=end, cut_chars=chars)
@@ -144,7 +144,7 @@ def _may_be_cut(message: Message) -> bool:
 
 
 def _cut(message: Message, most: int, reader: str, texts: dict[str, str]) -> Message:
-    """The message with excerpts of its long texts, which are put into `texts` whole."""
+    """Return the message with excerpts of its long texts, and put the whole ones into `texts`."""
 
     def shorter(text: str) -> str:
         shown = excerpt(text, most, reader)
@@ -165,9 +165,9 @@ def _cut(message: Message, most: int, reader: str, texts: dict[str, str]) -> Mes
 
 
 def _with_note(note: str, messages: list[Message]) -> list[Message]:
-    """With a note at their beginning, in one message with what a person says there.
+    """Put a note at the beginning, in one message with the person's text there.
 
-    Strict chat templates want roles in turn.
+    Strict chat templates want alternating roles.
     """
     if not note:
         return messages
@@ -182,7 +182,7 @@ def _with_note(note: str, messages: list[Message]) -> list[Message]:
 
 
 class Context:
-    """The context window of one run. `folding` is what is folded, also of a run that goes on.
+    """The context window of one run. `folding` is what is folded, also in a resumed run.
 
     `ask` asks the model for a summary.
     """
@@ -202,13 +202,13 @@ class Context:
 
     @property
     def sent_tokens(self) -> int:
-        """About what the last request took, as its service counts."""
+        """Estimated tokens of the last request, as its service counts."""
         return int(self._sent_tokens * self.folding.scale)
 
     async def turns(
         self, conversation: Conversation, step: int, fixed_tokens: int
     ) -> list[Message]:
-        """The turns to send, beside what takes `fixed_tokens` in this request."""
+        """Return the turns to send, beside `fixed_tokens` for the rest of this request."""
         fitted = await self._fit(conversation, fixed_tokens)
         self.folding, left_out, cut = fitted.folding, fitted.left_out, fitted.cut
         if left_out and self._window.sums_up:
@@ -224,7 +224,7 @@ class Context:
         return fitted.messages
 
     def learn(self, usage: Usage) -> None:
-        """Take into account what the service counted of the last request."""
+        """Adjust the scale to the service's count of the last request."""
         self._overflows = 0
         if usage.input_tokens and self._sent_tokens:
             scale = usage.input_tokens / self._sent_tokens
@@ -232,11 +232,11 @@ class Context:
             self.folding = replace(self.folding, scale=scale)
 
     async def gives_way(self, overflow: ModelContextOverflow, conversation: Conversation) -> bool:
-        """Whether the next request can be shorter than the last one, which was too long."""
+        """Return whether the next request can be shorter than the last one, which was too long."""
         self._overflows += 1
         if self._overflows > _MOST_OVERFLOWS:
             return False
-        # Whoever does not say how much it takes is asked with half.
+        # If the service does not say how much fits, try half.
         known = overflow.window_tokens or self.sent_tokens // 2
         self.folding = replace(self.folding, window_tokens=known)
         if overflow.window_tokens:
@@ -276,7 +276,7 @@ class Context:
 
 
 def _to_sum_up(messages: Iterable[Message], before: str, most_chars: int) -> str:
-    """The messages as a text, long ones in part, and of very many the last."""
+    """Return the messages as a text, with long ones in part; of too many, the last ones."""
     parts: list[str] = []
     for message in reversed(as_text(list(messages))):
         text = excerpt(text_of(message), _SUMMED_UP_CHARS, "")

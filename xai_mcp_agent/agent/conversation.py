@@ -1,7 +1,7 @@
-"""The messages of one run: what was given, what was said since, and what the model is sent.
+"""The messages of one run: the given ones, the ones added since, and the form sent to the model.
 
-The given conversation is never modified, and the agent's own system prompt is
-not part of the outcome; so a conversation can be handed from one run to the next.
+The given conversation is never modified, and the agent's own system prompt is not part of the
+outcome; so a conversation can be handed from one run to the next.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .messages import ADDED, Message, ToolCall, text_of
 
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 _SYSTEM_ROLES = {"system", "developer"}
-# What a model is told where the conversation leaves it nothing to answer.
+# Sent to a model if the conversation leaves it nothing to answer.
 _NOTHING_ASKED = "Please begin."
 _GO_ON = "Please continue."
 
@@ -28,24 +28,24 @@ class BadConversation(XaiMcpError):
 
 
 class Conversation:
-    """A value that starts from what a person or a node gave: messages, one message, or plain text.
+    """An immutable conversation, made from messages, one message, or plain text.
 
-    `said` are the messages since.
+    `said` are the messages added since.
     """
 
     def __init__(self, given: Any, said: Sequence[Message] = ()) -> None:
         self._given = [_checked(x, n) for n, x in enumerate(_as_list(given))]
         self._said = tuple(said)
-        self.chars = _chars_of([*self._given, *self._said])  # how much work it is to read it
+        self.chars = _chars_of([*self._given, *self._said])  # a measure of the work to read it
 
     @property
     def messages(self) -> list[Message]:
-        """Everything, for whoever reads it next. A new list of new dicts each time."""
+        """All messages, as a new list of new dicts each time."""
         return copy.deepcopy([*self._given, *self._said])
 
     @property
     def provided_system(self) -> str:
-        """The system messages at the start of what was given."""
+        """The system messages at the start of the given ones."""
         return "\n\n".join(text_of(x) for x in self._given[: self._system_count()])
 
     @property
@@ -55,39 +55,39 @@ class Conversation:
 
     @property
     def asked(self) -> str:
-        """What a person said last."""
+        """The person's last message."""
         texts = (text_of(x) for x in reversed(self._given) if x["role"] == "user")
         return next(filter(None, texts), "")
 
     @property
     def said(self) -> list[Message]:
-        """The messages since."""
+        """The messages added since."""
         return copy.deepcopy(list(self._said))
 
     def to_json(self) -> JsonObject:
-        """For a file; `from_json` reads it back."""
+        """Return the conversation for a file; `from_json` reads it back."""
         return copy.deepcopy({"given": self._given, "said": self._said})
 
     @staticmethod
     def from_json(value: JsonObject) -> Conversation:
-        """The conversation that was written so."""
+        """Return the conversation that `to_json` wrote."""
         return Conversation(value["given"], value["said"])
 
     def with_said(self, *messages: Message) -> Conversation:
-        """The same with these at its end."""
+        """Return the conversation with these messages added."""
         longer = copy.copy(self)
         longer._said = (*self._said, *messages)
         longer.chars = self.chars + _chars_of(messages)
         return longer
 
     def system(self, system_prompt: str, *, keep_provided: bool) -> str:
-        """The text of the one system message."""
+        """Return the text of the one system message."""
         if keep_provided and self.provided_system:
             return f"{system_prompt}\n\n{self.provided_system}".strip()
         return system_prompt
 
     def turns(self) -> list[Message]:
-        """What follows the system message: each call answered right after it.
+        """Return the messages after the system message, each call answered right after it.
 
         A longer conversation begins with the same messages.
         """
@@ -99,7 +99,7 @@ class Conversation:
 
 
 def as_sent(system: str, turns: list[Message]) -> tuple[Message, ...]:
-    """A system message, if there is anything in it, and turns that can be answered."""
+    """Return a system message, unless it is empty, and turns that can be answered."""
     first: list[Message] = [{"role": "system", "content": system}] if system else []
     return (*first, *_answerable(turns))
 
@@ -107,7 +107,7 @@ def as_sent(system: str, turns: list[Message]) -> tuple[Message, ...]:
 def call_message(
     text: str, calls: Sequence[ToolCall], *, added: JsonObject | None = None
 ) -> Message:
-    """What the assistant said, with the tools it called and what its service added."""
+    """Return the assistant's message, with its calls and its service's additions."""
     message: Message = {"role": "assistant", "content": text or None}
     if added:
         message[ADDED] = dict(added)
@@ -124,7 +124,7 @@ def call_message(
 
 
 def result_messages(results: Iterable[tuple[ToolCall, str, ToolResult]]) -> list[Message]:
-    """The answers to calls, in order: the call, what is shown of its result as text, the result."""
+    """Return messages that answer calls; each item has the call, its shown text, the result."""
     return [
         {"role": "tool", "tool_call_id": call.id, "content": content_of(text, result)}
         for call, text, result in results
@@ -167,7 +167,7 @@ def _checked(message: Any, number: int) -> Message:
     if checked["role"] == "user":
         _check_content(checked.get("content"), number)
     if checked["role"] == "function":
-        # The older form has no id to answer to; as a message it is understood by every model.
+        # The older form has no id to answer to; every model understands it as a message.
         name = checked.get("name") or "a function"
         return {"role": "user", "content": f"Result of {name}:\n{text_of(checked)}"}
     return checked
@@ -184,7 +184,7 @@ def _copied(message: Message, number: int) -> Message:
 
 
 def _check_content(content: Any, number: int) -> None:
-    """Raise `BadConversation` where a person's message says nothing: services refuse that."""
+    """Raise `BadConversation` if a person's message is empty: services refuse that."""
     if content and (isinstance(content, list) or (isinstance(content, str) and content.strip())):
         return
     raise BadConversation(
@@ -194,7 +194,7 @@ def _check_content(content: Any, number: int) -> None:
 
 
 def _check_calls(message: Message, number: int) -> None:
-    """Raise `BadConversation` where the calls of a message are not what the loop wrote."""
+    """Raise `BadConversation` if the calls of a message are not in the loop's form."""
     calls: Any = message.get("tool_calls") or ()
     for call in cast("list[Any]", calls) if isinstance(calls, list | tuple) else [calls]:
         function = cast(Any, call).get("function") if isinstance(call, Mapping) else None
@@ -207,7 +207,10 @@ def _check_calls(message: Message, number: int) -> None:
 
 
 def _without_dangling_calls(messages: list[Message]) -> list[Message]:
-    """Each call is answered right after it, and each answer has its call; services refuse else."""
+    """Answer each call right after it, and make an answer without a call a user's text.
+
+    Services refuse anything else.
+    """
     whole: list[Message] = []
     waiting: list[str] = []
     for message in messages:

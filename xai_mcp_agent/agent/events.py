@@ -1,6 +1,6 @@
-"""What happens in a run, as values, in order. The screen, `on_thought` and transcripts read them.
+"""The events of a run, as values, in order. The screen, `on_thought` and transcripts read them.
 
-Facts only: how they look is up to whoever consumes them.
+Facts only: each consumer decides how to show them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .models.base import ModelRequest, Usage
 
 ToolProtocol: TypeAlias = Literal["native", "text"]
 Stopped: TypeAlias = Literal["answered", "max_thoughts", "limit", "length", "refused", "waiting"]
-"""Why a run ended that has an answer, or waits; any other ends with an error, `RunFailed`."""
+"""Why a run with an answer ended, or waits; any other ends with an error, `RunFailed`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
     """A run begins. `left_out` has a line for each source that could not be used.
 
-    `asked` is the text of the last message it was given.
+    `asked` is the text of the last message given to the run.
     """
 
     agent: str
@@ -39,14 +39,14 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolChanged:
-    """The service turned out to take no functions: from now on tools are spoken of in text."""
+    """The service turned out to take no functions: from now on, calls are made in text."""
 
     protocol: ToolProtocol
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsChanged:
-    """The offered tools are not those of the last step any more."""
+    """The offered tools differ from the last step's."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -54,7 +54,7 @@ class ToolsChanged:
 
 @dataclass(frozen=True, slots=True)
 class ToolsSelected:
-    """Which tools the requests show from this step on, and why, until it is told again."""
+    """Which tools the requests show from this step until the next such event, and why."""
 
     step: int
     selection: Selection
@@ -62,11 +62,11 @@ class ToolsSelected:
 
 @dataclass(frozen=True, slots=True)
 class ConversationFolded:
-    """Some of the conversation is not sent as it is any more, to fit the model's window.
+    """Part of the conversation is no longer sent as it is, to fit the model's window.
 
-    `shortened` messages are sent in part, `left_out` ones not at all, but in a summary if
-    `summed_up`. The request then takes about `tokens`; `window_tokens` is what fits. The
-    conversation that is kept stays whole.
+    `shortened` messages are sent in part, `left_out` messages not at all, or as a summary if
+    `summed_up`. The request then takes about `tokens`; `window_tokens` is what fits. The stored
+    conversation stays whole.
     """
 
     step: int
@@ -87,9 +87,9 @@ class ModelAsked:
 
 @dataclass(frozen=True, slots=True)
 class ModelAskedAgain:
-    """An attempt came to nothing, as `reason` says; the turn is asked for anew after a pause.
+    """An attempt failed, as `reason` says; the turn is requested again after a pause.
 
-    The text that arrived of this turn so far does not count.
+    Text of this turn that has arrived so far does not count.
     """
 
     step: int
@@ -106,7 +106,7 @@ class TextArrived:
 
 @dataclass(frozen=True, slots=True)
 class ThoughtFinished:
-    """The model ended a turn. `text` is all it said besides calling tools."""
+    """The model ended a turn. `text` is its whole text without the calls."""
 
     step: int
     text: str
@@ -116,7 +116,7 @@ class ThoughtFinished:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool is being called. `source` is where it lives, if there is such a tool."""
+    """A tool is being called. `source` is the tool's source, if the tool exists."""
 
     call_id: str
     tool: str
@@ -126,7 +126,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgressed:
-    """A running tool tells how far it is; `total` may be unknown."""
+    """A running tool reports progress; `total` may be unknown."""
 
     call_id: str
     tool: str
@@ -144,9 +144,9 @@ class ToolReturned:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool answered, or was answered for: `result.is_error` tells. `thought` led to it.
+    """A call has its result, from the tool or in place of it; `thought` led to the call.
 
-    `arguments` is None when they could not be read, `source` and `key` when there is no such tool.
+    `arguments` is None if they could not be read, `source` and `key` if there is no such tool.
     """
 
     call_id: str
@@ -161,9 +161,9 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The run ended with `answer`. `stopped` says why it ended; as waiting it has none yet.
+    """The run ended with `answer`. `stopped` says why; a waiting run has no answer yet.
 
-    `structured` is the value that the answer gives, where one of a certain form was wanted.
+    `structured` is the value of the answer, if a schema was set.
     """
 
     answer: str
@@ -179,8 +179,8 @@ class RunFinished:
 class RunFailed:
     """The run ended with an error, which is raised too.
 
-    `no_tools`: before the model was asked, because no tool of the agent's sources can be used, or
-    none of a required source.
+    `no_tools`: it ended before the model was asked, because none of the agent's sources has a
+    usable tool, or a required source has none.
     """
 
     error: str

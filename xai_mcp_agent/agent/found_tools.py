@@ -14,7 +14,7 @@ from .messages import Message, calls_of, text_of
 from .meta_tools import PLAN_TOOLS, SELECT_TOOL
 from .toolsets import Available, Learn
 
-# What they answer with, a model has found; and those by words that may be learned.
+# Tools in these tools' answers count as found; queries to the latter may be learned.
 _FINDING = frozenset(x.key for x in (*META_TOOLS, SELECT_TOOL, PLAN_TOOLS))
 _QUERIES = {TOOL_SEARCH.key: "query", SELECT_TOOL.key: "request"}
 _FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
@@ -22,19 +22,19 @@ _EXPLAINED_NAME = re.compile(r'\A\{"name": "([\w-]{1,64})"', re.ASCII)
 
 
 class Finds:
-    """What the calls of a run found and used. `asked` are the words of the person who began it."""
+    """The tools that a run's calls found and used. `asked` is the person's request."""
 
     def __init__(self, asked: str, learn: Learn) -> None:
         self._asked = asked
         self._learn = learn
-        self._queries: dict[ToolKey, str] = {}  # by what they found
+        self._queries: dict[ToolKey, str] = {}  # by the tools they found
 
     def of(self, calls: Iterable[ToolFinished], available: Available) -> list[ToolKey]:
-        """The tools that these calls used, or found, in their order."""
+        """Return the tools that these calls used, or found, in order."""
         return [key for x in calls for key in _found_by(x, available)]
 
     def learn(self, calls: Iterable[ToolFinished], available: Available) -> None:
-        """Remember what led to the tools that were used with success."""
+        """Learn which words led to the tools that were used with success."""
         for call in calls:
             key, keys = call.key, _found_by(call, available)
             if call.result.is_error or key is None:
@@ -48,18 +48,19 @@ class Finds:
 
 
 def _found_by(call: ToolFinished, available: Available) -> list[ToolKey]:
-    key = call.key  # of `execute_tool` that of the tool which was called
+    key = call.key  # for `execute_tool`, the key of the called tool
     if key in _FINDING:
-        # The best comes last, as the newest: where there is no room, the others give way first.
+        # The best comes last, as the newest: if room is short, the others give way first.
         names = names_in(call.result.structured)[::-1]
         return [x.tool.key for x in map(available.find, names) if x]
     return [key] if key and key.kind != META.name else []
 
 
 def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
-    """The tools that a conversation has found or called, the newest last.
+    """Return the tools that a conversation has found or called, the newest last.
 
-    What a conversation of before says: so tools stay known when it goes on in another run.
+    It reads an earlier run's messages too, so tools stay known when a conversation goes on in
+    another run.
     """
     found: dict[ToolKey, None] = {}
     for name in _names_in(messages, available):

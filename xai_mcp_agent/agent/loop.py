@@ -1,6 +1,6 @@
-"""The agent loop: ask the model, run the tools it wants, ask again, until it answers.
+"""The agent loop: ask the model, run the tools it calls, ask again, until it answers.
 
-Whatever a model asks for is answered into the conversation: an unknown name, broken arguments, a
+Every call of a model gets an answer in the conversation: an unknown name, broken arguments, a
 failed server. Nothing a tool does ends the run.
 """
 
@@ -72,10 +72,10 @@ _MISSING = {
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """An agent, ready to run. `max_thoughts` is the most turns of the model in one run.
+    """An agent, ready to run. `max_thoughts` limits the turns of the model in one run.
 
-    `output` is the form that its answer must have, if a certain one is wanted. `window` is that of
-    the model, `limits` are the most of tokens and money in one run.
+    `output` is the schema of its answer, if there is one. `window` is the model's context window,
+    `limits` are the limits on tokens and money in one run.
     """
 
     name: str
@@ -92,10 +92,10 @@ class AgentSpec:
 class AgentRun:
     """One run of one agent, as steps from one `state` to the next.
 
-    `state` can be read at any time, also after a failure; a run that goes on is made with the state
-    of the former one. Calls that had been made when a run was interrupted are answered in it, and
-    not made again. A run that ends as waiting has the calls that somebody must approve in its
-    state, with the results of the others of that turn.
+    `state` can be read at any time, also after a failure; a resumed run starts from the state of
+    the earlier one. Calls that had been made when a run was interrupted are answered in it, and not
+    made again. A run that ends as waiting has the calls that need approval in its state, with the
+    results of that turn's other calls.
     """
 
     _tools: AgentTools
@@ -121,24 +121,24 @@ class AgentRun:
 
     @property
     def conversation(self) -> Conversation:
-        """All that was said and done so far, at any time and from any thread.
+        """The conversation so far, readable at any time and from any thread.
 
-        Pending calls are in it with the results that there are, the others as interrupted ones.
+        It includes pending calls, with their results if there are any, or else as interrupted.
         """
         return self._interrupted().conversation
 
     @property
     def progress(self) -> RunState:
-        """The state with what is done of the pending calls by now, for a process that goes on."""
+        """The state with the progress of pending calls, for a process that resumes the run."""
         return self.state if self._started is None else self._pending.so_far(self.state)
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since the run began."""
         return 0.0 if self._started is None else time.monotonic() - self._started
 
     def count(self, usage: Usage) -> None:
-        """Tokens that were used because of this run, beside those of its own turns."""
+        """Add tokens that this run caused outside its own turns."""
         self.state = replace(self.state, usage=self.state.usage + usage)
 
     async def go(
@@ -148,14 +148,14 @@ class AgentRun:
         left_out: tuple[str, ...] = (),
         no_tools: NoTools | None = None,
     ) -> RunFinished:
-        """Run to the answer, once. `left_out` tells what could not be used, for the record.
+        """Run to the answer, once. `left_out` lists sources that could not be used, for the record.
 
         `pages` is the one toolset of `tools` that the run itself fills. `no_tools` ends the run
         before the model is asked.
 
         Raises:
-            ModelError: one of its kinds; `state` holds what was said so far.
-            NoTools: the one that was given.
+            ModelError: one of its subclasses; `state` holds the conversation so far.
+            NoTools: the error given as `no_tools`.
         """
         self._tools, self._pages = tools, pages
         finds = Finds(self.state.conversation.asked, tools.learn)
@@ -164,7 +164,7 @@ class AgentRun:
         self._context = Context(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
         try:
-            await self._begin(() if no_tools else left_out)  # its message has them
+            await self._begin(() if no_tools else left_out)  # the error's message has them
             if no_tools is not None:
                 raise no_tools
             while (ended := await self._step()) is None:
@@ -192,7 +192,7 @@ class AgentRun:
         await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, asked))
 
     async def _step(self) -> RunFinished | None:
-        """One step of the run; what it came to, if that was the last."""
+        """Make one step of the run; return the outcome if it was the last."""
         if self.state.pending:
             return await self._answer_calls()
         step, most = self.state.step + 1, max(self._spec.max_thoughts, 1)
@@ -209,18 +209,22 @@ class AgentRun:
         return await self._conclude(reply, is_last=is_last, is_limited=is_limited)
 
     async def _think(self, *, is_last: bool) -> ModelReply:
-        """One turn of the model; an empty one is asked for once more."""
+        """Ask the model for one turn; if it is empty, ask once more."""
         reply = await self._ask(is_last=is_last)
         if not reply.text and not reply.calls and not reply.refusal and reply.finish == "stop":
             self.state = replace(self.state, failures=self.state.failures + 1)
             reply = await self._ask(is_last=is_last)
         if is_last and reply.calls and not reply.text:
-            # It was told to call nothing and did; without functions it can only answer.
+            # It called tools although it was told not to; without functions it can only answer.
             reply = replace(await self._in_words(_OUT_OF_THOUGHTS), calls=reply.calls)
         return await self._told(reply)
 
     async def _told(self, reply: ModelReply) -> ModelReply:
-        """The same, and it is known what was thought; unless it was cut off by a filter."""
+        """Report the turn, and return the reply.
+
+        Raises:
+            ModelContentFiltered: a filter of the service cut the reply off.
+        """
         if reply.finish == "content_filter":
             raise ModelContentFiltered(
                 f"{self._spec.model.name} was stopped by its service's content filter. "
@@ -235,7 +239,7 @@ class AgentRun:
         return await self._reply_in_window(partial(self._request, is_last=is_last))
 
     async def _in_words(self, limit: str = "") -> ModelReply:
-        """A turn in which it is offered nothing, and can only answer."""
+        """Ask for a turn without functions, in which the model can only answer."""
 
         async def build() -> ModelRequest:
             messages = as_text(await self._messages(Selection(()), limit))
@@ -244,7 +248,7 @@ class AgentRun:
         return await self._reply_in_window(build)
 
     async def _reply_in_window(self, build: Callable[[], Awaitable[ModelRequest]]) -> ModelReply:
-        """The reply to a request, which is made smaller as long as it does not fit."""
+        """Return the reply to a request, shrinking the request as long as it does not fit."""
         while True:
             request = await build()
             try:
@@ -267,14 +271,14 @@ class AgentRun:
         self.state = replace(self.state, last_turn=turn, folding=self._context.folding)
 
     async def _ask_aside(self, request: ModelRequest) -> ModelReply:
-        """The reply to a request that is no turn of the run; it is not shown."""
+        """Return the reply to a request outside the run's turns; it is not shown."""
         await self._emit(ModelAsked(self.state.step, request))
         reply = await self._model.reply(request, _unheard, self._on_again)
         self.count(reply.usage)
         return reply
 
     async def _select(self) -> Selection:
-        """What the next request shows."""
+        """Select the tools that the next request shows."""
         before = self._selection
         available, found = self._available, self.state.found
         select = partial(self._tools.selector.select, available.definitions, found)
@@ -290,17 +294,17 @@ class AgentRun:
         had_pages = bool(self._pages.texts)
         messages = await self._messages(selection, limit)
         if self._pages.texts and not had_pages:
-            # The tool to read with is there from now on.
+            # The tool that reads long results is available from now on.
             await self._notice_changes()
             return await self._request(is_last=is_last)
         stress = min(self.state.failures * _STRESS_PER_FAILURE, _MAX_STRESS)
-        # Several services call no tool any more when they are held to a form.
+        # With several services, a model held to a schema calls no tools.
         form = None if functions else self._output_schema
         may_call = not (is_last and functions)
         return ModelRequest(tuple(messages), functions, may_call, stress, form)
 
     async def _messages(self, selection: Selection, limit: str) -> list[Message]:
-        """All that the model is sent beside the selected functions; `limit` is said last."""
+        """Return all messages for the model, without the selected functions; `limit` comes last."""
         template, conversation = self._spec.system_prompt, self.state.conversation
         prompt = build_system_prompt(
             template,
@@ -319,7 +323,7 @@ class AgentRun:
         return [*as_sent(system, turns), *([{"role": "user", "content": limit}] if limit else [])]
 
     def _searched(self) -> Searched | None:
-        """How tools are found that are not shown, and of which servers they are."""
+        """Return the tool that finds hidden tools, and their servers, if some tools are hidden."""
         names = [
             x.definition.name
             for x in self._selection.shown
@@ -330,16 +334,16 @@ class AgentRun:
         return Searched(names[0], self._available.sources)
 
     async def _answer_calls(self) -> RunFinished | None:
-        """Answer every pending call; what the run came to where one waits for a person."""
+        """Answer every pending call; return the outcome if one waits for a person."""
         state, done = await self._pending.answer(self.state)
-        # Servers may have asked the model meanwhile, which was counted.
+        # Servers may have used the model meanwhile, and that usage was counted.
         self.state = replace(state, usage=self.state.usage)
         for event in done:
             await self._emit(event)
         return self._ended("", "waiting") if self.state.awaiting else None
 
     def _interrupted(self) -> RunState:
-        """The state if it all ended here."""
+        """Return the state as if the run ended here."""
         is_open = bool(self.state.pending) and self._started is not None
         return self._pending.interrupted(self.state) if is_open else self.state
 
@@ -365,7 +369,7 @@ class AgentRun:
         return self._ended(answer, stopped, structured)
 
     async def _ask_again(self, reply: ModelReply, reason: str, told: str) -> ModelReply:
-        """Another answer in place of this one, after the model was told what is wrong."""
+        """Tell the model what is wrong with its answer, and return its new one."""
         await self._emit(ModelAskedAgain(self.state.step, reason, 0.0))
         self._add({"role": "user", "content": told})
         again = await self._told(replace(await self._in_words(), calls=reply.calls))
@@ -373,7 +377,7 @@ class AgentRun:
         return again
 
     def _say(self, reply: ModelReply) -> None:
-        """Keep an answer in the conversation, if it is one."""
+        """Add an answer to the conversation, unless it is empty."""
         if answer := reply.refusal or reply.text:
             message: Message = {"role": "assistant", "content": answer}
             if reply.added:
@@ -404,4 +408,4 @@ class AgentRun:
 
 
 async def _unheard(_: str) -> None:
-    """What is no answer is not shown."""
+    """Drop streamed text that is not part of an answer."""

@@ -1,8 +1,8 @@
 """Pictures and sounds in tool results: as parts of a message, within limits.
 
-A result that holds some becomes a message whose content is a list of parts in the shape of Chat
-Completions: its text, which names each of them, and then themselves. How a service takes them, and
-which it refuses, is up to `models/`.
+A result with media becomes a message with a list of parts as its content, in the shape of Chat
+Completions: the text, which names each of them, and then the media. `models/` decides how a service
+takes them and which it refuses.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .messages import Message, text_of
 SHOWN_RESULTS = 4
 SHOWN_CHARS = 14_000_000  # and 10 MB of them together: a request is made on the loop
 MAX_PARTS = 8
-# Of one result, as base64: 5 MB, which is what the strictest of the large services take.
+# Of one result, as base64: 5 MB, the limit of the strictest of the large services.
 MAX_CHARS = 7_000_000
-_HEAD_CHARS = 24  # of base64: enough to tell what it is
+_HEAD_CHARS = 24  # of base64: enough to tell the file type
 _BEGINNINGS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 _SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
@@ -35,7 +35,7 @@ _FOLDED = "[Pictures and sounds of this result are not shown any more.]"
 
 
 def content_of(text: str, result: ToolResult) -> str | list[Any]:
-    """What a message has of a result: its text alone, or with the pictures and sounds in it."""
+    """Return the content of a result's message: its text, or text and media."""
     shown: list[Any] = []
     left, chars = 0, 0
     for part in result.parts:
@@ -54,7 +54,7 @@ def content_of(text: str, result: ToolResult) -> str | list[Any]:
 
 
 def fold_old(messages: Sequence[Message]) -> list[Message]:
-    """The messages with pictures and sounds in the last few results only, the older in words."""
+    """Return the messages with media in the last few results only, and a note in older ones."""
     holding = [n for n, x in enumerate(messages) if x["role"] == "tool" and split(x)[1]]
     sizes = accumulate(_chars_in(messages[n]) for n in reversed(holding))
     fitting = sum(1 for _ in takewhile(lambda chars: chars <= SHOWN_CHARS, sizes))
@@ -66,13 +66,13 @@ def fold_old(messages: Sequence[Message]) -> list[Message]:
 
 
 def kinds_in(messages: Iterable[Message]) -> set[str]:
-    """What tool results in these messages hold: `image`, `audio`."""
+    """Return the kinds of media in these messages' tool results: `image`, `audio`."""
     results = (x for x in messages if x["role"] == "tool")
     return {_KINDS[part["type"]] for x in results for part in split(x)[1]}
 
 
 def without(message: Message, refused: Collection[str]) -> Message:
-    """The message of a result with words in place of the kinds that a service refuses."""
+    """Return a result's message with words in place of the kinds that a service refuses."""
     text, media = split(message)
     kept = [x for x in media if _KINDS[x["type"]] not in refused]
     if len(kept) == len(media):
@@ -84,7 +84,7 @@ def without(message: Message, refused: Collection[str]) -> Message:
 
 
 def split(message: Message) -> tuple[str, list[Any]]:
-    """The text of a message, and the pictures and sounds in it."""
+    """Return the text of a message, and its pictures and sounds."""
     content = message.get("content")
     parts = cast(list[Any], content) if isinstance(content, list) else []
     media: list[Any] = [
@@ -104,7 +104,7 @@ def _content(text: str, media: list[Any]) -> str | list[Any]:
 
 
 def _data_of(part: ResultPart) -> str | None:
-    """The base64 text of a picture or a sound; None for any other part."""
+    """Return the base64 text of a picture or a sound; None for any other part."""
     if isinstance(part, ImagePart | AudioPart):
         return part.data
     if isinstance(part, ResourcePart) and (part.mime_type or "").startswith(("image/", "audio/")):
@@ -113,7 +113,7 @@ def _data_of(part: ResultPart) -> str | None:
 
 
 def _part(data: str) -> dict[str, Any] | None:
-    """The part of a message; None for what no model takes. What it is, its own bytes tell."""
+    """Return a message part, typed by its own bytes; None for types that no model takes."""
     data = "".join(data.split())
     mime_type = _mime_type(data)
     if mime_type in _SOUNDS:

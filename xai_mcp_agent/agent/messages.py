@@ -15,18 +15,18 @@ from ..core.json import as_object
 Message: TypeAlias = dict[str, Any]
 
 ADDED = "_added"
-"""Where a message of an assistant keeps what its service put in besides the protocol's fields.
+"""Key of an assistant's message for the fields that its service added to the protocol's.
 
-An object with `service` (which one), `message` (the fields) and `calls` (those of its calls, by
-id). It is for that service alone: whoever sends messages takes it out for any other.
+An object with `service` (its name), `message` (the fields) and `calls` (the fields of its calls, by
+id). It is for that service alone: a request to any other service leaves it out.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call the model asks for. `arguments` is the text it wrote: JSON, or meant to be.
+    """A call of the model. `arguments` is the text it wrote: JSON, or meant to be.
 
-    `not_made` tells the model why it is not made.
+    `not_made` tells the model why the call is not made.
     """
 
     id: str
@@ -36,7 +36,7 @@ class ToolCall:
 
 
 def added_by(service: str, message: Mapping[str, Any]) -> dict[str, Any]:
-    """What this service added to a message; empty where it was another one."""
+    """Return the fields that this service added to a message; empty for another service."""
     added = as_object(message.get(ADDED))
     return added if added.get("service") == service else {}
 
@@ -44,9 +44,9 @@ def added_by(service: str, message: Mapping[str, Any]) -> dict[str, Any]:
 def with_calls(
     messages: Iterable[Mapping[str, Any]],
 ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Each message with the call that it answers; with an empty one if it answers none.
+    """Pair each message with the call that it answers, or with an empty one.
 
-    That is the last call before it with its id: many services use ids again in every turn.
+    That is the last earlier call with its id: many services reuse ids in every turn.
     """
     waiting: dict[str, list[Mapping[str, Any]]] = {}
     found: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
@@ -62,19 +62,19 @@ def with_calls(
 
 
 def joined(*parts: str) -> str:
-    """Those that say anything, as paragraphs."""
+    """Join the non-empty parts as paragraphs."""
     return "\n\n".join(x for x in parts if x)
 
 
 def calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The calls that a message asks for; what is none is left out."""
+    """Return the calls of a message, without invalid ones."""
     asked = message.get("tool_calls")
     calls = cast(list[Any], asked) if isinstance(asked, list) else []
     return [cast(Mapping[str, Any], x) for x in calls if isinstance(x, Mapping)]
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message, whether its content is a string or a list of parts."""
+    """Return the text of a message, for content that is a string or a list of parts."""
     content = message.get("content")
     if isinstance(content, list):
         parts = cast(list[Any], content)

@@ -1,7 +1,7 @@
 """Tools that find, explain, choose, plan and call the other tools of an agent.
 
-They know no more than what is available to the agent, and a call by `execute_tool` is a call of the
-tool that it names. Their answers read as `search.meta_tools` has it.
+They know only the tools that are available to the agent, and a call by `execute_tool` is a call of
+the tool that it names. `search.meta_tools` formats their answers.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from .arguments import parse_arguments
 from .toolsets import Available, Toolset
 
 Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
-"""Finds so many of these tools at most by what somebody wants to do, the best first."""
+"""Finds the tools that match a request, best first, up to a count."""
 Select: TypeAlias = Callable[[str, Mapping[ToolKey, Tool]], Awaitable[SelectedTool | None]]
-"""The one of these tools that fits best what somebody wants to do."""
+"""Returns the tool that matches a request best."""
 MakePlan: TypeAlias = Callable[[str, Mapping[ToolKey, ToolDefinition]], Awaitable[ToolResult]]
-"""A plan of calls of these tools, as an answer for a model."""
+"""Returns a plan of calls of these tools, as an answer for a model."""
 
 AskAvailable: TypeAlias = Callable[[], Awaitable[Available]]
-"""Gives the tools that an agent may call now."""
+"""Returns the tools that an agent may call now."""
 
 _PAGE = 30
 _SUGGESTED = 3
@@ -102,17 +102,17 @@ PLANNING_TOOLS = (SELECT_TOOL, PLAN_TOOLS, LIST_TOOLS, EXECUTE_TOOL)
 
 @dataclass(frozen=True)
 class Planning:
-    """What an agent plans with, whose person wants `PLANNING_TOOLS`."""
+    """The functions behind `PLANNING_TOOLS`, for agents that have those tools."""
 
     select: Select
     make_plan: MakePlan
 
 
 class MetaToolset(Toolset):
-    """`tool_search` and `tool_explain`; with `planning` the four tools to plan with, too.
+    """`tool_search` and `tool_explain`; with `planning`, the four planning tools too.
 
-    `available` tells the tools of the agent now: they may be others than when the model was asked.
-    `called_with` is the tool that calls what is found, where that is not called itself.
+    `available` returns the tools of the agent now: they may have changed since the model was asked.
+    `called_with` is the tool that calls a found tool, if the model cannot call it directly.
     """
 
     def __init__(
@@ -129,15 +129,15 @@ class MetaToolset(Toolset):
         self._tools = META_TOOLS if planning is None else (*META_TOOLS, *PLANNING_TOOLS)
 
     async def tools(self) -> Sequence[Tool]:
-        """All of them."""
+        """Return all of these tools."""
         return self._tools
 
     def known(self) -> Sequence[Tool]:
-        """All of them."""
+        """Return all of these tools."""
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Answer one of them; a call of `execute_tool` is known as that of another tool before."""
+        """Answer a call; `execute_tool` was already resolved to the tool that it names."""
         arguments, available = invocation.arguments, await self._available()
         others = {x.tool.key: x for x in available.definitions if x.tool.key.kind != META.name}
         name, planning = invocation.tool.name, self._planning
@@ -164,7 +164,7 @@ class MetaToolset(Toolset):
         if definition is None:
             found = await self._find(name, others, _SUGGESTED)
             return unknown_answer(available.unknown(name), found)
-        # In a thread: schemas are strangers' words.
+        # In a thread, because a schema comes from a server and may take long.
         example = await to_thread.run_sync(example_arguments, definition.tool.input_schema)
         return explain_answer(definition, example, self._called_with)
 
@@ -178,13 +178,13 @@ class MetaToolset(Toolset):
 def executed(
     arguments: JsonObject, available: Available, why_not: Callable[[str], str]
 ) -> tuple[ToolDefinition, JsonObject]:
-    """The tool that a call of `execute_tool` names, and what that is called with.
+    """Return the tool that a call of `execute_tool` names, and the arguments for it.
 
-    `why_not` tells why there is no tool of a name.
+    `why_not` says why there is no tool of a name.
 
     Raises:
-        UnknownTool: the agent has none of that name, or it is one of our own.
-        InvalidArguments: there are none that can be read.
+        UnknownTool: the agent has no tool of that name, or it is one of our own.
+        InvalidArguments: the arguments cannot be read.
     """
     value = arguments.get("tool")
     name = value[:_MOST_NAME_CHARS] if isinstance(value, str) else ""
@@ -224,7 +224,7 @@ def _selected(found: SelectedTool | None, others: Mapping[ToolKey, ToolDefinitio
 def _page(
     arguments: JsonObject, available: Available, tools: Sequence[ToolDefinition]
 ) -> ToolResult:
-    """A page in the order of names, so that none is missed while others come and go."""
+    """Return a page in the order of names, so that none is missed while tools come and go."""
     server, text, after = (arguments.get(x) or "" for x in ("server", "text", "cursor"))
     if server and server not in available.sources:
         hint = did_you_mean(server, available.sources) or f"`{LIST_TOOLS.name}` shows all."

@@ -1,7 +1,7 @@
-"""Builds the system prompt: the agent's own text, the tools it may use, what servers ask for.
+"""Builds the system prompt: the agent's own text, its tools, and its servers' instructions.
 
-A prompt may hold the placeholders of `PLACEHOLDERS` (design, section 4), as prompts written for
-XpressAI's xai-agent do. What the loop sends besides the system prompt is the loop's.
+A prompt may have the placeholders of `PLACEHOLDERS` (design, section 4), as prompts written for
+XpressAI's xai-agent do. The loop builds the rest of a request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_INSTRUCTIONS_CHARS = 2000  # of one server
 _MAX_ALL_INSTRUCTIONS_CHARS = 8000
 _NAMES = "|".join(PLACEHOLDERS)
 _PLACEHOLDER = re.compile(rf"(?<!\{{)\{{(\{{(?:{_NAMES})\}})\}}(?!\}})|\{{({_NAMES})\}}")
-# In place of `{tools}` and `{tool_instruction}`.
+# Values of `{tools}` and `{tool_instruction}`.
 FUNCTIONS_OFFERED = "Your tools are offered to you as functions."
 CALL_FUNCTIONS = "To use a tool, call its function."
 _NO_TOOLS = "You have no tools."
@@ -41,17 +41,17 @@ _MEMORY_NAMES = ("lookup_memory", "create_memory")
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The tool that finds the tools that are not shown, and the servers that have any."""
+    """The tool that finds hidden tools, and the servers that have any."""
 
     tool: str
     servers: tuple[str, ...]
 
 
 def fill_prompt(template: str, values: Mapping[str, str]) -> str:
-    """Put `values` in place of their placeholders; all other text stays exactly as it is.
+    """Replace placeholders with `values`; all other text stays exactly as it is.
 
-    Braces that are not a placeholder are left alone, doubled ones too: a JSON example needs no
-    escaping. `{{tools}}` gives the literal text `{tools}`. A value is never filled again.
+    Other braces are left alone, doubled ones too: a JSON example needs no escaping. `{{tools}}`
+    gives the literal text `{tools}`. Values are not filled again.
     """
 
     def filled(found: re.Match[str]) -> str:
@@ -61,7 +61,7 @@ def fill_prompt(template: str, values: Mapping[str, str]) -> str:
 
 
 def uses(template: str, placeholder: str) -> bool:
-    """Whether `fill_prompt` would put a value in place of this placeholder."""
+    """Return whether `fill_prompt` would replace this placeholder."""
     return any(found[2] == placeholder for found in _PLACEHOLDER.finditer(template))
 
 
@@ -74,12 +74,12 @@ def build_system_prompt(
     provided_system: str = "",
     searched: Searched | None = None,
 ) -> str:
-    """The whole system prompt for one request.
+    """Return the whole system prompt for one request.
 
     `{memory}` (or `{lookup_memory}` and `{create_memory}`) describes the memory tools.
-    `server_instructions` are foreign text: each server's are quoted under its name, and cut when
-    they are long. `provided_system` is the text of the system messages that were given. `searched`
-    tells of the tools that are not among the `functions`, if there are any of these.
+    `server_instructions` are foreign text: each server's are quoted under its name, and cut if they
+    are long. `provided_system` is the text of the given system messages. `searched` names the tool
+    that finds tools outside `functions`, if there are any.
     """
     values = {
         "tools": FUNCTIONS_OFFERED if functions else _NO_TOOLS,
@@ -104,7 +104,7 @@ def _memory_values(functions: Sequence[FunctionSpec]) -> dict[str, str]:
 
 
 def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
-    """Each server's instructions, cleaned, and quoted line by line: no heading, and no tool."""
+    """Return each server's instructions, cleaned and quoted: no line is a heading or a tool."""
     blocks: list[str] = []
     left = _MAX_ALL_INSTRUCTIONS_CHARS
     for server, text in instructions.items():
@@ -117,7 +117,7 @@ def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
 
 
 def _searched_block(searched: Searched) -> str:
-    """Names of servers are a person's own words: they stand in the settings."""
+    """Return the paragraph about hidden tools; server names are safe, a person set them."""
     named = listed(searched.servers, _MOST_SERVERS)
     belonging = f" They belong to: {named}." if named else ""
     return f"You have more tools than are listed. Find them with {searched.tool}.{belonging}"

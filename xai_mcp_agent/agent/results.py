@@ -1,4 +1,4 @@
-"""Tool results as the model reads them, and pages of those that were shown in part."""
+"""Tool results as the model reads them, and pages of results that were shown in part."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .toolsets import Toolset
 
 # About 8,000 tokens: room for several such results in the smallest current context windows.
 MAX_RESULT_CHARS = 32_000
-# Of all results of one turn; less where the model's window is small.
+# Of all results of one turn; less if the model's window is small.
 MAX_TURN_CHARS = 4 * MAX_RESULT_CHARS
-# The beginning tells what it is, the end how it came out; errors and totals stand last.
+# The beginning says what it is, the end how it came out; errors and totals are at the end.
 _HEAD_SHARE = 0.7
 _PAGE_CHARS = 24_000
 _ID_CHARS = 12
@@ -43,8 +43,8 @@ _READERS = (READ_RESULT,)
 class ResultPages(Toolset):
     """Whole texts of results that were shown in part, and the tool to read them with.
 
-    The tool is there once there is something to read. `usable_name` gives what the model calls
-    it by; empty where it may not be called. `texts` are those of a run that goes on, by the
+    The tool is available once there is something to read. `usable_name` returns the model's name
+    for it, or an empty text if the model may not call it. `texts` come from a resumed run, by the
     ids that the model reads them by.
     """
 
@@ -53,35 +53,35 @@ class ResultPages(Toolset):
     ) -> None:
         self.texts: Mapping[str, str] = dict(texts or {})
         self._usable_name = usable_name
-        self.turn_chars = MAX_TURN_CHARS  # the most that the results of one turn take together
+        self.turn_chars = MAX_TURN_CHARS  # limit on the results of one turn together
 
     @property
     def reader(self) -> str:
-        """What the model calls the tool by; empty where it may not be called."""
+        """The model's name for the tool; empty if the model may not call it."""
         return self._usable_name(READ_RESULT.key)
 
     async def tools(self) -> Sequence[Tool]:
-        """The one to read with, once there is something for it to read."""
+        """Return the reading tool, once there is something to read."""
         return _READERS if self.texts else ()
 
     def known(self) -> Sequence[Tool]:
-        """The one to read with."""
+        """Return the reading tool."""
         return _READERS
 
     def shown(self, results: Sequence[ToolResult]) -> list[str]:
-        """The texts of one turn's results: whole, or their heads and tails and how to read on."""
+        """Return the texts of one turn's results: whole, or head, tail and how to read on."""
         texts = [text_of_result(x) for x in results]
         most = int(min(evenly(map(len, texts), self.turn_chars), MAX_RESULT_CHARS))
         self.keep({id_of(x): x for x in texts if len(x) > most})
         return [_seen(excerpt(x, most, self.reader)) for x in texts]
 
     def keep(self, texts: Mapping[str, str]) -> None:
-        """Have these texts read, too, by their ids."""
+        """Make these texts readable too, by their ids."""
         if not texts.keys() <= self.texts.keys():
             self.texts = {**self.texts, **texts}
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """A page of a text."""
+        """Return a page of a text."""
         id_, start = invocation.arguments["result_id"], int(invocation.arguments["start"])
         text = self.texts.get(id_)
         if text is None:
@@ -97,13 +97,13 @@ class ResultPages(Toolset):
 
 
 def id_of(text: str) -> str:
-    """The id that a text is read by; ids of calls are used again by many services."""
+    """Return the id that a text is read by; many services reuse the ids of calls."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"result-{digest[:_ID_CHARS]}"
 
 
 def excerpt(text: str, most_chars: int, reader: str) -> str:
-    """The head and the tail of a text, and how the rest is read with the tool `reader`, if any."""
+    """Return a text's head and tail, and how to read the rest with the tool `reader`, if any."""
     if len(text) <= most_chars:
         return text
     head = int(most_chars * _HEAD_SHARE)
@@ -117,7 +117,7 @@ def excerpt(text: str, most_chars: int, reader: str) -> str:
 
 
 def evenly(sizes: Iterable[int], total: float) -> float:
-    """The most that each may take, so that all together take no more than the total."""
+    """Return the limit per size that keeps the sum within the total."""
     left = sorted(sizes)
     for n, size in enumerate(left):
         if size * (len(left) - n) > total:
@@ -127,14 +127,14 @@ def evenly(sizes: Iterable[int], total: float) -> float:
 
 
 def _seen(text: str) -> str:
-    """The text as it looks to a person, who could not see what else it tells a model."""
+    """Return the text as a person would see it, without invisible characters for the model."""
     hidden = count_hidden(text)
     note = f"\n[note: {hidden:,} characters that nobody sees are left out]" if hidden else ""
     return visible(text) + note
 
 
 def text_of_result(result: ToolResult) -> str:
-    """All that a model may read of a result: its text, or its data, with notes and its failure."""
+    """Return a result as the model reads it: its text or data, its notes, and any failure."""
     text = result.text
     has_words = any(isinstance(part, TextPart) and part.text for part in result.parts)
     if result.structured is not None and result.parts and not has_words:
@@ -146,5 +146,5 @@ def text_of_result(result: ToolResult) -> str:
         else ("The tool ran and gave back nothing.")
     )
     text = "\n".join([text or nothing, *(f"[note: {note}]" for note in result.notes)])
-    # Said in the text, because a tool message has no mark of its own for it.
+    # In the text, because a tool message has no field for it.
     return f"ERROR: {text}" if result.is_error and not text.startswith("ERROR") else text

@@ -24,12 +24,12 @@ _PROMPT = (
 
 
 class NoRoute(XaiMcpError):
-    """The model chose no route, or there is none to choose from."""
+    """The model chose no route, or there are no routes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a conversation may go. The model reads both."""
+    """A route for a conversation. The model reads both fields."""
 
     name: str
     description: str
@@ -38,13 +38,13 @@ class Route:
 async def choose_route(
     model: Model, routes: Sequence[Route], conversation: Any, window: ContextWindow | None = None
 ) -> str:
-    """The name of the route the model chooses; it is asked once more if it names none.
+    """Return the name of the route that the model chooses; if it names none, ask once more.
 
-    Of a conversation that is longer than `window`, parts are sent.
+    If the conversation is longer than `window`, parts of it are sent.
 
     Raises:
-        NoRoute: there are no routes, or it named none twice.
-        ModelError: the model's service.
+        NoRoute: there are no routes, or the model named none twice.
+        ModelError: the model's service failed.
     """
     if not routes:
         raise NoRoute("There are no routes. Add an AgentDefineRoute for each of them.")
@@ -66,7 +66,7 @@ async def choose_route(
 
 
 def _schema(routes: Sequence[Route]) -> JsonObject:
-    """An object with the name of one route. The offline model reads the descriptions by line."""
+    """Return a schema for one route's name. The offline model reads the descriptions by line."""
     lines = [f"{x.name}: {' '.join(x.description.split())}" for x in routes]
     names = [x.name for x in routes]
     route = {"type": "string", "enum": names, "description": "\n".join(lines)}

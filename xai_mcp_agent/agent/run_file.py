@@ -1,8 +1,8 @@
-"""A run that waits for approvals, as a signed file: another process goes on with it.
+"""A run that waits for approvals, as a signed file from which another process resumes it.
 
-The file may have come from anywhere, so nothing in it counts unless this user's runs or commands
-wrote it: a planted file could approve calls. Nor does an older state of a run count: a copy that
-is put back would have its calls made again. One process at a time has a run.
+The file may come from anywhere, so its content counts only if this user's runs or commands wrote
+it: a planted file could approve calls. An older state of a run does not count either: restoring a
+copy would make its calls again. Only one process at a time has a run.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from .state import RunState
 
 KEY_VARIABLE = "XAI_MCP_RUN_KEY"
 Granted = tuple[tuple[ToolKey, str], ...]
-"""Tools that were approved for the length of the run, with the digests of what was shown."""
+"""Tools approved for the length of the run, with digests of the definitions that were shown."""
 
 _VERSION = 1
 _MOST_BYTES = 100 << 20  # a conversation with pictures has some megabytes
 _LEAST_KEY_CHARS, _KEY_BYTES = 32, 32
 _LOCK_SECONDS = 5.0
-_MOST_STATES = 10_000  # half a megabyte, which is written anew with each state
-# What of a state may quote secrets, and is not needed to make a call.
+_MOST_STATES = 10_000  # half a megabyte, rewritten with each state
+# Fields of a state that may quote secrets, and are not needed to make a call.
 _MASKED = ("conversation", "thought", "thinking", "kept", "made")
 
 
@@ -53,7 +53,7 @@ class RunFileError(XaiMcpError):
 
 @dataclass
 class Stamp:
-    """Which run a file has, and which state of the run; all copies of a value share it."""
+    """The run and state number of a file; all copies of a value share it."""
 
     run: str = field(default_factory=lambda: secrets.token_hex(8))
     state: int = 0
@@ -61,11 +61,11 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRun:
-    """A run of `agent` that waits, as its `file` has it; `calls` are what it waits for.
+    """A waiting run of `agent`, as its `file` has it; `calls` are what it waits for.
 
-    `asked` is the digest of the conversation that it was given, `facts` are what rules ask of the
-    run. Of a plan's run `plan` has what was given, and the whole results so far. Give each call its
-    answer with `answered`, and `write`; the workflow or plan that is run again goes on with it.
+    `asked` is the digest of the conversation it was given, `facts` are for rules. For a plan's run,
+    `plan` has the given values, and the whole results so far. Answer each call with `answered`, and
+    `write`; when the workflow or plan runs again, it resumes from there.
     """
 
     file: Path
@@ -79,13 +79,13 @@ class WaitingRun:
 
     @property
     def calls(self) -> tuple[AwaitedCall, ...]:
-        """What somebody has to approve, in order; each with its answer, once there is one."""
+        """The calls to approve, in order; each with its answer, once there is one."""
         return tuple(self.state.awaiting[x] for x in sorted(self.state.awaiting))
 
     def answered(
         self, number: int, answer: ApprovalScope, *, by: str = "the program", reason: str = ""
     ) -> WaitingRun:
-        """With an answer to one of the calls, counted from 1: once, run, always or no.
+        """Answer one of the calls, counted from 1: once, run, always or no.
 
         Raises:
             BadSetting: there is no such call, or no such answer.
@@ -103,13 +103,13 @@ class WaitingRun:
         return replace(self, state=replace(self.state, awaiting=awaiting))
 
     def write(self, mask: Callable[[str], str] = str) -> None:
-        """Put it in the place of the file, readable by this user only.
+        """Replace the file, readable by this user only.
 
-        `mask` hides secrets in what was said. The arguments of calls stay as they are: they are
-        needed to make them.
+        `mask` hides secrets in the conversation. The arguments of calls stay as they are: they are
+        needed to make the calls.
 
         Raises:
-            RunFileError: it cannot be written, or the run has gone on since it was read.
+            RunFileError: the file cannot be written, or the run has gone on since it was read.
         """
         state = self.state.to_json()
         for name in _MASKED:
@@ -121,11 +121,11 @@ class WaitingRun:
 
     @staticmethod
     def read(file: str | Path) -> WaitingRun:
-        """The run that this file has.
+        """Return the run in this file.
 
         Raises:
-            RunFileError: there is none, it is not one that this user's runs wrote, or it is an
-                older copy of a run that has gone on since.
+            RunFileError: there is no file, this user's runs did not write it, or it is an older
+                copy of a run that has gone on since.
         """
         path = place_of(file)
         run, stamp = read_signed(path)
@@ -142,18 +142,19 @@ class WaitingRun:
 
 
 def place_of(file: str | Path) -> Path:
-    """Where a file is that somebody named."""
+    """Return the absolute path of a file that a person named."""
     return Path(os.path.abspath(os.path.expanduser(file)))
 
 
 def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
-    """Put the next state of a run in the place of the file, readable by this user only.
+    """Replace the file with the next state of a run, readable by this user only.
 
     Raises:
-        RunFileError: it cannot be written, is too large, or somebody else wrote a newer state.
+        RunFileError: the file cannot be written, is too large, or a newer state was written
+            meanwhile.
     """
     state = stamp.state + 1
-    # As it is read back.
+    # In the form in which it is read back.
     run = json.loads(json.dumps({**run, "stamp": [stamp.run, state]}, default=str))
     signed = {"version": _VERSION, "signature": keyed_digest(run), "run": run}
     data = f"{json.dumps(signed, indent=1)}\n".encode()
@@ -162,22 +163,22 @@ def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
             f"The run is too large for {file}: {len(data) >> 20} MB, of {_MOST_BYTES >> 20} at "
             "most. What was done last is not in it. Have tools give less, or keep no file."
         )
-    with _settings_locked():  # of two processes with copies of a file one goes on
+    with _settings_locked():  # of two processes with copies of a file, one goes on
         _refuse_older(file, stamp)
         try:
             replace_private(followed(file), data)
         except OSError as cause:
             raise RunFileError(f"{file} cannot be written: {cause}.") from cause
-        # After the file: a process that is killed in between leaves one that can be used.
+        # After the file: a process killed in between leaves a usable file.
         _note(stamp.run, state)
     stamp.state = state
 
 
 def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
-    """The run in the file, if its signature is ours. All else in it is hostile until then.
+    """Return the run in the file, if its signature is ours. Until then, all of it is hostile.
 
     Raises:
-        RunFileError: there is none, it is not one that this user's runs wrote, or it is used up.
+        RunFileError: there is no file, this user's runs did not write it, or it is used up.
     """
     try:
         with os.fdopen(open_to_read(path), "rb") as opened:
@@ -205,7 +206,7 @@ def remove_used(file: Path, stamp: Stamp) -> None:
     """Remove the file of a run that has ended; a copy of it does not count any more.
 
     Raises:
-        RunFileError: that cannot be noted.
+        RunFileError: the end of the run cannot be recorded.
     """
     if stamp.state:
         with _settings_locked():
@@ -214,21 +215,21 @@ def remove_used(file: Path, stamp: Stamp) -> None:
 
 
 def keyed_digest(value: object) -> str:
-    """A digest that only this user can make, and that does not give the value away."""
+    """Return a digest that only this user can make, and that does not reveal the value."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hmac.new(_key(), text.encode(), hashlib.sha256).hexdigest()
 
 
 @contextmanager
 def held(file: Path) -> Generator[None]:
-    """Have no other process of this user go on with the run of this file, or answer its calls.
+    """Keep other processes of this user from resuming the run of this file or answering its calls.
 
     Raises:
-        RunFileError: another one does, or nobody can be kept from it.
+        RunFileError: another process has it, or the lock cannot be taken.
     """
     name = hashlib.sha256(os.path.realpath(file).encode("utf-8", "surrogatepass")).hexdigest()
     lock = user_settings_path().parent / "runs" / f"{name[:32]}.lock"
-    with ExitStack() as locks:  # an error of the block is not one of the lock
+    with ExitStack() as locks:  # keeps the block's errors out of the handlers below
         try:
             make_private_folder(lock.parent)
             if not locks.enter_context(file_lock(lock, 0.0)):
@@ -247,13 +248,13 @@ def held(file: Path) -> Generator[None]:
 
 
 def _states_file() -> Path:
-    """The newest state of each run, by its id."""
+    """Return the path of the file with the newest state of each run, by run id."""
     return user_settings_path().parent / "run_states.json"
 
 
 @contextmanager
 def _settings_locked() -> Generator[None]:
-    """No other process changes the states of runs within the block."""
+    """Keep other processes from changing the states of runs within the block."""
     file = _states_file()
     try:
         make_private_folder(file.parent)
@@ -267,10 +268,10 @@ def _settings_locked() -> Generator[None]:
 
 
 def _refuse_older(file: Path, stamp: Stamp) -> None:
-    """Refuse a state of a run on this machine that is not its newest one.
+    """Raise RunFileError for a state of a run on this machine that is not its newest.
 
     Raises:
-        RunFileError: so it is, or nobody can know.
+        RunFileError: the state is older, or the newest is unknown.
     """
     if stamp.state < _newest_states().get(stamp.run, 0):
         raise RunFileError(
@@ -281,7 +282,7 @@ def _refuse_older(file: Path, stamp: Stamp) -> None:
 
 
 def _note(run: str, state: int) -> None:
-    """Note the newest state of a run; of very many runs the oldest are forgotten."""
+    """Record the newest state of a run; beyond the limit, forget the oldest runs."""
     others = [x for x in _newest_states().items() if x[0] != run]
     states = dict([*others, (run, state)][-_MOST_STATES:])
     replace_private(_states_file(), json.dumps(states).encode())
@@ -301,10 +302,10 @@ def _newest_states() -> dict[str, int]:
 
 
 def _key() -> bytes:
-    """The key of this user; made when it is first needed.
+    """Return the key of this user; the first use makes it.
 
     Raises:
-        RunFileError: there is none, and none can be made.
+        RunFileError: there is no key, and none can be made.
     """
     file, key = user_settings_path().parent / "run.key", os.environ.get(KEY_VARIABLE, "").strip()
     if not key:

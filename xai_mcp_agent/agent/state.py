@@ -24,10 +24,9 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """The most of one run; None is no limit. Prices are those of a million tokens.
+    """Limits of one run; None means no limit. Prices are per million tokens.
 
-    What came from the service's cache costs as much as the rest here: rather too much than too
-    little.
+    Cached input tokens count at full price here: better too high than too low.
     """
 
     tokens: int | None = None
@@ -36,9 +35,9 @@ class RunLimits:
     output_price: float = 0.0
 
     def ends_with_next(self, spent: Usage, last_turn: Usage) -> bool:
-        """Whether the next turn has to be the last, as another like the last one would be too much.
+        """Return whether the next turn must be the last, as one more might exceed a limit.
 
-        `spent` is what was used so far.
+        `spent` is the usage so far.
         """
         after = spent + last_turn + last_turn
         return bool(last_turn.input_tokens + last_turn.output_tokens) and (
@@ -53,23 +52,23 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """A run between two steps; the next step makes another one of it.
+    """A run between two steps; each step makes a new state.
 
-    Calls without an answer are `pending`; the conversation has them only with their answers.
+    Unanswered calls are `pending`; the conversation gets them only with their answers.
     """
 
     conversation: Annotated[
         Conversation, PlainValidator(Conversation.from_json), PlainSerializer(Conversation.to_json)
     ]
-    # The last reply of the model, if it asked for calls: they, its words, and what its service
-    # wants to see again beside them. If it was cut off, they are incomplete.
+    # The model's last reply, if it had calls: the calls, the text, and the fields its service needs
+    # back. If the reply was cut off, they are incomplete.
     pending: tuple[ToolCall, ...] = ()
     thought: str = ""
     thinking: str = ""
     added: JsonObject = field(default_factory=dict[str, Any])
     cut_off: bool = False
-    # Of the pending calls, by their places: those with a result, those that may have been carried
-    # out by a process that ended meanwhile, those that wait for an approval.
+    # Pending calls by position: with a result, possibly carried out by a process that ended
+    # meanwhile, and waiting for an approval.
     made: Mapping[int, ToolFinished] = field(default_factory=dict[int, ToolFinished])
     begun: tuple[int, ...] = ()
     awaiting: Mapping[int, AwaitedCall] = field(default_factory=dict[int, AwaitedCall])
@@ -80,12 +79,12 @@ class RunState:
     calls: int = 0
     failures: int = 0  # turns in a row in which every call failed
     usage: Usage = field(default_factory=Usage)
-    uncounted: Usage = field(default_factory=Usage)  # estimated, where the service did not count
+    uncounted: Usage = field(default_factory=Usage)  # estimated, if the service did not count
     last_turn: Usage = field(default_factory=Usage)
     folding: Folding = field(default_factory=Folding)
 
     def asking(self, reply: ModelReply) -> RunState:
-        """After a turn of the model in which it asked for calls."""
+        """Return the state after a turn of the model with calls."""
         is_cut = reply.finish == "length"
         calls = self.calls if is_cut else self.calls + len(reply.calls)
         return replace(
@@ -99,7 +98,7 @@ class RunState:
         )
 
     def answered(self, *messages: Message, failed: bool, kept: Mapping[str, str]) -> RunState:
-        """After the pending calls were answered with these messages."""
+        """Return the state after these messages answered the pending calls."""
         return replace(
             self,
             conversation=self.conversation.with_said(*messages),
@@ -116,7 +115,7 @@ class RunState:
         )
 
     def finding(self, keys: Iterable[ToolKey]) -> RunState:
-        """After these tools were found or used, one after the other."""
+        """Return the state after these tools were found or used, in this order."""
         found = dict.fromkeys(self.found)
         for key in keys:
             found.pop(key, None)
@@ -124,15 +123,15 @@ class RunState:
         return replace(self, found=tuple(found))
 
     def to_json(self) -> JsonObject:
-        """For a file; `from_json` reads it back."""
+        """Return the state for a file; `from_json` reads it back."""
         return _adapter().dump_python(self)
 
     @staticmethod
     def from_json(value: JsonObject) -> RunState:
-        """The state that was written so.
+        """Return the state that `to_json` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError, BadConversation: it is none.
+            KeyError, TypeError, ValueError, BadConversation: it is not a state.
         """
         return _adapter().validate_python(value)
 

@@ -1,6 +1,6 @@
-"""Asking a model for JSON: it is told the schema, its answer is checked, and asked for once more.
+"""JSON answers from a model: it gets the schema, and if its answer does not fit, a second chance.
 
-Answers of agents, routes and plans are asked for in this one way.
+Agents, routes and plans all use this.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .messages import Message
 from .models.base import Model, ModelReply, ModelRequest
 
 AskAgain: TypeAlias = Callable[[ModelReply, str, str], Awaitable[ModelReply]]
-"""Asks for another reply: the one so far, what is wrong with it, what the model is to be told."""
+"""Asks for another reply: takes the last one, what is wrong with it, and a text for the model."""
 Check: TypeAlias = Callable[[Any], Sequence[str]]
-"""Problems of a value that fits the schema."""
+"""Returns problems of a value that fits the schema."""
 
 _INSTRUCTION = (
     "Your answer must be one JSON value that fits the following JSON Schema, with no words and no "
@@ -40,10 +40,10 @@ _SCHEMA_WORDS = {
 
 
 class OutputSchema:
-    """The form that a model's answer must have, as a JSON Schema.
+    """The schema of a model's answer, as a JSON Schema.
 
     Raises:
-        BadSetting: it is no JSON Schema, or one that would take too long to check anything with.
+        BadSetting: it is not a JSON Schema, or checking values with it would take too long.
     """
 
     def __init__(self, schema: JsonObject, check: Check = lambda _: ()) -> None:
@@ -61,14 +61,14 @@ class OutputSchema:
 
     @property
     def instruction(self) -> str:
-        """What the model is told of it. Services that are told too may not heed it."""
+        """The instruction for the model. Services that get the schema too may ignore it."""
         return _INSTRUCTION.format(schema=json.dumps(self.schema, ensure_ascii=False))
 
     async def fitted(self, reply: ModelReply, ask_again: AskAgain) -> tuple[ModelReply, Any]:
-        """The reply and the value that it gives; or those of the one that was asked for instead.
+        """Return the reply and its value, or the second reply if the first does not fit.
 
         Raises:
-            ModelAnswerInvalid: that one does not fit either.
+            ModelAnswerInvalid: the second reply does not fit either.
         """
         value, problems = await self._read(reply)
         if problems:
@@ -87,7 +87,7 @@ class OutputSchema:
         return reply, value
 
     async def _read(self, reply: ModelReply) -> tuple[Any, list[str]]:
-        """The value of an answer, and what is wrong with it."""
+        """Return the value of an answer, and its problems."""
         value, problems = await beside_loop(len(reply.text), lambda: self._value_in(reply.text))
         if problems and reply.finish == "length":
             problems = ["it was cut off at the limit of its length", *problems]
@@ -108,9 +108,9 @@ class OutputSchema:
 async def ask_for_json(
     model: Model, messages: Sequence[Message], schema: JsonObject, check: Check = lambda _: ()
 ) -> Any:
-    """A model's answer to these messages, as a value that fits the schema and the `check`.
+    """Return a model's answer to these messages, as a value that fits the schema and the `check`.
 
-    An answer that does not fit is asked for once more, with its problems. Wait with a limit.
+    If the answer does not fit, the model is asked once more, with its problems. Wait with a limit.
 
     Raises:
         ModelAnswerInvalid: it declined, or its second answer does not fit either; see `problems`.
@@ -143,4 +143,4 @@ async def ask_for_json(
 
 
 async def _unheard(_: str) -> None:
-    """Answers as JSON are not shown while they come."""
+    """Drop streamed text: JSON answers are not shown as they arrive."""

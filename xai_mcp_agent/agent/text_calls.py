@@ -1,6 +1,6 @@
-"""Finds the calls in what a model wrote: `TOOL: name {...}` lines, and the tags of its training.
+"""Finds the calls in a model's text: `TOOL: name {...}` lines, and the tags of its training.
 
-It reads what is plainly meant and nothing more. Arguments are for `arguments.py`.
+It reads only what is plainly a call. `arguments.py` reads the arguments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import unquote_plus
 from .arguments import without_fence
 
 Forms: TypeAlias = Literal["all", "tags", "none"]
-"""Calls that count: all, those in the tags that models are trained on, or none."""
+"""Forms that count as calls: all, only the tags that models are trained on, or none."""
 
 _MAX_CHARS = 100_000  # 25,000 tokens; a longer reply calls nothing
 _MAX_CALLS = 100  # small models may repeat a line without end; such a reply calls nothing
@@ -45,7 +45,7 @@ _BLOCK = re.compile(
     r"(?:</(?P=tag)>|\[/THINK\]|\Z))",
     re.MULTILINE | re.DOTALL,
 )
-# Some servers swallow the opening tag: all before it was thinking.
+# Some servers swallow the opening tag: all text before the closing one was thinking.
 _THOUGHT_ENDS = re.compile(
     r"^[ \t]*+(?:</(?:think|thinking|thought|reasoning)>|\[/THINK\])", re.MULTILINE
 )
@@ -66,7 +66,7 @@ _NEXT_LINE = re.compile(rf"^{_LEAD}TOOL[*_`]*+[ \t]*+:", re.MULTILINE)
 _CALL_ENDS = re.compile(r"[*_`]*+[ \t]*+[.,;]?+[*_`]*+[ \t]*+(?=\n|\Z|TOOL:)")
 _CLOSING_TAGS = re.compile(r"(?:\s*(?:</(?:tool|function)(?:_calls?)?>|\[/TOOL_CALLS\]))+")
 _PARAMETER = re.compile(r"<parameter=([\w.-]{1,255})>\s*(.*?)\s*</parameter>", re.DOTALL)
-# The model goes on by itself: it invents the result, or the next turn.
+# The model runs on: it invents the result, or the next turn.
 _INVENTED = re.compile(
     rf"^{_LEAD}(?:(?i:TOOL[ _-]?(?:RESULT|OUTPUT|RESPONSE)S?\b)"
     r"|(?:SYSTEM|System|USER|User|HUMAN|Human|OBSERVATION|Observation)[*_]*+[ \t]*+:)",
@@ -80,7 +80,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 class TextCall(NamedTuple):
-    """A call in a text. `name` may be empty or unknown; `written` is all that makes the call."""
+    """A call in a text. `name` may be empty or unknown; `written` is the whole text of the call."""
 
     name: str
     arguments: str
@@ -89,7 +89,7 @@ class TextCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextReply:
-    """What a model said besides calling tools, its calls in order, and what it only thought."""
+    """A model's text without its calls, the calls in order, and its thinking."""
 
     said: str
     calls: tuple[TextCall, ...] = ()
@@ -99,9 +99,10 @@ class TextReply:
 def read_reply(text: str, forms: Forms, is_tool: Callable[[str], bool] = bool) -> TextReply:
     """Split a model's text into thinking, words and calls.
 
-    Calls end a reply: where words follow the last one, the reply is an answer and calls nothing.
-    Nothing in a block of code, in thinking or in a line that begins with `>` counts, and nothing
-    after the model starts to write the tool's result itself. Tags count for what `is_tool` knows.
+    Calls end a reply: if words follow the last one, the reply is an answer and calls nothing. Code
+    blocks, thinking and lines that begin with `>` do not count, and neither does anything after the
+    model starts to write the tool's result itself. Tags count only for names that `is_tool`
+    accepts.
     """
     text, thinking = _without_thinking(text.replace("\r\n", "\n"))
     plain = TextReply(text.strip(), (), thinking)
@@ -128,7 +129,7 @@ def read_reply(text: str, forms: Forms, is_tool: Callable[[str], bool] = bool) -
 
 
 def calls_in_json(text: str) -> tuple[TextCall, ...]:
-    """The calls that a text describes if it is JSON of them and nothing else, maybe in a fence."""
+    """Return the calls in a text that is nothing but JSON of calls, maybe in a fence."""
     try:
         value = json.loads(without_fence(text))
     except (ValueError, RecursionError):
@@ -137,14 +138,14 @@ def calls_in_json(text: str) -> tuple[TextCall, ...]:
 
 
 def quoted_in(results: Iterable[str], calls: Iterable[TextCall]) -> set[TextCall]:
-    """The calls that stand word for word in results of tools, with any escapes of pages and JSON.
+    """Return the calls that occur word for word in tool results, with any page or JSON escapes.
 
     A model that repeats a page may repeat a line in it that calls a tool.
     """
     pages = [_plain(x) for x in results]
 
     def is_quoted(text: str) -> bool:
-        # What empty arguments and the end of a sentence add may differ.
+        # Empty arguments and the end of a sentence may differ.
         words = re.compile(re.escape(_plain(text).rstrip("{}().,;")) + r"(?!\w)")
         return any(words.search(x) for x in pages)
 
@@ -152,7 +153,7 @@ def quoted_in(results: Iterable[str], calls: Iterable[TextCall]) -> set[TextCall
 
 
 def _without_thinking(text: str) -> tuple[str, str]:
-    """The text without what was only thought, and that."""
+    """Return the text without its thinking, and the thinking."""
     thoughts: list[str] = []
 
     def block(found: re.Match[str]) -> str:
@@ -169,7 +170,7 @@ def _without_thinking(text: str) -> tuple[str, str]:
 
 
 def _without_fences(text: str) -> str:
-    """The text with calls and their arguments taken out of their fences."""
+    """Return the text with calls and their arguments taken out of their fences."""
 
     def block(found: re.Match[str]) -> str:
         code, language = found["code"] or "", (found["language"] or "").strip().lower()
@@ -180,7 +181,7 @@ def _without_fences(text: str) -> str:
 
 
 def _calls_at(text: str, mark: re.Match[str]) -> tuple[Sequence[TextCall], int]:
-    """The calls at a mark and where they end; none if it is no call."""
+    """Return the calls at a mark and their end; no calls if it is prose."""
     calls, end = _read_calls(text, mark)
     word = "line" if mark.groupdict().get("line") else 0  # without the bullet before it
     return [TextCall(x.name, x.arguments, text[mark.start(word) : end]) for x in calls], end
@@ -205,7 +206,7 @@ def _read_calls(text: str, mark: re.Match[str]) -> tuple[Sequence[TextCall], int
 
 
 def _line_call(text: str, mark: re.Match[str]) -> tuple[Sequence[TextCall], int]:
-    """The call of `TOOL: name arguments`, unless it is prose that only looks like one."""
+    """Read the call of `TOOL: name arguments`, unless it is prose that only looks like one."""
     named = _NAME_AFTER.match(text, mark.end())
     at = named.end() if named else mark.end()
     name = ((named and named[1]) or "").rstrip("./:")
@@ -223,13 +224,13 @@ def _line_call(text: str, mark: re.Match[str]) -> tuple[Sequence[TextCall], int]
 
 
 def _passed(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """The place after what the pattern matches here, if it does."""
+    """Return the position after a match of the pattern here, or the same position."""
     found = pattern.match(text, at)
     return found.end() if found else at
 
 
 def _object(text: str, at: int) -> tuple[str, int]:
-    """The JSON that begins here and where it ends; broken JSON ends with its line or at a call."""
+    """Return the JSON that begins here and its end; broken JSON ends with its line or at a call."""
     try:
         end = _DECODER.raw_decode(text, at)[1]
     except (ValueError, RecursionError):
@@ -241,7 +242,7 @@ def _object(text: str, at: int) -> tuple[str, int]:
 
 
 def _element(text: str, at: int, closing: str) -> tuple[str, int]:
-    """What stands in an element, and where that ends; a tag in a string of JSON closes nothing."""
+    """Return an element's content and its end; a closing tag in a JSON string does not count."""
     start = _passed(_SPACE, text, at)
     inside = _object(text, start)[1] if text.startswith(("{", "["), start) else at
     end = text.find(closing, inside)
@@ -251,7 +252,7 @@ def _element(text: str, at: int, closing: str) -> tuple[str, int]:
 
 
 def _calls_in(value: Any) -> list[TextCall]:
-    """The calls in JSON: a name, arguments and no more of an object, or of each in a list."""
+    """Return the calls in JSON: an object with a name and arguments only, or a list of these."""
     if isinstance(value, list):
         several = [_calls_in(x) for x in cast("list[Any]", value)]
         return [call for calls in several for call in calls] if all(several) else []
@@ -273,8 +274,8 @@ _SPACE_BESIDE_MARKS = re.compile(r"\s+(?!\w)|(?<!\w)\s+")
 
 
 def _plain(text: str) -> str:
-    """The text without escapes, decoration, and white space that parts no words."""
-    for _ in range(3):  # JSON in JSON, HTML in an address; nobody reads through more layers
+    """Return the text without escapes, decoration, and white space that separates no words."""
+    for _ in range(3):  # JSON in JSON, HTML in an address; three layers are enough
         text = _UNICODE_ESCAPES.sub(_decoded, unquote_plus(html.unescape(text)))
         text = re.sub(r"\\+[nrt]", " ", text)
     text = " ".join(text.translate(_DECORATION).casefold().split())

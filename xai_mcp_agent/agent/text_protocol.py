@@ -1,9 +1,9 @@
-"""Tools for models that cannot call functions: everything is said in the text of messages.
+"""Tools for models that cannot call functions: everything goes into the text of messages.
 
-`ToolTextModel` is a model around another one. It describes the functions of a request in the system
-message, shows calls and results of the conversation as text, and reads `TOOL: name {...}` lines of
-the reply as calls (spec 1, AgentRun: `TOOL: <tool_name> <args>`). `ToolCallingModel` is what an
-agent asks: it chooses between functions and text. Nobody else knows of either.
+`ToolTextModel` wraps another model. It describes the functions of a request in the system message,
+shows calls and results of the conversation as text, and reads `TOOL: name {...}` lines of the reply
+as calls (spec 1, AgentRun: `TOOL: <tool_name> <args>`). `ToolCallingModel` is the model that an
+agent asks: it chooses between functions and text. The rest of the package knows of neither.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _MEANT_A_CALL = (
     "Your answer is JSON that names one of your functions. If you meant a call, call the function "
     "now. If it is your answer, give it once more, unchanged and alone."
 )
-_ID = "text_call_"  # how the ids of calls begin that were read from text
+_ID = "text_call_"  # prefix of the ids of calls read from text
 # A line of a result that a model could take for a call, or for another result.
 _FORGED = re.compile(
     r"^(?=[ \t>*_`#+-]*+(?i:tool)\b[^\n:]{0,80}:"
     r"|[^\n]*?(?:\bTOOL[*_`]*:|<tool|<function|\[TOOL_CALLS))",
     re.MULTILINE,
 )
-# The word that begins what may be a call, code or thinking; and the last word of a text.
+# A word that may begin a call, code or thinking; and the last word of a text.
 _SUSPECT = re.compile(r"[!-~]{0,20}?(?:(?i:tool)|</?(?:function|think|thought|reason)|\[THINK|```)")
 _LAST_WORD = re.compile(r"[!-~]{0,20}\Z")
 
 
 class ToolTextModel:
-    """A model that is asked for calls in text; whoever asks it sees calls of functions."""
+    """A model that is asked for calls in text; its caller sees function calls."""
 
     calls_functions = True
 
@@ -63,7 +63,7 @@ class ToolTextModel:
 
     @property
     def name(self) -> str:
-        """That of the inner model."""
+        """Name of the inner model."""
         return self._model.name
 
     async def reply(
@@ -92,9 +92,9 @@ class ToolTextModel:
 
 
 class ToolCallingModel:
-    """A model as the run of one agent asks it: by functions, or in text where that is chosen.
+    """A model as one agent's run asks it: with functions, or in text if that is chosen.
 
-    With `auto` it goes on in text when the service turns out to take no functions. Calls in the
+    With `auto` it switches to text when the service turns out to take no functions. Calls in the
     tags of a model's training are read from its text until it calls its first function.
     """
 
@@ -110,15 +110,15 @@ class ToolCallingModel:
 
     @property
     def name(self) -> str:
-        """That of the model."""
+        """Name of the model."""
         return self._model.name
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
-        """Ask the model, once more in a run where JSON as its answer may mean a call.
+        """Ask the model; once per run, ask again if its JSON answer may mean a call.
 
-        The usage of the reply is that of the last request; `count` gets that of one before.
+        The reply has the usage of the last request; `count` gets the usage of the one before.
         """
         if getattr(self._model, "is_program", False):
             return await self._model.reply(request, on_text, on_again)
@@ -160,7 +160,7 @@ class ToolCallingModel:
         ids = (str(call["id"]) for x in request.messages for call in calls_of(x))
         self._has_called_functions |= bool(reply.calls) or any(not x.startswith(_ID) for x in ids)
         if reply.calls and request.may_call:
-            return reply  # beside native calls no other is meant, and its text may have to go back
+            return reply  # native calls are the only calls, and the service may need its text back
         return await _read(reply, request, "none" if self._has_called_functions else "tags")
 
     async def _may_mean_call(self, reply: ModelReply, request: ModelRequest) -> bool:
@@ -172,10 +172,10 @@ class ToolCallingModel:
 
 
 def as_text(messages: Iterable[Message]) -> list[Message]:
-    """The messages with calls and results in words, for a model that knows neither.
+    """Return the messages with calls and results as text, for a model that knows neither.
 
-    The results of a turn are one message, with what is said after them: strict chat templates want
-    roles in turn.
+    The results of a turn are one message, together with a user's text after them: strict chat
+    templates want alternating roles.
     """
     told: list[Message] = []
     is_result = False
@@ -195,7 +195,7 @@ def as_text(messages: Iterable[Message]) -> list[Message]:
 
 
 def describe_tools(functions: Iterable[FunctionSpec]) -> str:
-    """The list of tools: two lines for each, the second with its JSON Schema.
+    """Return the list of tools: two lines for each, the second with its JSON Schema.
 
     White space in a description is folded, so that foreign text cannot forge another entry.
     """
@@ -203,7 +203,7 @@ def describe_tools(functions: Iterable[FunctionSpec]) -> str:
 
 
 def format_call(name: str, arguments: str) -> str:
-    """A call as the model should have written it. `arguments` is JSON, or meant to be."""
+    """Return a call in the text form. `arguments` is JSON, or meant to be."""
     try:
         shown = json.dumps(json.loads(arguments), ensure_ascii=False)
     except (ValueError, RecursionError):
@@ -212,7 +212,7 @@ def format_call(name: str, arguments: str) -> str:
 
 
 def format_result(name: str, text: str) -> str:
-    """A result as the model reads it; lines that look like a call or another result are quoted."""
+    """Return a result as the model reads it; lines like a call or another result are quoted."""
     mark = " (error)" if text.startswith("ERROR") else ""
     return f"TOOL RESULT {name}{mark}:\n{_FORGED.sub('> ', text)}"
 
@@ -237,7 +237,7 @@ def _in_text(request: ModelRequest) -> ModelRequest:
 
 
 def _with_tools(system: str, functions: Sequence[FunctionSpec]) -> str:
-    """The system message with the tools and how to use them: where it has a place, or at its end.
+    """Put the tools and their use into the system message: at their places, or else at the end.
 
     Lines that begin with `>` quote a server.
     """
@@ -254,7 +254,7 @@ def _with_tools(system: str, functions: Sequence[FunctionSpec]) -> str:
 
 
 async def _read(reply: ModelReply, request: ModelRequest, forms: Forms) -> ModelReply:
-    """The reply with what was thought, and the calls that were written, taken out of its text."""
+    """Take thinking and calls out of the reply's text, into their fields."""
     chars = len(reply.text) + _chars_in(request)
     return await beside_loop(chars, partial(_read_text, reply, request, forms)) if chars else reply
 
@@ -278,7 +278,7 @@ def _read_text(reply: ModelReply, request: ModelRequest, forms: Forms) -> ModelR
 
 
 class _Stream:
-    """Passes a text on as it comes, up to the first word that may begin a call or thinking."""
+    """Streams a text up to the first word that may begin a call or thinking."""
 
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
@@ -289,7 +289,7 @@ class _Stream:
         self._held, self._sent, self._is_open = "", 0, True
 
     async def add(self, piece: str) -> None:
-        """Take in the next piece."""
+        """Add the next piece."""
         if not self._is_open:
             return
         self._held = self._held + piece if self._sent else (self._held + piece).lstrip()
@@ -299,7 +299,7 @@ class _Stream:
         await self._send(self._held[: end.start() if end else 0])
 
     async def end(self, answer: str) -> None:
-        """Pass the rest of the answer on."""
+        """Stream the rest of the answer."""
         self._held = answer[self._sent :]
         await self._send(self._held)
 

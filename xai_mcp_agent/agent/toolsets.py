@@ -19,14 +19,14 @@ from ..search.meta_tools import is_meta_tool
 from ..search.selector import Selector, ShowEverything
 
 _TOOLS_IN_A_ROW = 200  # to name and filter; it takes a few milliseconds
-# Of all names, where a model asked for one that is like none of them.
+# Of all names, if a model asked for one that resembles none of them.
 _MOST_NAMES = 30
 
 Names: TypeAlias = tuple[tuple[ToolKey, str], ...]
 """The shown names of a run, in the order in which their tools were first shown."""
 
 Learn: TypeAlias = Callable[[ToolKey, Sequence[str]], None]
-"""Remembers, for later searches, what was asked for when a tool was used. Returns at once."""
+"""Records which requests led to the use of a tool, for later searches. Returns at once."""
 
 
 class Toolset(ABC):
@@ -34,35 +34,35 @@ class Toolset(ABC):
 
     @abstractmethod
     async def tools(self) -> Sequence[Tool]:
-        """Those that can be called now. The same object again as long as nothing has changed."""
+        """Return the tools that can be called now: the same object until something changes."""
 
     @abstractmethod
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one of them.
+        """Call one of the tools.
 
         Raises:
             XaiMcpError: whatever went wrong; the message is meant for the model.
         """
 
     def known(self) -> Sequence[Tool]:
-        """Those that may ever be there, as far as that is known from the start, for the history."""
+        """Return the tools it may ever have, as far as known from the start, for the history."""
         return ()
 
     def instructions(self) -> Mapping[str, str]:
-        """What their sources want their users to know, by source."""
+        """Return the sources' instructions for their users, by source."""
         return {}
 
     def source_names(self) -> Sequence[str]:
-        """The sources that it may have tools of, whether they are there now or not."""
+        """Return the sources that it may have tools of, available now or not."""
         return ()
 
     def why_not(self, name: str) -> str:
-        """Why a tool of this name cannot be called, for the model; empty if this cannot tell."""
+        """Return why a tool of this name cannot be called, for the model; empty if unknown."""
         return ""
 
 
 class CombinedToolset(Toolset):
-    """Several as one. A tool hides those of its key in later parts."""
+    """Several toolsets as one. A tool hides tools with its key in later parts."""
 
     def __init__(self, *parts: Toolset) -> None:
         self._parts = parts
@@ -71,30 +71,30 @@ class CombinedToolset(Toolset):
         self._homes: dict[ToolKey, Toolset] = {}
 
     async def tools(self) -> Sequence[Tool]:
-        """The tools of all parts, in their order."""
+        """Return the tools of all parts, in order."""
         listed = [await part.tools() for part in self._parts]
         if list(map(id, listed)) != list(map(id, self._listed)):
             self._listed, self._tools = listed, self._joined(listed)
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Have the part called that has the tool."""
+        """Call the tool in the part that has it."""
         return await self._homes[invocation.tool.key].call(invocation)
 
     def known(self) -> Sequence[Tool]:
-        """Those of all parts."""
+        """Return the known tools of all parts."""
         return self._joined([part.known() for part in self._parts])
 
     def instructions(self) -> Mapping[str, str]:
-        """Those of all parts."""
+        """Return the instructions of all parts."""
         return {name: x for part in self._parts for name, x in part.instructions().items()}
 
     def source_names(self) -> Sequence[str]:
-        """Those of all parts."""
+        """Return the source names of all parts."""
         return tuple(dict.fromkeys(x for part in self._parts for x in part.source_names()))
 
     def why_not(self, name: str) -> str:
-        """What the first says that can tell."""
+        """Return the first part's reason, if any has one."""
         return next((x for part in self._parts if (x := part.why_not(name))), "")
 
     def _joined(self, listed: Iterable[Sequence[Tool]]) -> tuple[Tool, ...]:
@@ -111,36 +111,36 @@ class Filter(Protocol):
 
     @property
     def version(self) -> object:
-        """Another one when the same tools have to be looked at anew."""
+        """A value that changes when the same tools have to be filtered anew."""
         ...
 
     async def prepare(self, tools: Sequence[Tool], *, is_new: bool) -> None:
-        """Called at each step, before anything is asked about the tools; perhaps they are new."""
+        """Prepare for a step, before any other call about its tools; they may be new."""
         ...
 
     def keep(self, tool: Tool, /) -> Tool | str:
-        """The tool as it is shown; or why it is not, for the model, with a place for its name."""
+        """Return the tool as it is shown, or why it is hidden: a text with a place for its name."""
         ...
 
     def keeps_instructions(self, source: str) -> bool:
-        """Whether what the source says of its use may be read."""
+        """Return whether the model may read the source's instructions."""
         ...
 
     def notice(self, tools: Sequence[Tool], sources: Collection[str]) -> None:
-        """Called after all that, with all tools and the sources that say something of their use."""
+        """Take all tools and all sources with instructions, at the end of a step."""
         ...
 
 
 def _always(_: str, __: str) -> bool:
-    """Where there is no other source."""
+    """Return True, as there is no other source."""
     return True
 
 
 @dataclass(frozen=True)
 class Available:
-    """What an agent may call at one step, under the names that its model reads.
+    """The tools that an agent may call at one step, under the names that its model reads.
 
-    `is_clear` tells whether a tool's own name can mean none of another source.
+    `is_clear` says whether a tool's own name cannot mean a tool of another source.
     """
 
     definitions: tuple[ToolDefinition, ...] = ()
@@ -149,33 +149,33 @@ class Available:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The shown names in their order, but those of the tools that find others."""
+        """The shown names in order, without the tools that find others."""
         return tuple(x.name for x in self.definitions if not is_meta_tool(x.tool.key))
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The names of the sources that have any of them."""
+        """The names of the sources of these tools."""
         return tuple(dict.fromkeys(x.tool.source for x in self.definitions if x.tool.source))
 
     @cached_property
     def tokens(self) -> int:
-        """What all of the definitions take together, estimated."""
+        """Estimated tokens of all definitions."""
         return sum(x.tokens for x in self.definitions)
 
     def changed_since(self, before: Available) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names that came, and those that went; not of tools of our own, which need no word."""
+        """Return the names that are new, and the names that are gone, without our own tools."""
         now, then = self._outside_names, before._outside_names
         return tuple(sorted(now - then)), tuple(sorted(then - now))
 
     def find(self, name: str) -> ToolDefinition | None:
-        """The tool meant; a model may write its id, or the tool's own name where that is clear."""
+        """Find a tool by its shown name, its id, or its own name if that is unambiguous."""
         if (found := self._by_name.get(name) or self._by_id.get(name)) is not None:
             return found
         own = self._by_own_name.get(name)
         return own if own and self.is_clear(name, own.tool.source) else None
 
     def unknown(self, name: str) -> str:
-        """That there is no such tool, and which is nearest."""
+        """Return a text saying that there is no such tool, with the nearest name."""
         known = self.names
         listed = f"The tools are: {', '.join(known)}." if known else "There are no tools."
         if len(known) > _MOST_NAMES:
@@ -188,7 +188,7 @@ class Available:
 
     @cached_property
     def _by_own_name(self) -> Mapping[str, ToolDefinition | None]:
-        """None where several have the name."""
+        """Definitions by their tools' own names; None for a name that several tools have."""
         found: dict[str, ToolDefinition | None] = {}
         for definition in self.definitions:
             name = definition.tool.name
@@ -208,16 +208,15 @@ Call: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]
 
 
 class AgentTools:
-    """What the loop is handed: all tools of one agent, with names and definitions that stay.
+    """The tools of one agent as the loop uses them, with stable names and definitions.
 
-    No two names are the same, and each stays; tools that a filter leaves out have one too. What is
-    known from the start, which is a person's or our own, is named before all that servers offer.
-    New tools come last, so that the start of a request to the model stays the same from step to
-    step. `names` are those of a run that goes on.
+    Names are unique and never change; hidden tools have one too. Tools known from the start, a
+    person's or our own, are named before any that servers offer. New tools come last, so that the
+    start of a request stays the same from step to step. `names` come from a resumed run.
 
-    `selector` decides what of them a request shows; `record` is awaited before new ones are shown,
-    and `call` makes a call with the function that it is given. `learn` is given a tool that was
-    used with success, and the words that led to it.
+    `selector` decides which of the tools a request shows; `record` is awaited before new ones are
+    shown, and `call` makes a call with the function it gets. `learn` gets each tool that was used
+    with success, and the words that led to it.
     """
 
     def __init__(
@@ -234,7 +233,7 @@ class AgentTools:
     ) -> None:
         self.selector: Selector = selector or ShowEverything()
         self.learn = learn or _unlearned
-        self.names = names  # so far, for a run that goes on later
+        self.names = names  # so far, for a run that resumes later
         self._toolset = CombinedToolset(*parts)
         self._definitions, self._filters = definitions, filters
         self._record, self._call = record, call or _call_plainly
@@ -243,16 +242,16 @@ class AgentTools:
             self._shown_names.show(key)
         self._tools: Sequence[Tool] | None = None
         self._version: object = None
-        self._reasons: Mapping[ToolKey, str] = {}  # of tools that are left out
+        self._reasons: Mapping[ToolKey, str] = {}  # of hidden tools
         self._available = Available()
 
     @property
     def shown(self) -> Available:
-        """What could be called when that was asked last."""
+        """The result of the last `available`."""
         return self._available
 
     async def available(self) -> Available:
-        """What can be called now. The same object again as long as nothing has changed."""
+        """Return the tools that can be called now: the same object until something changes."""
         tools, words = await self._toolset.tools(), self._toolset.instructions()
         is_new = tools is not self._tools
         for one in self._filters:
@@ -275,22 +274,22 @@ class AgentTools:
         return self._available
 
     def shown_name(self, key: ToolKey) -> str:
-        """What models call this tool."""
+        """Return the models' name for this tool."""
         return self._shown_names.show(key)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one of them; see `Toolset.call`."""
+        """Call one of the tools; see `Toolset.call`."""
         return await self._call(invocation, self._toolset.call)
 
     def why_not(self, name: str) -> str:
-        """Why there is no tool of this name now, for the model."""
+        """Return why there is no tool of this name now, for the model."""
         for key, reason in self._reasons.items():
             if name in (key.name, self.shown_name(key)):
                 return reason.format(name)
         return self._toolset.why_not(name) or self._available.unknown(name)
 
     async def _filtered(self, tools: Sequence[Tool]) -> dict[ToolKey, Tool]:
-        """The tools that every filter keeps, as they are shown."""
+        """Return the tools that every filter keeps, as they are shown."""
         kept: dict[ToolKey, Tool] = {}
         reasons: dict[ToolKey, str] = {}
         for number, tool in enumerate(tools):
@@ -317,4 +316,4 @@ async def _call_plainly(invocation: ToolInvocation, call: Call) -> ToolResult:
 
 
 def _unlearned(_: ToolKey, __: Sequence[str]) -> None:
-    """Where nothing is to be remembered."""
+    """Learn nothing."""

@@ -1,4 +1,4 @@
-"""How large a model's context window is, and what of a conversation is folded to fit it."""
+"""Size of a model's context window, and the parts of a conversation folded to fit it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ANSWER = 0.125  # of the window
 
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
-    """How much a model takes in, answer included, as it is set; `tokens` 0: nobody says.
+    """A model's window, answer included, as set; `tokens` is 0 if it is not set.
 
-    `sums_up` says that the model is asked to sum up what is left out.
+    With `sums_up` the model is asked to summarise the messages that are left out.
     """
 
     tokens: int = DEFAULT_WINDOW_TOKENS
@@ -22,11 +22,11 @@ class ContextWindow:
     sums_up: bool = True
 
     def size(self, folding: Folding) -> int:
-        """The tokens of the whole window; 0 when it is not known."""
+        """Return the tokens of the whole window; 0 if unknown."""
         return min((x for x in (self.tokens, folding.window_tokens) if x), default=0)
 
     def room(self, folding: Folding, fixed_tokens: int) -> float:
-        """What is left for the conversation beside what every request holds, as we count."""
+        """Return the room for the conversation beside a request's fixed part, by our count."""
         size = self.size(folding)
         if not size:
             return math.inf
@@ -36,11 +36,11 @@ class ContextWindow:
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """What of a conversation is not sent as it is, and what was learned of its model's window.
+    """The folded parts of a conversation, and the facts learned about its model's window.
 
-    Of the turns those before `left_out` are not sent but as `summary`, and no text before
-    `cut_before` is longer than `cut_chars`. `window_tokens` is what the service said; it counts
-    `scale` tokens for one of ours.
+    Turns before `left_out` are sent only as `summary`, and no text before `cut_before` is longer
+    than `cut_chars`. `window_tokens` comes from the service; it counts `scale` tokens for one of
+    ours.
     """
 
     left_out: int = 0

@@ -1,1 +1,1 @@
-"""Long-term notes of an agent: where they are stored, and how they are searched."""
+"""Long-term notes of an agent: their storage, and their search."""

@@ -1,8 +1,8 @@
-"""Notes an agent keeps, and finds again by what they are about.
+"""Notes that an agent keeps, and finds again by their subject.
 
-A memory is shared by wire, never by accident: each agent sees its own notes only, also where
-several agents use one memory node or one file. The file is an SQLite database, which several
-processes may use at once.
+A memory is shared by wire, never by accident: each agent sees only its own notes, even if several
+agents use one memory node or one file. The file is an SQLite database, which several processes may
+use at once.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ logger = logging.getLogger(__name__)
 
 Vector = Sequence[float]
 Embed = Callable[[list[str]], list[Vector]]
-"""Gives a vector for each text; may take long and may fail. Called in a worker thread."""
+"""Returns a vector for each text; may take long and may fail. Called in a worker thread."""
 
 _TABLE = """\
 CREATE TABLE IF NOT EXISTS notes (
     agent TEXT NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL, metadata TEXT NOT NULL,
     vector BLOB NOT NULL, UNIQUE (agent, text, metadata)
 )"""
-_LOCK_SECONDS = 10.0  # a note is written in milliseconds, so who has it for longer is stuck
-# Below this a note has next to nothing in common with what was asked.
+_LOCK_SECONDS = 10.0  # writing a note takes milliseconds, so a longer lock is stuck
+# Below this a note has next to nothing in common with the query.
 _FLOOR = 0.05
 _USUAL_LENGTH = 30.0  # of a note: a dozen words with their parts
 
 
 class MemoryFailed(XaiMcpError):
-    """A memory that cannot be read or written; says which file or service, and what to do."""
+    """A memory cannot be read or written; says which file or service, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note as it is found. `similarity` is 0 to 1; `attributes` is all that was remembered."""
+    """A search result. `similarity` is 0 to 1; `attributes` is everything that was remembered."""
 
     id: str
     similarity: float
@@ -58,35 +58,35 @@ class Note:
 
 @runtime_checkable
 class Memory(Protocol):
-    """What AgentInit takes as a memory; xai-agent's own memories fit it too."""
+    """A memory for AgentInit; xai-agent's own memories fit it too."""
 
     def query(self, query: str, n: int) -> Sequence[Any]:
-        """The notes most like `query`, best first, at most `n`."""
+        """Return the notes most like `query`, best first, at most `n`."""
         ...
 
     def add(self, id: str, text: str, metadata: Any) -> None:
-        """Keep a note; it is found again by `text`."""
+        """Add a note; it is found again by `text`."""
         ...
 
 
 @runtime_checkable
 class MemoryStore(Protocol):
-    """Keeps the notes of several agents apart; what a memory node gives out."""
+    """A store that keeps the notes of several agents apart; the output of a memory node."""
 
     def for_agent(self, agent: str) -> Memory:
-        """The memory of one agent."""
+        """Return the memory of one agent."""
         ...
 
 
 class NoteStore:
     """Notes of any number of agents, in memory or in a file.
 
-    Safe to use from several threads, and a file also from several processes. `embed` is asked for
-    vectors where one is given; if it fails, notes are compared by their words and the failure is
-    told once. `content` are the notes of a store in memory, as another one had them.
+    Safe to use from several threads, and a file also from several processes. `embed`, if given,
+    makes vectors; if it fails, notes are compared by their words and the failure is logged once.
+    `content` is the serialized content of another store in memory.
 
     Raises:
-        MemoryFailed: the file is there and cannot be read, or is no memory.
+        MemoryFailed: the file exists and cannot be read, or is not a memory.
     """
 
     def __init__(
@@ -103,26 +103,27 @@ class NoteStore:
         self._read("", 0)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoteStore:
-        """Itself: who copies a `ctx` to work in another thread writes into the same memory."""
+        """Return this object: a `ctx` copied for another thread uses the same memory."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What another process gets: the file, or the notes so far."""
+        """Reduce to the file, or to the notes so far, for another process."""
         return NoteStore, (self._file, self._embed, self._in_memory.serialize())
 
     def for_agent(self, agent: str) -> AgentMemory:
-        """The memory of one agent; the notes of the others are not in it."""
+        """Return the memory of one agent, without the notes of others."""
         return AgentMemory(self, agent)
 
     def add(self, agent: str, id: str, text: str, metadata: Any) -> None:
-        """Keep a note, in the file first: what was promised to be remembered is not lost.
+        """Add a note, to the file first, so that a promised note is not lost.
 
-        The same note again changes nothing: a workflow that is run daily does not fill the file.
+        Adding the same note again changes nothing: a workflow that runs daily does not fill the
+        file.
 
         Raises:
             MemoryFailed: the file cannot be written.
         """
-        # As JSON, which is ASCII: a note may hold half a character, which SQLite refuses.
+        # As JSON, which is ASCII: a note may hold half a surrogate pair, which SQLite refuses.
         words = json.dumps(text), json.dumps(metadata, default=str)
         row = agent, str(id or ""), *words, self._vector(text).tobytes()
         with self._database("written") as database, database:
@@ -131,7 +132,7 @@ class NoteStore:
             database.execute("INSERT OR IGNORE INTO notes VALUES (?, ?, ?, ?, ?)", row)
 
     def query(self, agent: str, query: str, count: int) -> list[Note]:
-        """The notes of one agent that are most like `query`, best first.
+        """Return the notes of one agent that are most like `query`, best first.
 
         Raises:
             MemoryFailed: the file cannot be read.
@@ -144,7 +145,7 @@ class NoteStore:
             return notes.query(query, vector, count)
 
     def _read(self, agent: str, after: int) -> list[tuple[Any, ...]]:
-        """The notes of an agent that came after this row."""
+        """Return the notes of an agent after this row."""
         if self._file is not None and not os.path.exists(self._file):
             return []
         with self._database("read") as database:
@@ -158,7 +159,7 @@ class NoteStore:
 
     @contextmanager
     def _database(self, done: str) -> Generator[sqlite3.Connection]:
-        """The database; a file is opened each time, as processes may fork and threads change."""
+        """Yield the database; a file is opened each time: processes may fork, threads change."""
         if self._file is None:
             with self._lock:
                 yield self._in_memory
@@ -191,7 +192,7 @@ class NoteStore:
 
 
 class _AgentNotes:
-    """The notes of one agent, ready to be searched; what is rare is so among these alone."""
+    """The notes of one agent, ready to search; words are rare or common among these alone."""
 
     def __init__(self) -> None:
         self.last_row = 0
@@ -211,13 +212,13 @@ class _AgentNotes:
         return [Note(id, round(score, 3), json.loads(x)) for score, (id, _, x) in found]
 
     def _by_meaning(self, wanted: array[float]) -> dict[int, float]:
-        """Nothing where not every note has a vector of the model that is asked."""
+        """Return scores by vector, or nothing unless every note has a vector of the same model."""
         if not wanted or any(len(x) != len(wanted) for x in self._vectors):
             return {}
         return {n: sum(map(mul, wanted, x)) for n, x in enumerate(self._vectors)}
 
     def _by_words(self, query: str, count: int) -> dict[int, float]:
-        # Only now, as notes that are found by their meaning need no index.
+        # Indexed only now: notes that are found by vector need no index.
         for number in range(len(self._index), len(self._notes)):
             words = spelled_terms(self._notes[number][1])
             self._index.put(number, weighted(words, _USUAL_LENGTH))
@@ -234,16 +235,16 @@ class AgentMemory:
     agent: str
 
     def query(self, query: str, n: int) -> list[Note]:
-        """The notes most like `query`."""
+        """Return the notes most like `query`."""
         return self.store.query(self.agent, query, n)
 
     def add(self, id: str, text: str, metadata: Any) -> None:
-        """Keep a note."""
+        """Add a note."""
         self.store.add(self.agent, id, text, metadata)
 
 
 def memory_for(value: Any, agent: str) -> Memory | None:
-    """What AgentInit was given as a memory, for this agent.
+    """Return this agent's memory from the value that AgentInit was given.
 
     Raises:
         MemoryFailed: it is not a memory.
@@ -261,7 +262,7 @@ def memory_for(value: Any, agent: str) -> Memory | None:
 
 
 def _unit(vector: Iterable[float]) -> array[float]:
-    """The vector with the length 1, packed."""
+    """Return the vector scaled to length 1, packed."""
     packed = array("d", vector)
     length = sum(map(mul, packed, packed)) ** 0.5
     return array("d", [x / length for x in packed] if length else ())

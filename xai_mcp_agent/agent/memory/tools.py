@@ -1,4 +1,4 @@
-"""The memory of an agent as tools: one to look notes up, one to make them."""
+"""The memory of an agent as tools: one looks notes up, one makes them."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ class MemoryToolset(Toolset):
         self._memory = memory
 
     async def tools(self) -> Sequence[Tool]:
-        """Both of them."""
+        """Return both tools."""
         return MEMORY_TOOLS
 
     def known(self) -> Sequence[Tool]:
-        """Both of them."""
+        """Return both tools."""
         return MEMORY_TOOLS
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Ask the memory, in a thread: it may ask a service, and the loop has others to serve."""
+        """Ask the memory in a thread: it may ask a service, and the loop has others to serve."""
         tool = LOOKUP_MEMORY if invocation.tool.key == LOOKUP_MEMORY.key else CREATE_MEMORY
         ask = partial(answer_memory_call, self._memory, tool, invocation.arguments)
         return await anyio.to_thread.run_sync(ask)
@@ -97,7 +97,7 @@ def answer_memory_call(memory: Memory, tool: Tool, arguments: JsonObject) -> Too
     except XaiMcpError:
         raise
     except Exception as cause:
-        # A memory may be anybody's code and service; the model should read what it says.
+        # A memory may be anyone's code or service; the model should read its error.
         raise MemoryFailed(f"The memory failed: {type(cause).__name__}: {cause}") from cause
     return ToolResult.of_text(f"Remembered: {summary}")
 
@@ -110,7 +110,7 @@ def _found(found: Sequence[Any]) -> ToolResult:
 
 
 def _told(attributes: Any) -> Any:
-    """What was remembered; a note that has nothing but its summary is that text."""
+    """Return the remembered value; a note with only a summary gives that text."""
     match attributes:
         case {"summary": summary, **others} if not others:
             return summary

@@ -1,4 +1,4 @@
-"""Notes in a vector space of the Vecto service, for those who have an account there."""
+"""Notes in a vector space of the Vecto service, for people with an account there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 from ...secrets.secrets import Secret
 from .notes import MemoryFailed, Note
 
-# The space may hold notes of other agents, which are passed over.
+# The space may hold notes of other agents, which are skipped.
 _LOOK_FURTHER = 5
 _AGENT = "_agent"
 _MODEL = "QWEN2"  # the service's model for texts
@@ -20,12 +20,12 @@ _KEY_VARIABLE = "VECTO_API_KEY"
 
 @dataclass(frozen=True)
 class VectoStore:
-    """A vector space; notes of several agents live in it without meeting."""
+    """A vector space that keeps the notes of several agents apart."""
 
     client: Any
 
     def for_agent(self, agent: str) -> VectoMemory:
-        """The memory of one agent."""
+        """Return the memory of one agent."""
         return VectoMemory(self.client, agent)
 
 
@@ -37,13 +37,13 @@ class VectoMemory:
     agent: str
 
     def query(self, query: str, n: int) -> list[Note]:
-        """The notes most like `query`; those of other agents are left out."""
+        """Return the notes most like `query`, without other agents' notes."""
         found = self.client.lookup_text_from_str(query, n * _LOOK_FURTHER)
         own = [x for x in found if _agent_of(x.attributes) in (None, self.agent)]
         return [Note(str(x.id), float(x.similarity), _without_agent(x.attributes)) for x in own[:n]]
 
     def add(self, id: str, text: str, metadata: Any) -> None:
-        """Keep a note."""
+        """Add a note."""
         kept = dict(cast(Mapping[str, Any], metadata)) if isinstance(metadata, Mapping) else {}
         kept = kept or {"note": metadata}
         self.client.ingest_text(text, {**kept, _AGENT: self.agent})
@@ -56,7 +56,7 @@ def vecto_store(
     initialize: bool = False,
     base_url: str = "",
 ) -> VectoStore:
-    """The vector space of that name; made if there is none, emptied with `initialize`.
+    """Return the vector space of that name, creating it if need be; `initialize` empties it.
 
     The key defaults to VECTO_API_KEY.
 
@@ -70,7 +70,7 @@ def vecto_store(
             "AgentNumpyMemory needs none."
         )
     try:
-        # Here, because it is an extra that few have.
+        # Imported here, because it is an extra that few have.
         vecto = import_module("vecto")
     except ImportError as cause:
         raise MemoryFailed(
