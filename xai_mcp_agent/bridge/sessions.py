@@ -187,7 +187,7 @@ class Sessions:
         while True:
             await anyio.sleep(_IDLE_SECONDS / 10)
             for key in self._used_at:
-                if self._calls[key] or self._updates[key].are_wanted:
+                if self._calls[key] or self._updates[key].has_listeners:
                     self._used_at[key] = anyio.current_time()
             began = anyio.current_time() - _IDLE_SECONDS
             await self._stop_where(lambda x, began=began: self._used_at[x] <= began)
@@ -202,7 +202,7 @@ class Sessions:
         async with anyio.create_task_group() as stopping:
             for key in [x for x in self._used_at if is_meant(x)]:
                 del self._used_at[key]
-                if not self._updates[key].are_wanted:
+                if not self._updates[key].has_listeners:
                     del self._updates[key]
                 stopping.start_soon(self._pool.stop, key)
 

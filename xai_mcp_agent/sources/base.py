@@ -99,7 +99,7 @@ class SourceFeatures(Protocol):
         ...
 
     async def complete(
-        self, kind: Completed, of: str, argument: str, value: str, given: Mapping[str, str]
+        self, kind: Completed, of: str, argument: str, value: str, arguments: Mapping[str, str]
     ) -> Completion:
         """Return completions for an argument of a prompt or resource template after `value`."""
         ...

@@ -73,16 +73,16 @@ class ClientFeatures:
 
     def callbacks(self) -> dict[str, Any]:
         """Return the arguments that the SDK's client is made with."""
-        made: dict[str, Any] = {"log_level": self.log.level}
+        options: dict[str, Any] = {"log_level": self.log.level}
         if self._settings.elicitation != "decline":
-            made["elicitation_callback"] = self.elicitation.answer
+            options["elicitation_callback"] = self.elicitation.answer
         if self._settings.sampling == "allow":
             tools = types.SamplingToolsCapability()
-            made["sampling_callback"] = self._sampling.answer
-            made["sampling_capabilities"] = types.SamplingCapability(tools=tools)
+            options["sampling_callback"] = self._sampling.answer
+            options["sampling_capabilities"] = types.SamplingCapability(tools=tools)
         if self.roots.are_offered:
-            made["list_roots_callback"] = self.roots.answer
-        return made
+            options["list_roots_callback"] = self.roots.answer
+        return options
 
 
 class Elicitation:
@@ -95,8 +95,8 @@ class Elicitation:
     async def answer(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         """Answer the SDK's callback. Never raises: the server reads a failure as a refusal."""
         question = self._question(params)
-        with self._requests.paused():
-            answer = _checked(question, await self._answer(question))
+        with self._requests.pause_clocks():
+            answer = _check_answer(question, await self._answer(question))
         if answer.action != "accept":
             self._note(answer)
         content = answer.content if question.schema is not None else None
@@ -145,7 +145,7 @@ def _pages_in(refusal: Exception) -> list[types.ElicitRequestURLParams]:
         return []
 
 
-def _checked(question: Question, answer: Answer) -> Answer:
+def _check_answer(question: Question, answer: Answer) -> Answer:
     """Return the answer, or a cancelled one if its content does not fit the form."""
     if answer.action != "accept" or question.schema is None:
         return answer
@@ -168,15 +168,15 @@ class Sampling:
         """Answer the SDK's callback. Never raises: the server gets an error instead."""
         try:
             self._count()
-            with self._requests.paused():
+            with self._requests.pause_clocks():
                 request = _request_of(params, self._settings)
                 reply = await self._requests.asker().sample(request)
         except SamplingRefused as reason:
-            return types.ErrorData(code=_REJECTED, message=self._refused(str(reason)))
+            return types.ErrorData(code=_REJECTED, message=self._refuse(str(reason)))
         except Exception as cause:
             logger.exception("asking the model for %s failed", self._settings.name)
             why = f"the model could not be asked ({type(cause).__name__})"
-            return types.ErrorData(code=types.INTERNAL_ERROR, message=self._refused(why))
+            return types.ErrorData(code=types.INTERNAL_ERROR, message=self._refuse(why))
         return _result_of(reply, with_tools=bool(params.tools))
 
     def _count(self) -> None:
@@ -186,7 +186,7 @@ class Sampling:
             if request.samples > limit:
                 raise SamplingRefused(f"one call may ask the model {limit} times at most")
 
-    def _refused(self, reason: str) -> str:
+    def _refuse(self, reason: str) -> str:
         text = f"A request to the model was refused: {reason.rstrip('.')}."
         self._requests.note(text)
         SERVERS.getChild(self._settings.name).warning("%s", text)
@@ -258,8 +258,8 @@ class Roots:
     @property
     def are_offered(self) -> bool:
         """Whether the server may ask for roots. A remote server has no use for local folders."""
-        chosen = self._settings.roots
-        return bool(chosen) if chosen is not None else self._settings.transport == "stdio"
+        roots = self._settings.roots
+        return bool(roots) if roots is not None else self._settings.transport == "stdio"
 
     async def answer(self, _context: Any) -> types.ListRootsResult:
         """Answer the SDK's callback."""
@@ -313,7 +313,7 @@ class ServerLog:
         self._requests = requests
         self._logger = SERVERS.getChild(connection.settings.name)
         self._level = connection.settings.log_level
-        self._words = connection.stderr
+        self._stderr = connection.stderr
         self._second = self._count = 0
         connection.on_log = self.take
 
@@ -344,15 +344,15 @@ class ServerLog:
             if far is not None and far.log is not None:
                 far.log(message)
         level = message.get("level")
-        if not isinstance(level, str) or not self._is_wanted(level) or not self._has_room():
+        if not isinstance(level, str) or not self._is_enabled(level) or not self._has_room():
             return
         source = message.get("logger")
         origin = f" {source[:_MOST_LOGGED_CHARS]}:" if isinstance(source, str) and source else ""
-        shown = self._words.add(f"log, {level}:{origin} {_text(message.get('data'))}")
-        if shown:
-            self._logger.log(_IN_PYTHON.get(level, logging.CRITICAL), "%s", shown)
+        line = self._stderr.add(f"log, {level}:{origin} {_text(message.get('data'))}")
+        if line:
+            self._logger.log(_IN_PYTHON.get(level, logging.CRITICAL), "%s", line)
 
-    def _is_wanted(self, level: str) -> bool:
+    def _is_enabled(self, level: str) -> bool:
         if self._level == "off" or level not in _LEVELS:
             return False
         return _LEVELS.index(level) >= _LEVELS.index(self._level)

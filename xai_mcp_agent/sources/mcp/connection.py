@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     pass
 
 _FIRST_MODERN = "2026"  # versions are dates
-_SHOWN = 300  # characters of a note
+_NOTE_CHARS = 300
 _MAX_NOTES = 100
 
 
@@ -121,11 +121,11 @@ class Connection:
     def note(self, text: str, method: str) -> None:
         """Add a remark on a response to this method, once."""
         notes = self._notes.setdefault(method, [])
-        shown = visible_text(text, _SHOWN)
+        remark = visible_text(text, _NOTE_CHARS)
         if len(notes) >= _MAX_NOTES:
-            shown = "There is more of this kind."
-        if shown not in notes:
-            notes.append(shown)
+            remark = "There is more of this kind."
+        if remark not in notes:
+            notes.append(remark)
 
     def forget_notes(self, method: str) -> None:
         """Drop the notes on a method, because it is requested again."""

@@ -124,8 +124,8 @@ def usable(
     for item in map(as_object, as_list(items)):
         missing = [x for x in required if not isinstance(item.get(x), str)]
         if missing:
-            named = next((f" {item[x]!r}" for x in required if x not in missing), "")
-            note(f"{kind}{named} was left out: it has no {missing[0]}.")
+            label = next((f" {item[x]!r}" for x in required if x not in missing), "")
+            note(f"{kind}{label} was left out: it has no {missing[0]}.")
         elif (name := item[required[-1]]) in items_by_id:
             note(f"{kind} {name!r} is listed twice; the first one is used.")
         else:
@@ -138,10 +138,10 @@ def resource_of(raw: JsonObject, *, is_template: bool = False) -> Resource:
     return Resource(
         raw["uriTemplate" if is_template else "uri"],
         raw["name"],
-        _shown(raw.get("description")),
+        _clean(raw.get("description")),
         _text(raw.get("mimeType")) or None,
         is_template=is_template,
-        title=_shown(raw.get("title")) or None,
+        title=_clean(raw.get("title")) or None,
         icons=_icons(raw.get("icons")),
         more=_more(raw, "size"),
     )
@@ -152,15 +152,15 @@ def prompt_of(raw: JsonObject) -> Prompt:
     arguments = tuple(
         PromptArgument(
             x["name"],
-            _shown(x.get("description")),
+            _clean(x.get("description")),
             x.get("required") is True,
-            _shown(x.get("title")) or None,
+            _clean(x.get("title")) or None,
         )
         for x in map(as_object, as_list(raw.get("arguments")))
         if isinstance(x.get("name"), str)
     )
-    title = _shown(raw.get("title")) or None
-    description = _shown(raw.get("description"))
+    title = _clean(raw.get("title")) or None
+    description = _clean(raw.get("description"))
     icons, more = _icons(raw.get("icons")), _more(raw)
     return Prompt(raw["name"], description, arguments, title, icons, more)
 
@@ -177,8 +177,8 @@ def seen_part(part: ResultPart) -> ResultPart:
         case TextPart(text):
             return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
         case LinkPart(uri, name, description):
-            words = _shown(description) or None
-            return replace(part, uri=visible(uri), name=_shown(name), description=words)
+            words = _clean(description) or None
+            return replace(part, uri=visible(uri), name=_clean(name), description=words)
         case ResourcePart(text=str(text)):
             return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
         case _:
@@ -188,10 +188,10 @@ def seen_part(part: ResultPart) -> ResultPart:
 def completion_of(raw: JsonObject) -> Completion:
     """Convert a completion, without values that are too long or have invisible characters."""
     completion = as_object(raw.get("completion"))
-    listed, total = as_list(completion.get("values")), completion.get("total")
+    values, total = as_list(completion.get("values")), completion.get("total")
     total = total if isinstance(total, int) else None
-    has_more = completion.get("hasMore") is True or (total or 0) > len(listed)
-    texts = (x for x in listed if isinstance(x, str) and len(x) <= _MOST_VALUE_CHARS)
+    has_more = completion.get("hasMore") is True or (total or 0) > len(values)
+    texts = (x for x in values if isinstance(x, str) and len(x) <= _MOST_VALUE_CHARS)
     return Completion(tuple(x for x in texts if is_visible(x)), has_more, total)
 
 
@@ -223,7 +223,7 @@ def _more(raw: JsonObject, *fields: str) -> JsonObject | None:
         "_meta": as_object(raw.get("_meta")),
         "annotations": _annotations(as_object(raw.get("annotations"))),
         "size": size if isinstance(size := raw.get("size"), int) else None,
-        "title": _shown(raw.get("title")),
+        "title": _clean(raw.get("title")),
     }
     return {x: y for x, y in valid.items() if y and x in (*_OF_ANY_PART, *fields)} or None
 
@@ -239,7 +239,7 @@ def _annotations(raw: JsonObject) -> JsonObject:
     return valid
 
 
-def _shown(text: Any) -> str:
+def _clean(text: Any) -> str:
     return visible_text(_text(text), _MOST_CHARS)
 
 

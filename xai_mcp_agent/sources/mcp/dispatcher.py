@@ -47,7 +47,7 @@ from .sanitize import FRAMES, handshake, usable_tools
 _RESULT_TYPES = (None, "complete", "input_required")
 _CANCEL_SECONDS = 1.0  # the caller, already out of time, waits for the cancellation
 _DEAF = "it takes no messages any more"
-_SHOWN = 100  # characters of an unknown result type
+_TYPE_CHARS = 100  # of an unknown result type
 _MOST_ROUNDS = 10  # the SDK's limit
 _STATE_SECONDS = 0.1  # before asking again without new input, about as the SDK
 _LONGEST_TTL_MS = 2**53  # the SDK takes no larger number as an integer
@@ -124,8 +124,10 @@ class ServerDispatcher(JSONRPCDispatcher):
         far = request.raw_client if CLIENT_CAPABILITIES_META_KEY in meta else None
         if far is None:
             return await self._send(method, params, opts, **routing)
-        able = {x: y for x, y in far.capabilities.items() if self._may_elicit or x != "elicitation"}
-        fields["_meta"] = {**meta, CLIENT_CAPABILITIES_META_KEY: able}
+        capabilities = {
+            x: y for x, y in far.capabilities.items() if self._may_elicit or x != "elicitation"
+        }
+        fields["_meta"] = {**meta, CLIENT_CAPABILITIES_META_KEY: capabilities}
         more: JsonObject = {}
         for _ in range(_MOST_ROUNDS):
             result = await self._send(method, fields | more, opts, **routing)
@@ -178,8 +180,10 @@ class ServerDispatcher(JSONRPCDispatcher):
         """Return a result's frame for the SDK; the current `Request` gets the whole result."""
         kind = result.get("resultType")
         if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
-            named = repr(kind)[:_SHOWN] if isinstance(kind, str | int) else type(kind).__name__
-            words = f"the result type {named} is unknown"
+            type_name = (
+                repr(kind)[:_TYPE_CHARS] if isinstance(kind, str | int) else type(kind).__name__
+            )
+            words = f"the result type {type_name} is unknown"
             raise MCPError(PARSE_ERROR, words, error_data(trouble="unreadable"))
         if method in ("initialize", "server/discover"):
             return handshake(method, result)
@@ -188,12 +192,12 @@ class ServerDispatcher(JSONRPCDispatcher):
         frame: JsonObject = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
         frame |= FRAMES[method]
         if method.endswith("/list"):
-            result = await self._listed(method, result, frame)
+            result = await self._frame_list(method, result, frame)
         if request := current_request.get():
             request.answer = result
         return frame
 
-    async def _listed(self, method: str, result: JsonObject, frame: JsonObject) -> JsonObject:
+    async def _frame_list(self, method: str, result: JsonObject, frame: JsonObject) -> JsonObject:
         def note(text: str) -> None:
             self._connection.note(text, method)
 
@@ -208,9 +212,9 @@ class ServerDispatcher(JSONRPCDispatcher):
             return result
         # In a thread, because the list may be of any size. Of tools the SDK only needs to know
         # which arguments go into headers.
-        tools, framed = await anyio.to_thread.run_sync(usable_tools, result.get("tools"), note)
-        frame["tools"] = list(framed.values())
-        return {"tools": tools, "framed": framed}
+        tools, frames = await anyio.to_thread.run_sync(usable_tools, result.get("tools"), note)
+        frame["tools"] = list(frames.values())
+        return {"tools": tools, "frames": frames}
 
     async def run(
         self,

@@ -142,13 +142,15 @@ class Failures:
         """Return the error for a lost connection; the server may have begun `during`."""
         when = f" during {during}" if during else ""
         if self._connection.closed_on_purpose:
-            problem, again = f"it was closed here{when}.", "The next use opens it again."
+            problem, next_step = f"it was closed here{when}.", "The next use opens it again."
         else:
             how = self._connection.how_it_ended() or "it did not answer any more"
             problem = f"the connection was lost{when}: {how}."
             word = "started" if self._settings.transport == "stdio" else "connected"
-            again = f"It is {word} again by itself; try the call again."
-        return self._error(kind, problem, _CHECK_FIRST if during.startswith("the call") else again)
+            next_step = f"It is {word} again by itself; try the call again."
+        return self._error(
+            kind, problem, _CHECK_FIRST if during.startswith("the call") else next_step
+        )
 
     def of_request(
         self, verdict: Verdict, cause: BaseException, what: str, seconds: float, lines_before: int

@@ -68,14 +68,14 @@ class McpFeatures:
         """Return one prompt, filled in."""
         method, what = "prompts/get", f"the prompt {name!r}"
         raw, note = await self._get(method, what, lambda x: x.get_prompt(name, dict(arguments)))
-        listed = as_list(raw.get("messages"))
-        messages = [x for x in map(as_object, listed) if x]
-        if len(messages) < len(listed):
+        raw_messages = as_list(raw.get("messages"))
+        messages = [x for x in map(as_object, raw_messages) if x]
+        if len(messages) < len(raw_messages):
             note("Messages of a prompt that are none were left out.")
         return [convert.prompt_message_of(x) for x in messages]
 
     async def complete(
-        self, kind: Completed, of: str, argument: str, value: str, given: Mapping[str, str]
+        self, kind: Completed, of: str, argument: str, value: str, arguments: Mapping[str, str]
     ) -> Completion:
         """Return completions of `value`; none if the server does not offer any."""
 
@@ -86,8 +86,8 @@ class McpFeatures:
                 return None
             prompt, template = types.PromptReference, types.ResourceTemplateReference
             ref = prompt(name=of) if kind == "prompt" else template(uri=of)
-            begun = {"name": argument, "value": value}
-            return await client.complete(ref, begun, dict(given) or None)
+            argument_value = {"name": argument, "value": value}
+            return await client.complete(ref, argument_value, dict(arguments) or None)
 
         what = f"completing {argument!r} of {of!r}"
         raw, _ = await self._get("completion/complete", what, complete)
@@ -139,7 +139,7 @@ class McpFeatures:
         """Return the result as the server sent it, and a function that adds notes on it."""
 
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
-            client = session.requests.connected()
+            client = session.requests.require_client()
             request = Request(self._caller, may_ask=True)
             await session.requests.ask(
                 what, partial(ask, client), caller=self._caller, request=request

@@ -67,7 +67,7 @@ class Health:
         if not self.is_suspect and not self.over.is_set():
             self.is_suspect, self._settled = True, anyio.Event()
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """If the connection is suspect, probe it at once and await the outcome, up to a limit."""
         if self.is_suspect:
             self._is_awaited.set()

@@ -69,12 +69,12 @@ async def http_streams(
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Open the two streams to a server that the SDK's client takes."""
     try:
-        trusted = await anyio.to_thread.run_sync(trusted_certificates)
+        certificates = await anyio.to_thread.run_sync(trusted_certificates)
     except OSError as cause:
         connection.failure = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
         raise
     settings = connection.settings
-    async with ServerClient(connection, auth, trusted) as client:
+    async with ServerClient(connection, auth, certificates) as client:
         if settings.transport == "sse":
             async with older_streams(client, settings.url, _MAX_BYTES, connection) as streams:
                 yield streams
@@ -110,12 +110,12 @@ class ServerClient(httpx2.AsyncClient):
         self,
         connection: Connection,
         auth: httpx2.Auth | None,
-        trusted: ssl.SSLContext,
+        certificates: ssl.SSLContext,
     ) -> None:
         settings = connection.settings
         super().__init__(
             auth=auth,
-            verify=trusted,
+            verify=certificates,
             headers=settings.headers,
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
             limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
@@ -178,30 +178,30 @@ class ServerClient(httpx2.AsyncClient):
             try:
                 response = await ask()
                 self._connection.status, self._connection.failure = response.status_code, ""
-                if is_first and await self._goes_again(response):
+                if is_first and await self._should_resend(response):
                     is_first = False
                     continue
-                return await self._readable(request, response)
+                return await self._make_readable(request, response)
             except AuthFailure as failure:
-                return self._without_access(request, failure)
+                return self._access_error(request, failure)
             except httpx2.RequestError as cause:
-                if is_first and self._goes_again_after(cause):
+                if is_first and self._should_resend_after(cause):
                     is_first = False
                     continue
-                return self._broken_off(request, cause)
+                return self._break_error(request, cause)
             except Exception as cause:
                 logger.debug("%s: %r", self._name, cause, exc_info=cause)
                 return error_response(request, self._words(cause), status=500)
 
-    async def _goes_again(self, response: httpx2.Response) -> bool:
+    async def _should_resend(self, response: httpx2.Response) -> bool:
         """Return whether to resend the request after this response; waits as the server asks."""
         pending = _pending.get()
         if pending is None:
             return False
         wait = 0.0
         if response.status_code in _LATER:
-            asked = retry_after(response)
-            wait = math.inf if asked is None else asked
+            retry_seconds = retry_after(response)
+            wait = math.inf if retry_seconds is None else retry_seconds
         elif response.status_code not in _GATEWAY_TROUBLE or not pending.may_go_twice:
             return False
         left = pending.deadline - anyio.current_time() - _ROOM_SECONDS
@@ -213,7 +213,7 @@ class ServerClient(httpx2.AsyncClient):
         await response.aclose()
         return True
 
-    def _goes_again_after(self, cause: httpx2.RequestError) -> bool:
+    def _should_resend_after(self, cause: httpx2.RequestError) -> bool:
         """Return whether to resend the request after its connection broke."""
         pending = _pending.get()
         if pending is None or not pending.may_go_twice or pending.is_over:
@@ -221,14 +221,14 @@ class ServerClient(httpx2.AsyncClient):
         # If nothing listens there, a new connection finds out, with its own pauses.
         return not isinstance(cause, (*NEVER_SENT, httpx2.DecodingError))
 
-    async def _readable(
+    async def _make_readable(
         self, request: httpx2.Request, response: httpx2.Response
     ) -> httpx2.Response:
         """Return a response that the SDK can read to its end."""
         if response.status_code >= 300:
             # The SDK follows a redirect within the origin, and names any other in an error.
             is_redirect = response.has_redirect_location
-            return response if is_redirect else await self._refused(request, response)
+            return response if is_redirect else await self._refusal(request, response)
         pending = _pending.get()
         if self._is_older or pending is None:
             return response
@@ -249,8 +249,8 @@ class ServerClient(httpx2.AsyncClient):
         length = headers.get("content-length", "")
         is_small = length.isdecimal() and int(length) <= _SMALL_BYTES
         is_whole = is_small and "content-encoding" not in headers
-        came = await (response.aread() if is_whole else read_body(response, _MAX_BYTES))
-        body = came.removeprefix(codecs.BOM_UTF8)
+        received = await (response.aread() if is_whole else read_body(response, _MAX_BYTES))
+        body = received.removeprefix(codecs.BOM_UTF8)
         if len(body) > _MAX_BYTES:
             problem = f"it is larger than {_MAX_BYTES // 1024**2} MiB"
         elif len(body) <= _SMALL_BYTES:
@@ -260,12 +260,12 @@ class ServerClient(httpx2.AsyncClient):
                 problem = self._with_head(str(cause), body)
         if problem:
             return error_response(request, problem, trouble="unreadable")
-        if is_whole and body is came:
+        if is_whole and body is received:
             return response
         needed = {x: headers[x] for x in ("content-type", _SESSION_HEADER) if x in headers}
         return httpx2.Response(response.status_code, headers=needed, content=body, request=request)
 
-    async def _refused(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    async def _refusal(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Return a refusal as a JSON-RPC error, or its body if that already is one."""
         status = response.status_code
         body = await read_body(response, _MAX_REFUSAL_BYTES)
@@ -281,12 +281,12 @@ class ServerClient(httpx2.AsyncClient):
             words += f" (retry after {wait:.0f} s)"
         return error_response(request, words, status=status)
 
-    def _without_access(self, request: httpx2.Request, failure: AuthFailure) -> httpx2.Response:
+    def _access_error(self, request: httpx2.Request, failure: AuthFailure) -> httpx2.Response:
         self._connection.status, self._connection.failure = 401, ""
         self._connection.no_access = failure
         return error_response(request, failure.problem, status=401, next_step=failure.next_step)
 
-    def _broken_off(self, request: httpx2.Request, cause: httpx2.RequestError) -> httpx2.Response:
+    def _break_error(self, request: httpx2.Request, cause: httpx2.RequestError) -> httpx2.Response:
         """Return an error for a response that never came or broke off."""
         if isinstance(cause, httpx2.DecodingError):
             return error_response(request, "it cannot be unpacked", trouble="unreadable")

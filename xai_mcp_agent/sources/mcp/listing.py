@@ -38,7 +38,7 @@ _MAX_PAGES = 1000
 _FEATURE_SECONDS = 5.0
 # Conversion time in a row before other tasks on the event loop get their turn.
 _SECONDS_IN_A_ROW = 0.01
-_SHOWN_REASON = 200  # characters
+_REASON_CHARS = 200
 # A stale listing that cannot be renewed is not requested again at every step.
 _RETRY_SECONDS = 5.0
 # A server that rebuilds its tools sends one notice for each, within milliseconds.
@@ -86,7 +86,7 @@ _OTHERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _Entry:
     """One listed item with its raw JSON, and notes on what goes unchecked and why."""
 
     raw: JsonObject
@@ -113,7 +113,7 @@ class Listings:
         self._settings = connection.settings
         self._requests = requests
         self._report = report
-        self._listed: dict[_List, dict[str, _Listed]] = {}
+        self._entries: dict[_List, dict[str, _Entry]] = {}
         self._stale_at: dict[_List, float] = {}
         self._failed: dict[str, SourceError] = {}  # by name in `LISTS`; the last listing stays
         # Two listings at the same time could end in the wrong order.
@@ -126,8 +126,8 @@ class Listings:
 
     def _is_repeatable(self, name: str) -> bool:
         """Return whether the server says that a second call of this tool changes nothing more."""
-        listed = self._listed.get(_TOOLS, {}).get(name)
-        hints = listed.item.annotations if listed else None
+        entry = self._entries.get(_TOOLS, {}).get(name)
+        hints = entry.item.annotations if entry else None
         return hints is not None and bool(hints.read_only or hints.idempotent)
 
     async def refresh(
@@ -144,10 +144,10 @@ class Listings:
         async with self._one_at_a_time:
             if "tools" in lists:
                 await self.fetch_tools(caller)
-            has = self._requests.connected().server_capabilities
+            capabilities = self._requests.require_client().server_capabilities
             async with anyio.create_task_group() as tasks:
                 for kind in _OTHERS:
-                    if kind.name in lists and getattr(has, kind.name) is not None:
+                    if kind.name in lists and getattr(capabilities, kind.name) is not None:
                         self._failed.pop(kind.name, None)
                         tasks.start_soon(self._fetch_other, kind, caller, seconds)
             self._take_inventory()
@@ -214,10 +214,10 @@ class Listings:
             self._note(f"Its {noun}s could not be listed: {error.problem}", kind)
 
     async def _fetch(self, kind: _List, caller: Caller, seconds: float) -> None:
-        ask = partial(self._pages, kind, getattr(self._requests.connected(), kind.ask))
+        ask = partial(self._pages, kind, getattr(self._requests.require_client(), kind.ask))
         items, seconds_good = await self._requests.ask(kind.method, ask, seconds, caller)
         usable = convert.usable(items, kind.noun, kind.required, partial(self._note, kind=kind))
-        before, listed = self._listed.get(kind, {}), dict[str, _Listed]()
+        before, entries = self._entries.get(kind, {}), dict[str, _Entry]()
         began = time.thread_time()
         for raw in usable:
             if time.thread_time() - began > _SECONDS_IN_A_ROW:
@@ -226,15 +226,15 @@ class Listings:
             name = raw[kind.required[-1]]
             last = before.get(name)
             # Keep the same object if the item is unchanged.
-            listed[name] = last if last and last.raw == raw else self._converted(kind, raw)
-        self._listed[kind] = listed
+            entries[name] = last if last and last.raw == raw else self._convert(kind, raw)
+        self._entries[kind] = entries
         self._stale_at[kind] = anyio.current_time() + seconds_good
 
-    def _converted(self, kind: _List, raw: JsonObject) -> _Listed:
+    def _convert(self, kind: _List, raw: JsonObject) -> _Entry:
         if kind.convert is not None:
-            return _Listed(raw, kind.convert(raw))
+            return _Entry(raw, kind.convert(raw))
         tool = convert.tool_of(self._settings.name, raw)
-        return _Listed(raw, tool, tuple(_unchecked(tool)))
+        return _Entry(raw, tool, tuple(_schema_notes(tool)))
 
     async def _pages(self, kind: _List, ask: Any) -> tuple[list[JsonObject], float]:
         """Return all items of a list, and the shortest time-to-live of its pages."""
@@ -244,14 +244,14 @@ class Listings:
         seconds_good, cursor, cursors = inf, None, set[str]()
         while len(cursors) < _MAX_PAGES:
             page = await ask(cursor=cursor)
-            came = as_list(request.answer.get(kind.field))
-            if framed := request.answer.get("framed"):  # tools that the SDK has checked
-                dropped = framed.keys() - {x.name for x in page.tools}
+            page_items = as_list(request.answer.get(kind.field))
+            if frames := request.answer.get("frames"):  # tools that the SDK has checked
+                dropped = frames.keys() - {x.name for x in page.tools}
                 for name in sorted(dropped):
                     why = "an x-mcp-header in its inputSchema is not valid"
                     self._note(f"Tool {name!r} was left out: {why}.", kind)
-                came = [x for x in came if x["name"] not in dropped]
-            items += came
+                page_items = [x for x in page_items if x["name"] not in dropped]
+            items += page_items
             seconds_good = min(seconds_good, (page.ttl_ms or inf) / 1000)
             cursor = page.next_cursor
             if cursor is None:
@@ -264,17 +264,17 @@ class Listings:
         return items, seconds_good
 
     def _forget(self, kind: _List) -> None:
-        self._listed.pop(kind, None)
+        self._entries.pop(kind, None)
         self._stale_at.pop(kind, None)
 
     def _note(self, text: str, kind: _List) -> None:
         self._connection.note(text, kind.method)
 
     def _take_inventory(self) -> None:
-        self.instructions = self._requests.connected().instructions or ""
-        tools = self._listed.get(_TOOLS, {})
+        self.instructions = self._requests.require_client().instructions or ""
+        tools = self._entries.get(_TOOLS, {})
         is_off = guard(*self._settings.disabled_tools)
-        others = [x.item for kind in _OTHERS for x in self._listed.get(kind, {}).values()]
+        others = [x.item for kind in _OTHERS for x in self._entries.get(kind, {}).values()]
         notes = self._connection.notes(of_tools=True)
         notes += [note for x in tools.values() for note in x.notes]
         self.inventory = Inventory(
@@ -304,7 +304,7 @@ class Listings:
                 await self._dirty.wait()
                 with anyio.move_on_after(pause):
                     await self._somebody_waits.wait()
-                await self._list_changed()
+                await self._list_changes()
                 with anyio.move_on_after(_ECHO_SECONDS) as quiet:
                     await self._dirty.wait()
                 is_quiet = quiet.cancelled_caught
@@ -312,19 +312,19 @@ class Listings:
         finally:
             self._settled.set()  # release the waiters: nothing lists any more
 
-    async def _list_changed(self) -> None:
+    async def _list_changes(self) -> None:
         # Clear before listing: a notice that arrives meanwhile asks for one more.
-        self._dirty, self._somebody_waits, listed = anyio.Event(), anyio.Event(), self._settled
+        self._dirty, self._somebody_waits, settled = anyio.Event(), anyio.Event(), self._settled
         changed, self._changed = self._changed, set[str]()
         try:
             await self.refresh(lists=changed)
         except SourceError as cause:
             logger.warning("Listing again after a change notice failed: %s", cause)
         finally:
-            listed.set()
+            settled.set()
 
 
-def _unchecked(tool: Tool) -> Iterator[str]:
+def _schema_notes(tool: Tool) -> Iterator[str]:
     for what, name, schema in (
         ("Arguments", "inputSchema", tool.input_schema),
         ("Results", "outputSchema", tool.output_schema),
@@ -332,5 +332,5 @@ def _unchecked(tool: Tool) -> Iterator[str]:
         if schema is not None and (reason := SchemaCheck(schema).broken):
             yield (
                 f"{what} of tool {tool.name!r} are not checked: its {name} is unusable "
-                f"({reason[:_SHOWN_REASON]})."
+                f"({reason[:_REASON_CHARS]})."
             )

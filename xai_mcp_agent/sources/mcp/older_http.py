@@ -55,10 +55,12 @@ async def older_streams(
             raise httpx2.HTTPStatusError(words, request=response.request, response=response)
         events = aiter(source)
         endpoint = _endpoint(url, await anext(events, None))
-        arrive, arriving = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        async with arrive, arriving, anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, events, arrive, connection)
-            yield arriving, _Writer(client, endpoint, arrive)
+        send_stream, receive_stream = anyio.create_memory_object_stream[SessionMessage | Exception](
+            0
+        )
+        async with send_stream, receive_stream, anyio.create_task_group() as tasks:
+            tasks.start_soon(_read, events, send_stream, connection)
+            yield receive_stream, _Writer(client, endpoint, send_stream)
             tasks.cancel_scope.cancel()
 
 
@@ -72,20 +74,20 @@ def _endpoint(url: str, event: httpx2.ServerSentEvent | None) -> str:
         problem = f"it wants messages sent to {event.data!r}, which is no address"
         raise WrongEndpoint(problem) from None
     if origin_of(str(endpoint)) != origin_of(url):
-        shown = endpoint.copy_with(userinfo=b"", query=None, fragment=None)
+        address = endpoint.copy_with(userinfo=b"", query=None, fragment=None)
         raise WrongEndpoint(
-            f"its endpoint {shown} is on another server, where credentials are not sent"
+            f"its endpoint {address} is on another server, where credentials are not sent"
         )
     return str(endpoint)
 
 
 async def _read(
     events: AsyncIterator[httpx2.ServerSentEvent],
-    arrive: MemoryObjectSendStream[SessionMessage | Exception],
+    send_stream: MemoryObjectSendStream[SessionMessage | Exception],
     connection: Connection,
 ) -> None:
     """Pass on the stream's messages and its end."""
-    async with arrive:
+    async with send_stream:
         try:
             async for event in events:
                 if event.event != "message" or not event.data:
@@ -95,7 +97,7 @@ async def _read(
                 except ValidationError as cause:
                     logger.debug("an event that is no message: %s", cause)
                 else:
-                    await arrive.send(SessionMessage(message))
+                    await send_stream.send(SessionMessage(message))
         except httpx2.RequestError as cause:
             connection.failure = connection.settings.secrets.redact(
                 f"{type(cause).__name__}: {cause}"
@@ -109,11 +111,11 @@ class _Writer:
         self,
         client: httpx2.AsyncClient,
         endpoint: str,
-        arrive: MemoryObjectSendStream[SessionMessage | Exception],
+        incoming: MemoryObjectSendStream[SessionMessage | Exception],
     ) -> None:
         self._client = client
         self._endpoint = endpoint
-        self._arrive = arrive
+        self._incoming = incoming
 
     async def send(self, item: SessionMessage) -> None:
         """Post a message; a refused request gets its error here, because no response follows."""
@@ -128,7 +130,7 @@ class _Writer:
             # If the stream has ended, its end is the answer; raised here, the error would say
             # "never sent".
             with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                await self._arrive.send(SessionMessage(answer))
+                await self._incoming.send(SessionMessage(answer))
 
     async def aclose(self) -> None:
         """Do nothing: there is no queue."""

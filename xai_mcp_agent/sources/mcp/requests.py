@@ -100,7 +100,7 @@ class Requests:
         # A far client's request began or ended, or one is being asked.
         self._changed = anyio.Event()
 
-    def connected(self) -> Client:
+    def require_client(self) -> Client:
         """Return the client, for `ask`.
 
         Raises:
@@ -168,7 +168,7 @@ class Requests:
         """Return the seconds that a ping takes, or `server/discover` if there was no handshake."""
         import mcp_types as types  # as heavy as the SDK, which is loaded by now
 
-        client = self.connected()
+        client = self.require_client()
         session, era = client.session, client.protocol_version
         if is_modern(era):
             ask = partial(session.send_discover, era)
@@ -198,7 +198,7 @@ class Requests:
             raise TimeoutError
 
     @contextmanager
-    def paused(self) -> Generator[None]:
+    def pause_clocks(self) -> Generator[None]:
         """Stop all clocks within the block."""
         self._pauses += 1
         if self._pauses == 1:
@@ -223,9 +223,9 @@ class Requests:
         Raises:
             TimeoutError: no time is left.
         """
-        is_told = self._connection.settings.transport == "http"
+        has_own_streams = self._connection.settings.transport == "http"
         client = self._client_of(request)
-        if is_told or not client or self._is_modern:
+        if has_own_streams or not client or self._is_modern:
             return seconds
         began = monotonic()
         with anyio.fail_after(seconds):

@@ -36,9 +36,9 @@ FRAMES: dict[str, JsonObject] = {
 def handshake(method: str, result: JsonObject) -> JsonObject:
     """Return the valid parts of a handshake."""
     fields = {x: y for x, y in result.items() if x != "instructions" or isinstance(y, str)}
-    able = fields.get("capabilities")
-    abilities: JsonObject = able if is_object(able) else {"tools": {}}
-    fields["capabilities"] = {name: {} for name, x in abilities.items() if is_object(x)}
+    declared = fields.get("capabilities")
+    capabilities: JsonObject = declared if is_object(declared) else {"tools": {}}
+    fields["capabilities"] = {name: {} for name, x in capabilities.items() if is_object(x)}
     if not is_object(fields.get("_meta")):
         fields.pop("_meta", None)
     if method == "server/discover":
@@ -60,7 +60,7 @@ def usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]
         note("The listing has no list of tools.")
         return [], {}
     tools: list[JsonObject] = []
-    framed: JsonObject = {}
+    frames: JsonObject = {}
     for tool in map(as_object, listed[:_MAX_TOOLS]):
         name, schema = tool.get("name"), tool.get("inputSchema")
         if not isinstance(name, str) or not name:
@@ -70,11 +70,11 @@ def usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]
         else:
             tools.append(tool)
             if '"x-mcp-header"' in json.dumps(schema):
-                framed[name] = {
+                frames[name] = {
                     "name": name,
                     "inputSchema": {**tool["inputSchema"], "type": "object"},
                 }
-    return tools, framed
+    return tools, frames
 
 
 def _problem_of(tool: JsonObject) -> str:

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 _DRAIN_SECONDS = 1.0
 # Ending a session over HTTP is a request, which may go unanswered; a process has its own limits.
 _LEAVE_SECONDS = 1.0
-_SHOWN = 200  # characters of a server's name
+_NAME_CHARS = 200  # of a server's name
 _MANY = 200  # parts of a result; converting more takes long
 
 
@@ -78,7 +78,7 @@ class McpSession:
         self.health = self.requests.health
         self._features: ClientFeatures | None = None
         self._attempt: anyio.CancelScope | None = None
-        connection.on_list_changed = self._list_changed
+        connection.on_list_changed = self._on_list_changed
         connection.on_resource_updated = updates.notice
 
     @property
@@ -93,7 +93,7 @@ class McpSession:
         client = self.requests.client
         info = client.server_info if client else None
         title = f"{info.title or info.name} {info.version}" if info else ""
-        return " ".join(visible_text(title, _SHOWN).split())
+        return " ".join(visible_text(title, _NAME_CHARS).split())
 
     async def serve(self, seconds: float, on_ready: Callable[[], None]) -> None:
         """Connect and list within `seconds`, then stay until `close` or the connection ends.
@@ -140,7 +140,7 @@ class McpSession:
 
         The call's limit counts from `started`.
         """
-        client, features = self.requests.connected(), self._features
+        client, features = self.requests.require_client(), self._features
         assert features is not None, "the client was made"
         tool, limit = invocation.tool.key.name, invocation.timeout_seconds
         seconds = self.connection.settings.call_timeout_seconds
@@ -192,7 +192,7 @@ class McpSession:
         return ServerClient(
             self._transport(),
             connection,
-            requests.paused,
+            requests.pause_clocks,
             # Also if only one era is allowed: else the SDK would not request the server's name and
             # capabilities.
             mode="legacy" if self._mode == "legacy" else "auto",
@@ -212,7 +212,7 @@ class McpSession:
         if connection.access is None or settings.auth.use == "no":
             return http_streams(connection, None)
         # The host that asks for the sign-in waits for the server, or has a request under way.
-        clocks, callers = self.requests.paused, self.requests.hosts
+        clocks, callers = self.requests.pause_clocks, self.requests.hosts
         auth = ServerAuth(
             settings, connection.access, clocks, lambda: [*connection.hosts(), *callers()]
         )
@@ -227,7 +227,7 @@ class McpSession:
         tasks.start_soon(self.health.end_with_the_stream)
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
-        tasks.start_soon(self._features.log.ask_for_it, self.requests.connected())
+        tasks.start_soon(self._features.log.ask_for_it, self.requests.require_client())
         await self.listings.fetch_tools()
         limit.deadline = float("inf")  # other lists have their own limit
         await self.listings.refresh(lists=set(LISTS) - {"tools"})
@@ -250,26 +250,26 @@ class McpSession:
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
         """Keep a stream for changes open if the server has one, and report when it first opens."""
-        client = self.requests.connected()
-        has = client.server_capabilities
+        client = self.requests.require_client()
+        capabilities = client.server_capabilities
         lists = {
             "tools_list_changed": True,
-            "prompts_list_changed": has.prompts is not None,
-            "resources_list_changed": has.resources is not None,
+            "prompts_list_changed": capabilities.prompts is not None,
+            "resources_list_changed": capabilities.resources is not None,
         }
         await keep_listening(
             client,
             lists,
             opened=lambda _: task_status.started(),
-            missed=self._all_changed,
+            missed=self._on_missed_changes,
             on_lost=self.health.doubt,
         )
         task_status.started()  # it returned, so the server has no such stream
 
-    def _list_changed(self, name: str) -> None:
+    def _on_list_changed(self, name: str) -> None:
         self.listings.notice(name)
         self._updates.notice(name)
 
-    def _all_changed(self) -> None:
+    def _on_missed_changes(self) -> None:
         for name in LISTS:
-            self._list_changed(name)
+            self._on_list_changed(name)

@@ -98,7 +98,7 @@ class McpSource:
         inventory = listings.inventory if listings else Inventory(self.name, ())
         connection = self._session.connection if self._session else None
         words = connection.stderr.tail() if connection else ()
-        others = connection.notes(of_tools=False) if connection and session else ()
+        other_notes = connection.notes(of_tools=False) if connection and session else ()
         instructions = listings.instructions if listings else ""
         return SourceStatus(
             name=self.name,
@@ -114,7 +114,7 @@ class McpSource:
             error=error.problem if error else "",
             next_step=error.next_step if error else "",
             stderr_tail=words or (error.stderr_tail if error else ()),
-            notes=(*inventory.notes, *others),
+            notes=(*inventory.notes, *other_notes),
             # Redacted before it is cut, because half a secret is not recognised.
             instructions=self._settings.redacted(instructions[: 2 * _SHOWN_INSTRUCTIONS])[
                 :_SHOWN_INSTRUCTIONS
@@ -129,7 +129,7 @@ class McpSource:
             await self._heal_until_stopped()
         finally:
             self.state = "closed"
-            self._verdict.settle(self._closed())
+            self._verdict.settle(self._closed_error())
 
     def stop(self) -> None:
         """Ask the owner task to close and end."""
@@ -211,32 +211,32 @@ class McpSource:
             SourceFailed: the attempt failed.
         """
         if self.state == "closed":
-            raise self._closed()
+            raise self._closed_error()
         if session := self.usable:
-            await session.health.settled()
+            await session.health.wait_until_settled()
         if session := self.usable:
             return session
-        asked = anyio.current_time()
+        asked_at = anyio.current_time()
         began_before = self.state == "connecting" and self._backoff.tries > 0
         if caller.host is not None:
             self._waiting.append(caller.host)
         try:
             return await self._verdict.wait()
         except SourceFailed:
-            if not began_before or anyio.current_time() - asked > _SOON_SECONDS:
+            if not began_before or anyio.current_time() - asked_at > _SOON_SECONDS:
                 raise
         # The attempt may have begun before a person repaired its cause.
         return await self._verdict.wait()
 
     async def _heal_until_stopped(self) -> None:
-        while await self._has_its_turn():
+        while await self._wait_for_turn():
             self._ready_at = None
             error = await self._attempt()
             self._start.end()
             self._backoff.count(self._ready_at)
             await self._pause(gives_up=isinstance(error, LastingFailure))
 
-    async def _has_its_turn(self) -> bool:
+    async def _wait_for_turn(self) -> bool:
         """Wait for the turn of a stdio start; return False if the source was stopped."""
         self._start = self._new_start()
         if self._settings.transport == "stdio" and not self._stopping.is_set():
@@ -258,9 +258,9 @@ class McpSource:
         if other is not None:
             left = self._settings.start_timeout_seconds - (anyio.current_time() - started)
             left = min(left, _GUESS_SECONDS) if other.is_guess else left
-            again, _ = await self._serve_once(other, max(left, 1.0))
-            if not (other.is_guess and isinstance(again, SourceFailed)):
-                error = again
+            retry_error, _ = await self._serve_once(other, max(left, 1.0))
+            if not (other.is_guess and isinstance(retry_error, SourceFailed)):
+                error = retry_error
         if self._stopping.is_set() or error is None:
             return None
         self._error = error
@@ -326,7 +326,7 @@ class McpSource:
         verdict, self._verdict, self._waiting = self._verdict, Shared[McpSession](), []
         verdict.settle(outcome)
 
-    def _closed(self) -> SourceFailed:
+    def _closed_error(self) -> SourceFailed:
         return SourceFailed(self.name, CLOSED, "Run the workflow again.")
 
     async def _pause(self, *, gives_up: bool) -> None:
@@ -334,7 +334,7 @@ class McpSource:
         if self._stopping.is_set():
             return
         # A listener for changes waits for the server without calling it.
-        is_tired = self._backoff.tries >= _MAX_TRIES_IN_A_ROW and not self.updates.are_wanted
+        is_tired = self._backoff.tries >= _MAX_TRIES_IN_A_ROW and not self.updates.has_listeners
         gave_up = gives_up or is_tired
         self.state = "failed" if gave_up else "retrying"
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)

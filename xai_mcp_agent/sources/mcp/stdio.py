@@ -122,9 +122,9 @@ class Incoming(_Stream):
             ]
         except ValueError:
             why = "too large" if isinstance(line, CutLine) else "not a valid message"
-            return list(self._refused(line, f"it is {why}"))
+            return list(self._reject(line, f"it is {why}"))
 
-    def _refused(self, line: bytes, why: str) -> Iterator[SessionMessage]:
+    def _reject(self, line: bytes, why: str) -> Iterator[SessionMessage]:
         noise = line[:_NOISE_BYTES].decode("utf-8", "replace").strip("\ufeff \r\n\t")
         self._stderr.add(f"(on stdout, not a message) {noise}", at_most=_NOISE_CHARACTERS)
         answered = _LEADING_ID.match(line)

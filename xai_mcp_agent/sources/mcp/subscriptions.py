@@ -73,12 +73,12 @@ class Subscriptions:
                 return
             ask = partial(self._listen if self._is_modern else self._subscribe, uri)
             try:
-                agreed = await self._requests.ask(f"subscribing to {uri!r}", ask)
+                accepted = await self._requests.ask(f"subscribing to {uri!r}", ask)
             except SourceError as error:
                 if not is_missing_method(error):
                     raise
-                agreed = False
-            if not agreed:
+                accepted = False
+            if not accepted:
                 raise self._refusal(uri)
 
     async def close(self, uri: str) -> None:
@@ -97,7 +97,7 @@ class Subscriptions:
 
     @property
     def _is_modern(self) -> bool:
-        return is_modern(self._requests.connected().protocol_version)
+        return is_modern(self._requests.require_client().protocol_version)
 
     async def _resume(self, uri: str) -> None:
         try:
@@ -125,7 +125,7 @@ class Subscriptions:
         import mcp_types as types
 
         # The client's own method warns that newer servers do not have this one.
-        await self._requests.connected().session.send_request(request, types.EmptyResult)
+        await self._requests.require_client().session.send_request(request, types.EmptyResult)
 
     async def _listen(self, uri: str) -> bool:
         assert self._streams is not None, "the connection is being served"
@@ -137,16 +137,16 @@ class Subscriptions:
     async def _keep_stream(self, uri: str, *, task_status: TaskStatus[bool | Exception]) -> None:
         """Keep a resource's stream open; report whether the server accepted it, or the error."""
 
-        def opened(agreed: types.SubscriptionFilter) -> None:
-            if agreed.resource_subscriptions:
+        def opened(accepted: types.SubscriptionFilter) -> None:
+            if accepted.resource_subscriptions:
                 self._open[uri] = scope
             else:
                 scope.cancel()
-            task_status.started(bool(agreed.resource_subscriptions))
+            task_status.started(bool(accepted.resource_subscriptions))
 
         with anyio.CancelScope() as scope:
             cause = await keep_listening(
-                self._requests.connected(),
+                self._requests.require_client(),
                 {"resource_subscriptions": [uri]},
                 opened=opened,
                 missed=partial(self._updates.notice, uri),
@@ -173,7 +173,7 @@ class UpdateListeners:
         self._something_changed = anyio.Event()
 
     @property
-    def are_wanted(self) -> bool:
+    def has_listeners(self) -> bool:
         """Whether there are listeners."""
         return bool(self._listeners)
 

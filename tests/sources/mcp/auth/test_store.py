@@ -105,7 +105,7 @@ async def test_forgetting_says_whether_there_was_anything(store: TokenStore):
 async def test_a_folder_that_cannot_be_made_is_noted_and_no_error(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     store = TokenStore(tmp_path / "file" / "tokens")
-    async with store.locked(server_at(URL)):
+    async with store.lock(server_at(URL)):
         await store.write(server_at(URL), record_of())
     assert store.notes
 
@@ -116,11 +116,11 @@ async def test_one_at_a_time_has_the_lock(store: TokenStore):
     order: list[str] = []
 
     async def another() -> None:
-        async with store.locked(server_at(URL)):
+        async with store.lock(server_at(URL)):
             order.append("another")
 
     with anyio.fail_after(20):
-        async with anyio.create_task_group() as tasks, store.locked(server_at(URL)):
+        async with anyio.create_task_group() as tasks, store.lock(server_at(URL)):
             tasks.start_soon(another)
             with pytest.raises(TimeoutError), anyio.fail_after(0.2):  # it looks several times
                 await another()

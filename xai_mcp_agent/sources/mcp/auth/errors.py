@@ -29,12 +29,12 @@ class OutOfReach(AuthFailure):
     """A server points to a sign-in address in a network that it is not in itself."""
 
 
-def again(server: ServerSettings) -> str:
+def sign_in_step(server: ServerSettings) -> str:
     """Return the next step for another try."""
     return f"To sign in, run this again, or `xai-mcp-agent login {server.name}` in a terminal."
 
 
-def not_offered(server: ServerSettings, is_required: bool) -> AuthFailure:
+def no_sign_in_error(server: ServerSettings, is_required: bool) -> AuthFailure:
     """Return the error for a server without a sign-in; `is_required`: it answered HTTP 401."""
     if not is_required:
         return AuthFailure("it offers no sign-in, and wants none.", "Just use it.")
@@ -44,7 +44,7 @@ def not_offered(server: ServerSettings, is_required: bool) -> AuthFailure:
     )
 
 
-def nobody_there(server: ServerSettings) -> AuthFailure:
+def no_person_error(server: ServerSettings) -> AuthFailure:
     """Return the error for a sign-in that needs a person when none is there."""
     return AuthFailure(
         "it wants authorization: somebody has to sign in, and nobody is there to be asked.",
@@ -52,21 +52,21 @@ def nobody_there(server: ServerSettings) -> AuthFailure:
     )
 
 
-def denied(server: ServerSettings, error: str, description: str) -> AuthFailure:
+def denied_error(server: ServerSettings, error: str, description: str) -> AuthFailure:
     """Return the error for a sign-in that was denied or ended with an OAuth error."""
     is_denial = error == "access_denied"
     problem = "access was denied when signing in" if is_denial else "signing in failed: "
     error = "" if is_denial else one_line(error)
-    return AuthFailure(f"{problem}{error}{_in_brackets(description)}.", again(server))
+    return AuthFailure(f"{problem}{error}{_in_brackets(description)}.", sign_in_step(server))
 
 
-def not_opened(server: ServerSettings, reason: str) -> AuthFailure:
+def not_opened_error(server: ServerSettings, reason: str) -> AuthFailure:
     """Return the error for a sign-in page that the person did not open."""
     problem = f"the page to sign in was not opened{_in_brackets(reason)}."
-    return AuthFailure(problem, again(server))
+    return AuthFailure(problem, sign_in_step(server))
 
 
-def refused(server: ServerSettings, status: int, scopes: str) -> AuthFailure:
+def rejected_token_error(server: ServerSettings, status: int, scopes: str) -> AuthFailure:
     """Return the error for a new token that the server rejects; another one would not help."""
     if status == 403:
         return AuthFailure(
@@ -81,7 +81,7 @@ def refused(server: ServerSettings, status: int, scopes: str) -> AuthFailure:
     )
 
 
-def unreachable(host: str, reason: str) -> AuthFailure:
+def unreachable_error(host: str, reason: str) -> AuthFailure:
     """Return the error for a sign-in service that does not answer."""
     return AuthFailure(
         f"its sign-in service at {one_line(host)} cannot be reached: {reason}.",
@@ -89,7 +89,7 @@ def unreachable(host: str, reason: str) -> AuthFailure:
     )
 
 
-def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
+def flow_error(cause: Exception, server: ServerSettings) -> AuthFailure:
     """Turn an exception of the SDK's flow into our error."""
     text = str(cause)
     if refusal := _REGISTRATION_STATUS.match(text):
@@ -98,7 +98,7 @@ def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
             f"Register a client there, and write its `clientId` under `auth` of {server.name!r}.",
         )
     if refusal := _TOKEN_REFUSED.match(text):
-        step = again(server)
+        step = sign_in_step(server)
         if server.auth.client_id:
             step = f"Check `clientId` and what proves it, under `auth` of {server.name!r}."
         words = f"HTTP {refusal[1]}{_oauth_error(refusal[2])}"
@@ -111,7 +111,7 @@ def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
     for start in _QUOTING:
         if text.startswith(start):
             text = f"the answer of its sign-in service cannot be read ({start.lower()})"
-    return AuthFailure(f"signing in failed: {one_line(text)}.", again(server))
+    return AuthFailure(f"signing in failed: {one_line(text)}.", sign_in_step(server))
 
 
 def one_line(text: str) -> str:

@@ -84,8 +84,8 @@ class TokenFlow:
         self._person = person
         self._places = places
         # Behind a proxy the server's place is unknown, but its own host is always allowed.
-        named = (server.auth.issuer, server.url if proxy_of(server.url) else "")
-        self._named = {urlsplit(x).hostname for x in named if x}
+        trusted_urls = (server.auth.issuer, server.url if proxy_of(server.url) else "")
+        self._trusted_hosts = {urlsplit(x).hostname for x in trusted_urls if x}
         self._client = WebClient(read_seconds=_ANSWER_SECONDS)
         self._callback: Callback | None = None
         self._page = ""
@@ -101,9 +101,9 @@ class TokenFlow:
         return frozenset((self._context.client_metadata.scope or "").split())
 
     async def run(
-        self, request: httpx2.Request, refused: httpx2.Response | None, *, may_renew: bool
+        self, request: httpx2.Request, refusal: httpx2.Response | None, *, may_renew: bool
     ) -> bool:
-        """Get a token for a request that was `refused` or not sent yet.
+        """Get a token for a request, after its `refusal` or before it is sent.
 
         Return whether it took a sign-in.
 
@@ -113,9 +113,9 @@ class TokenFlow:
         self._renews = may_renew and self._record.can_be_renewed
         self._load()
         try:
-            return await self._drive(request, refused)
+            return await self._drive(request, refusal)
         except OutOfReach:
-            if refused is not None:
+            if refusal is not None:
                 raise
             return False  # the server's place is known after its first response
         except (OAuthFlowError, httpx2.InvalidURL) as cause:
@@ -123,15 +123,15 @@ class TokenFlow:
                 # The service no longer knows us, so the next run registers anew.
                 await self._save(replace(self._record, client=None, tokens=None))
             if isinstance(cause, OAuthRegistrationError) and self._context.oauth_metadata is None:
-                is_required = refused is not None and refused.status_code == 401
-                raise errors.not_offered(self._server, is_required) from None
-            raise errors.of_the_flow(cause, self._server) from None
+                is_required = refusal is not None and refusal.status_code == 401
+                raise errors.no_sign_in_error(self._server, is_required) from None
+            raise errors.flow_error(cause, self._server) from None
         finally:
             await self._client.close()
             if self._callback is not None:
                 await self._callback.close()
 
-    async def _drive(self, request: httpx2.Request, refused: httpx2.Response | None) -> bool:
+    async def _drive(self, request: httpx2.Request, refusal: httpx2.Response | None) -> bool:
         """Send the requests of the SDK's flow, except for `request` itself."""
         async with aclosing(self._sdk.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)
@@ -140,20 +140,20 @@ class TokenFlow:
                 if response.status_code >= 500 or response.status_code == 429:
                     # A service that is down must not cost us the token that only it can renew.
                     reason = f"HTTP {response.status_code}"
-                    raise errors.unreachable(outgoing.url.netloc.decode(), reason)
+                    raise errors.unreachable_error(outgoing.url.netloc.decode(), reason)
                 outgoing = await flow.asend(response)
             if self._renews:
                 if self._context.is_token_valid():
                     return False
                 await self._save(replace(self._record, tokens=None, expires_at=None))
                 self._renews = False
-            if refused is None:
+            if refusal is None:
                 return False  # the server has yet to say what it wants
             await self._open_callback()
-            outgoing = await flow.asend(self._challenge(request, refused))
+            outgoing = await flow.asend(self._challenge(request, refusal))
             while outgoing is not request:
                 if outgoing.method == "POST":
-                    await self._check_before_posting(refused)
+                    await self._check_before_posting(refusal)
                 outgoing = await flow.asend(await self._ask(outgoing))
         return True
 
@@ -176,12 +176,12 @@ class TokenFlow:
             ) from None
         except TimeoutError:
             reason = f"no whole answer in {_ANSWER_SECONDS:g} s"
-            raise errors.unreachable(host, reason) from None
+            raise errors.unreachable_error(host, reason) from None
         except (httpx2.RequestError, OSError) as cause:
-            raise errors.unreachable(host, type(cause).__name__) from None
+            raise errors.unreachable_error(host, type(cause).__name__) from None
 
     def _places_for(self, url: httpx2.URL) -> Collection[str] | None:
-        return None if url.host in self._named else self._places
+        return None if url.host in self._trusted_hosts else self._places
 
     def _out_of_reach(self, host: str, cause: OutOfPlace) -> OutOfReach:
         return OutOfReach(
@@ -199,16 +199,16 @@ class TokenFlow:
                 "Do not sign in there; ask who runs the server.",
             )
 
-    def _challenge(self, request: httpx2.Request, refused: httpx2.Response) -> httpx2.Response:
+    def _challenge(self, request: httpx2.Request, refusal: httpx2.Response) -> httpx2.Response:
         """Return the refusal for the SDK, with the settings' scopes if there are any."""
-        if refused.status_code not in (401, 403):
+        if refusal.status_code not in (401, 403):
             # the server would have answered without a token
             return httpx2.Response(401, request=request)
-        if not self._server.auth.scopes or refused.status_code == 403:
-            return refused
-        scopes = dict.fromkeys([*self._server.auth.scopes, *sorted(scopes_in(refused))])
+        if not self._server.auth.scopes or refusal.status_code == 403:
+            return refusal
+        scopes = dict.fromkeys([*self._server.auth.scopes, *sorted(scopes_in(refusal))])
         challenge = f'Bearer scope="{" ".join(scopes)}"'
-        if metadata := extract_resource_metadata_from_www_auth(refused):
+        if metadata := extract_resource_metadata_from_www_auth(refusal):
             challenge += f', resource_metadata="{metadata}"'
         return httpx2.Response(401, headers={"www-authenticate": challenge}, request=request)
 
@@ -231,7 +231,7 @@ class TokenFlow:
         ):
             context.client_info = None
 
-    async def _check_before_posting(self, refused: httpx2.Response) -> None:
+    async def _check_before_posting(self, refusal: httpx2.Response) -> None:
         """Check that a sign-in is possible before this program registers or requests a token."""
         auth, context = self._server.auth, self._context
         if auth.is_for_machines:
@@ -246,8 +246,8 @@ class TokenFlow:
         service = context.oauth_metadata
         if not self._person.is_there:
             if service is None:
-                raise errors.not_offered(self._server, refused.status_code == 401)
-            raise errors.nobody_there(self._server)
+                raise errors.no_sign_in_error(self._server, refusal.status_code == 401)
+            raise errors.no_person_error(self._server)
         if context.client_info is None:
             page = str(service.authorization_endpoint) if service else self._server.url
             await self._person.agree(urlsplit(page).hostname or "")
@@ -255,7 +255,7 @@ class TokenFlow:
     async def _open_page(self, page: str) -> None:
         """Check the sign-in page's address and keep it (the SDK's redirect handler)."""
         if not self._person.is_there:
-            raise errors.nobody_there(self._server)
+            raise errors.no_person_error(self._server)
         url = httpx2.URL(page)
         self._require_encryption(url)
         places = self._places_for(url)
@@ -379,23 +379,25 @@ class TokenFlow:
         context = self._context
         client, service = context.client_info, context.oauth_metadata
         # The secret of a client named in the settings stays there.
-        own = {"client_id": self._server.auth.client_id} if self._server.auth.client_id else None
+        configured = (
+            {"client_id": self._server.auth.client_id} if self._server.auth.client_id else None
+        )
         return Record(
             self._server.url,
             context.auth_server_url or (str(service.issuer) if service else ""),
-            _dumped(tokens),
+            _dump(tokens),
             context.token_expiry_time if tokens else None,
-            own or _dumped(client),
-            _dumped(service),
-            _dumped(context.protected_resource_metadata),
+            configured or _dump(client),
+            _dump(service),
+            _dump(context.protected_resource_metadata),
         )
 
 
-def places_around(server: ServerSettings, refused: httpx2.Response | None) -> Collection[str]:
+def places_around(server: ServerSettings, refusal: httpx2.Response | None) -> Collection[str]:
     """Return the places a server may direct us to: the internet and its own place."""
     if proxy_of(server.url):
         return (INTERNET,)  # behind a proxy the server's own place is unknown
-    place = place_of_host(urlsplit(server.url).hostname or "") or place_of_peer(refused)
+    place = place_of_host(urlsplit(server.url).hostname or "") or place_of_peer(refusal)
     return (INTERNET, place)
 
 
@@ -422,5 +424,5 @@ def _choose_authentication(
     client.token_endpoint_auth_method = "client_secret_post" if is_posted else "client_secret_basic"
 
 
-def _dumped(model: BaseModel | None) -> dict[str, Any] | None:
+def _dump(model: BaseModel | None) -> dict[str, Any] | None:
     return model.model_dump(mode="json", exclude_none=True) if model else None

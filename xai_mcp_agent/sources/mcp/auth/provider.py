@@ -68,7 +68,7 @@ class ServerAuth(httpx2.Auth):
         if not is_same_host(self._server.url, str(request.url)):
             yield request  # the token goes nowhere else
             return
-        record = self._record or await self._latest()
+        record = self._record or await self._load_record()
         self._is_due = self._is_due and not record.access_token
         token, response = record.access_token, None
         if record.is_fresh() or not record.can_be_renewed:
@@ -77,7 +77,7 @@ class ServerAuth(httpx2.Auth):
         rounds = 0
         while response is None or self._is_refused(response):
             if response is not None and rounds >= _MAX_ROUNDS:
-                raise self._in_vain(response)
+                raise self._rejection(response)
             has_signed_in = await self._get_token(request, response, token)
             rounds = _MAX_ROUNDS if has_signed_in else rounds + 1
             request.headers.pop("authorization", None)
@@ -104,20 +104,20 @@ class ServerAuth(httpx2.Auth):
             return extract_field_from_www_auth(response, "error") == "insufficient_scope"
         return self._is_due
 
-    def _in_vain(self, refused: httpx2.Response) -> errors.AuthFailure:
-        scopes = " ".join(sorted(scopes_in(refused)))
-        return errors.refused(self._server, refused.status_code, scopes)
+    def _rejection(self, refusal: httpx2.Response) -> errors.AuthFailure:
+        scopes = " ".join(sorted(scopes_in(refusal)))
+        return errors.rejected_token_error(self._server, refusal.status_code, scopes)
 
     async def _get_token(
-        self, request: httpx2.Request, refused: httpx2.Response | None, used: str
+        self, request: httpx2.Request, refusal: httpx2.Response | None, used_token: str
     ) -> bool:
         """Get a token other than `used`, and return whether that took a sign-in."""
-        places = places_around(self._server, refused)
-        if refused is not None:
-            await _drop_body(refused)
-        async with self._one_at_a_time, self._store.locked(self._server):
-            record = await self._latest()
-            if record.is_fresh() and record.access_token != used:
+        places = places_around(self._server, refusal)
+        if refusal is not None:
+            await _drop_body(refusal)
+        async with self._one_at_a_time, self._store.lock(self._server):
+            record = await self._load_record()
+            if record.is_fresh() and record.access_token != used_token:
                 self._is_due = False  # another request or process was faster
                 return False
             if self._failure and monotonic() - self._failure[0] < _SAME_FAILURE_SECONDS:
@@ -127,7 +127,7 @@ class ServerAuth(httpx2.Auth):
             try:
                 has_signed_in = await self._run(TokenFlow(
                     self._server, record, self._save, self._person, places,
-                ), request, refused, used)  # fmt: skip
+                ), request, refusal, used_token)  # fmt: skip
             except errors.AuthFailure as failure:
                 self._failure = (monotonic(), failure)
                 raise
@@ -138,23 +138,25 @@ class ServerAuth(httpx2.Auth):
         self,
         flow: TokenFlow,
         request: httpx2.Request,
-        refused: httpx2.Response | None,
-        used: str,
+        refusal: httpx2.Response | None,
+        used_token: str,
     ) -> bool:
-        status = refused.status_code if refused is not None else None
-        if refused is not None:
-            had_scopes = self._scopes is not None and scopes_in(refused) <= self._scopes
-            if (status == 401 and used and used == self._signed_in) or (
+        status = refusal.status_code if refusal is not None else None
+        if refusal is not None:
+            had_scopes = self._scopes is not None and scopes_in(refusal) <= self._scopes
+            if (status == 401 and used_token and used_token == self._signed_in) or (
                 status == 403 and had_scopes
             ):
-                raise self._in_vain(refused)
-        is_worth_renewing = status in (None, 401) and not (used and used == self._renewed)
-        has_signed_in = await flow.run(request, refused, may_renew=is_worth_renewing)
+                raise self._rejection(refusal)
+        is_worth_renewing = status in (None, 401) and not (
+            used_token and used_token == self._renewed
+        )
+        has_signed_in = await flow.run(request, refusal, may_renew=is_worth_renewing)
         if has_signed_in:
             self._scopes = flow.scopes
         return has_signed_in
 
-    async def _latest(self) -> Record:
+    async def _load_record(self) -> Record:
         """Return the stored record, which another process may have written."""
         record = await self._store.read(self._server)
         # If nothing can be stored, the record in memory counts.
@@ -174,9 +176,9 @@ class ServerAuth(httpx2.Auth):
         await self._store.write(self._server, record)
 
 
-async def _drop_body(refused: httpx2.Response) -> None:
+async def _drop_body(refusal: httpx2.Response) -> None:
     """Drop a refusal's body unread, because it may have no end."""
-    if isinstance(refused.stream, httpx2.AsyncByteStream):
-        await refused.stream.aclose()
-    refused.stream = httpx2.ByteStream(b"")
-    refused.headers.pop("content-encoding", None)
+    if isinstance(refusal.stream, httpx2.AsyncByteStream):
+        await refusal.stream.aclose()
+    refusal.stream = httpx2.ByteStream(b"")
+    refusal.headers.pop("content-encoding", None)

@@ -19,7 +19,7 @@ from ....core.calls import Host
 from ....core.json import JsonObject
 from ....core.questions import Question, SignIn, SignInRequest
 from ....settings.server import ServerSettings
-from .errors import AuthFailure, again, denied, nobody_there, not_opened
+from .errors import AuthFailure, denied_error, no_person_error, not_opened_error, sign_in_step
 
 Clocks: TypeAlias = Callable[[], AbstractContextManager[None]]
 """Context that stops the clocks of requests while a person is asked."""
@@ -99,7 +99,7 @@ class Person:
             answer = await host.answer(question)
             if answer.action == "accept":
                 return
-            raise not_opened(self._server, answer.reason)
+            raise not_opened_error(self._server, answer.reason)
         raise self._too_late()
 
     async def outcome(self, url: str, state: str, callback: Callback) -> Outcome:
@@ -114,8 +114,8 @@ class Person:
         with self._clocks(), anyio.move_on_after(self._seconds):
             async with anyio.create_task_group() as tasks:
 
-                async def take(brought: Callable[[], Awaitable[Outcome | AuthFailure | None]]):
-                    if (outcome := await brought()) is not None:
+                async def take(fetch: Callable[[], Awaitable[Outcome | AuthFailure | None]]):
+                    if (outcome := await fetch()) is not None:
                         outcomes.append(outcome)
                         tasks.cancel_scope.cancel()
 
@@ -125,7 +125,7 @@ class Person:
         if isinstance(outcome, AuthFailure):
             raise outcome
         if outcome.error:
-            raise denied(self._server, outcome.error, outcome.description)
+            raise denied_error(self._server, outcome.error, outcome.description)
         return outcome
 
     async def _show(self, request: SignInRequest, state: str) -> Outcome | AuthFailure | None:
@@ -135,16 +135,16 @@ class Person:
                 return await self._show_by_host(request)
             text = await _call(self._sign_in, request)
         except Exception as cause:  # noqa: BLE001 - whatever a program raises, it did not sign in
-            return denied(self._server, f"{type(cause).__name__}: {cause}".rstrip(": "), "")
+            return denied_error(self._server, f"{type(cause).__name__}: {cause}".rstrip(": "), "")
         if text is None:
             return None
         problem = "what was given is no address with a code in it."
-        return outcome_in(text, state) or AuthFailure(problem, again(self._server))
+        return outcome_in(text, state) or AuthFailure(problem, sign_in_step(self._server))
 
     async def _show_by_host(self, request: SignInRequest) -> AuthFailure | None:
         host = self._host
         if host is None:  # the host has left meanwhile
-            return nobody_there(self._server)
+            return no_person_error(self._server)
         message = "Please sign in. When you are done, your browser tells us by itself."
         answer = await host.answer(
             Question(
@@ -152,11 +152,11 @@ class Person:
                 is_sign_in=True,
             )
         )  # fmt: skip
-        return None if answer.action == "accept" else not_opened(self._server, answer.reason)
+        return None if answer.action == "accept" else not_opened_error(self._server, answer.reason)
 
     def _too_late(self) -> AuthFailure:
         problem = f"nobody signed in within {self._seconds:g} s."
-        return AuthFailure(problem, again(self._server))
+        return AuthFailure(problem, sign_in_step(self._server))
 
 
 async def _call(sign_in: SignIn, request: SignInRequest) -> str | None:
@@ -275,8 +275,10 @@ async def open_callback(server: ServerSettings, usual_port: int) -> Callback:
             f"signing in needs the port of its `redirectPort` or `redirectUri`: {reason}.",
             f"End what uses it, or change it under `auth` of {server.name!r}.",
         ) from None
-    bound = listener.extra(SocketAttribute.local_port)
-    return Callback(server.name, auth.redirect_uri or f"http://{_HOST}:{bound}{_PATH}", listener)
+    bound_port = listener.extra(SocketAttribute.local_port)
+    return Callback(
+        server.name, auth.redirect_uri or f"http://{_HOST}:{bound_port}{_PATH}", listener
+    )
 
 
 async def _target(stream: SocketStream) -> str:

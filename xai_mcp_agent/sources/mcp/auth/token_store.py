@@ -125,7 +125,7 @@ class TokenStore:
             await anyio.to_thread.run_sync(self._write, self._file(server), record)
 
     @asynccontextmanager
-    async def locked(self, server: ServerSettings) -> AsyncGenerator[None]:
+    async def lock(self, server: ServerSettings) -> AsyncGenerator[None]:
         """Hold a server's lock, so that one process at a time gets a token.
 
         If files cannot be locked (some network drives), it continues without a lock.
