@@ -31,7 +31,7 @@ def around(
     history: History, server: str, tool: str | None = None, finder: FlowFinder | None = None,
     **options: Any,
 ) -> Graph:  # fmt: skip
-    told = history.store.tools_told(When(), server, tool)
+    told = history.store.tool_graph(When(), server, tool)
     return (finder or FlowFinder()).around(told, **options)
 
 
@@ -142,7 +142,7 @@ def test_around_one_of_5000_tools_it_takes_no_longer_than_a_part_of_reading_them
     """Asked again, nothing is read but what changed."""
     with a_history() as history:
         history.connected("many", *many(5_000))
-        told = history.store.tools_told(When(), "many", "get_lorry_7")
+        told = history.store.tool_graph(When(), "many", "get_lorry_7")
     finder, seconds = FlowFinder(), list[float]()
     for _ in range(4):
         begin = time.perf_counter()

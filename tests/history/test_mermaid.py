@@ -58,7 +58,7 @@ def test_what_flows_is_drawn_though_a_server_has_more_tools_than_fit():
         many = [a_tool(f"t{i:04}") for i in range(3000)]
         history.connected("shop", *many, *SHOP)
         history.connected("post", *POST)
-        told = history.store.tools_told(When(), "shop", None)
+        told = history.store.tool_graph(When(), "shop", None)
     text = FlowFinder().around(told).as_mermaid()
     assert len(text) < MOST_CHARS
     assert "parcels#91;#93;#46;parcel_id as parcel_id" in text

@@ -83,7 +83,7 @@ def odd_flows(count: int = 0) -> Graph:
     ]
     with a_history() as history:
         history.connected(ODD[0], *tools, *(a_tool(f"other_{i:04}") for i in range(count)))
-        return FlowFinder().around(history.store.tools_told(When(), ODD[0], None), most=40)
+        return FlowFinder().around(history.store.tool_graph(When(), ODD[0], None), most=40)
 
 
 def an_object(key: str) -> dict[str, object]:

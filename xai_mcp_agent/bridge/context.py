@@ -155,9 +155,9 @@ class Context:
         """
         groups = {name: self.settings.group(name) for name in dict.fromkeys(names)}
         kinds = self._kinds()
-        chosen = tuple(ToolGroup(x, kinds) for x in groups.values() if x is not None)
+        tool_groups = tuple(ToolGroup(x, kinds) for x in groups.values() if x is not None)
         sources = tuple(name for name, group in groups.items() if group is None)
-        return ToolChoice(sources, chosen, filters or {})
+        return ToolChoice(sources, tool_groups, filters or {})
 
     def choice_of(self, names: Iterable[str]) -> ToolChoice | None:
         """Return the choice of names that a person wrote, or None without names.

@@ -12,7 +12,7 @@ from ..core.tools import META, ToolKey
 if TYPE_CHECKING:
     from ..history.event import Subject
     from ..history.graph import Graph, ToolFlow
-    from ..history.history import ToolsTold
+    from ..history.history import ToolGraph
     from ..planning.flows import Flow, Flows
 
 MOST_FLOWS = 30
@@ -33,7 +33,7 @@ class FlowFinder:
 
     def around(
         self,
-        history: ToolsTold,
+        tool_graph: ToolGraph,
         is_off: Callable[[ToolKey], bool] | None = None,
         most: int = MOST_FLOWS,
     ) -> Graph:
@@ -42,18 +42,22 @@ class FlowFinder:
         Tools that are gone, switched off or built in have none. Without `is_off` the history says
         which are off.
         """
-        graph = history.graph.marked(is_off) if is_off else history.graph
+        graph = tool_graph.graph.marked(is_off) if is_off else tool_graph.graph
         off = {x.subject for x in graph.nodes if not x.is_enabled}
-        usable = {x.digest: x for x in history.tools if x.kind != META and x not in off}
-        chosen = {x for x, subject in usable.items() if _is_chosen(subject, history.chosen)}
+        usable = {x.digest: x for x in tool_graph.tools if x.kind != META and x not in off}
+        own_keys = {
+            x for x, subject in usable.items() if _is_requested(subject, tool_graph.requested)
+        }
         with self._lock:
-            self._update({key: history.tools[subject] for key, subject in usable.items()}, usable)
-            keys = sorted(chosen, key=lambda x: usable[x].context_id)[:_MOST_TOOLS]
+            self._update(
+                {key: tool_graph.tools[subject] for key, subject in usable.items()}, usable
+            )
+            keys = sorted(own_keys, key=lambda x: usable[x].context_id)[:_MOST_TOOLS]
             best = self._best_flows(keys)
         flows = [_tool_flow(x, usable) for x in best[:most]]
         left_out = max(len(best) - most, 0)
-        unseen = max(len(chosen) - _MOST_TOOLS, 0)
-        return graph.around(history.chosen, flows, left_out, unseen)
+        unseen = max(len(own_keys) - _MOST_TOOLS, 0)
+        return graph.around(tool_graph.requested, flows, left_out, unseen)
 
     @property
     def _flows(self) -> Flows:
@@ -87,8 +91,8 @@ class FlowFinder:
         return sorted(best.values(), key=lambda x: (-x.score, x.producer, x.consumer, x.parameter))
 
 
-def _is_chosen(subject: Subject, chosen: list[Subject]) -> bool:
-    return subject in chosen or subject.anchor in chosen
+def _is_requested(subject: Subject, requested: list[Subject]) -> bool:
+    return subject in requested or subject.anchor in requested
 
 
 def _tool_flow(flow: Flow, subjects: Mapping[str, Subject]) -> ToolFlow:

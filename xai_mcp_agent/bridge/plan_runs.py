@@ -98,13 +98,13 @@ class PlanTools(Toolset):
                 name = self._plan.calls[number].name
                 raise ToolDisabled(_REFUSED.format(number + 1, name, why.rstrip(".")))
 
-    def check(self, given: Mapping[Place, object]) -> None:
+    def check(self, arguments: Mapping[Place, object]) -> None:
         """Refuse arguments for parameters that a tool does not have.
 
         Raises:
             BadSetting: there is one; the message has the nearest name.
         """
-        for number, name in given:
+        for number, name in arguments:
             tool = self.by_call.get(number)  # None for a call that was made before
             if tool is None or tool.input_schema.get("additionalProperties") is True:
                 continue
@@ -267,14 +267,14 @@ class KeptPlan:
                 str(n): (result_as_json(result), seconds)
                 for n, (result, seconds) in model.results.items()
             }
-            given = [[call, name, value] for (call, name), value in self.given.items()]
+            arguments = [[call, name, value] for (call, name), value in self.given.items()]
             self._run = replace(
                 self._run,
                 agent=caller.name,
                 state=state(),
                 granted=tuple(sorted(caller.approvals.granted)),
                 facts=facts,
-                plan={"run": caller.run, "given": given, "results": results},
+                plan={"run": caller.run, "given": arguments, "results": results},
             )
             if self.has_file:
                 with anyio.CancelScope(shield=True):
@@ -295,7 +295,7 @@ class KeptPlan:
 
 @asynccontextmanager
 async def kept_plan(
-    resume: PlanRun | WaitingRun | str | Path | None, plan: Plan, given: Mapping[Place, object]
+    resume: PlanRun | WaitingRun | str | Path | None, plan: Plan, arguments: Mapping[Place, object]
 ) -> AsyncGenerator[KeptPlan]:
     """Return the run to resume, or a new one; a file stays locked meanwhile.
 
@@ -304,15 +304,15 @@ async def kept_plan(
         RunFileError: the file cannot be used, or another process uses it.
     """
     before = resume.waiting_run if isinstance(resume, PlanRun) else resume
-    asked = RunState(Conversation(plan.request or "Run the plan."))
-    new = WaitingRun(Path(), "", digest_of_plan(plan), asked)
+    state = RunState(Conversation(plan.request or "Run the plan."))
+    new = WaitingRun(Path(), "", digest_of_plan(plan), state)
     if before is None or isinstance(before, WaitingRun):
-        yield KeptPlan(before or new, plan, given, has_file=False)
+        yield KeptPlan(before or new, plan, arguments, has_file=False)
         return
     with ExitStack() as locks:
         new = replace(new, file=place_of(before))
         before = await to_thread.run_sync(partial(_read, new, locks))
-        yield KeptPlan(before, plan, given, has_file=True)
+        yield KeptPlan(before, plan, arguments, has_file=True)
 
 
 def _read(new: WaitingRun, locks: ExitStack) -> WaitingRun:

@@ -161,14 +161,14 @@ class SourceToolset(Toolset):
                 self._failures[name] = Failure(reason.with_traceback(None), was_slow)
 
     async def _choose(self, tools: Sequence[Tool]) -> None:
-        chosen, left_out = tools, list[Tool]()
+        selected, left_out = tools, list[Tool]()
         if len(tools) > _QUICK_TOOLS and not self._choice.is_everything:
-            chosen, left_out = await anyio.to_thread.run_sync(_split, self._choice, tools)
+            selected, left_out = await anyio.to_thread.run_sync(_split, self._choice, tools)
         elif not self._choice.is_everything:
-            chosen, left_out = _split(self._choice, tools)
+            selected, left_out = _split(self._choice, tools)
         self._left_out = left_out
-        if chosen != self._tools:  # otherwise the same object, which callers compare
-            self._tools = chosen
+        if selected != self._tools:  # otherwise the same object, which callers compare
+            self._tools = selected
 
     def _describe_left_out(self) -> tuple[str, ...]:
         """Yield a line for each source that cannot be used, and one for all that may be soon."""

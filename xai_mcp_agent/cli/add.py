@@ -312,8 +312,8 @@ def remove(
     file = Path(loaded.file)
     sections = sections_with(file, name)
     if not sections:
-        meant = did_you_mean(name, loaded.names) or f"It has: {', '.join(loaded.names) or 'none'}."
-        text = f"No server {name!r} in {file}. {meant}"
+        hint = did_you_mean(name, loaded.names) or f"It has: {', '.join(loaded.names) or 'none'}."
+        text = f"No server {name!r} in {file}. {hint}"
         raise UnknownServer(text, name, nearest(name, loaded.names))
     with writing(file):
         backup = replace_text(file, text_without(file, sections[0], name))

@@ -99,14 +99,14 @@ def ask(
     question = _question(question)
     output = _schema(schema)
     with frame.bridge(*(server or ()), is_needed=model == OFFLINE) as (bridge, names):
-        chosen = replace(
+        agent_model = replace(
             AgentModel.of(model or OFFLINE),
             base_url=base_url,
             api_key=_key(api_key),
             temperature=temperature,
         )
         agent = Agent(
-            bridge, names or None, wait_seconds=wait, model=chosen, system_prompt=system,
+            bridge, names or None, wait_seconds=wait, model=agent_model, system_prompt=system,
             max_thoughts=max_thoughts, output_schema=output,
             approval=dict.fromkeys(approve, "allow") if approve else None,
         )  # fmt: skip

@@ -58,23 +58,23 @@ def discover(
 def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | None) -> Report:
     loaded = loaded_or_new(settings)
     file = file_to_write(loaded, settings)
-    chosen = [_chosen(word, servers) for word in words]
-    for number, (name, server) in enumerate(chosen):
+    additions = [_chosen(word, servers) for word in words]
+    for number, (name, server) in enumerate(additions):
         if problem := problem_of_name(name):
             raise SettingsError(str(file), "", problem, _TAKEN)
         check_free(name, loaded, file, _TAKEN)
-        if name in [x for x, _ in chosen[:number]]:
+        if name in [x for x, _ in additions[:number]]:
             raise SettingsError(str(file), name, "two servers would have this name.", _TAKEN)
         if problem := problem_of(name, server.entry, file, _references(server.entry)):
             where = problem.key_path.removeprefix("mcpServers.")
             raise SettingsError(str(server.file), where, problem.problem, problem.fix)
-    for name, server in chosen:
+    for name, server in additions:
         is_secret = any(plain_secrets(server.entry))
         write_server(file, name, server.entry, backs_up=False, is_secret=is_secret)
         trust_server(file, name)
-    notes = {name: notes_on_secrets(server.entry, file) for name, server in chosen}
-    taken = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in chosen]
-    lines = [f"Written: {x}, as {y.host} has it, in {file}" for x, y in chosen]
+    notes = {name: notes_on_secrets(server.entry, file) for name, server in additions}
+    taken = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in additions]
+    lines = [f"Written: {x}, as {y.host} has it, in {file}" for x, y in additions]
     return Report(
         {"written": str(file), "taken": taken},
         "\n".join([*lines, "Try them: xai-mcp-agent servers check"]),
@@ -93,22 +93,22 @@ def _chosen(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
     Raises:
         UnknownServer: no program has it, or several have different servers of this name.
     """
-    meant, new, matches = word, "", _called(word, servers)
+    name, new, matches = word, "", _called(word, servers)
     if not matches:
-        meant, _, new = word.rpartition("=") if "=" in word else (word, "", "")
-        matches = _called(meant, servers)
+        name, _, new = word.rpartition("=") if "=" in word else (word, "", "")
+        matches = _called(name, servers)
     if not matches:
         names = [x.name for x in servers]
         near = (
-            did_you_mean(meant, names) or "`xai-mcp-agent servers discover` shows which there are."
+            did_you_mean(name, names) or "`xai-mcp-agent servers discover` shows which there are."
         )
-        text = f"No other program knows a server {meant!r}. {near}"
-        raise UnknownServer(text, meant, nearest(meant, names))
+        text = f"No other program knows a server {name!r}. {near}"
+        raise UnknownServer(text, name, nearest(name, names))
     if any(x.entry != matches[0].entry for x in matches):
         has_twins = len({x.host for x in matches}) < len(matches)
         ways = [f"{x.file}#{x.name}" if has_twins else f"{x.host}/{x.name}" for x in matches]
         hosts = ", ".join(map(repr, ways))
-        raise UnknownServer(f"Several are called {meant!r}. Say which: {hosts}.", meant, ())
+        raise UnknownServer(f"Several are called {name!r}. Say which: {hosts}.", name, ())
     return new or matches[0].name, matches[0]
 
 

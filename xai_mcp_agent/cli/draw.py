@@ -173,19 +173,19 @@ def _name_for(file: Path) -> str:
     return f"{name if name[:1].isalpha() else f'run_{name}'}_drawn"
 
 
-def _lines(drawn: Drawn) -> Iterator[str]:
-    wires = f", {count(drawn.wires, 'wire')}" if drawn.wires else ""
-    yield f"Written: {drawn.file}, {count(len(drawn.calls), 'call')}{wires}"
-    for call in drawn.calls:
+def _lines(drawing: Drawn) -> Iterator[str]:
+    wires = f", {count(drawing.wires, 'wire')}" if drawing.wires else ""
+    yield f"Written: {drawing.file}, {count(len(drawing.calls), 'call')}{wires}"
+    for call in drawing.calls:
         for name, why in call.missing.items():
             yield from folded(f"You must give {name} of {call.name}. {why}", "  ", "    ")
         if call.note:
             yield from folded(f"{call.name}: {call.note}", "  ", "    ")
-    for left, times in Counter(drawn.left_out).items():
+    for left, times in Counter(drawing.left_out).items():
         often = f", {times} times" if times > 1 else ""
         yield from folded(f"Left out: {left.name}{often}: {left.why}.", "  ", "    ")
-    script = drawn.file.with_suffix(".py")
-    compiled = shown_command("xircuits", "compile", str(drawn.file), str(script))
+    script = drawing.file.with_suffix(".py")
+    compiled = shown_command("xircuits", "compile", str(drawing.file), str(script))
     yield f"Open it in the lab, or: {compiled} && {shown_command('python', str(script))}"
 
 
@@ -197,16 +197,16 @@ def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
         yield f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{asked}"
 
 
-def _for_programs(drawn: Drawn) -> JsonObject:
+def _for_programs(drawing: Drawn) -> JsonObject:
     return {
-        "file": drawn.file,
-        "calls": [x.name for x in drawn.calls],
-        "wires": drawn.wires,
+        "file": drawing.file,
+        "calls": [x.name for x in drawing.calls],
+        "wires": drawing.wires,
         "missing": [
             {"tool": x.name, "parameter": name, "why": why}
-            for x in drawn.calls
+            for x in drawing.calls
             for name, why in x.missing.items()
         ],
-        "notes": [f"{x.name}: {x.note}" for x in drawn.calls if x.note],
-        "left_out": drawn.left_out,
+        "notes": [f"{x.name}: {x.note}" for x in drawing.calls if x.note],
+        "left_out": drawing.left_out,
     }  # fmt: skip

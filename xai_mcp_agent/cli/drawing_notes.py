@@ -33,13 +33,13 @@ def with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[D
 
     `has_tools`: the nodes of drawn tools are part of the workflow.
     """
-    noted: set[str] = set()
+    missing: set[str] = set()
     calls: list[DrawnCall] = []
     for call in drawing.calls:
         what, note = _lacking(call, drawing.kinds, loaded, has_tools=has_tools)
-        is_new = what and what not in noted and not call.note
+        is_new = what and what not in missing and not call.note
         calls.append(replace(call, note=note) if is_new else call)
-        noted.add(what)
+        missing.add(what)
     return calls
 
 
@@ -53,8 +53,8 @@ def _lacking(
     if not loaded.file or source in loaded.sources or kinds.get(source) == BUILTIN.name:
         return "", ""
     noun = kind_named(kinds.get(source) or "mcp").noun
-    meant = did_you_mean(source, loaded.sources)
-    hint = f"{meant} " if meant else ""
+    suggestion = did_you_mean(source, loaded.sources)
+    hint = f"{suggestion} " if suggestion else ""
     return source, f"The settings have no {noun} {source}. {hint}Add it, or correct the first line."
 
 

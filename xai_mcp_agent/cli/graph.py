@@ -59,13 +59,13 @@ def graph(
         if history is None:
             frame.show(frame.nothing_yet({"nodes": [], "edges": []}))
             return
-        drawn = _graph(history, at, (server, tool), limit, _decided(frame, at))
-        text = _drawn(drawn, form, _time(history, at) if form == "html" else None)
+        history_graph = _graph(history, at, (server, tool), limit, _decided(frame, at))
+        text = _drawn(history_graph, form, _time(history, at) if form == "html" else None)
     if out is None:
         say(text.rstrip("\n"))
     else:
         _write(out, text)
-    for note in flow_notes(drawn):
+    for note in flow_notes(history_graph):
         say(f"note: {note}", to_stderr=True)
 
 
@@ -83,7 +83,7 @@ def _decided(frame: StoreFrame, at: At) -> DecisionLock | None:
 def _graph(history: History, at: At, names: Names, limit: int, lock: DecisionLock | None) -> Graph:
     is_off = None if lock is None else lock.is_off
     if names != (None, None):
-        return FlowFinder().around(history.tools_told(when(at), *names), is_off, limit)
+        return FlowFinder().around(history.tool_graph(when(at), *names), is_off, limit)
     graph = history.graph(when(at))
     return graph if is_off is None else graph.marked(is_off)
 

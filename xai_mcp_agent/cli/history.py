@@ -82,24 +82,24 @@ def show(
         history.check_agent(agent)
         last = history.position_of(when(until))
         end = history.newest_position() if last is None else last
-        chosen = Range(since=since, until=end, failed=failed, agent=agent, text=grep)
+        event_range = Range(since=since, until=end, failed=failed, agent=agent, text=grep)
         is_some = any((since, until, server, tool, agent, failed, grep))
         day = ""
         if frame.as_json:
-            events = map(event_json, history.events(replace(chosen, limit=limit), *names))
+            events = map(event_json, history.events(replace(event_range, limit=limit), *names))
             _print_json_lines(events) if follow else echo_json(list(events))
         else:
-            day = _print_newest(history, names, chosen, limit, is_all=is_all, is_some=is_some)
+            day = _print_newest(history, names, event_range, limit, is_all=is_all, is_some=is_some)
         if follow:
-            _follow(history, names, chosen, as_json=frame.as_json, after=end, after_day=day)
+            _follow(history, names, event_range, as_json=frame.as_json, after=end, after_day=day)
     return None
 
 
 def _print_newest(
-    history: History, names: Names, chosen: Range, limit: int, *, is_all: bool, is_some: bool
+    history: History, names: Names, event_range: Range, limit: int, *, is_all: bool, is_some: bool
 ) -> str:
     """Print the newest lines, oldest first; return the day of the last line."""
-    lines, has_more = _newest_lines(history, names, chosen, limit, is_all=is_all)
+    lines, has_more = _newest_lines(history, names, event_range, limit, is_all=is_all)
     if has_more:
         newest = count(len(lines), "line") if len(lines) > 1 else "line"
         say(f"The newest {newest}; --limit shows more, --since and --server choose.")
@@ -110,12 +110,12 @@ def _print_newest(
 
 
 def _newest_lines(
-    history: History, names: Names, chosen: Range, most: int, *, is_all: bool
+    history: History, names: Names, event_range: Range, most: int, *, is_all: bool
 ) -> tuple[list[HistoryLine], bool]:
     """Return the newest lines, oldest first, and whether there are more."""
     limit = _FIRST_ROWS
     while True:
-        rows = history.rows(replace(chosen, limit=limit), *names)
+        rows = history.rows(replace(event_range, limit=limit), *names)
         lines = list(lines_of(rows, is_all=is_all))
         has_more = len(rows) >= limit
         if len(lines) > most or not has_more or limit >= _MOST_ROWS:
@@ -131,7 +131,7 @@ def _print_lines(history: History, lines: list[HistoryLine], after_day: str = ""
 
 
 def _follow(
-    history: History, names: Names, chosen: Range, *, as_json: bool, after: int, after_day: str
+    history: History, names: Names, event_range: Range, *, as_json: bool, after: int, after_day: str
 ) -> None:
     """Print new events after a position until Ctrl-C."""
     try:
@@ -139,7 +139,7 @@ def _follow(
             newest = history.newest_position()
             while after < newest:
                 until = min(after + _AT_ONCE, newest)
-                part = replace(chosen, after=after, until=until, limit=None)
+                part = replace(event_range, after=after, until=until, limit=None)
                 if as_json:
                     _print_json_lines(event_json(x) for x in history.events(part, *names))
                 else:

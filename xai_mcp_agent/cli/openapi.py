@@ -30,17 +30,17 @@ def show_document(where: str, tool: str | None, base_url: str | None) -> Report:
     from ..sources.openapi import load_service
 
     service = load_service(where, base_url)
-    chosen = (service.tool(tool),) if tool else service.tools
-    lines = _plan_text(chosen[0]) if tool else _service_text(service)
-    return Report(_service_json(service, chosen), "\n".join(lines))
+    operations = (service.tool(tool),) if tool else service.tools
+    lines = _plan_text(operations[0]) if tool else _service_text(service)
+    return Report(_service_json(service, operations), "\n".join(lines))
 
 
-def _service_json(service: Service, chosen: tuple[Operation, ...]) -> JsonObject:
+def _service_json(service: Service, operations: tuple[Operation, ...]) -> JsonObject:
     return {
         "title": service.title,
         "version": service.version,
         "inventory_hash": service.inventory_hash,
-        "tools": [_tool_json(x) for x in chosen],
+        "tools": [_tool_json(x) for x in operations],
         "problems": [
             {"method": x.method, "path": x.path, "reason": x.reason} for x in service.problems
         ],

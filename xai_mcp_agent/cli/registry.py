@@ -160,7 +160,7 @@ def add(
     registry: Registry = None,
     as_name: As = None,
     version: ServerVersion = None,
-    given: Annotated[
+    assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A value that it asks for, not a secret."),
     ] = None,
@@ -192,7 +192,7 @@ def add(
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         if accept_change and listing.alarms:
             listing = registries.accept(listing)
-        values = _values(given or [])
+        values = _values(assignments or [])
         make = lambda: registries.offer(  # noqa: E731
             listing, own, given=values, allow=_allowed(allow), prefer=prefer,
             configured=configured, offline=offline,

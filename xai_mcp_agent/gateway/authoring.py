@@ -156,20 +156,20 @@ class AuthoringToolset(Toolset):
         of_sources = {x.key: x for x in tools if x.source}
         return await operations.allowed(of_sources, operations.preferences())
 
-    async def _make(self, operations: Operations, asked: _Make) -> ToolResult:
-        path = self._path(asked.file)
-        if bool(asked.calls) == bool(asked.goal.strip()):
+    async def _make(self, operations: Operations, request: _Make) -> ToolResult:
+        path = self._path(request.file)
+        if bool(request.calls) == bool(request.goal.strip()):
             raise ValueError("Give either `calls` or a `goal`.")
-        if asked.goal:
+        if request.goal:
             usable = await self._usable(operations)
-            calls = calls_of_plan(await operations.plan_among(usable, asked.goal))
+            calls = calls_of_plan(await operations.plan_among(usable, request.goal))
         else:
             tools = await self._available()
-            calls = [_drawn(number, x, tools) for number, x in enumerate(asked.calls, 1)]
+            calls = [_drawn(number, x, tools) for number, x in enumerate(request.calls, 1)]
         if not calls:
-            raise ValueError(_NO_PLAN.format(asked.goal))
+            raise ValueError(_NO_PLAN.format(request.goal))
         text = draw(Path(path).stem, calls, our_components()).text()
-        write = partial(self._workspace.write, path, text, overwrite=asked.overwrite)
+        write = partial(self._workspace.write, path, text, overwrite=request.overwrite)
         written = await anyio.to_thread.run_sync(write)
         steps = [step_text(Step(x.source, x.tool, x.arguments)) for x in calls]
         open_ports = [
@@ -235,15 +235,15 @@ class AuthoringToolset(Toolset):
         return classes
 
     async def _run(
-        self, operations: Operations, asked: _Run, invocation: ToolInvocation
+        self, operations: Operations, request: _Run, invocation: ToolInvocation
     ) -> ToolResult:
-        source = self._source(operations, self._place(self._path(asked.file)))
+        source = self._source(operations, self._place(self._path(request.file)))
         workflow = await source.read()
         schema = workflow.tool.input_schema
-        if wrong := SchemaCheck(schema).problems(asked.arguments):
+        if wrong := SchemaCheck(schema).problems(request.arguments):
             raise InvalidArguments(workflow.tool.name, wrong, signature(schema))
-        call = replace(invocation, tool=workflow.tool, arguments=asked.arguments)
-        return await source.run(workflow, call, asked.timeout_seconds)
+        call = replace(invocation, tool=workflow.tool, arguments=request.arguments)
+        return await source.run(workflow, call, request.timeout_seconds)
 
     def _source(self, operations: Operations, place: Path) -> WorkflowSource:
         engine, file = operations.engine, str(place)

@@ -85,8 +85,8 @@ class Endpoint:
     def __init__(self, operations: Operations, options: Options) -> None:
         caller = Caller("gateway", toolbelt=",".join(options.names))
         self._operations = own = operations.for_caller(caller)
-        chosen = own.choice_of(options.names)
-        self._choice = choice = chosen or own.choice(own.settings.usable)
+        named = own.choice_of(options.names)
+        self._choice = choice = named or own.choice(own.settings.usable)
         self._options = options
         self._sources = SourceToolset(own, choice, {})
         describe = partial(plan_text, width=_PLAN_WIDTH)

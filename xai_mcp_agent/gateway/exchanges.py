@@ -136,5 +136,5 @@ class Exchanges:
             self._waiting.pop(next(iter(self._waiting))).cancel()
         exchange.state = secrets.token_urlsafe(24)
         self._waiting[exchange.state] = exchange
-        asked = {"inputRequests": questions} if questions else {}
-        return {"resultType": "input_required", **asked, "requestState": exchange.state}
+        requests = {"inputRequests": questions} if questions else {}
+        return {"resultType": "input_required", **requests, "requestState": exchange.state}

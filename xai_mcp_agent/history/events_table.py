@@ -116,46 +116,46 @@ def is_failure(event: Event) -> bool:
 
 def has_text(event: Event, text: str) -> bool:
     """Return whether its names or payload contain a text, ignoring case."""
-    wanted = text.casefold()
-    return any(wanted in x.casefold() for x in _texts_of(event))
+    folded = text.casefold()
+    return any(folded in x.casefold() for x in _texts_of(event))
 
 
-def query_of(project: int, wanted: Range, subject: int, anchor: int) -> Select[Any]:
+def query_of(project: int, event_range: Range, subject: int, anchor: int) -> Select[Any]:
     """Return the newest rows of a range, and rows that may imply some, by numbers of subjects."""
     query = select(events).where(
-        events.c.project == project, events.c.position > min(wanted.after, LARGEST_POSITION)
+        events.c.project == project, events.c.position > min(event_range.after, LARGEST_POSITION)
     )
-    if wanted.until is not None:
-        query = query.where(events.c.position <= min(wanted.until, LARGEST_POSITION))
-    if wanted.since is not None:
+    if event_range.until is not None:
+        query = query.where(events.c.position <= min(event_range.until, LARGEST_POSITION))
+    if event_range.since is not None:
         # From the first one on: if a clock was set back, later events have an earlier time.
-        is_since = events.c.project == project, events.c.time >= wanted.since
+        is_since = events.c.project == project, events.c.time >= event_range.since
         first = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
         query = query.where(events.c.position >= first.scalar_subquery())
-    query = query.where(*_conditions(project, wanted, subject, anchor))
+    query = query.where(*_conditions(project, event_range, subject, anchor))
     newest = query.order_by(events.c.position.desc())
-    if wanted.limit is not None:
-        newest = newest.limit(min(wanted.limit, LARGEST_POSITION))
+    if event_range.limit is not None:
+        newest = newest.limit(min(event_range.limit, LARGEST_POSITION))
     return newest
 
 
 def _conditions(
-    project: int, wanted: Range, subject: int, anchor: int
+    project: int, event_range: Range, subject: int, anchor: int
 ) -> Iterator[ColumnElement[bool]]:
     implies = events.c.followed_by.is_not(None)
-    if wanted.about is not None and wanted.about.tool is None:
+    if event_range.about is not None and event_range.about.tool is None:
         yield events.c.anchor == anchor
-    elif wanted.about is not None:
+    elif event_range.about is not None:
         yield or_(events.c.subject == subject, and_(events.c.subject == anchor, implies))
-    if wanted.changes:
-        of_kind = events.c.change.in_(wanted.changes)
-        implying = [x for x, y in _IMPLIED.items() if y in wanted.changes]
+    if event_range.changes:
+        of_kind = events.c.change.in_(event_range.changes)
+        implying = [x for x, y in _IMPLIED.items() if y in event_range.changes]
         yield or_(of_kind, and_(events.c.change.in_(implying), implies)) if implying else of_kind
-    if wanted.failed:
+    if event_range.failed:
         yield events.c.failed.is_(True)
-    if wanted.agent is not None:
-        yield events.c.agent == wanted.agent
-    text = wanted.text
+    if event_range.agent is not None:
+        yield events.c.agent == event_range.agent
+    text = event_range.text
     if text.isascii() and text.isprintable() and _ESCAPED.isdisjoint(text):
         name = subjects.c.source_name + "." + func.coalesce(subjects.c.tool, "")
         named = or_(subjects.c.source_name == "", _has(name, text))  # their names are ours

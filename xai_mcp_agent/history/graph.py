@@ -87,7 +87,7 @@ class Node:
     usage: Usage = NO_USAGE
 
     @property
-    def told(self) -> str:
+    def problem(self) -> str:
         """Return why it is not available, for a person; "" if it just waits for its source."""
         waits = self.is_leaf and self.state == "at rest" and is_usual_end(self.why)
         return "" if waits else self.why
@@ -139,8 +139,8 @@ class DataFlow:
     @property
     def why(self) -> str:
         """Return the reasons and the conversion, in words."""
-        said = [*self.reasons, *([self.conversion] if self.conversion else [])]
-        return "; ".join(said) or "the types fit"
+        reasons = [*self.reasons, *([self.conversion] if self.conversion else [])]
+        return "; ".join(reasons) or "the types fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class Graph:
 
     def around(
         self,
-        chosen: Collection[Subject],
+        focus: Collection[Subject],
         flows: Sequence[ToolFlow],
         left_out: int = 0,
         unseen: int = 0,
@@ -228,12 +228,12 @@ class Graph:
         which keep their order.
         """
         ids = {x.subject: x.id for x in self.nodes if x.subject is not None}
-        tools = {*chosen, *(x for producer, consumer, _ in flows for x in (producer, consumer))}
-        tools |= {x for x in ids if x.anchor in chosen}
+        tools = {*focus, *(x for producer, consumer, _ in flows for x in (producer, consumer))}
+        tools |= {x for x in ids if x.anchor in focus}
         subjects = {*tools, *(x.anchor for x in tools)}
         nodes = tuple(x for x in self.nodes if x.subject is None or x.subject in subjects)
-        shown = {x.id for x in nodes}
-        edges = [x for x in self.edges if x.source in shown and x.target in shown]
+        visible = {x.id for x in nodes}
+        edges = [x for x in self.edges if x.source in visible and x.target in visible]
         edges += [  # tools belong to their sources (spec 5); drawn tools have none
             Edge(ids[x], ids[x.anchor], "belongs_to")
             for x in (node.subject for node in nodes)
@@ -245,7 +245,7 @@ class Graph:
             if producer in ids and consumer in ids
         ]
         return replace(
-            self, nodes=nodes, edges=tuple(edges), focus=tuple(ids[x] for x in chosen if x in ids),
+            self, nodes=nodes, edges=tuple(edges), focus=tuple(ids[x] for x in focus if x in ids),
             flows_left_out=left_out, tools_unseen=unseen,
         )  # fmt: skip
 
@@ -297,8 +297,8 @@ def _unique_ids(project: Project, subjects: Sequence[Subject]) -> dict[Subject, 
 def _node(subject: Subject, name: str, records: Records) -> Node:
     if subject.tool is None:
         return _source_node(subject, name, records.sources.get(subject))
-    known = records.tools if subject.is_tool else records.features
-    record, source = known[subject], records.sources.get(subject.anchor)
+    tools = records.tools if subject.is_tool else records.features
+    record, source = tools[subject], records.sources.get(subject.anchor)
     item, label = subject.item
     label = label if subject.is_tool else f"{label} ({item})"
     return Node(
@@ -387,7 +387,7 @@ class _Drawing:
         self._flows()
         return str(self._chart)
 
-    def _tree(self, node: Node, drawn: str) -> None:
+    def _tree(self, node: Node, box: str) -> None:
         """Add the nodes that extend a drawn node."""
         chart, below = self._chart, self._children[node.id]
         tools = [x for x in below if x.is_leaf]
@@ -395,10 +395,10 @@ class _Drawing:
         for some, limit in ((tools, self._most), (others, _MOST_SOURCES)):
             for child in self._shown(some, limit):
                 here = self._node(child)
-                chart.edge(drawn, here)
+                chart.edge(box, here)
                 self._tree(child, here)
             if len(some) > limit:
-                chart.edge(drawn, chart.node(f"and {len(some) - limit} more", "more"))
+                chart.edge(box, chart.node(f"and {len(some) - limit} more", "more"))
 
     def _flows(self) -> None:
         """Add the flows between drawn tools, and count the others."""
@@ -416,14 +416,14 @@ class _Drawing:
         style = node.kind if node.is_alive else node.state.replace(" ", "_")
         style = "chosen" if node.id in self._graph.focus and node.is_alive else style
         is_resting = node.kind == "source" and not node.is_alive and not node.has_failed
-        drawn = self._chart.node(label, style, RESTING if is_resting else node.told)
-        self._drawn[node.id] = drawn
-        return drawn
+        box = self._chart.node(label, style, RESTING if is_resting else node.problem)
+        self._drawn[node.id] = box
+        return box
 
     def _shown(self, nodes: list[Node], most: int) -> list[Node]:
         """Return as many as can be shown, first those with flows and those that are gone."""
         if len(nodes) <= most:
             return nodes
         first = sorted(nodes, key=lambda x: (x.id not in self._flowing, x.state != "gone"))
-        shown = {x.id for x in first[:most]}
-        return [x for x in nodes if x.id in shown]
+        visible = {x.id for x in first[:most]}
+        return [x for x in nodes if x.id in visible]

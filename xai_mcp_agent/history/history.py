@@ -53,14 +53,14 @@ NOW, ALL = When(), Range()
 
 
 @dataclass(frozen=True, slots=True)
-class ToolsTold:
+class ToolGraph:
     """The whole graph, the requested subjects, and the tools that sources offered then.
 
     Each tool has the digest of its definition, and the definition.
     """
 
     graph: Graph
-    chosen: list[Subject]
+    requested: list[Subject]
     tools: dict[Subject, tuple[str, JsonObject]]
 
 
@@ -116,7 +116,7 @@ class History:
         self.store.close()
 
     def rows(
-        self, wanted: Range = ALL, source: str | None = None, tool: str | None = None
+        self, event_range: Range = ALL, source: str | None = None, tool: str | None = None
     ) -> list[LogRow]:
         """Return the newest rows of a range, oldest first: of one source, one tool, or all.
 
@@ -126,14 +126,14 @@ class History:
             UnknownServer, UnknownTool: there never was one.
         """
         with self.reading() as connection:
-            return self._rows(connection, wanted, source, tool)
+            return self._rows(connection, event_range, source, tool)
 
     def events(
-        self, wanted: Range = ALL, source: str | None = None, tool: str | None = None
+        self, event_range: Range = ALL, source: str | None = None, tool: str | None = None
     ) -> list[Event]:
         """Like `rows`, as single events, including implied ones."""
         with self.reading() as connection:
-            rows = self._rows(connection, wanted, source, tool)
+            rows = self._rows(connection, event_range, source, tool)
             return self.log.complete(connection, rows)
 
     def records(self, moment: When = NOW) -> Records:
@@ -186,20 +186,20 @@ class History:
         with self.reading() as connection:
             return self._graph(connection, moment)
 
-    def tools_told(self, moment: When, source: str | None, tool: str | None) -> ToolsTold:
+    def tool_graph(self, moment: When, source: str | None, tool: str | None) -> ToolGraph:
         """Return graph and definitions for the flows around a source, or one tool, as of a time.
 
         Raises:
             UnknownServer, UnknownTool: there never was one.
         """
         with self.reading() as connection:
-            chosen = _subjects(self.log.catch_up(connection), source, tool)
+            requested = _subjects(self.log.catch_up(connection), source, tool)
             graph = self._graph(connection, moment)
             offered = _offered(self._fold_at(connection, moment).records())
             offered = {x: digest for x, digest in offered.items() if x.is_tool}
-            known = definitions_of(connection, set(offered.values()))
-        tools = {x: (digest, known[digest]) for x, digest in offered.items() if digest in known}
-        return ToolsTold(graph, chosen, tools)
+            bodies = definitions_of(connection, set(offered.values()))
+        tools = {x: (digest, bodies[digest]) for x, digest in offered.items() if digest in bodies}
+        return ToolGraph(graph, requested, tools)
 
     def versions(self, source: str, tool: str) -> list[Version]:
         """Return every definition that a tool had, the first one first.
@@ -210,13 +210,13 @@ class History:
         with self.reading() as connection:
             subject, *_ = _subjects(self.log.catch_up(connection), source, tool)
             rows = self.log.rows(connection, Range(about=subject, changes=_DEFINING))
-            told = [x.event for x in rows if x.event.definition]
-            known = definitions_of(connection, {x.definition or "" for x in told})
+            defining = [x.event for x in rows if x.event.definition]
+            bodies = definitions_of(connection, {x.definition or "" for x in defining})
         versions: list[Version] = []
-        for event in told:
+        for event in defining:
             digest = event.definition or ""
             if not versions or versions[-1].digest != digest:
-                now, before = known.get(digest), versions[-1].definition if versions else None
+                now, before = bodies.get(digest), versions[-1].definition if versions else None
                 lines = differences(before, now, in_full=True) if versions else ()
                 versions.append(Version(digest, event.time, event.position, now, lines))
         return versions
@@ -232,8 +232,8 @@ class History:
         if source is None and tool is None:
             return self.tools_changed(before, after)
         with self.reading() as connection:
-            found = _subjects(self.log.catch_up(connection), source, tool)
-        return [x for subject in found for x in self.tools_changed(before, after, subject)]
+            subjects = _subjects(self.log.catch_up(connection), source, tool)
+        return [x for subject in subjects for x in self.tools_changed(before, after, subject)]
 
     def tools_changed(
         self, before: When, after: When, subject: Subject | None = None
@@ -245,20 +245,20 @@ class History:
         """
         source = subject and subject.anchor
         with self.reading() as connection:
-            then, now = (self._told(connection, x, source) for x in (before, after))
+            then, now = (self._inventory_at(connection, x, source) for x in (before, after))
             old, new = _offered(then), _offered(now)
             # The later state goes first: it finds a renamed tool more often.
-            known_now = now.items
-            last = {x: known_now[x].definition for x in old.keys() - new.keys() if x in known_now}
+            items_now = now.items
+            last = {x: items_now[x].definition for x in old.keys() - new.keys() if x in items_now}
             different = {x for x in old.keys() | new.keys() if old.get(x) != new.get(x)}
             digests = {side[x] for side in (old, new, last) for x in different if x in side}
-            known = definitions_of(connection, digests)
+            bodies = definitions_of(connection, digests)
         sides = (
-            {x: Defined(side[x], known.get(side[x])) for x in different & side.keys()}
+            {x: Defined(side[x], bodies.get(side[x])) for x in different & side.keys()}
             for side in (old, new, last)
         )
-        found = tool_changes(*sides)
-        return [x for x in found if subject in (None, source, x.tool, x.was)]
+        changes = tool_changes(*sides)
+        return [x for x in changes if subject in (None, source, x.tool, x.was)]
 
     def last_change(self, source: str, until: When = NOW) -> tuple[int, datetime] | None:
         """Return the position before the last change of a source's tools until then, and its time.
@@ -268,7 +268,7 @@ class History:
         Raises:
             UnknownServer: there never was one.
         """
-        found: list[tuple[int, datetime]] = []
+        candidates: list[tuple[int, datetime]] = []
         with self.reading() as connection:
             last = self._position(connection, until)
             for subject in _subjects(self.log.catch_up(connection), source, None):
@@ -279,20 +279,20 @@ class History:
                     rows = (x.event for x in self.log.rows(connection, together))
                     same = [x for x in rows if (x.time, x.run) == (changed.time, changed.run)]
                     first = min(x.position for x in same if x.change in INVENTORY)
-                    found.append((first - 1, changed.time))
-        return max(found, default=None)
+                    candidates.append((first - 1, changed.time))
+        return max(candidates, default=None)
 
     def last_changes(self, until: When = NOW) -> list[LastChange]:
         """Return the last change of every source with tools by then, the newest last."""
         with self.reading() as connection:
-            known = _subjects(self.log.catch_up(connection), None, None)
-        found: list[tuple[int, LastChange]] = []
-        for source in {x.shown_source for x in known}:
+            subjects = _subjects(self.log.catch_up(connection), None, None)
+        dated: list[tuple[int, LastChange]] = []
+        for source in {x.shown_source for x in subjects}:
             if (changed := self.last_change(source, until)) is not None:
                 position, time = changed
                 changes = self.changes(source, None, When(position=position), until)
-                found.append((position, LastChange(source, time, changes)))
-        return [x for _, x in sorted(found, key=lambda x: (x[0], x[1].source))]
+                dated.append((position, LastChange(source, time, changes)))
+        return [x for _, x in sorted(dated, key=lambda x: (x[0], x[1].source))]
 
     def what_changed(self, event: Event) -> tuple[str, ...]:
         """Return lines about how a changed definition differs from the one before."""
@@ -300,14 +300,16 @@ class History:
         with self.reading() as connection:
             until = event.position - 1
             before = Range(about=tool, changes=_DEFINING, until=until, limit=1)
-            found = [x.event.definition for x in self.log.rows(connection, before) if x.is_wanted]
-            if not found and begin_of(connection, self.project_id) <= until:  # it was pruned
+            previous = [
+                x.event.definition for x in self.log.rows(connection, before) if x.is_in_range
+            ]
+            if not previous and begin_of(connection, self.project_id) <= until:  # it was pruned
                 record = self.log.fold_at(connection, until).plain_tool(tool)
-                found = [record.definition] if record else []
-            if not found or not found[0] or not event.definition:
+                previous = [record.definition] if record else []
+            if not previous or not previous[0] or not event.definition:
                 return ()
-            known = definitions_of(connection, {found[0], event.definition})
-        return differences(known.get(found[0]), known.get(event.definition))
+            bodies = definitions_of(connection, {previous[0], event.definition})
+        return differences(bodies.get(previous[0]), bodies.get(event.definition))
 
     def stats(self, since: datetime | None = None) -> Stats:
         """Return statistics of calls since then, or of all; percentiles are of the recent ones."""
@@ -331,37 +333,41 @@ class History:
         of_project = events.c.project == self.project_id, events.c.agent.is_not(None)
         query = select(events.c.agent).where(*of_project).distinct()
         with self.reading() as connection:
-            known = sorted(connection.execute(query).scalars())
-        if agent not in known:
-            hint = f"It knows: {', '.join(known[:_MOST_NAMES])}." if known else ""
-            hint = did_you_mean(agent, known) or hint
+            agents = sorted(connection.execute(query).scalars())
+        if agent not in agents:
+            hint = f"It knows: {', '.join(agents[:_MOST_NAMES])}." if agents else ""
+            hint = did_you_mean(agent, agents) or hint
             raise UnknownAgent(f"The history knows no agent {agent!r}. {hint}".rstrip())
 
     def _rows(
-        self, connection: Connection, wanted: Range, source: str | None, tool: str | None
+        self, connection: Connection, event_range: Range, source: str | None, tool: str | None
     ) -> list[LogRow]:
         if source is None and tool is None:
-            return self.log.rows(connection, wanted)
-        found: list[LogRow] = []
+            return self.log.rows(connection, event_range)
+        rows: list[LogRow] = []
         for subject in _subjects(self.log.catch_up(connection), source, tool):
-            found += self.log.rows(connection, replace(wanted, about=subject))
-        found.sort(key=lambda x: x.event.position)
-        return found[-wanted.limit :] if wanted.limit else found
+            rows += self.log.rows(connection, replace(event_range, about=subject))
+        rows.sort(key=lambda x: x.event.position)
+        return rows[-event_range.limit :] if event_range.limit else rows
 
-    def _fold_at(self, connection: Connection, moment: When, wanted: Range | None = None) -> Fold:
-        return self.log.fold_at(connection, self._position(connection, moment), wanted)
+    def _fold_at(
+        self, connection: Connection, moment: When, event_range: Range | None = None
+    ) -> Fold:
+        return self.log.fold_at(connection, self._position(connection, moment), event_range)
 
     def _graph(self, connection: Connection, moment: When) -> Graph:
         until = self._position(connection, moment)
         records = self.log.fold_at(connection, until).records()
         return graph_of(self.project, records, self.log.links(connection, until))
 
-    def _told(self, connection: Connection, moment: When, source: Subject | None) -> Records:
+    def _inventory_at(
+        self, connection: Connection, moment: When, source: Subject | None
+    ) -> Records:
         """Return records of a source and its tools as of then, without calls; or all records."""
         if source is None:
             return self._fold_at(connection, moment).records()
         fold = self._fold_at(connection, moment, Range(about=source, changes=INVENTORY))
-        records, tools = fold.sources.get(source), fold.known(source).tools.values()
+        records, tools = fold.sources.get(source), fold.source_state(source).tools.values()
         return Records({source: records} if records else {}, {x.subject: x for x in tools})
 
     def _position(self, connection: Connection, moment: When) -> int | None:
@@ -410,23 +416,23 @@ def _subjects(fold: Fold, source: str | None, tool: str | None) -> list[Subject]
     """
     tools = [x.subject for x in fold.plain_tools()]
     anchors = {*fold.sources, *(x.anchor for x in tools)}
-    wanted = {x for x in anchors if source in (None, x.shown_source)}
-    if source is not None and not wanted:
+    sources = {x for x in anchors if source in (None, x.shown_source)}
+    if source is not None and not sources:
         names = sorted({x.shown_source for x in anchors})
         text = f"The history knows no server {source!r}. {_offer(source, names)}"
         raise UnknownServer(text, source, nearest(source, names))
     if tool is None:
-        return sorted(wanted, key=lambda x: x.context_id)
-    of_them = [x for x in tools if x.anchor in wanted]
-    found = [x for x in of_them if x.tool == tool]
-    found.sort(key=lambda x: not x.is_tool)  # a prompt may have the name of a tool
-    if not found:
+        return sorted(sources, key=lambda x: x.context_id)
+    of_them = [x for x in tools if x.anchor in sources]
+    matches = [x for x in of_them if x.tool == tool]
+    matches.sort(key=lambda x: not x.is_tool)  # a prompt may have the name of a tool
+    if not matches:
         names = sorted({x.tool or "" for x in of_them})
         of = f" of {source!r}" if source else ""
         raise UnknownTool(f"The history knows no tool {tool!r}{of}. {_offer(tool, names)}")
-    return found
+    return matches
 
 
-def _offer(name: str, known: list[str]) -> str:
-    shown = ", ".join(known[:_MOST_NAMES]) + (", ..." if len(known) > _MOST_NAMES else "")
-    return did_you_mean(name, known) or (f"It knows: {shown}." if known else "It is empty.")
+def _offer(name: str, names: list[str]) -> str:
+    listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    return did_you_mean(name, names) or (f"It knows: {listed}." if names else "It is empty.")

@@ -50,12 +50,12 @@ INVENTORY: tuple[Change, ...] = (*_OF_TOOLS, *LISTINGS, "left", "disconnected")
 class LogRow:
     """Event, and the tools it implies something about, with the digests of their definitions.
 
-    The event itself `is_wanted`, unless only one of its tools was requested.
+    The event itself `is_in_range`, unless only one of its tools was requested.
     """
 
     event: Event
     tools: Sequence[tuple[Subject, str]] = ()
-    is_wanted: bool = True
+    is_in_range: bool = True
 
     @property
     def implied_change(self) -> Change:
@@ -76,7 +76,7 @@ class LogRow:
 
     def events(self, project: Project | None = None) -> Iterator[Event]:
         """Yield the event, if requested, and what it implies."""
-        if self.is_wanted:
+        if self.is_in_range:
             yield self.event
         yield from self.implied(project) if self.tools else ()
 
@@ -106,8 +106,8 @@ class EventLog:
         if self._fold is None:
             self._position, self._fold = self._nearest(connection, None)
         if newest > self._position:
-            wanted = Range(after=self._position, until=newest)
-            for some in self._portions(connection, wanted):
+            missing = Range(after=self._position, until=newest)
+            for some in self._portions(connection, missing):
                 self._take(self._fold, some)
         self._position = max(newest, self._position)
         return self._fold
@@ -156,57 +156,57 @@ class EventLog:
             keep_snapshot(connection, self.number, self._position, self.state)
             self._snapshot_at = self._position
 
-    def rows(self, connection: Connection, wanted: Range) -> list[LogRow]:
+    def rows(self, connection: Connection, event_range: Range) -> list[LogRow]:
         """Return the newest rows of a range, oldest first, with what they imply."""
         rows: list[LogRow] = []
-        limit = some = wanted.limit or LARGEST_POSITION
-        until = wanted.until
+        limit = some = event_range.limit or LARGEST_POSITION
+        until = event_range.until
         # Some rows imply nothing that was requested, so more are read until there are enough.
         while len(rows) < limit:
-            portion = replace(wanted, until=until, limit=some)
-            if not (found := self._found(connection, portion)):
+            portion = replace(event_range, until=until, limit=some)
+            if not (batch := self._read_rows(connection, portion)):
                 break
-            rows = [*self._chosen(connection, wanted, found), *rows]
-            until, some = found[0].position - 1, min(4 * some, _ROWS_AT_A_TIME)
+            rows = [*self._restrict_rows(connection, event_range, batch), *rows]
+            until, some = batch[0].position - 1, min(4 * some, _ROWS_AT_A_TIME)
         return rows[-limit:]
 
-    def _chosen(
-        self, connection: Connection, wanted: Range, found: Sequence[Event]
+    def _restrict_rows(
+        self, connection: Connection, event_range: Range, batch: Sequence[Event]
     ) -> list[LogRow]:
-        heads = [x for x in found if x.followed_by is not None]
-        heads = [] if wanted.failed or wanted.agent is not None else heads
+        heads = [x for x in batch if x.followed_by is not None]
+        heads = [] if event_range.failed or event_range.agent is not None else heads
         implied = self._implied(connection, heads) if heads else {}
-        rows = [_chosen(LogRow(x, implied.get(x.position, ())), wanted) for x in found]
-        return [x for x in rows if x.is_wanted or x.tools]
+        rows = [_restrict_row(LogRow(x, implied.get(x.position, ())), event_range) for x in batch]
+        return [x for x in rows if x.is_in_range or x.tools]
 
-    def events(self, connection: Connection, wanted: Range) -> list[Event]:
+    def events(self, connection: Connection, event_range: Range) -> list[Event]:
         """Yield every event of a range, including implied ones, in order."""
-        return self.complete(connection, self.rows(connection, wanted))
+        return self.complete(connection, self.rows(connection, event_range))
 
     def complete(self, connection: Connection, rows: Iterable[LogRow]) -> list[Event]:
         """Yield all events of these rows, with payloads from definitions."""
-        found = [event for row in rows for event in row.events(self.project)]
-        digests = {x.definition for x in found if x.definition and is_told_by_definition(x)}
-        known = definitions_of(connection, digests)
+        all_events = [event for row in rows for event in row.events(self.project)]
+        digests = {x.definition for x in all_events if x.definition and is_told_by_definition(x)}
+        bodies = definitions_of(connection, digests)
         return [
-            replace(x, payload=payload_of(known.get(x.definition or "")))
+            replace(x, payload=payload_of(bodies.get(x.definition or "")))
             if is_told_by_definition(x)
             else x
-            for x in found
+            for x in all_events
         ]
 
     def fold_at(
-        self, connection: Connection, until: int | None, wanted: Range | None = None
+        self, connection: Connection, until: int | None, event_range: Range | None = None
     ) -> Fold:
         """Return the state at a position, or now.
 
-        With `wanted`, only these events are folded in after the snapshot.
+        With `event_range`, only these events are folded in after the snapshot.
         """
         if until is None:
             return self.catch_up(connection)
         after, fold = self._nearest(connection, until)
-        wanted = replace(wanted or Range(), after=after, until=until)
-        for some in self._portions(connection, wanted):
+        event_range = replace(event_range or Range(), after=after, until=until)
+        for some in self._portions(connection, event_range):
             self._take(fold, some)
         return fold
 
@@ -257,29 +257,31 @@ class EventLog:
             self._subjects[x.id] = subject_of(x.kind, x.source_name, x.tool)
             self._number_of[x.digest] = x.id
 
-    def _numbers(self, connection: Connection, wanted: Mapping[str, Subject]) -> Mapping[str, int]:
+    def _numbers(
+        self, connection: Connection, by_digest: Mapping[str, Subject]
+    ) -> Mapping[str, int]:
         """Return the numbers of these subjects by their digests; a new subject gets one."""
-        known = self._known_numbers(connection, wanted)
+        numbers = self._known_numbers(connection, by_digest)
         new = [
             {
                 "project": self.number, "digest": digest, "kind": x.kind.name,
                 "source_name": x.source, "tool": x.tool,
             }
-            for digest, x in wanted.items() if digest not in known
+            for digest, x in by_digest.items() if digest not in numbers
         ]  # fmt: skip
         if new:
             connection.execute(insert(subjects), new)
-        return self._known_numbers(connection, wanted)
+        return self._known_numbers(connection, by_digest)
 
     def _run_numbers(
-        self, connection: Connection, wanted: Mapping[str, datetime]
+        self, connection: Connection, times: Mapping[str, datetime]
     ) -> Mapping[str, int]:
         """Return the numbers of runs. One killed before it wrote anything ended at this time."""
-        if new := wanted.keys() - self._run_number_of.keys() - {""}:
+        if new := times.keys() - self._run_number_of.keys() - {""}:
             query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(new))
             ended = {"host": "", "pid": 0, "pid_started": 0.0}
             lost = [
-                {"id": x, "project": self.number, "seen": wanted[x], "ended": wanted[x], **ended}
+                {"id": x, "project": self.number, "seen": times[x], "ended": times[x], **ended}
                 for x in new - {x.id for x in connection.execute(query)}
             ]
             if lost:
@@ -297,35 +299,37 @@ class EventLog:
         row = connection.execute(query.order_by(snapshots.c.position.desc()).limit(1)).first()
         return (0, Fold()) if row is None else (row.position, unpack_fold(row.records))
 
-    def _found(self, connection: Connection, wanted: Range) -> list[Event]:
+    def _read_rows(self, connection: Connection, event_range: Range) -> list[Event]:
         """Return the events of a range's own rows, oldest first."""
-        about = wanted.about
+        about = event_range.about
         subject = self._number(connection, about) if about else 0
         anchor = self._number(connection, about.anchor) if about else 0
-        query = query_of(self.number, wanted, subject, anchor)
+        query = query_of(self.number, event_range, subject, anchor)
         return self._events(connection, connection.execute(query).all()[::-1])
 
-    def _portions(self, connection: Connection, wanted: Range) -> Iterator[list[Event]]:
+    def _portions(self, connection: Connection, event_range: Range) -> Iterator[list[Event]]:
         """Yield the events of a range's own rows in batches, oldest first."""
-        after, until = wanted.after, wanted.until
+        after, until = event_range.after, event_range.until
         last = LARGEST_POSITION if until is None else until
         last = min(last, last_position(connection, self.number))
         while after < last:
             end = min(after + _ROWS_AT_A_TIME, last)
-            yield self._found(connection, replace(wanted, after=after, until=end, limit=None))
+            yield self._read_rows(
+                connection, replace(event_range, after=after, until=end, limit=None)
+            )
             after = end
 
     def _events(self, connection: Connection, rows: Sequence[Any]) -> list[Event]:
         """Yield events of rows, without those whose subject was lost (in a damaged file)."""
-        found = self.subjects_of(connection, (x.subject for x in rows))
+        by_number = self.subjects_of(connection, (x.subject for x in rows))
         new_runs = {x.run for x in rows if x.run} - self._runs.keys()
         if new_runs:
             query = select(runs.c.number, runs.c.id).where(runs.c.number.in_(new_runs))
             self._runs |= {x.number: x.id for x in connection.execute(query)}
         return [
-            event_of(x, found[x.subject], self._runs.get(x.run, ""), self.project)
+            event_of(x, by_number[x.subject], self._runs.get(x.run, ""), self.project)
             for x in rows
-            if x.subject in found
+            if x.subject in by_number
         ]
 
     def _take(self, fold: Fold, some: Iterable[Event]) -> None:
@@ -340,45 +344,45 @@ class EventLog:
         """Return the tools that these events imply something about, by position."""
         if not heads:
             return {}
-        found: dict[int, Sequence[tuple[Subject, str]]] = {}
+        implied: dict[int, Sequence[tuple[Subject, str]]] = {}
         offered: dict[Subject, list[tuple[Subject, str]]] = {}  # until a tool of the source changes
         positions = {x.position for x in heads}
         first = min(positions)
         last = max(x.position + (x.followed_by or 0) for x in heads)
         fold = self.fold_at(connection, first - 1, Range(changes=INVENTORY))
-        wanted = Range(after=first - 1, until=last, changes=INVENTORY)
-        told = [x for some in self._portions(connection, wanted) for x in some]
-        for number, event in enumerate(told):
+        event_range = Range(after=first - 1, until=last, changes=INVENTORY)
+        listed = [x for some in self._portions(connection, event_range) for x in some]
+        for number, event in enumerate(listed):
             source = event.subject.anchor
             if event.position in positions:
                 if source not in offered:
                     offered[source] = fold.offered(source)
                 tools: Sequence[tuple[Subject, str]] = offered[source]
                 if event.followed_by:
-                    behind = islice(told, number + 1, number + 1 + event.followed_by)
+                    behind = islice(listed, number + 1, number + 1 + event.followed_by)
                     others = {x.subject for x in behind}
                     tools = [x for x in tools if x[0] not in others]
-                found[event.position] = tools
+                implied[event.position] = tools
             elif event.subject.tool is not None:
                 offered.pop(source, None)
             fold.take([event])
-        return found
+        return implied
 
 
-def _chosen(row: LogRow, wanted: Range) -> LogRow:
+def _restrict_row(row: LogRow, event_range: Range) -> LogRow:
     """Return the part of a row that lies in a range."""
-    event, tools, is_wanted = row.event, row.tools, True
-    if wanted.about is not None and wanted.about.tool is not None:
-        is_wanted = event.subject == wanted.about
-        tools = [x for x in tools if x[0] == wanted.about]
-    if wanted.changes:
-        is_wanted = is_wanted and event.change in wanted.changes
-        tools = tools if tools and row.implied_change in wanted.changes else ()
-    if wanted.text:
-        is_wanted = is_wanted and has_text(event, wanted.text)
+    event, tools, is_in_range = row.event, row.tools, True
+    if event_range.about is not None and event_range.about.tool is not None:
+        is_in_range = event.subject == event_range.about
+        tools = [x for x in tools if x[0] == event_range.about]
+    if event_range.changes:
+        is_in_range = is_in_range and event.change in event_range.changes
+        tools = tools if tools and row.implied_change in event_range.changes else ()
+    if event_range.text:
+        is_in_range = is_in_range and has_text(event, event_range.text)
         implied = zip(tools, replace(row, tools=tools).implied(), strict=True) if tools else ()
-        tools = [x for x, y in implied if has_text(y, wanted.text)]
-    return replace(row, tools=tools, is_wanted=is_wanted)
+        tools = [x for x, y in implied if has_text(y, event_range.text)]
+    return replace(row, tools=tools, is_in_range=is_in_range)
 
 
 def keep_snapshot(connection: Connection, project: int, position: int, fold: Fold) -> None:
@@ -424,11 +428,11 @@ def begin_of(connection: Connection, project: int) -> int:
 
 def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str, JsonObject]:
     """Return definitions of tools by digest; lost ones are left out."""
-    found: dict[str, JsonObject] = {}
+    bodies: dict[str, JsonObject] = {}
     for some in portions(digests):
         rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
-        found |= {x.digest: loaded(x.body) for x in rows}
-    return found
+        bodies |= {x.digest: loaded(x.body) for x in rows}
+    return bodies
 
 
 def calls_at(

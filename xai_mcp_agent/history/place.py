@@ -100,28 +100,28 @@ class Place:
 
 
 def find_place(
-    settings: Settings, given: str | Path | None = None, environ: Mapping[str, str] | None = None
+    settings: Settings, override: str | Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Place:
     """Return where the history of these settings' project is.
 
-    `given` decides, then `XAI_MCP_STORE`, then `store` in the settings file: `memory`, `off`, a
+    `override` decides, then `XAI_MCP_STORE`, then `store` in the settings file: `memory`, `off`, a
     file, or a URL such as `postgresql://user@host/database`. The default is `.xircuits/history.db`
     beside the settings file; memory for settings without a file. `XAI_MCP_PROJECT` or `project` in
     the settings file names the project.
 
     Raises:
-        SettingsError: `given` is a URL of an unsupported kind of database. Elsewhere that does not
-            stop a run: see `Place.problem`.
+        SettingsError: `override` is a URL of an unsupported kind of database. Elsewhere such a URL
+            does not stop a run: see `Place.problem`.
     """
     environ = os.environ if environ is None else environ
     folder = _project_folder(settings)
     project = environ.get(PROJECT_VARIABLE, "").strip() or settings.project
-    if isinstance(given, Path):
-        place = _file(str(given), folder)
+    if isinstance(override, Path):
+        place = _file(str(override), folder)
     else:
-        named = given or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
+        named = override or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
         place = _named(named, settings, folder)
-    if place.problem and given:
+    if place.problem and override:
         raise SettingsError("the place for the history", "", place.problem, KINDS)
     return replace(place, project=project)
 
@@ -130,8 +130,8 @@ def identity_of(file: Path | None) -> tuple[int, int] | None:
     """Return what identifies a file beyond its name, or None if there is none."""
     with suppress(OSError):
         if file is not None:
-            found = os.stat(file)
-            return found.st_dev, found.st_ino
+            status = os.stat(file)
+            return status.st_dev, status.st_ino
     return None
 
 
@@ -200,13 +200,13 @@ def _origin(folder: Path) -> str:
     # Git tells a hook or script about another repository in these variables.
     environ = {name: x for name, x in os.environ.items() if not name.startswith("GIT_")}
     try:
-        asked = subprocess.run(
+        output = subprocess.run(
             ("git", "-C", str(folder), *_ASK_GIT), env=environ, stdin=subprocess.DEVNULL,
             capture_output=True, timeout=_GIT_SECONDS, check=False,
         )  # fmt: skip
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
-    lines = asked.stdout.decode("utf-8", "surrogateescape").splitlines()
+    lines = output.stdout.decode("utf-8", "surrogateescape").splitlines()
     return _without_access(lines[0].strip()) if lines else ""
 
 

@@ -236,24 +236,24 @@ def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SourceState:
     """Earlier state of a source: itself, and all the tools it ever had."""
 
     source: SourceRecord | None
     tools: Mapping[ItemKey, ToolRecord]
 
-    def vanished(self, listed: Mapping[ItemKey, Tool]) -> list[ToolRecord]:
-        """Yield tools of its last listing that are missing now, also those lost with it."""
+    def missing_tools(self, listed: Mapping[ItemKey, Tool]) -> list[ToolRecord]:
+        """Return the tools of its last listing that are missing now, also those lost with it."""
         missing = sorted(self.tools.keys() - listed.keys())
         return [x for x in map(self.tools.__getitem__, missing) if is_offered(x, self.source)]
 
-    def came(self, listed: Mapping[ItemKey, Tool]) -> list[Tool]:
-        """Yield tools that are new in this listing."""
-        known = self.tools
+    def new_tools(self, listed: Mapping[ItemKey, Tool]) -> list[Tool]:
+        """Return the tools that are new in this listing."""
+        earlier = self.tools
         return [
             tool
             for key, tool in listed.items()
-            if key not in known or not is_offered(known[key], self.source)
+            if key not in earlier or not is_offered(earlier[key], self.source)
         ]
 
 
@@ -335,10 +335,12 @@ class Fold:
         tools.sort(key=lambda x: (x.subject.kind.name, x.name))
         return [(x.subject, x.definition) for x in tools]
 
-    def known(self, source: Subject) -> Known:
+    def source_state(self, source: Subject) -> SourceState:
         """Return the state of a source and of all the tools it ever had."""
         record, tools = self.sources.get(source), self._tools.get(source, {})
-        return Known(record, {x.subject.item: _with_source(x, record) for x in tools.values()})
+        return SourceState(
+            record, {x.subject.item: _with_source(x, record) for x in tools.values()}
+        )
 
     def forget(self, tools: Iterable[Subject]) -> None:
         """Remove these tools."""
@@ -381,9 +383,9 @@ def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
     )  # fmt: skip
 
 
-def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
+def fold_source(before: SourceRecord | None, event: Event) -> SourceRecord:
     """Return the source after this event."""
-    record = known or SourceRecord(event.subject, event.time)
+    record = before or SourceRecord(event.subject, event.time)
     match event.change:
         case "connected" | "reconnected" | "refreshed":
             return _listed(record, event)
@@ -398,13 +400,13 @@ def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
 
 
 def fold_tool(
-    known: ToolRecord | None, event: Event, source: SourceRecord | None = None
+    before: ToolRecord | None, event: Event, source: SourceRecord | None = None
 ) -> ToolRecord:
     """Return the tool after this event, as `Fold` has it; its source comes first."""
     subject, time = event.subject, event.time
-    if known is None and event.change in ("seeded", "discovered"):  # many at a first connect
+    if before is None and event.change in ("seeded", "discovered"):  # many at a first connect
         return ToolRecord(subject, time, time, time, event.definition or "", is_available=True)
-    record = known or ToolRecord(subject, time, time, time)
+    record = before or ToolRecord(subject, time, time, time)
     match event.change:
         case "seeded" | "discovered" | "confirmed" | "changed" | "returned":
             return _seen(record, event, source)

@@ -140,9 +140,9 @@ def _remove(connection: Connection, history: History, until: int) -> None:
     old = snapshots.c.project == project, snapshots.c.position <= until
     connection.execute(delete(snapshots).where(*old))
     gone = _gone(connection, history, fold)
-    for position, known in ((until, fold), (newest, now)):
-        known.forget(gone)
-        keep_snapshot(connection, project, position, known)
+    for position, state in ((until, fold), (newest, now)):
+        state.forget(gone)
+        keep_snapshot(connection, project, position, state)
     log.forget()
     named = select(events.c.run).where(events.c.project == project, events.c.run.is_not(None))
     ended = runs.c.project == project, runs.c.ended.is_not(None), runs.c.number.not_in(named)

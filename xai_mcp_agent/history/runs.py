@@ -66,16 +66,16 @@ class Runs:
         """Note the end of this run, or of another one."""
         connection.execute(update(runs).where(runs.c.id == (run or self.own)).values(ended=_now()))
 
-    def over(self, connection: Connection, wanted: Collection[str]) -> dict[str, str]:
+    def over(self, connection: Connection, ids: Collection[str]) -> dict[str, str]:
         """Yield the runs that have ended, each with a sentence about its end."""
-        query = select(runs).where(runs.c.project == self._project, runs.c.id.in_(list(wanted)))
+        query = select(runs).where(runs.c.project == self._project, runs.c.id.in_(list(ids)))
         rows = {row.id: row for row in connection.execute(query)}
-        found = dict.fromkeys(wanted, _END_LOST)
+        ends = dict.fromkeys(ids, _END_LOST)
         for run, row in rows.items():
-            found[run] = _end_of(row)
+            ends[run] = _end_of(row)
             if row.ended is None and (run == self.own or not self._is_over(row)):
-                del found[run]
-        return found
+                del ends[run]
+        return ends
 
     def _is_over(self, row: Row[Any]) -> bool:
         import psutil

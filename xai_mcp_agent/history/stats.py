@@ -55,16 +55,16 @@ def stats_of(usages: Iterable[tuple[Subject, Usage]]) -> Stats:
 
 
 def _sums_of(tools: Iterable[CallStats]) -> Iterable[CallStats]:
-    found: dict[Subject, CallStats] = {}
+    sums: dict[Subject, CallStats] = {}
     for tool in tools:
         source = tool.subject.anchor
-        before = found.get(source, CallStats(source, 0, 0, 0.0, None))
+        before = sums.get(source, CallStats(source, 0, 0, 0.0, None))
         times = [x for x in (before.last_used, tool.last_used) if x]
-        found[source] = replace(
+        sums[source] = replace(
             before,
             calls=before.calls + tool.calls,
             errors=before.errors + tool.errors,
             total_seconds=before.total_seconds + tool.total_seconds,
             last_used=max(times, default=None),
         )
-    return found.values()
+    return sums.values()

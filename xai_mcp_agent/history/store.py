@@ -73,13 +73,13 @@ class Store:
             self._file = identity_of(place.file)
         with self.reading() as connection:
             is_made = self._is_made(connection)
-            known = self._project(connection) if is_made else None
-        if known is None:
+            project = self._project(connection) if is_made else None
+        if project is None:
             if is_to_read:
                 raise self._no_history()
             with self.writing() as connection:
-                known = self._make(connection)
-        self.project, self.project_id = known
+                project = self._make(connection)
+        self.project, self.project_id = project
         self._opened = self.project_id
 
     @property
@@ -220,8 +220,8 @@ class Store:
         if not self._is_made(connection):
             metadata.create_all(connection)
             connection.execute(insert(facts).values(name="version", value=str(_VERSION)))
-        if (known := self._project(connection)) is not None:
-            return known
+        if (project := self._project(connection)) is not None:
+            return project
         here = project_of(self.place.folder, self.place.project)
         made = insert(projects).values(repo_hash=here.repo_hash, name=here.name)
         return here, connection.execute(made.returning(projects.c.id)).scalar_one()
@@ -230,9 +230,9 @@ class Store:
         """Return the project of the place's folder. A folder's own store remembers its project."""
         place = self.place
         is_any = (place.is_own or place.any_project) and not place.project
-        known = connection.execute(select(projects).order_by(projects.c.id)).all()
+        rows = connection.execute(select(projects).order_by(projects.c.id)).all()
         here = project_of(place.folder, place.project).repo_hash
-        mine = [x for x in known if x.repo_hash == here] or (known if is_any else ())
+        mine = [x for x in rows if x.repo_hash == here] or (rows if is_any else ())
         return (Project(mine[0].name, mine[0].repo_hash), mine[0].id) if mine else None
 
     def _no_history(self) -> NoHistory:
@@ -263,8 +263,10 @@ at_fork(_before_fork, _after_fork)
 def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
     """Return the error that names the missing project, and the existing ones."""
     project = project_of(place.folder, place.project).name
-    known = ", ".join(sorted(names)[:_MOST_NAMES])
-    next_step = f"It has: {known}. Name one in XAI_MCP_PROJECT." if known else "Name another place."
+    existing = ", ".join(sorted(names)[:_MOST_NAMES])
+    next_step = (
+        f"It has: {existing}. Name one in XAI_MCP_PROJECT." if existing else "Name another place."
+    )
     return NoHistory(
         place.shown, f"There is no history of the project {project!r} in it.", next_step
     )

@@ -49,8 +49,8 @@ def _is_as_before(row: LogRow) -> bool:
     if event.subject.tool is not None or event.change not in ("reconnected", "refreshed"):
         return False
     is_news = any(x == "transport" or x.endswith("_name") for x in event.payload)
-    return row.is_wanted and not is_news and not event.followed_by
+    return row.is_in_range and not is_news and not event.followed_by
 
 
 def _is_usual_end(row: LogRow) -> bool:
-    return row.is_wanted and row.event.change in _CLOSINGS and is_usual_end(row.event.reason)
+    return row.is_in_range and row.event.change in _CLOSINGS and is_usual_end(row.event.reason)

@@ -96,7 +96,7 @@ def _branch(
         "context_id": plain(node.context_id, _NAME_CHARS) if node else "",
         "state": node.state if node else None,
         "shown_state": "connected" if is_connected else "not connected" if has_failed else RESTING,
-        "why": plain(node.told, _REASON_CHARS) if node and has_failed else "",
+        "why": plain(node.problem, _REASON_CHARS) if node and has_failed else "",
         "remark": remarks.get(node.id, "") if node else "",
         "has_failed": has_failed,
     }
@@ -135,7 +135,7 @@ def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonOb
         "state": node.state,
         "why": plain(node.why, _REASON_CHARS),
         # A tool that went with its source has the source's reason, which is shown there.
-        "is_told": bool(node.told) and (source is None or node.state == "gone"),
+        "is_told": bool(node.problem) and (source is None or node.state == "gone"),
         "is_enabled": node.is_enabled,
         "remark": " · ".join(x for x in (plain(node.context_id, 99), remarks.get(node.id)) if x),
         "has_failed": bool(source and source.has_failed) and node.state == "at rest",

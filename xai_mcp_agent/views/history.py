@@ -116,7 +116,7 @@ def _day_of_session(item: LogRow | Session) -> str:
 
 
 def _lines_of_row(row: LogRow) -> Iterator[HistoryLine]:
-    if row.is_wanted:
+    if row.is_in_range:
         yield HistoryLine([row.event], 1)
     for _, tools in groupby(row.tools, lambda x: x[0].kind):
         some = replace(row, tools=list(tools))

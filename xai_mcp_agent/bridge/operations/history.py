@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...history.diff import ToolChanged, Version
     from ...history.event import Event
     from ...history.graph import Graph
-    from ...history.history import History as KeptHistory
+    from ...history.history import History as StoredHistory
     from ...history.history import When
     from ...history.records import Records, ToolRecord
     from ...history.stats import Stats
@@ -42,7 +42,7 @@ class Reading(Context):
     """Asks the store."""
 
     async def answer(
-        self, question: Callable[[KeptHistory], T], *, from_any_file: bool = False
+        self, question: Callable[[StoredHistory], T], *, from_any_file: bool = False
     ) -> T:
         """Return what the history says, after everything that happened before.
 
@@ -64,7 +64,7 @@ class Reading(Context):
                 "Ask for less, with a limit or a later begin, or ask again when it is less busy.",
             ) from None
 
-    async def look_up(self, question: Callable[[KeptHistory], T]) -> T:
+    async def look_up(self, question: Callable[[StoredHistory], T]) -> T:
         """Like `answer`, for reading only: also from a file that we cannot write."""
         is_only_to_read = self.engine.recorder.place.is_only_to_read
         return await self.answer(question, from_any_file=is_only_to_read)
@@ -100,17 +100,17 @@ class History(Tools, Reading):
             raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
         since = zoned(since)
 
-        def events(kept: KeptHistory) -> list[Event]:
+        def events(history: StoredHistory) -> list[Event]:
             # loads SQLAlchemy, as everything in that thread does
             from ...history.events_table import Range
 
-            kept.check_agent(agent)
-            last = kept.position_of(when(until))
-            wanted = Range(
+            history.check_agent(agent)
+            last = history.position_of(when(until))
+            event_range = Range(
                 since=since, after=after, until=last, failed=failed, agent=agent, text=text,
                 limit=limit,
             )  # fmt: skip
-            return kept.events(wanted, server, tool)
+            return history.events(event_range, server, tool)
 
         return await self.look_up(events)
 
@@ -120,7 +120,7 @@ class History(Tools, Reading):
         Raises:
             StoreFailed: the history cannot be used; the message says why and what to do.
         """
-        records = await self.look_up(lambda kept: kept.records(when(at)))
+        records = await self.look_up(lambda history: history.records(when(at)))
         if at is None:
             await self.engine.decisions.read()
             records.tools = {x: self._marked(y) for x, y in records.tools.items()}
@@ -134,7 +134,7 @@ class History(Tools, Reading):
         Raises:
             StoreFailed: as `records`.
         """
-        return await self.answer(lambda kept: kept.stats(zoned(since)), from_any_file=True)
+        return await self.answer(lambda history: history.stats(zoned(since)), from_any_file=True)
 
     async def tool_record(self, server: str, tool: str) -> ToolRecord:
         """Return what is known of one tool: since when it exists, its calls and failures.
@@ -142,7 +142,7 @@ class History(Tools, Reading):
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
         """
-        record = await self.look_up(lambda kept: kept.tool_record(server, tool))
+        record = await self.look_up(lambda history: history.tool_record(server, tool))
         await self.engine.decisions.read()
         return self._marked(record)
 
@@ -157,7 +157,7 @@ class History(Tools, Reading):
             UnknownServer, UnknownTool, StoreFailed: as `history`.
         """
         return await self.look_up(
-            lambda kept: kept.changes(server, tool, when(before), when(after))
+            lambda history: history.changes(server, tool, when(before), when(after))
         )
 
     async def versions(self, server: str, tool: str) -> list[Version]:
@@ -166,7 +166,7 @@ class History(Tools, Reading):
         Raises:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
         """
-        return await self.look_up(lambda kept: kept.versions(server, tool))
+        return await self.look_up(lambda history: history.versions(server, tool))
 
     async def graph(
         self,
@@ -189,11 +189,11 @@ class History(Tools, Reading):
             await self.engine.decisions.read()
             is_off = self.engine.decisions.is_off
         if server is None and tool is None:
-            graph = await self.look_up(lambda kept: kept.graph(when(at)))
+            graph = await self.look_up(lambda history: history.graph(when(at)))
             return graph.marked(is_off) if is_off else graph
-        told = await self.look_up(lambda kept: kept.tools_told(when(at), server, tool))
+        tool_graph = await self.look_up(lambda history: history.tool_graph(when(at), server, tool))
         # In a thread: it reads thousands of tools.
-        around = partial(self.engine.flow_finder.around, told, is_off, limit)
+        around = partial(self.engine.flow_finder.around, tool_graph, is_off, limit)
         return await anyio.to_thread.run_sync(around)
 
     async def store(self) -> StoreStatus:
@@ -231,7 +231,7 @@ class History(Tools, Reading):
     async def _refreshed(self, server: str, force: bool) -> Refreshed:
         position, before, trouble = 0, None, ""
         try:
-            position, before = await self.answer(lambda kept: kept.last_listed(server))
+            position, before = await self.answer(lambda history: history.last_listed(server))
         except StoreFailed as reason:
             trouble = str(reason)
         try:
@@ -245,7 +245,7 @@ class History(Tools, Reading):
         if not trouble:
             try:
                 changes = await self.answer(
-                    lambda kept: kept.changes(server, None, when(position), when(None))
+                    lambda history: history.changes(server, None, when(position), when(None))
                 )
             except StoreFailed as reason:
                 trouble = str(reason)
@@ -275,7 +275,7 @@ def zoned(moment: datetime | None) -> datetime | None:
 # caller on a loop should wait for.
 
 
-def _nothing(_: KeptHistory) -> None:
+def _nothing(_: StoredHistory) -> None:
     pass
 
 

@@ -31,7 +31,7 @@ from .search import Search, UsableTools
 
 if TYPE_CHECKING:
     from ...agent.models.base import Model
-    from ...history.history import History as KeptHistory
+    from ...history.history import History as StoredHistory
     from ...planning.planner import Planner
     from ...planning.wires import WiredCall, WireProblem
 
@@ -264,10 +264,10 @@ class Planning(Search, Reading):
         return source == CANVAS_SOURCE and source not in self.settings.sources
 
 
-def _followers_in(key: ToolKey, kept: KeptHistory) -> Mapping[ToolKey, int]:
+def _followers_in(key: ToolKey, history: StoredHistory) -> Mapping[ToolKey, int]:
     from ...history.followers import followers  # loads SQLAlchemy, in the thread of the store
 
-    return followers(kept, key)
+    return followers(history, key)
 
 
 class _Names:

@@ -69,9 +69,9 @@ class Rules(Tools, Reading):
 
     async def _changed(self, change: Callable[[History], StoredRules]) -> StoredRules:
         """Change the rules of the store; the new ones are in force here at once."""
-        kept = await self.answer(change)
+        stored = await self.answer(change)
         await self.engine.rules.renew()
-        return kept
+        return stored
 
     def _ruled(self, caller: Caller, tool: Tool, arguments: JsonObject | None) -> RuledTool:
         ruling = self.engine.rules.ruling(tool, caller, arguments)

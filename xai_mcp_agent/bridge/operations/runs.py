@@ -78,17 +78,17 @@ class Runs(Tools):
         plan = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
         places = places_of(given or {}, plan)
         await self.engine.rules.renew()
-        async with kept_plan(resume, plan, places) as kept:
-            caller = kept.caller(
+        async with kept_plan(resume, plan, places) as kept_run:
+            caller = kept_run.caller(
                 self.caller, agent, set() if granted is None else granted, facts or RunFacts()
             )
             context = Context(self.engine, caller, self.own)
             tools = PlanTools(context, plan, source, timeout_seconds)
-            await tools.prepare(kept.made, context.preferences(preferences))
+            await tools.prepare(kept_run.made, context.preferences(preferences))
             tools.check(places)
-            model = await kept.model(tools)
+            model = await kept_run.model(tools)
             again = None if again is None else again - 1
-            run = await kept.go(tools, model, context, tell or (lambda _: None), again)
-            if kept.has_file and forgets and run.is_finished:
+            run = await kept_run.go(tools, model, context, tell or (lambda _: None), again)
+            if kept_run.has_file and forgets and run.is_finished:
                 await to_thread.run_sync(remove_used, run.kept.file, run.kept.stamp)
             return run

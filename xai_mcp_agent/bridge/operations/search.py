@@ -130,9 +130,9 @@ class Search(Tools):
     ) -> dict[ToolKey, CatalogEntry]:
         catalog = self.engine.catalog
         inventories = [x for x in map(catalog.inventory, sources) if x is not None]
-        wanted = [(x.source, x.prompts) for x in inventories if "prompt" in kinds]
-        wanted += [(x.source, x.resources) for x in inventories if "resource" in kinds]
-        tools = [tool for source, some in wanted for tool in tools_of_features(source, some)]
+        features = [(x.source, x.prompts) for x in inventories if "prompt" in kinds]
+        features += [(x.source, x.resources) for x in inventories if "resource" in kinds]
+        tools = [tool for source, some in features for tool in tools_of_features(source, some)]
         return {x.key: catalog.entry_of(x) for x in tools}
 
     async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...core.json import JsonObject
 from ...core.tools import ItemKey, Tool
 from ..event import Change, Event, Subject, item_of, tool_payload, usual_payload
-from ..records import Known, SourceRecord, ToolRecord, is_offered
+from ..records import SourceRecord, SourceState, ToolRecord, is_offered
 from ..wording import plain
 from .reports import Failed, Listed, ListingDigest, Lost, Seeded
 
@@ -21,24 +21,24 @@ _NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
 def listing_events(
     report: Listed,
     seen: ListingDigest,
-    known: Known,
+    before: SourceState,
     renames: Mapping[ItemKey, ItemKey],
     run: str,
 ) -> Iterator[Event]:
     """Yield the events of a listing. `renames` maps old names to likely new ones."""
-    changes = [*_changed(report, seen, known, renames), *_vanished(report, seen, known, renames)]
-    source = source_event(report, seen, known.source, run)
+    changes = [*_changed(report, seen, before, renames), *_vanished(report, seen, before, renames)]
+    source = source_event(report, seen, before.source, run)
     is_of_all = report.connected or report.is_forced
     yield replace(source, followed_by=len(changes)) if is_of_all else source
     yield from changes
 
 
 def source_event(
-    report: Listed, seen: ListingDigest, known: SourceRecord | None, run: str
+    report: Listed, seen: ListingDigest, record: SourceRecord | None, run: str
 ) -> Event:
     """Yield the event of the source itself, the only one if its listing is unchanged."""
     subject, title = report.source, report.title or report.source.source
-    before = known if known and known.last_sync else None  # it may only have failed so far
+    before = record if record and record.last_sync else None  # it may only have failed so far
     payload: JsonObject = {f"{subject.kind.noun}_id": subject.source}
     # Reported at first, and when they changed: another version, another address.
     if before is None or title != before.title:
@@ -81,12 +81,12 @@ def seed_events(report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
 
 
 def _changed(
-    report: Listed, seen: ListingDigest, known: Known, renames: Mapping[ItemKey, ItemKey]
+    report: Listed, seen: ListingDigest, before: SourceState, renames: Mapping[ItemKey, ItemKey]
 ) -> Iterator[Event]:
     was_called = {new: old for old, new in renames.items()}
     for key, tool in sorted(seen.tools.items()):
         digest = seen.digests[key]
-        change = _change_of(known.tools.get(key), digest, known.source)
+        change = _change_of(before.tools.get(key), digest, before.source)
         if change != "confirmed":
             old = was_called.get(key)
             yield Event(
@@ -96,9 +96,9 @@ def _changed(
 
 
 def _vanished(
-    report: Listed, seen: ListingDigest, known: Known, renames: Mapping[ItemKey, ItemKey]
+    report: Listed, seen: ListingDigest, before: SourceState, renames: Mapping[ItemKey, ItemKey]
 ) -> Iterator[Event]:
-    for record in known.vanished(seen.tools):
+    for record in before.missing_tools(seen.tools):
         reason = NOT_LISTED
         if record.subject.is_tool and record.name in report.disabled:
             reason = DISABLED

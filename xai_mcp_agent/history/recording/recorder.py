@@ -154,8 +154,8 @@ class HistoryRecorder:
         The returned number is for `called`, or for `not_called`. `by` says who makes it, see
         `use_of`.
         """
-        kept = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        return self._journal.note(begun_event(_subject(key), datetime.now(UTC), kept, by))
+        recorded = self._redactor.short(arguments) if ARGUMENTS in self._record else None
+        return self._journal.note(begun_event(_subject(key), datetime.now(UTC), recorded, by))
 
     def not_called(self, begun: int) -> None:
         """Note that a call was not sent after all."""
@@ -177,12 +177,14 @@ class HistoryRecorder:
         """
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
-        kept = self._redactor.short(arguments) if ARGUMENTS in self._record else None
+        recorded = self._redactor.short(arguments) if ARGUMENTS in self._record else None
         text = data = None
         if result is not None and RESULTS in self._record:
             text = self._redactor.short(result.text)
             data = result.structured and self._redactor.short(result.structured)
-        call = call_event(_subject(key), datetime.now(UTC), seconds, error, kept, text, data, by)
+        call = call_event(
+            _subject(key), datetime.now(UTC), seconds, error, recorded, text, data, by
+        )
         self._writer.report(call, self._journal.note(call, begun))
 
     def use_of(self, caller: Caller, call_id: str = "") -> Use:
@@ -249,8 +251,8 @@ class HistoryRecorder:
         answer: Future[T] = Future()
         answer.set_running_or_notify_cancel()  # the question cannot be cancelled
 
-        def take(asked: Future[T]) -> None:
-            reason = asked.exception()
+        def take(question: Future[T]) -> None:
+            reason = question.exception()
             if self.place.is_off and nothing is not None:
                 answer.set_result(nothing)
             elif isinstance(reason, StoreFailed) and self.place.file is not None:
@@ -259,7 +261,7 @@ class HistoryRecorder:
             elif reason is not None:
                 answer.set_exception(reason)
             else:
-                answer.set_result(asked.result())
+                answer.set_result(question.result())
 
         self.ask(do).add_done_callback(take)
         return answer

@@ -21,7 +21,7 @@ from ..event import Change, Event, Subject
 from ..history import History, open_history
 from ..learned_rows import Learning
 from ..log import EventLog, calls_at, definitions_of
-from ..records import ENDED, Fold, Known, SourceRecord, ToolRecord
+from ..records import ENDED, Fold, SourceRecord, SourceState, ToolRecord
 from ..renames import likely_renames
 from ..retention import is_due, prune
 from ..runs import Runs
@@ -196,7 +196,7 @@ class ReportWriter:
         whole = {x for x in batch.changed if x.tool is None}
         of_tools = (fold.tool(x) for x in batch.changed if x.anchor not in whole)
         tools = [x for x in of_tools if x is not None]
-        tools += (x for source in whole for x in fold.known(source).tools.values())
+        tools += (x for source in whole for x in fold.source_state(source).tools.values())
         sources = (x.source for x in taken if isinstance(x, Listed))
         listed = {x: self._seen[x] for x in sources if x in self._seen}
         return RecordUpdate(by_source(tools), whole, listed)
@@ -251,8 +251,8 @@ class ReportWriter:
         """Add the calls of processes that were killed before the store had them."""
         calls = sorted((call for one in left for call in one.calls), key=lambda x: x.time)
         times = [x.time for x in calls]
-        known = calls_at(batch.connection, self.history.project_id, times)
-        batch.add(x for x in calls if (x.subject.digest, x.time) not in known)
+        stored = calls_at(batch.connection, self.history.project_id, times)
+        batch.add(x for x in calls if (x.subject.digest, x.time) not in stored)
 
     def _take_in(self, batch: _Batch, report: Report) -> None:
         match report:
@@ -287,10 +287,12 @@ class ReportWriter:
         if is_as_before and not (report.connected or report.is_forced):
             batch.add([source_event(report, seen, source, self._runs.own)])
             return
-        known = batch.fold.known(report.source)
-        renames = self._renames(batch, known.vanished(seen.tools), known.came(seen.tools))
-        events = listing_events(report, seen, known, renames, self._runs.own)
-        batch.add(events, self._bodies(seen, known))
+        before = batch.fold.source_state(report.source)
+        renames = self._renames(
+            batch, before.missing_tools(seen.tools), before.new_tools(seen.tools)
+        )
+        events = listing_events(report, seen, before, renames, self._runs.own)
+        batch.add(events, self._bodies(seen, before))
 
     def _renames(
         self, batch: _Batch, vanished: list[ToolRecord], came: list[Tool]
@@ -313,9 +315,9 @@ class ReportWriter:
             renames |= {(item, was): (item, name) for was, name in likely.items()}
         return renames
 
-    def _bodies(self, seen: ListingDigest, known: Known) -> dict[str, str]:
+    def _bodies(self, seen: ListingDigest, before: SourceState) -> dict[str, str]:
         """Return the definitions that differ from the known ones, by their digests."""
-        new = {d: x for x, d in seen.digests.items() if not _has(known, x, d)}
+        new = {d: x for x, d in seen.digests.items() if not _has_definition(before, x, d)}
         texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
         return {digest: redact_json(text, self._mask) for digest, text in texts.items()}
 
@@ -328,11 +330,11 @@ class ReportWriter:
 
     def _is_new(self, batch: _Batch, report: Seeded, tool: Tool, digest: str) -> bool:
         """Return whether it differs from this process's last report, in any run."""
-        known = batch.fold.tool(Subject(report.kind, tool.source, tool.name))
-        if known is None or not known.is_available or known.definition != digest:
+        record = batch.fold.tool(Subject(report.kind, tool.source, tool.name))
+        if record is None or not record.is_available or record.definition != digest:
             return True
         # One from the future was reported before a clock was set back.
-        return not self._runs.process_began <= known.last_seen <= datetime.now(UTC)
+        return not self._runs.process_began <= record.last_seen <= datetime.now(UTC)
 
     def _learn(self, batch: _Batch, reports: Sequence[Taught]) -> None:
         if not reports:
@@ -354,6 +356,6 @@ class ReportWriter:
         return redact_json(definition_text(tool), self._mask)
 
 
-def _has(known: Known, key: ItemKey, digest: str) -> bool:
-    record = known.tools.get(key)
+def _has_definition(before: SourceState, key: ItemKey, digest: str) -> bool:
+    record = before.tools.get(key)
     return record is not None and record.definition == digest

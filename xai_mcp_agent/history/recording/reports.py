@@ -266,7 +266,7 @@ class RecordUpdate:
 
 def by_source(records: Iterable[ToolRecord]) -> dict[Subject, dict[Subject, ToolRecord]]:
     """Return these records by the sources they belong to."""
-    found: dict[Subject, dict[Subject, ToolRecord]] = {}
+    grouped: dict[Subject, dict[Subject, ToolRecord]] = {}
     for record in records:
-        found.setdefault(record.subject.anchor, {})[record.subject] = record
-    return found
+        grouped.setdefault(record.subject.anchor, {})[record.subject] = record
+    return grouped
