@@ -90,5 +90,5 @@ class Runs(Tools):
             again = None if again is None else again - 1
             run = await kept_run.go(tools, model, context, tell or (lambda _: None), again)
             if kept_run.has_file and forgets and run.is_finished:
-                await to_thread.run_sync(remove_used, run.kept.file, run.kept.stamp)
+                await to_thread.run_sync(remove_used, run.waiting_run.file, run.waiting_run.stamp)
             return run
