@@ -66,7 +66,7 @@ class Run:
             self._flush_soon()
 
     def keep(self, message: JsonObject) -> None:
-        """Keep an event for a page that comes later; beyond the limit, drop the oldest but the first."""
+        """Keep an event for a later page; beyond the limit, drop the oldest but the first."""
         self.events.append(message)
         if len(self.events) > _MOST_EVENTS:
             del self.events[1]
