@@ -104,10 +104,10 @@ class Access:
         service = self.service(timeout_seconds)
         if self.url and not _is_web_address(self.url):
             step = "Write it in full, such as http://localhost:11434/v1."
-            raise ModelError(service.says("cannot be asked: `base_url` is no web address", step))
+            raise ModelError(service.message("cannot be asked: `base_url` is no web address", step))
         if key and not _is_plausible_key(key):
             what = "cannot be asked: the API key has spaces or letters that no key has"
-            raise ModelAuthenticationError(service.says(what, f"Check {service.key_places}."))
+            raise ModelAuthenticationError(service.message(what, f"Check {service.key_places}."))
         if not key and not is_local(self.url):
             raise no_key_error(service)
 

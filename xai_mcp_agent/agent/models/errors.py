@@ -73,7 +73,7 @@ class Service:
     key_variable: str = "OPENAI_API_KEY"
     secrets: Secrets = field(default_factory=Secrets, repr=False)
 
-    def says(self, what: str, next_step: str, words: str = "") -> str:
+    def message(self, what: str, next_step: str, words: str = "") -> str:
         """Return a message: what happened, where, the service's own words, what to do next."""
         quoted = f' It says: "{_one_line(self.secrets.redact(words))}".' if words else ""
         place = f" at {shown_url(self.base_url)}" if self.base_url else ""
@@ -124,13 +124,13 @@ def failure_of(cause: BaseException, service: Service) -> Failure:
             cause = cause.__cause__ or cause
         if isinstance(cause, httpx2.ConnectTimeout):
             step = "Check `base_url`, the network and any proxy."
-            error = ModelUnreachable(service.says("does not accept a connection", step))
+            error = ModelUnreachable(service.message("does not accept a connection", step))
             return Failure(error, "soon")
         if isinstance(cause, httpx2.TimeoutException):
             return Failure(timeout_error(service))
         if isinstance(cause, httpx2.ConnectError):
             step = "Is the server running, and is `base_url` right?"
-            error = ModelUnreachable(service.says("cannot be reached", step, str(cause)))
+            error = ModelUnreachable(service.message("cannot be reached", step, str(cause)))
             return Failure(error, "soon")
         if isinstance(cause, httpx2.HTTPError):
             return dropped_failure(service, str(cause))
@@ -167,12 +167,12 @@ def body_failure(body: Any, service: Service) -> Failure | None:
 def dropped_failure(service: Service, words: str = "") -> Failure:
     """Return the failure for a lost connection; `words` are the operating system's."""
     step = "Run again; if it happens again, look at the server's log."
-    return Failure(ModelUnreachable(service.says("dropped the connection", step, words)), "soon")
+    return Failure(ModelUnreachable(service.message("dropped the connection", step, words)), "soon")
 
 
 def unreadable_failure(what: str, service: Service, words: str = "") -> Failure:
     """Return the failure for an answer that is no reply."""
-    return Failure(ModelUnreachable(service.says(what, _CHECK_LOG, words)))
+    return Failure(ModelUnreachable(service.message(what, _CHECK_LOG, words)))
 
 
 def _retry_after(code: str) -> Retry:
@@ -208,7 +208,7 @@ def refusal(status: int, headers: Mapping[str, str], body: Any, service: Service
         key=_key_step(service),
         wait=f"Wait {seconds:.0f} seconds, as it asks" if seconds else "Wait a little",
     )
-    text = service.says(row.what.format(status or "in its reply"), step, words)
+    text = service.message(row.what.format(status or "in its reply"), step, words)
     if row.error is ModelContextOverflow:
         return ModelContextOverflow(text, window_in(as_object(body), words))
     return row.error(text)
@@ -267,28 +267,28 @@ def web_page_error(status: int, service: Service) -> ModelError:
     """Return the error for a web page in place of an answer."""
     what = f"answered with a web page (status {status}), not with a model's reply"
     step = "Check `base_url`: it usually ends in /v1. A proxy or a sign-in page may be between."
-    return ModelUnreachable(service.says(what, step))
+    return ModelUnreachable(service.message(what, step))
 
 
 def no_key_error(service: Service) -> ModelError:
     """Return the error for a service that needs a key when there is none."""
     is_foreign = service.key_from == "nowhere"
     what = "cannot be asked: there is no API key" + (" for this address" if is_foreign else "")
-    return ModelAuthenticationError(service.says(what, _key_step(service, "Set")))
+    return ModelAuthenticationError(service.message(what, _key_step(service, "Set")))
 
 
 def timeout_error(service: Service) -> ModelTimeout:
     """Return the error for a service that was silent for too long."""
     what = f"did not answer within {service.silence_seconds:g} seconds"
     step = "Raise `timeout_seconds`, or check whether the server is busy or loading the model."
-    return ModelTimeout(service.says(what, step))
+    return ModelTimeout(service.message(what, step))
 
 
 def turn_error(limit_seconds: float, service: Service) -> ModelTimeout:
     """Return the error for an answer that came, but did not end in time."""
     step = "Raise `turn_timeout_seconds`, or have it answer shorter with `max_output_tokens`."
     what = f"did not end its turn within {limit_seconds:g} seconds, repeated attempts included"
-    return ModelTimeout(service.says(what, step))
+    return ModelTimeout(service.message(what, step))
 
 
 def is_overflow(code: str | None, words: str) -> bool:

@@ -295,8 +295,8 @@ class _Turn:
         if self.pending and self.may_call and len(self.outcomes) < _MOST_CALLS:
             return self._calls()
         if len(clauses) > _MOST_CLAUSES:
-            left = len(clauses) - _MOST_CLAUSES
-            self._say(f"You asked for more than I do at once: I left out {left} parts.")
+            omitted_count = len(clauses) - _MOST_CLAUSES
+            self._say(f"You asked for more than I do at once: I left out {omitted_count} parts.")
         if not self.answers:
             self._say(f"{WHO} I have no result to answer from.")
         return ModelReply(self._answer())
@@ -368,8 +368,8 @@ class _Turn:
             scores[name] = max(scores.get(name, 0), 0.6**place)
         roots = {root(x) for x in (*terms(words), *hints)}
         tools = [self.tools[x] for x in scores if x in self.tools]
-        fitting = [x for x in tools if self._may_serve(x, clause, roots)][:_MOST_FILLED]
-        matches = [self._match(x, clause, spans, scores[x.name]) for x in fitting]
+        candidates = [x for x in tools if self._may_serve(x, clause, roots)][:_MOST_FILLED]
+        matches = [self._match(x, clause, spans, scores[x.name]) for x in candidates]
         return sorted(matches, key=lambda x: -x.worth)
 
     def _may_serve(self, tool: _Tool, clause: str, roots: set[str]) -> bool:
@@ -386,10 +386,10 @@ class _Turn:
             return True
         if first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool]:
             return True
-        telling = roots - _GENERIC
-        speaking = [x for x in telling if _synonyms(x) & tool.roots]
-        in_name = any(_synonyms(x) & tool.name_roots for x in telling)
-        return bool(speaking) and len(speaking) / len(telling) >= (0.15 if in_name else 0.25)
+        keywords = roots - _GENERIC
+        hits = [x for x in keywords if _synonyms(x) & tool.roots]
+        in_name = any(_synonyms(x) & tool.name_roots for x in keywords)
+        return bool(hits) and len(hits) / len(keywords) >= (0.15 if in_name else 0.25)
 
     def _match(self, tool: _Tool, clause: str, spans: Sequence[Span], score: float) -> _Match:
         filler = Filler(tool.function, clause, spans, self.today)
@@ -409,8 +409,8 @@ class _Turn:
             return
         is_lost = match is None and self.searches and not self.answers
         if is_lost and (_ASKING.match(clause) or not self.tools):
-            widely = {"query": _WIDELY, "max_results": MOST_RESULTS}
-            if not self._call(TOOL_SEARCH.name, widely, clause):
+            arguments = {"query": _WIDELY, "max_results": MOST_RESULTS}
+            if not self._call(TOOL_SEARCH.name, arguments, clause):
                 return
         if match is None:
             if not self._look(clause):
@@ -427,17 +427,17 @@ class _Turn:
 
     def _choose(self, clause: str) -> _Match | None:
         """Return the best tool, searching if needed; None while the search runs."""
-        ranked = self._rank(clause)
-        query = "" if ranked or not self.searches else _query_of(clause)
+        matches = self._rank(clause)
+        query = "" if matches or not self.searches else _query_of(clause)
         outcome = self._call(TOOL_SEARCH.name, {"query": query}, clause) if query else None
         if outcome:
-            ranked = self._rank(clause, _TOOL_NAME.findall(outcome.text))
-        return ranked[0] if ranked else None
+            matches = self._rank(clause, _TOOL_NAME.findall(outcome.text))
+        return matches[0] if matches else None
 
     def _complete(self, match: _Match, clause: str) -> list[JsonObject]:
         """Return a match's calls, completed from earlier results; none if a value is missing."""
         calls = self._each_thing(match, clause) or match.filler.calls
-        lacking: list[str] = []
+        missing: list[str] = []
         for slot in match.filler.missing:
             values = self._from_results(slot, clause) or self._look_up(slot, match, clause)
             if values:
@@ -445,9 +445,9 @@ class _Turn:
             elif self.pending:
                 return []
             else:
-                lacking.append(f"`{slot.name}`{_choices_text(slot)}")
-        if lacking:
-            listed = " and ".join(lacking)
+                missing.append(f"`{slot.name}`{_choices_text(slot)}")
+        if missing:
+            listed = " and ".join(missing)
             self._say(
                 f"I would use {match.tool.name}, but the request does not say what {listed} should "
                 f"be.\n{self._examples()}".strip()
@@ -508,11 +508,11 @@ class _Turn:
         calls = list(self._look_calls(clause, names[:1], after))[:_MOST_LOOKS]
         outcomes = [self._call(name, arguments, clause) for name, arguments in calls]
 
-        def says(outcome: _Outcome) -> int:
+        def count_targets(outcome: _Outcome) -> int:
             return sum(x.lower() in outcome.text.lower() for x in targets)
 
-        best = max((x for x in outcomes if x and not x.is_error), key=says, default=None)
-        if best and says(best):
+        best = max((x for x in outcomes if x and not x.is_error), key=count_targets, default=None)
+        if best and count_targets(best):
             self._show(best)
             return True
         return bool(self.pending)
@@ -588,8 +588,9 @@ class _Turn:
         else:
             values = ", ".join(str(x) for x in outcome.arguments.values() if not is_object(x))
             text = _as_text(outcome.data)
-            left = len(text) - _MAX_RESULT_CHARS
-            text = text if left <= 0 else f"{text[:_MAX_RESULT_CHARS]} ... ({left} more characters)"
+            omitted_count = len(text) - _MAX_RESULT_CHARS
+            if omitted_count > 0:
+                text = f"{text[:_MAX_RESULT_CHARS]} ... ({omitted_count} more characters)"
             self._say(text, f"{outcome.name} ({values})" if values else outcome.name)
 
     def _small_talk(self) -> str:
@@ -617,8 +618,8 @@ class _Turn:
         return f"For example: {' or '.join(islice(examples, 3))}." if examples else ""
 
     def _understands(self, request: str, tool: _Tool) -> bool:
-        ranked = self._rank(request)
-        return bool(ranked) and ranked[0].tool is tool and not ranked[0].filler.missing
+        matches = self._rank(request)
+        return bool(matches) and matches[0].tool is tool and not matches[0].filler.missing
 
 
 def _as_dict(function: FunctionSpec) -> JsonObject:

@@ -110,10 +110,10 @@ class OpenAIModel(RetryingModel):
         reply = self._new_reply()
         async with aclosing(_pieces(response, service)) as pieces:
             async for piece in pieces:
-                failed = piece if isinstance(piece, Failure) else body_failure(piece, service)
-                if failed and not reply.is_whole:
-                    return failed
-                if not failed and (text := reply.add(piece)):
+                failure = piece if isinstance(piece, Failure) else body_failure(piece, service)
+                if failure and not reply.is_whole:
+                    return failure
+                if not failure and (text := reply.add(piece)):
                     await on_text(text)
         if not reply.answered:
             return unreadable_failure("answered without a reply in it", service)

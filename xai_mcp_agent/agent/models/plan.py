@@ -29,9 +29,9 @@ class PlanModel:
     """A model that asks for a plan's calls and answers with their outcome. For one run.
 
     Read-only calls are asked for together, once all their references have results. A call that may
-    change something is made alone and in its turn. `replacements` holds
-    arguments that replace the plan's; `reads` are the read-only calls, `doubted` the failed calls
-    that may have been made. References are filled from whole results, which arrive by `take`.
+    change something is made alone and in its turn. `replacements` holds arguments that replace the
+    plan's; `reads` are the read-only calls, `doubted` the failed calls that may have been made.
+    References are filled from whole results, which arrive by `take`.
 
     `status`, `problem` and `lacking` tell how the run ended.
 
@@ -100,8 +100,8 @@ class PlanModel:
 
     def _next_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls that can be made now; if none can, set `lacking`."""
-        left = [n for n in range(len(self._steps)) if n not in self.made]
-        reading = list(takewhile(lambda x: x in self._reads, left)) or left[:1]
+        remaining = [n for n in range(len(self._steps)) if n not in self.made]
+        reading = list(takewhile(lambda x: x in self._reads, remaining)) or remaining[:1]
         lacking: list[Lacking] = []
         calls: list[ToolCall] = []
         for number in reading:

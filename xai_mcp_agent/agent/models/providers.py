@@ -245,10 +245,10 @@ def _failure_of(cause: Exception, service: Service) -> Failure:
                 body = {"message": words, "code": "content_filter"}
                 return status_failure(0, {}, body, service)
             case ImportError():
-                return Failure(ModelError(service.says("cannot be asked", INSTALL, words)))
+                return Failure(ModelError(service.message("cannot be asked", INSTALL, words)))
             case exceptions.UserError():
                 step = f"Set {service.key_places}."
-                error = ModelAuthenticationError(service.says("cannot be asked", step, words))
+                error = ModelAuthenticationError(service.message("cannot be asked", step, words))
                 return Failure(error)
             case _:
                 return unreadable_failure("could not be talked to", service, words)

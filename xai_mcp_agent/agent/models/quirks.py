@@ -69,13 +69,13 @@ class ServiceQuirks:
 
     def learn_media(self, words: str, media: set[str], is_too_large: bool = False) -> bool:
         """Drop one kind: the one named in the refusal, or else pictures before sounds."""
-        left = sorted(media - self.refused, reverse=True)
-        if not left or is_overflow(None, words):
+        remaining = sorted(media - self.refused, reverse=True)
+        if not remaining or is_overflow(None, words):
             return False
         if not is_too_large and not _NO_MEDIA.search(words):
             return False
-        matches = [x for x in left if x in words.lower()]
-        self.refused.add((matches or left)[0])
+        matches = [x for x in remaining if x in words.lower()]
+        self.refused.add((matches or remaining)[0])
         return True
 
     def _learn_field(
