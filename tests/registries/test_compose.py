@@ -66,7 +66,7 @@ def test_no_text_of_a_registry_names_a_variable_of_the_person(
     server = {"name": "a/b", "version": "1", "packages": [package]}
     try:
         made = compose(
-            read_server(server), "it", given={"w": typed} if typed and "{w}" in value else None
+            read_server(server), "it", values={"w": typed} if typed and "{w}" in value else None
         )
     except (Refused, BadSetting):
         return

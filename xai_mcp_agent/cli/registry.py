@@ -194,7 +194,7 @@ def add(
             listing = registries.accept(listing)
         values = _values(assignments or [])
         make = lambda: registries.offer(  # noqa: E731
-            listing, own, given=values, allow=_allowed(allow), prefer=prefer,
+            listing, own, values=values, allow=_allowed(allow), prefer=prefer,
             configured=configured, offline=offline,
         )  # fmt: skip
         offer = make()

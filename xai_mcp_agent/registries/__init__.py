@@ -1,6 +1,6 @@
 """Registries of MCP servers: search in a local copy, and entries for the settings, switched off.
 
-The names here are public (see docs/registries.md); those of inner modules may change.
+The names here are public (see docs/registries.md); names in inner modules may change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .offers import Listing, Offer, RegistryManifest
     from .registries import FoundServer, Registries
     from .signals import Signal
-else:  # looked up on first use, as those of the package
+else:  # looked up on first use, like the package's names
 
     def __getattr__(name: str) -> Any:
         if name not in _HOME_OF:

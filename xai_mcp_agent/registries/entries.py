@@ -1,6 +1,6 @@
-"""The entry of the settings for a server of a registry: its command or URL, and what is missing.
+"""Settings entries for servers of a registry: a command or URL, and the values still missing.
 
-What a registry wrote is data. A command is a program and a list of arguments, never a line for a
+Text from a registry is data. A command is a program and a list of arguments, never a line for a
 shell. A `${` in the registry's text is escaped: a stranger could otherwise name a variable of this
 machine and have its value sent anywhere.
 """
@@ -33,10 +33,10 @@ ALLOWED = {
     "secret-argument": "a secret among the arguments or in the URL, where others can see it",
     "deprecated": "a server that its registry calls deprecated",
 }
-"""What is refused unless a person allows it, by the word that does."""
+"""Risks that are refused unless a person allows them, by the word that does."""
 
 _ORDER = (REMOTE_TYPES[0], *RUNNERS, REMOTE_TYPES[1])
-# npx and dnx ask before they fetch a package, and nobody could answer.
+# npx and dnx ask before they fetch a package, and no one could answer.
 _OWN_OPTIONS = {"npm": ("-y",), "oci": ("run", "-i", "--rm")}
 _IMPLIED_OPTIONS = {"-y", "--yes", "run", "-i", "--interactive", "--rm"}
 # Any other option may fetch from elsewhere, or open the machine to the server.
@@ -53,9 +53,9 @@ _NOT_IN_VARIABLES = re.compile(r"[^A-Z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A value that only a person can give, in the environment variable `variable`.
+    """A value that only a person can provide, in the environment variable `variable`.
 
-    `where` says what part of the entry it is for.
+    `where` names the part of the entry that it is for.
     """
 
     variable: str
@@ -73,8 +73,9 @@ class Need:
 class Composition:
     """An entry of the settings, and the package or remote that it uses.
 
-    A person must give `needs` and may give `optional`. `remarks` are notes on the way; `risks` are
-    what its runner opens of this machine; `passed_over` says why other ways were not taken.
+    A person must provide `needs` and may provide `optional`. `remarks` are notes for the person;
+    `risks` say which parts of this machine the runner exposes; `passed_over` says why other
+    packages and remotes were not used.
     """
 
     entry: JsonObject
@@ -90,24 +91,24 @@ def compose(
     server: Server,
     name: str,
     *,
-    given: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None,
     allow: Collection[str] = (),
     prefer: str = "",
     taken: Collection[str] = (),
 ) -> Composition:
     """Return the entry of a server under a name; `prefer` is a type of package, or `remote`.
 
-    `taken` are variables of other entries, whose values this server must not get. The ways are
-    tried in order: a remote over Streamable HTTP, npm, pypi, oci, nuget, a remote over SSE.
+    `taken` are variables of other entries: this server must not get their values. The order of
+    preference is: a remote over Streamable HTTP, npm, pypi, oci, nuget, a remote over SSE.
 
     Raises:
-        Refused: no way may be used; says why, of each.
-        BadSetting: a value of `given` does not fit, or nothing asks for it.
+        Refused: no package or remote may be used; says why for each.
+        BadSetting: a value of `values` does not fit, or nothing asks for it.
     """
     passed_over: list[str] = []
     for way in _ways(server, prefer):
         try:
-            return _Composer(name, given or {}, allow, taken).compose(way, tuple(passed_over))
+            return _Composer(name, values or {}, allow, taken).compose(way, tuple(passed_over))
         except _NotThisWay as reason:
             passed_over.append(str(reason))
     problem = "; ".join(dict.fromkeys(passed_over)) or "it names neither a package nor a remote"
@@ -118,7 +119,7 @@ def compose(
 
 
 class _NotThisWay(Exception):
-    """Why a package or a remote is not used."""
+    """The package or remote cannot be used; says why."""
 
 
 def _ways(server: Server, prefer: str) -> list[Package | Remote]:
@@ -129,15 +130,15 @@ def _ways(server: Server, prefer: str) -> list[Package | Remote]:
 
 
 class _Composer:
-    """Composes the entry for one way, and collects what a person must give for it."""
+    """Builder of the entry for one package or remote; it collects the values that it needs."""
 
     def __init__(
-        self, name: str, given: Mapping[str, str], allow: Collection[str], taken: Collection[str]
+        self, name: str, values: Mapping[str, str], allow: Collection[str], taken: Collection[str]
     ) -> None:
         self._prefix = _as_variable(name) or "SERVER"
         if self._prefix[0].isdigit():
             self._prefix = f"SERVER_{self._prefix}"
-        self._given, self._allow, self._taken = given, allow, taken
+        self._person_values, self._allow, self._taken = values, allow, taken
         self._used: set[str] = set()
         self._needs: dict[str, Need] = {}
         self._optional: dict[str, Need] = {}
@@ -148,9 +149,9 @@ class _Composer:
         if problem := way.problem or (way.unsupported if isinstance(way, Package) else ""):
             raise _NotThisWay(problem)
         entry = self._remote(way) if isinstance(way, Remote) else self._package(way)
-        if unused := sorted({*self._given} - self._used):
-            asked = ", ".join(sorted({*self._needs, *self._optional})) or "nothing"
-            raise BadSetting(f"Nothing asks for {', '.join(unused)}. It asks for {asked}.")
+        if unused := sorted({*self._person_values} - self._used):
+            names = ", ".join(sorted({*self._needs, *self._optional})) or "nothing"
+            raise BadSetting(f"Nothing asks for {', '.join(unused)}. It asks for {names}.")
         optional = (x for x in self._optional.values() if x.variable not in self._needs)
         return Composition(
             entry, way, tuple(self._needs.values()), tuple(optional), tuple(self._remarks),
@@ -180,7 +181,7 @@ class _Composer:
         return entry | ({"headers": headers} if headers else {})
 
     def _values(self, inputs: Iterable[Input], kind: str, *, own_name: bool = False) -> JsonObject:
-        """The inputs that have a value, by their names."""
+        """Return the inputs that have a value, by name."""
         texts = {x.name: self._text(x, f"{kind} {x.name}", own_name=own_name) for x in inputs}
         return {name: text for name, text in texts.items() if text is not None}
 
@@ -191,8 +192,8 @@ class _Composer:
         for argument in (*package.runtime_arguments, *package.package_arguments):
             variables = argument.variables.values()
             is_secret = argument.is_secret or any(x.is_secret for x in variables)
-            shown = argument.flag or argument.label
-            reason = f"it takes the secret {shown} as an argument, which every program here can see"
+            label = argument.flag or argument.label
+            reason = f"it takes the secret {label} as an argument, which every program here can see"
             self._require("secret-argument", not is_secret, reason)
         options = self._words(package.runtime_arguments)
         environment = self._values(package.environment_variables, "the variable", own_name=True)
@@ -243,7 +244,7 @@ class _Composer:
         return [word for argument in arguments for word in self._words_of(argument)]
 
     def _words_of(self, argument: Argument) -> list[str]:
-        """The words of an argument: its value, `--flag` and its value, or none if it is left out.
+        """Return the words of an argument: its value, `--flag` and its value, or none if left out.
 
         A flag and its value are two words, which every program understands; a value that begins
         with `-` is joined to its flag.
@@ -266,7 +267,7 @@ class _Composer:
     # Values
 
     def _text(self, spec: Variable, where: str, *, own_name: bool = False) -> str | None:
-        """The text of an input as settings have it, or None if it is left out."""
+        """Return the text of an input for the settings, or None if it is left out."""
         need = self._need(spec, where, own_name=own_name)
         text = spec.value
         if text is None:
@@ -283,10 +284,10 @@ class _Composer:
         return f"${{{need.variable}}}"
 
     def _filled(self, text: str, variables: Mapping[str, Variable], where: str) -> str:
-        """A text of the registry with its variables filled in; each of them must have a value.
+        """Return a text of the registry with its variables filled in; each must have a value.
 
-        Only what the person gives may name variables of the settings: `${` is escaped, and a `$`
-        must not come to stand before a `{`.
+        Only the person's values may name variables of the settings: `${` is escaped, and a `$` must
+        not end up before a `{`.
         """
         pieces: list[str] = []
         end = 0
@@ -302,7 +303,7 @@ class _Composer:
         return "".join(pieces)
 
     def _need(self, spec: Variable, where: str, *, own_name: bool = False) -> Need:
-        """A value to ask for. Its variable has the prefix of this entry.
+        """Return the need for a value, with this entry's prefix in its variable.
 
         Two servers may both call something `port`, and one may call something `path`, which is
         always set. A variable of the server's environment keeps its name if no other entry uses it.
@@ -319,9 +320,9 @@ class _Composer:
 
     def _typed(self, need: Need) -> str | None:
         for key in (need.variable, need.name):
-            if key in self._given:
+            if key in self._person_values:
                 self._used.add(key)
-                return _checked(need, self._given[key])
+                return _checked(need, self._person_values[key])
         return None
 
 
@@ -330,19 +331,19 @@ def _as_variable(name: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A text that stands for itself in settings."""
+    """Return a text with `${` escaped, so that settings read it literally."""
     return text.replace("${", "$${")
 
 
 def _is_switch(argument: Argument) -> bool:
-    """Whether nothing of a flag says that it takes a value."""
+    """Return whether a flag shows no sign that it takes a value."""
     hints = (argument.value_hint, argument.description, argument.placeholder, argument.choices)
     has_value = argument.value is not None or argument.default is not None
     return not has_value and not any(hints) and argument.format != "boolean"
 
 
 def _checked(need: Need, typed: str) -> str:
-    """Return a value that a person gave, as the settings have it.
+    """Return a person's value in the form for the settings.
 
     Raises:
         BadSetting: it does not fit, or is a secret, which only a variable may hold.

@@ -1,4 +1,4 @@
-"""Offers: the entry that would be written for a version of a server, its manifest and signals."""
+"""Offers: the entry for a version of a server before it is written, its manifest and signals."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .server_json import (
     Package,
     Refused,
     RegistryError,
+    clean_text,
     read_server,
-    shown,
 )
 from .signals import Origin, Signal, signals_of
 from .store import Alarm
 
 NOT_FOUND = 404
-# For one question about one server, for which a person waits.
+# For one question about one server, while a person waits.
 ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
 
 _MAX_ITEMS = 100  # tags, dependencies
@@ -37,8 +37,8 @@ _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)")
 class RegistryManifest:
     """One version of a server (spec 5, registry integration); None where a registry says nothing.
 
-    `manifest_url` is the address of its document, `download_url` that of its package. `checksum` is
-    the package's, after the name of its kind.
+    `manifest_url` is the address of its document, `download_url` the address of its package.
+    `checksum` is the package's, after the name of its kind.
     """
 
     name: str
@@ -54,7 +54,7 @@ class RegistryManifest:
     dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def as_json(self) -> JsonObject:
-        """Return it for JSON, under the same names."""
+        """Return the manifest for JSON, under the same names."""
         return {**asdict(self), "tags": list(self.tags)}
 
 
@@ -78,18 +78,18 @@ class Listing:
 
     @property
     def status(self) -> str:
-        """Its status in the registry: active, deprecated, deleted or empty."""
-        return shown(self.document.meta.get("status"), NAME_CHARS)
+        """The status in the registry: active, deprecated, deleted or empty."""
+        return clean_text(self.document.meta.get("status"), NAME_CHARS)
 
     @property
     def manifest(self) -> RegistryManifest:
-        """What the registry says of it, without what its package says."""
+        """The manifest from the registry alone, without the package's own data."""
         return manifest_of(self.document)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The entry that would be written into the settings for a server, and what to know before."""
+    """The entry for the settings before it is written, and what to know first."""
 
     listing: Listing
     name: str
@@ -100,7 +100,7 @@ class Offer:
 
     @property
     def alarms(self) -> list[Signal]:
-        """The signals because of which it must not be used."""
+        """The signals that forbid its use."""
         return [x for x in self.signals if x.weight == "alarm"]
 
 
@@ -108,7 +108,7 @@ def make_offer(
     listing: Listing,
     name: str,
     *,
-    given: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None,
     allow: Collection[str] = (),
     prefer: str = "",
     configured: Mapping[str, Any] | None = None,
@@ -116,19 +116,19 @@ def make_offer(
 ) -> Offer:
     """Return the entry of a server under a name, and the signals about it.
 
-    `given` are values of the person, `allow` words of `ALLOWED`, `prefer` a type of package or
-    `remote`. `configured` are the entries of the settings, as they are written.
+    `values` are the person's values, `allow` words of `ALLOWED`, `prefer` a type of package or
+    `remote`. `configured` are the entries of the settings, as written.
 
     Raises:
-        Refused: it must not be used, or no way to use it is allowed.
-        BadSetting: a value of `given` does not fit.
+        Refused: the server must not be used, or nothing that it offers is allowed.
+        BadSetting: a value of `values` does not fit.
     """
     configured = configured or {}
     document = listing.document
     _check_status(listing, allow)
     server = read_server(document.server, has_namespace=document.has_namespace)
     taken = _VARIABLE.findall(json.dumps(configured, default=str))
-    composition = compose(server, name, given=given, allow=allow, prefer=prefer, taken=taken)
+    composition = compose(server, name, values=values, allow=allow, prefer=prefer, taken=taken)
     origin = _origin(listing, composition, offline=offline)
     signals = [
         *map(_changed_content, listing.alarms),
@@ -146,7 +146,7 @@ def _check_status(listing: Listing, allow: Collection[str]) -> None:
     if listing.status == "deleted":
         raise Refused(document.name, "its registry has deleted it")
     if listing.status == "deprecated" and "deprecated" not in allow:
-        message = shown(document.meta.get("statusMessage"), NAME_CHARS).rstrip(".")
+        message = clean_text(document.meta.get("statusMessage"), NAME_CHARS).rstrip(".")
         why = f": {message}" if message else ""
         raise Refused(
             document.name,
@@ -165,7 +165,7 @@ def _changed_content(alarm: Alarm) -> Signal:
 def _entry(
     listing: Listing, composition: Composition, description: str, manifest: RegistryManifest
 ) -> JsonObject:
-    """The entry, switched off and locked, with a note of where it is from."""
+    """Return the entry, switched off and locked, with a note of its origin."""
     document = listing.document
     note = {
         "from": listing.registry.origin_name,
@@ -185,7 +185,7 @@ def _entry(
 
 
 def _origin(listing: Listing, composition: Composition, *, offline: bool) -> Origin:
-    """Where a version comes from; npm is asked about its package.
+    """Return the origin of a version; npm is asked about its package.
 
     Raises:
         Refused: npm does not have the package, or it has no command.
@@ -213,11 +213,11 @@ def _origin(listing: Listing, composition: Composition, *, offline: bool) -> Ori
 
 
 def manifest_of(document: Document, package: NpmPackage | None = None) -> RegistryManifest:
-    """Return what a document says, and where it says nothing, its package."""
+    """Return the manifest of a document, completed from its package."""
     server, package = document.server, package or NpmPackage()
     download, checksum = _download(server)
     schema = as_text(server.get("$schema")).rstrip("/").split("/")
-    schema_version = shown(schema[-2]) if len(schema) > 1 else None
+    schema_version = clean_text(schema[-2]) if len(schema) > 1 else None
     return RegistryManifest(
         document.name,
         document.version,
@@ -226,7 +226,7 @@ def manifest_of(document: Document, package: NpmPackage | None = None) -> Regist
         _text(server.get("manifest_url")) or document.place or None,
         _text(server.get("download_url")) or download or package.tarball or None,
         _text(server.get("checksum")) or checksum or package.integrity or None,
-        tuple(map(shown, as_texts(server.get("tags"))[:_MAX_ITEMS])),
+        tuple(map(clean_text, as_texts(server.get("tags"))[:_MAX_ITEMS])),
         _text(server.get("author")) or package.author or _repository_owner(server),
         _text(server.get("license")) or package.license or None,
         _dependencies(server.get("dependencies")) or package.dependencies,
@@ -234,7 +234,7 @@ def manifest_of(document: Document, package: NpmPackage | None = None) -> Regist
 
 
 def _download(server: JsonObject) -> tuple[str | None, str | None]:
-    """The address and the hash of the first package that is a file."""
+    """Return the address and the hash of the first package that is a file."""
     for package in map(as_object, as_list(server.get("packages"))):
         if sha256 := _text(package.get("fileSha256")):
             return _text(package.get("identifier")), f"sha256:{sha256}"
@@ -250,8 +250,8 @@ def _repository_owner(server: JsonObject) -> str | None:
 def _dependencies(value: Any) -> dict[str, str]:
     names = dict.fromkeys(as_texts(value), "")
     entries = list((names or as_object(value)).items())[:_MAX_ITEMS]
-    return {shown(str(key)): shown(x) for key, x in entries}
+    return {clean_text(str(key)): clean_text(x) for key, x in entries}
 
 
 def _text(value: Any) -> str | None:
-    return shown(value) or None
+    return clean_text(value) or None

@@ -1,6 +1,6 @@
-"""Readers of registries: the official API, lists and folders, repositories of GitHub, npm's search.
+"""Readers of registries: the official API, lists and folders, GitHub repositories, npm's search.
 
-Each gives documents in the words of server.json. A bad document is refused by itself; the others
+Each returns documents in the form of server.json. A bad document is refused by itself; the others
 are read.
 """
 
@@ -34,25 +34,25 @@ from .server_json import (
     Document,
     Refused,
     RegistryError,
+    clean_text,
     read_server,
-    shown,
 )
 
 _API = "/v0.1"
-_API_ROWS = 100  # of a page; the official registry gives no more
+_API_ROWS = 100  # of a page; the official registry allows no more
 _OFFICIAL_META = "io.modelcontextprotocol.registry/official"
-_NPM_ROWS = 250  # npm gives no more
+_NPM_ROWS = 250  # npm allows no more
 _ARCHIVES = "https://codeload.github.com"
 _FILE = "server.json"
 _LISTS = (".json", ".yaml", ".yml")
 _FOLDER_LEVELS = 4
-_MAX_UNPACKED = 256 * 1024**2  # of an archive, with all that is not read
+_MAX_UNPACKED = 256 * 1024**2  # of an archive, including the files that are not read
 
 _NPM_VARIABLE = "npm_config_registry"
 _NPM_SECONDS = 20.0  # npm takes a second or two to start
 
 _Files: TypeAlias = Mapping[str, bytes]
-"""Contents by their paths, with slashes, below the folder that is read."""
+"""Contents by path, with slashes, below the folder that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class Page:
 
 
 class Reader(Protocol):
-    """Reads one registry."""
+    """Reader of one registry."""
 
     reports_changes: bool
-    """Whether it can be asked for changes since a time; if not, all of it is read each time."""
+    """Whether it can return only changes since a time; if not, all of it is read each time."""
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """Return the page at a cursor, of what changed since a time.
+        """Return the page at a cursor, with the changes since a time.
 
         Raises:
             OSError: it cannot be read; says why.
@@ -79,7 +79,7 @@ class Reader(Protocol):
 
 
 def reader_of(registry: RegistrySettings) -> Reader:
-    """Return the reader of a registry of the settings.
+    """Return the reader of a registry in the settings.
 
     Raises:
         RegistryError: the address of npm's registry is not known.
@@ -104,7 +104,8 @@ def document_of(row: Any, place: str) -> Document:
     entry = as_object(row)
     server = as_object(entry.get("server")) or entry
     meta = as_object(as_object(entry.get("_meta")).get(_OFFICIAL_META))
-    if not meta and isinstance(server.get("status"), str):  # before 2025-09-29 it stood inside
+    # before 2025-09-29 it was inside the document
+    if not meta and isinstance(server.get("status"), str):
         meta = {"status": server["status"]}
     return _checked(server, meta, place)
 
@@ -114,8 +115,8 @@ def _checked(
 ) -> Document:
     """Return the document, or one that says why it must not be used.
 
-    `identity` is what must not change of a version, by default all of it; only npm gives one, and
-    its names have no namespace.
+    `identity` is the part that must not change within a version, by default all of it; only npm
+    passes one, and its names have no namespace.
     """
     name, version = as_text(server.get("name")), as_text(server.get("version"))
     has_namespace = identity is None
@@ -156,7 +157,7 @@ class ApiReader:
         self._base = url.rstrip("/").removesuffix(_API) + f"{_API}/servers"
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """See `Reader.page`. Deleted servers are among the changes since a time."""
+        """Return a page; see `Reader.page`. Changes since a time include deleted servers."""
         query = {"limit": str(_API_ROWS), "version": "latest", "cursor": cursor}
         query = {key: x for key, x in (query | {"updated_since": since}).items() if x}
         answer = _json_at(f"{self._base}?{urlencode(query)}", limits)
@@ -170,7 +171,7 @@ class ApiReader:
 
         Raises:
             Answered: it has no such server.
-            OSError: it cannot be asked; says why.
+            OSError: the registry cannot be reached; says why.
         """
         answer = _json_at(f"{self._base}/{quote(name, safe='')}/versions", limits)
         return [x for x in self._documents(answer) if x.name == name]
@@ -190,7 +191,7 @@ class ApiReader:
 class NpmPackage:
     """One version of an npm package, as it describes itself.
 
-    `mcp_name` is the server that it says it is.
+    `mcp_name` is the server that it claims to be.
     """
 
     name: str = ""
@@ -205,7 +206,7 @@ class NpmPackage:
 
 
 class NpmReader:
-    """The packages of npm with some keywords. npm proves nothing of what they say."""
+    """The npm packages with some keywords. npm verifies none of their claims."""
 
     reports_changes = False
 
@@ -214,7 +215,7 @@ class NpmReader:
         self._keywords = keywords
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """See `Reader.page`."""
+        """Return a page; see `Reader.page`."""
         start = int(cursor) if cursor.isdecimal() else 0
         query = {"text": f"keywords:{self._keywords}", "size": str(_NPM_ROWS), "from": str(start)}
         answer = _json_at(f"{self._base}/-/v1/search?{urlencode(query)}", limits)
@@ -229,16 +230,16 @@ class NpmReader:
 
         Raises:
             Answered: there is no such package, or no such version.
-            OSError: it cannot be asked.
+            OSError: npm cannot be reached.
         """
         return self._document(self._manifest(name, version, limits))
 
     def package(self, name: str, version: str, limits: FetchLimits) -> NpmPackage:
-        """Return what a package says of itself.
+        """Return a package's description of itself.
 
         Raises:
             Answered: there is no such package, or no such version.
-            OSError: it cannot be asked.
+            OSError: npm cannot be reached.
         """
         entry = self._manifest(name, version, limits)
         dist, author = as_object(entry.get("dist")), entry.get("author")
@@ -248,13 +249,13 @@ class NpmReader:
         return NpmPackage(
             name,
             version,
-            shown(entry.get("mcpName"), NAME_CHARS),
+            clean_text(entry.get("mcpName"), NAME_CHARS),
             bool(as_object(entry.get("bin")) or as_text(entry.get("bin"))),
-            shown(dist.get("integrity"), NAME_CHARS),
-            shown(dist.get("tarball"), NAME_CHARS),
-            shown(entry.get("license"), NAME_CHARS),
-            shown(as_object(author).get("name") or author, NAME_CHARS),
-            {shown(key, NAME_CHARS): shown(x, NAME_CHARS) for key, x in dependencies},
+            clean_text(dist.get("integrity"), NAME_CHARS),
+            clean_text(dist.get("tarball"), NAME_CHARS),
+            clean_text(entry.get("license"), NAME_CHARS),
+            clean_text(as_object(author).get("name") or author, NAME_CHARS),
+            {clean_text(key, NAME_CHARS): clean_text(x, NAME_CHARS) for key, x in dependencies},
         )
 
     def _manifest(self, name: str, version: str, limits: FetchLimits) -> JsonObject:
@@ -282,11 +283,12 @@ def npm_address() -> str:
     """Return the address of npm's registry, from its variable or from npm itself.
 
     Raises:
-        RegistryError: neither says it.
+        RegistryError: neither has the address.
     """
     address = os.environ.get(_NPM_VARIABLE, "").strip()
     if not address and (npm := shutil.which("npm")):
-        command = [npm, "config", "get", "registry"]  # only npm knows its files and its default
+        # only npm knows its configuration files and its default
+        command = [npm, "config", "get", "registry"]
         with suppress(OSError, subprocess.SubprocessError):
             address = subprocess.run(
                 command, capture_output=True, text=True, timeout=_NPM_SECONDS, check=True,
@@ -304,7 +306,7 @@ def npm_address() -> str:
 
 
 class ListReader:
-    """A file or folder here, or a document at a URL."""
+    """A local file or folder, or a document at a URL."""
 
     reports_changes = False
 
@@ -312,7 +314,7 @@ class ListReader:
         self._path, self._url = path, url
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """See `Reader.page`: all of it is one."""
+        """Return all of it as one page; see `Reader.page`."""
         if self._url:
             return _page({"": fetch(self._url, limits)}, redact_url(self._url))
         path = Path(self._path)
@@ -333,7 +335,7 @@ class GithubReader:
         self._base = (url or _ARCHIVES).rstrip("/")
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """See `Reader.page`: all of it is one. The places of documents name the commit."""
+        """Return all of it as one page; see `Reader.page`. Documents' places name the commit."""
         url = f"{self._base}/{self._repository}/tar.gz/{quote(self._ref)}"
         try:
             commit, files = _unpack(fetch(url, limits), self._path)
@@ -351,7 +353,7 @@ def _page(files: _Files, place: str) -> Page:
 
 
 def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
-    """Yield the documents of a file: a server.json, or a list of them."""
+    """Yield the documents in a file: one server.json, or a list of them."""
     path = PurePosixPath(name)
     place = f"{place}/{name}" if name else place
     try:
@@ -371,7 +373,7 @@ def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
 
 
 def _is_readable(path: str) -> bool:
-    """Whether a file is a server's own, in any folder, or a list at the top."""
+    """Return whether a file is a server.json, in any folder, or a list at the top."""
     parts = PurePosixPath(path).parts
     is_list = len(parts) == 1 and parts[0].endswith(_LISTS)
     return is_list or (len(parts) <= _FOLDER_LEVELS and parts[-1] == _FILE)
@@ -389,13 +391,13 @@ def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 class _BoundedGzip(gzip.GzipFile):
-    """A gzip file that ends with an error: a small one may unpack to anything."""
+    """A gzip file that raises an error at its limit: a small one may unpack to any size."""
 
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes.
 
         Raises:
-            ValueError: these were too many.
+            ValueError: the limit is exceeded.
         """
         data = super().read(size)
         if self.tell() > _MAX_UNPACKED:
@@ -404,7 +406,7 @@ class _BoundedGzip(gzip.GzipFile):
 
 
 def _unpack(data: bytes, path: str) -> tuple[str, _Files]:
-    """Return the commit of an archive, if it says so, and its files at the path, in memory."""
+    """Return an archive's commit, if it names one, and its files at the path, in memory."""
     files: dict[str, bytes] = {}
     unpacked = _BoundedGzip(fileobj=io.BytesIO(data))
     with tarfile.open(fileobj=unpacked, mode="r|") as archive:

@@ -24,7 +24,7 @@ from .server_json import (
     Document,
     Refused,
     RegistryError,
-    shown,
+    clean_text,
 )
 from .store import Store, SyncLimits, SyncReport, sync_registry
 
@@ -47,7 +47,7 @@ class FoundServer:
 
 @dataclass(frozen=True, slots=True)
 class ChangedEntry:
-    """An entry of the settings whose document changed since; `was` and `now` are digests."""
+    """An entry of the settings with a changed document; `was` and `now` are digests."""
 
     entry: str
     server: str
@@ -70,7 +70,7 @@ def user_registry_store() -> Path:
 class Registries:
     """The registries of some settings, with their local copy in `file`. A `with` block closes it.
 
-    Without settings, it reads the file that is found, as far as its user has agreed to it.
+    Without settings, it searches for the settings file, and uses it as far as its user agreed.
 
     Raises:
         SettingsError: the file is unreadable.
@@ -97,20 +97,20 @@ class Registries:
         """Return the registry of this name, or all of them.
 
         Raises:
-            RegistryError: there is none.
+            RegistryError: there is no such registry.
         """
         if name is None:
             return list(self.settings.values())
         if name not in self.settings:
-            known = ", ".join(self.settings) or "none"
+            names = ", ".join(self.settings) or "none"
             hint = did_you_mean(name, self.settings)
             raise RegistryError(
-                f"No registry {name!r} in the settings, under `registries`. Known: {known}. {hint}"
+                f"No registry {name!r} in the settings, under `registries`. Known: {names}. {hint}"
             )
         return [self.settings[name]]
 
     def sync(self, name: str | None = None, limits: SyncLimits | None = None) -> list[SyncReport]:
-        """Bring the local copy of a registry, or of all, up to date; see `sync_registry`."""
+        """Bring the local copy of one or all registries up to date; see `sync_registry`."""
         self._indexes.clear()
         return [sync_registry(self._store, x, limits) for x in self.select(name)]
 
@@ -119,7 +119,7 @@ class Registries:
     ) -> list[FoundServer]:
         """Search the local copy for servers that do what the query says, best first.
 
-        Servers that are deprecated, deleted or refused are left out.
+        Deprecated, deleted and refused servers are left out.
 
         Raises:
             RegistryError: there is no such registry, or no local copy of any.
@@ -133,13 +133,13 @@ class Registries:
         return [replace(servers[x.tool["id"]], score=x.score, reasons=x.reasons) for x in hits]
 
     def _index(self, name: str | None) -> _Index:
-        """The index of the local copy, made once for all searches until the copy changes."""
+        """Return an index of the local copy, built once until the copy changes."""
         if name not in self._indexes:
             index, servers = ToolIndex[JsonObject](), dict[str, FoundServer]()
             for registry in self.select(name):
                 for document in self._store.latest(registry.address):
                     if document.meta.get("status") not in _HIDDEN:
-                        server = _found(registry.name, document)
+                        server = _search_result(registry.name, document)
                         key = f"{registry.name} {server.name}"
                         servers[key] = server
                         index.update(_indexed(key, server, document))
@@ -155,7 +155,7 @@ class Registries:
         """Return a server by its name; its registry is asked for changes, unless `offline`.
 
         Raises:
-            RegistryError: there is none, or several registries have it.
+            RegistryError: there is no such server, or several registries have it.
             Refused: its document must not be used.
         """
         notes: dict[str, str] = {}
@@ -175,7 +175,7 @@ class Registries:
         return self._listing(homes[0], name, version, notes.get(homes[0].name, ""))
 
     def _ask(self, registry: RegistrySettings, name: str, version: str | None) -> str:
-        """Fetch what a registry has of a server; return why it could not, or nothing."""
+        """Fetch a registry's documents of a server; return why that failed, or nothing."""
         try:
             if registry.type == "api":
                 documents = ApiReader(registry.url).versions(name, ASK_LIMITS)
@@ -187,7 +187,7 @@ class Registries:
                 return ""
         except Answered as reason:
             if reason.status == NOT_FOUND:
-                if registry.type == "api":  # of npm and lists all is read at each sync
+                if registry.type == "api":  # npm and lists are read in full at each sync
                     self._indexes.clear()
                     self._store.mark_deleted(registry.address, name)
                 return f"{registry.name} has no {_quoted(name)} (any more)"
@@ -233,18 +233,18 @@ class Registries:
         return self._listing(listing.registry, document.name, document.version, listing.note)
 
     def changed_entries(self, configured: Mapping[str, Any]) -> list[ChangedEntry]:
-        """Return the entries of the settings whose document changed since they were added.
+        """Return the settings' entries with documents that changed since they were added.
 
-        `configured` are the entries as they are written; `registry` in each says where it is from.
+        `configured` are the entries as written; `registry` in each says where it is from.
         """
         changes = (self._changed(entry, written) for entry, written in configured.items())
         return [x for x in changes if x]
 
     def _changed(self, entry: str, written: Any) -> ChangedEntry | None:
-        noted = as_object(as_object(written).get("registry"))
-        name, version, was = (as_text(noted.get(x)) for x in ("name", "version", "digest"))
+        origin = as_object(as_object(written).get("registry"))
+        name, version, was = (as_text(origin.get(x)) for x in ("name", "version", "digest"))
         for registry in self.settings.values():
-            if not was or noted.get("from") != registry.origin_name:
+            if not was or origin.get("from") != registry.origin_name:
                 continue
             digests = [x.now for x in self._store.alarms(registry.address, name)
                        if x.version == version]  # fmt: skip
@@ -255,13 +255,13 @@ class Registries:
         return None
 
 
-def _found(registry: str, document: Document) -> FoundServer:
-    title, description = (shown(document.server.get(x)) for x in ("title", "description"))
+def _search_result(registry: str, document: Document) -> FoundServer:
+    title, description = (clean_text(document.server.get(x)) for x in ("title", "description"))
     return FoundServer(registry, document.name, document.version, title, description, 0.0, ())
 
 
 def _indexed(key: str, server: FoundServer, document: Document) -> JsonObject:
-    """A server as a tool of the index: its name, what it does, its tags."""
+    """Return a server as a document of the index: its name, description and tags."""
     space, _, name = server.name.rpartition("/")
     tags = " ".join(as_texts(document.server.get("tags")))
     return {
@@ -270,7 +270,7 @@ def _indexed(key: str, server: FoundServer, document: Document) -> JsonObject:
         "name": name or server.name,
         "title": server.title,
         "description": server.description,
-        "server_description": shown(tags),
+        "server_description": clean_text(tags),
     }
 
 

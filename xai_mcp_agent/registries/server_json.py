@@ -1,8 +1,8 @@
-"""Documents in the words of server.json (schemas 2025-07-09 to 2025-12-11), and their versions.
+"""Documents in the form of server.json (schemas 2025-07-09 to 2025-12-11), and their versions.
 
 Any text of a document may be hostile. Texts for people are cleaned and cut as they are read. Texts
-that become part of a command or an address are kept as they are; the document is refused when one
-of them is not what it should be.
+that become part of a command or an address are kept as they are; the document is refused if one of
+them is not valid.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..core.visible import visible_text
 from ..settings.entry import wrong_with_url
 
 RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
-"""The program that starts a package, by the type of the package."""
+"""The program that starts a package, by package type."""
 REMOTE_TYPES = ("streamable-http", "sse")
 
 NAME_CHARS = 200
@@ -45,7 +45,7 @@ _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FLAG = re.compile(r"-{0,2}[A-Za-z0-9][\w.:-]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
-# With one of these, a program runs other code than its package's, or fetches it from elsewhere.
+# With one of these, a program runs code other than its package's, or fetches it from elsewhere.
 _LOADS_CODE = re.compile(
     r"PATH|LD_.*|DYLD_.*|NODE_OPTIONS|NODE_PATH|PYTHON(PATH|HOME|STARTUP|USERBASE)|BASH_ENV|ENV|"
     r"IFS|SHELL|PERL5?(LIB|OPT)|RUBY(LIB|OPT)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|DOTNET_STARTUP_HOOKS|"
@@ -74,7 +74,7 @@ class RegistryError(XaiMcpError):
 
 
 class Refused(XaiMcpError):
-    """A document that must not be used. `name` is its own name, cleaned."""
+    """The document must not be used. `name` is its own name, cleaned."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = visible_text(name, NAME_CHARS).replace("\n", " ").strip() or "(without a name)"
@@ -82,20 +82,20 @@ class Refused(XaiMcpError):
         super().__init__(f"{self.name} is refused: {reason}.")
 
 
-def shown(value: Any, at_most: int = TEXT_CHARS) -> str:
-    """Return a stranger's text as it looks to a reader; empty for anything else."""
+def clean_text(value: Any, at_most: int = TEXT_CHARS) -> str:
+    """Return a stranger's text as a reader sees it; empty for anything else."""
     return visible_text(value, at_most).strip() if isinstance(value, str) else ""
 
 
 def _line(value: Any) -> str:
-    """A text that may become part of a command: one line without hidden characters, or empty."""
+    """Return a text for use in a command: one line without hidden characters, or empty."""
     if not isinstance(value, str) or len(value) > TEXT_CHARS or not value.isprintable():
         return ""
     return value
 
 
 def _value(value: Any) -> str | None:
-    """A value as a program reads it, or None."""
+    """Return a value as a program reads it, or None."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -118,7 +118,7 @@ def _named_objects(value: Any) -> dict[str, JsonObject]:
 
 _T = TypeVar("_T")
 _Line: TypeAlias = Annotated[str, BeforeValidator(_line)]
-_Prose: TypeAlias = Annotated[str, BeforeValidator(shown)]
+_Prose: TypeAlias = Annotated[str, BeforeValidator(clean_text)]
 _Value: TypeAlias = Annotated[str | None, BeforeValidator(_value)]
 _Flag: TypeAlias = Annotated[bool, BeforeValidator(lambda x: x is True)]
 _Items: TypeAlias = Annotated[tuple[_T, ...], BeforeValidator(_objects)]
@@ -196,18 +196,18 @@ class Package(_Model):
 
     @property
     def problem(self) -> str:
-        """Why it must not be started; empty if it may."""
+        """Why the package must not be started; empty if it may."""
         problem = self._wrong_identifier() or self._wrong_version() or self._wrong_inputs()
         about = f"its package {self.title}" if self.identifier else "one of its packages"
         return f"{about}: {problem}" if problem else ""
 
     @property
     def unsupported(self) -> str:
-        """Why it cannot be started here, though nothing is wrong with it; empty if it can."""
+        """Why a valid package cannot be started here; empty if it can."""
         if self.type not in RUNNERS:
             kind = _quoted(self.type) if self.type else "no type"
-            known = ", ".join(RUNNERS)
-            return f"its package is of type {kind}, which no runner starts here; known are {known}"
+            types = ", ".join(RUNNERS)
+            return f"its package is of type {kind}, which no runner starts here; known are {types}"
         if self.transport != "stdio":
             return (
                 f"its package {self.title} serves {_quoted(self.transport)}: start it yourself, "
@@ -258,7 +258,7 @@ class Remote(_Model):
 
     @property
     def problem(self) -> str:
-        """Why it must not be used; empty if it may."""
+        """Why the remote must not be used; empty if it may."""
         if self.type not in REMOTE_TYPES:
             return f"its remote is of type {_quoted(self.type) or 'none'}, which is not known"
         # The values in braces are not known yet.
@@ -285,9 +285,9 @@ class Server(_Model):
 class Document:
     """One version of a server in a registry.
 
-    `server` is its server.json, and `digest` that of its content. `meta` is what the registry adds
-    (status, dates). `refused` says why it must not be used. Names with a namespace can be proved
-    by their publishers.
+    `server` is its server.json, and `digest` the digest of its content. `meta` has the registry's
+    additions (status, dates). `refused` says why it must not be used. Publishers can prove names
+    with a namespace.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""The signals for and against a server, in words: a person decides, there is no score.
+"""Signals for and against a server, in words: a person decides, there is no score.
 
-Registries prove little (a name, at the time of publishing). What is not known is a signal, too.
+Registries prove little (a name, at the time of publishing). An unknown fact is a signal, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..core.names import skeleton
 from ..core.places import INTERNET, place_of_host
 from .entries import Composition, Need
 from .readers import NpmPackage
-from .server_json import NAME_CHARS, Document, Package, Remote, shown, tag_and_digest
+from .server_json import NAME_CHARS, Document, Package, Remote, clean_text, tag_and_digest
 
 Weight: TypeAlias = Literal["good", "told", "unknown", "warning", "alarm"]
 """good: proved or pinned. told: as the registry says. unknown: nobody knows. warning: look twice.
@@ -30,7 +30,7 @@ _KINDS = {"filepath": "a file or folder", "number": "a number", "boolean": "yes 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One thing to know. `about` is its kind: namespace, package, status, integrity, ..."""
+    """One fact to know. `about` is its kind: namespace, package, status, integrity, ..."""
 
     about: str
     weight: Weight
@@ -39,10 +39,10 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a version of a server comes from.
+    """The origin of a server's version.
 
-    `is_official`: its registry makes publishers prove their names. `versions` is how many versions
-    it has, if known. `package` is its npm package, or `not_asked` says why npm was not asked.
+    `is_official`: its registry makes publishers prove their names. `versions` is the number of its
+    versions, if known. `package` is its npm package, or `not_asked` says why npm was not asked.
     """
 
     registry: str
@@ -60,7 +60,7 @@ def signals_of(
     name: str = "",
     configured: Mapping[str, Any] | None = None,
 ) -> list[Signal]:
-    """Return all signals, in the order in which a person asks."""
+    """Return all signals, in the order in which a person would ask."""
     way = composition.way
     package = [_package(document, way, origin)] if isinstance(way, Package) else []
     return [
@@ -112,7 +112,7 @@ def _package(document: Document, way: Package, origin: Origin) -> Signal:
 
 def _status(meta: JsonObject, origin: Origin) -> Iterator[Signal]:
     status, message, published, updated = (
-        shown(meta.get(x), NAME_CHARS).replace("\n", " ")
+        clean_text(meta.get(x), NAME_CHARS).replace("\n", " ")
         for x in ("status", "statusMessage", "publishedAt", "updatedAt")
     )
     if status:
@@ -153,7 +153,7 @@ def _look_alikes(
 
 
 def looks_like(name: str, other: str) -> bool:
-    """Whether a person may confuse two names."""
+    """Return whether a person may confuse two names."""
     if skeleton(name) == skeleton(other):
         return True
     from rapidfuzz.distance import OSA  # here: most names are never compared

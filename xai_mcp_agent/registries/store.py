@@ -22,10 +22,10 @@ from .readers import Page, Reader, reader_of
 from .server_json import Document, RegistryError, version_order
 
 _BUSY_SECONDS = 10.0
-_OVERLAP = timedelta(minutes=10)  # clocks of other machines
+_OVERLAP = timedelta(minutes=10)  # clock differences between machines
 _CLIENT_ERRORS = range(400, 500)
-# A row keeps the document that was seen first; other content stands beside it as `new_*`. `run` is
-# the sync that saw it last; `refused` says why what was seen last must not be used.
+# A row keeps the document that was seen first; changed content is kept beside it as `new_*`. `run`
+# is the last sync that saw it; `refused` says why the latest content must not be used.
 _TABLES = """
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS progress (
@@ -43,7 +43,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).e
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sync is. `cursor` is where it continues; `since`, when the last whole one began."""
+    """Progress of a sync: it continues at `cursor`; the last complete one began at `since`."""
 
     cursor: str = ""
     since: str = ""
@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A version whose content is not what was first seen of it."""
+    """A version with content that differs from what was first seen."""
 
     registry: str
     name: str
@@ -63,7 +63,7 @@ class Alarm:
 
 
 class Store:
-    """The local copy; its registries are known by their addresses. Not for several threads.
+    """The local copy, with registries by address. Not for use by several threads.
 
     Raises:
         RegistryError: the file cannot be used.
@@ -87,7 +87,7 @@ class Store:
         """Write everything within the block, or nothing.
 
         Raises:
-            RegistryError: it cannot be written.
+            RegistryError: the file cannot be written.
         """
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -129,7 +129,7 @@ class Store:
         return progress
 
     def begin(self, registry: str, since: str) -> Progress:
-        """Note that a sync begins, of what changed since a time; its progress."""
+        """Record the beginning of a sync of changes since a time, and return its progress."""
         with self.writing():
             return self.set_progress(registry, Progress(since=since, begun=_now()))
 
@@ -138,7 +138,8 @@ class Store:
     def put(self, registry: str, document: Document, run: str = "") -> Alarm | None:
         """Store a document; return an alarm if its version had other content before.
 
-        Content is never replaced: what was seen first stays, and the other stands beside it.
+        Content is never replaced: the content seen first stays, and changed content is kept beside
+        it.
         """
         key = (registry, document.name, document.version)
         self._db.execute(
@@ -159,7 +160,7 @@ class Store:
             "new_document = ?, new_digest = ?" if alarm
             else "document = ?, digest = ?, new_document = NULL, new_digest = NULL"
         )  # fmt: skip
-        # Whether a version is still active may change; its content may not.
+        # A version's status may change; its content may not.
         self._db.execute(
             f"UPDATE documents SET {changes}, new_seen = ?, meta = ? WHERE {_ROW}",
             (*content, alarm and alarm.seen, _encode(document.meta), *key),
@@ -175,13 +176,13 @@ class Store:
         )
 
     def mark_deleted(self, registry: str, name: str) -> None:
-        """Note that a registry has no such server any more; what was seen of it first stays."""
+        """Mark a server that its registry no longer has; the content seen first stays."""
         with self.writing():
             query = "UPDATE documents SET meta = ? WHERE registry = ? AND name = ?"
             self._db.execute(query, (_encode({"status": "deleted"}), registry, name))
 
     def remove_unseen(self, registry: str, run: str) -> int:
-        """Remove the documents that a sync did not see; return how many were usable."""
+        """Remove the documents that a sync did not see; return how many of them were usable."""
         unseen = "FROM documents WHERE registry = ? AND run != ?"
         ((count,),) = self._rows(f"SELECT count(digest) {unseen}", registry, run)
         self._db.execute(f"DELETE {unseen}", (registry, run))
@@ -207,7 +208,7 @@ class Store:
     def refusal(self, registry: str, name: str, version: str | None) -> str:
         """Return why a version of a server is refused, or nothing.
 
-        Without a version it is the latest: an older one does not stand in for it.
+        Without a version, the latest one counts: an older one does not replace it.
         """
         query = "SELECT version, refused FROM documents WHERE registry = ? AND name = ?"
         reasons = dict[str, str](self._rows(query, registry, name))
@@ -239,17 +240,17 @@ class Store:
 
 
 def _version_order(document: Document) -> tuple[Any, ...]:
-    """The version that the registry calls the latest is the last, then the numbers count."""
+    """Sort key: the registry's latest version is the last, otherwise the numbers count."""
     return document.meta.get("isLatest") is True, version_order(document.version)
 
 
 def _now() -> str:
-    """The name of a sync: the moment it began, with microseconds."""
+    """Return a name for a sync: the moment it began, with microseconds."""
     return datetime.now(UTC).isoformat()
 
 
 def _time_text(moment: datetime) -> str:
-    """A moment as registries write it."""
+    """Return a moment in the format of registries."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -260,7 +261,7 @@ _PAGE_LIMITS = FetchLimits()
 
 @dataclass(frozen=True, slots=True)
 class SyncLimits:
-    """The time for one sync of a registry, and the limits of each page."""
+    """The time limit for one sync of a registry, and the limits of each page."""
 
     seconds: float = 900.0
     fetch: FetchLimits = _PAGE_LIMITS
@@ -283,7 +284,7 @@ class SyncReport:
 def sync_registry(
     store: Store, registry: RegistrySettings, limits: SyncLimits | None = None
 ) -> SyncReport:
-    """Fetch what is new in a registry. Each page is stored before the next one is requested.
+    """Fetch the changes in a registry. Each page is stored before the next one is requested.
 
     An interrupted sync continues where it was. Problems of the registry are in the report.
 
@@ -304,7 +305,7 @@ def sync_registry(
 def _read_pages(
     store: Store, registry: str, reader: Reader, limits: SyncLimits, report: SyncReport
 ) -> str:
-    """Read and store pages until the last one; why it ends before, if it does."""
+    """Read and store pages until the last one; return why it ended early, if it did."""
     deadline, cursors = time.monotonic() + limits.seconds, set[str]()
     progress = store.progress(registry)
     report.is_resumed = bool(progress.cursor)
