@@ -87,10 +87,10 @@ def test_three_questions_in_a_row_are_one_conversation(panel: Panel, canvas: Can
     assert "search_books" in first
     assert "offline rules" in first
     assert "Moby-Dick" in panel.ask("Which books do you have about the sea?")
-    assert "Don Quixote" in panel.ask("Which of them is the oldest?")
+    assert "Twenty Thousand Leagues" in panel.ask("Borrow the second one for Ada.")
     folded = panel.unfold()
     assert "Arguments" in folded
-    assert '"query": ""' in folded
+    assert '"reader": "Ada"' in folded
     assert panel.mark("AgentInit").startswith("✓")
     expect(panel.turns).to_have_count(3)
     panel.button("New conversation").click()
