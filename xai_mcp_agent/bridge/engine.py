@@ -111,7 +111,8 @@ class Engine:
         self.search = ToolSearch(self.catalog, self._meaning)
         # Separate: words of prompts and resources must not weigh in a search for tools.
         self.wide_search = ToolSearch(self.catalog, self._meaning)
-        self.usage = UsageMemory(recorder, learns=settings.search.learns)
+        learns = settings.search.learns and not recorder.place.is_off
+        self.usage = UsageMemory(recorder, learns=learns)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self.marks: tuple[int, list[Mark]] = -1, []  # of the catalog's version
         self.flow_finder = FlowFinder()

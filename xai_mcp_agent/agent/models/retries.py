@@ -66,7 +66,7 @@ class RetryingModel:
                 self._quirks.calls_functions = False
                 raise
             except ModelContextOverflow as error:
-                self._quirks.window_tokens = error.window_tokens or 0
+                self._quirks.window_tokens = error.window_tokens or self._quirks.window_tokens
                 raise
         raise turn_error(limit, self._service)
 
