@@ -31,7 +31,7 @@ class Given(Toolset):
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         return ToolResult.of_text(f"{self.word} {invocation.tool.name}")
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         return [x for x in self.given if not x.source]
 
     def instructions(self) -> Mapping[str, str]:

@@ -112,8 +112,8 @@ class PendingCalls:
         results = [x.result for x in events]
         texts = self._pages.shown(results)
         # A search also finds tools that arrived since the model was asked.
-        found = self._finds.of(events, self._tools.shown)
-        return state.finding(found).answered(
+        keys = self._finds.of(events, self._tools.shown)
+        return state.finding(keys).answered(
             call_message(state.thought, state.pending, added=state.added),
             *result_messages(zip(state.pending, texts, results, strict=True)),
             failed=all(x.is_error for x in results),

@@ -237,8 +237,8 @@ class Context:
         if self._overflows > _MOST_OVERFLOWS:
             return False
         # If the service does not say how much fits, try half.
-        known = overflow.window_tokens or self.sent_tokens // 2
-        self.folding = replace(self.folding, window_tokens=known)
+        window_tokens = overflow.window_tokens or self.sent_tokens // 2
+        self.folding = replace(self.folding, window_tokens=window_tokens)
         if overflow.window_tokens:
             counted = self.window_tokens * _SMALLER / max(self._sent_tokens, 1)
             self.folding = replace(self.folding, scale=max(counted, self.folding.scale))

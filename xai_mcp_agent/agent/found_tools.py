@@ -62,13 +62,13 @@ def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey
     It reads an earlier run's messages too, so tools stay known when a conversation goes on in
     another run.
     """
-    found: dict[ToolKey, None] = {}
+    keys: dict[ToolKey, None] = {}
     for name in _names_in(messages, available):
         definition = available.find(name)
         if definition is not None and definition.tool.key.kind != META.name:
-            found.pop(definition.tool.key, None)
-            found[definition.tool.key] = None
-    return tuple(found)
+            keys.pop(definition.tool.key, None)
+            keys[definition.tool.key] = None
+    return tuple(keys)
 
 
 def _names_in(messages: Iterable[Message], available: Available) -> Iterable[str]:

@@ -182,14 +182,14 @@ class AgentRun:
     async def _begin(self, left_out: tuple[str, ...]) -> None:
         conversation = self.state.conversation
         self._available = available = await self._tools.available()
-        found = await beside_loop(
+        keys = await beside_loop(
             conversation.chars, lambda: found_in(conversation.turns(), available)
         )
-        found = (*found, *self.state.found)
-        self.state = replace(self.state, names=self._tools.names, found=()).finding(found)
-        model, asked = self._spec.model.name, self.state.conversation.last_text
+        keys = (*keys, *self.state.found)
+        self.state = replace(self.state, names=self._tools.names, found=()).finding(keys)
+        model, request = self._spec.model.name, self.state.conversation.last_text
         names, protocol = self._available.names, self._model.protocol
-        await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, asked))
+        await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, request))
 
     async def _step(self) -> RunFinished | None:
         """Make one step of the run; return the outcome if it was the last."""
@@ -217,9 +217,9 @@ class AgentRun:
         if is_last and reply.calls and not reply.text:
             # It called tools although it was told not to; without functions it can only answer.
             reply = replace(await self._in_words(_OUT_OF_THOUGHTS), calls=reply.calls)
-        return await self._told(reply)
+        return await self._announce(reply)
 
-    async def _told(self, reply: ModelReply) -> ModelReply:
+    async def _announce(self, reply: ModelReply) -> ModelReply:
         """Report the turn, and return the reply.
 
         Raises:
@@ -280,8 +280,8 @@ class AgentRun:
     async def _select(self) -> Selection:
         """Select the tools that the next request shows."""
         before = self._selection
-        available, found = self._available, self.state.found
-        select = partial(self._tools.selector.select, available.definitions, found)
+        available, keys = self._available, self.state.found
+        select = partial(self._tools.selector.select, available.definitions, keys)
         selection = self._selection = await beside_loop(available.tokens, select)
         if selection.shown != before.shown or selection.is_whole != before.is_whole:
             await self._emit(ToolsSelected(self.state.step, selection))
@@ -368,11 +368,11 @@ class AgentRun:
             raise ModelAnswerMissing(f"{self._spec.model.name} {_MISSING[stopped]}")
         return self._ended(answer, stopped, structured)
 
-    async def _ask_again(self, reply: ModelReply, reason: str, told: str) -> ModelReply:
+    async def _ask_again(self, reply: ModelReply, reason: str, correction: str) -> ModelReply:
         """Tell the model what is wrong with its answer, and return its new one."""
         await self._emit(ModelAskedAgain(self.state.step, reason, 0.0))
-        self._add({"role": "user", "content": told})
-        again = await self._told(replace(await self._in_words(), calls=reply.calls))
+        self._add({"role": "user", "content": correction})
+        again = await self._announce(replace(await self._in_words(), calls=reply.calls))
         self._say(again)
         return again
 

@@ -74,13 +74,13 @@ def kinds_in(messages: Iterable[Message]) -> set[str]:
 def without(message: Message, refused: Collection[str]) -> Message:
     """Return a result's message with words in place of the kinds that a service refuses."""
     text, media = split(message)
-    kept = [x for x in media if _KINDS[x["type"]] not in refused]
-    if len(kept) == len(media):
+    accepted = [x for x in media if _KINDS[x["type"]] not in refused]
+    if len(accepted) == len(media):
         return message
-    words = (
-        f"{len(media) - len(kept)} of the pictures and sounds of this result are not shown to you"
-    )
-    return {**message, "content": _content(f"{text}\n[{words}: your service takes none.]", kept)}
+    left = len(media) - len(accepted)
+    words = f"{left} of the pictures and sounds of this result are not shown to you"
+    text = f"{text}\n[{words}: your service takes none.]"
+    return {**message, "content": _content(text, accepted)}
 
 
 def split(message: Message) -> tuple[str, list[Any]]:

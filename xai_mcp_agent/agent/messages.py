@@ -49,16 +49,16 @@ def with_calls(
     That is the last earlier call with its id: many services reuse ids in every turn.
     """
     waiting: dict[str, list[Mapping[str, Any]]] = {}
-    found: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
+    pairs: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
     for message in messages:
         is_answer = message.get("role") == "tool"
         calls = waiting.get(str(message.get("tool_call_id"))) if is_answer else None
-        found.append((message, calls.pop(0) if calls else {}))
-        asked = calls_of(message)
-        waiting |= {str(x.get("id")): [] for x in asked}
-        for call in asked:
+        pairs.append((message, calls.pop(0) if calls else {}))
+        new_calls = calls_of(message)
+        waiting |= {str(x.get("id")): [] for x in new_calls}
+        for call in new_calls:
             waiting[str(call.get("id"))].append(call)
-    return found
+    return pairs
 
 
 def joined(*parts: str) -> str:
@@ -68,8 +68,8 @@ def joined(*parts: str) -> str:
 
 def calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the calls of a message, without invalid ones."""
-    asked = message.get("tool_calls")
-    calls = cast(list[Any], asked) if isinstance(asked, list) else []
+    value = message.get("tool_calls")
+    calls = cast(list[Any], value) if isinstance(value, list) else []
     return [cast(Mapping[str, Any], x) for x in calls if isinstance(x, Mapping)]
 
 

@@ -132,7 +132,7 @@ class MetaToolset(Toolset):
         """Return all of these tools."""
         return self._tools
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return all of these tools."""
         return self._tools
 
@@ -144,8 +144,8 @@ class MetaToolset(Toolset):
         if name == TOOL_SEARCH.name:
             most = int(arguments.get("max_results", DEFAULT_RESULTS))
             most = min(max(most, 1), MOST_RESULTS)
-            found = await self._find(arguments["query"], others, most)
-            return search_answer(found, available.sources, self._called_with)
+            findings = await self._find(arguments["query"], others, most)
+            return search_answer(findings, available.sources, self._called_with)
         if name == TOOL_EXPLAIN.name:
             return await self._explain(str(arguments["tool"]), available, others)
         if name == LIST_TOOLS.name:
@@ -162,8 +162,8 @@ class MetaToolset(Toolset):
     ) -> ToolResult:
         definition = _named(name, available)
         if definition is None:
-            found = await self._find(name, others, _SUGGESTED)
-            return unknown_answer(available.unknown(name), found)
+            findings = await self._find(name, others, _SUGGESTED)
+            return unknown_answer(available.unknown(name), findings)
         # In a thread, because a schema comes from a server and may take long.
         example = await to_thread.run_sync(example_arguments, definition.tool.input_schema)
         return explain_answer(definition, example, self._called_with)
@@ -206,17 +206,17 @@ def _named(name: str, available: Available) -> ToolDefinition | None:
     return available.find(name) or available.find(_NOT_IN_NAMES.sub("_", name))
 
 
-def _selected(found: SelectedTool | None, others: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
-    if found is None:
+def _selected(choice: SelectedTool | None, others: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
+    if choice is None:
         return ToolResult.of_text(_NOTHING.format(f"`{LIST_TOOLS.name}`"))
-    best = others[found.tool.key]
-    names = [others[x.tool.key].name for x in found.alternatives]
-    lines = [tool_line(best), f"Confidence {found.confidence:.2f}: {'; '.join(found.reasons)}"]
+    best = others[choice.tool.key]
+    names = [others[x.tool.key].name for x in choice.alternatives]
+    lines = [tool_line(best), f"Confidence {choice.confidence:.2f}: {'; '.join(choice.reasons)}"]
     lines += [f"Others: {', '.join(names)}"] if names else []
     structured: JsonObject = {
         "tools": [{"name": x} for x in (best.name, *names)],
-        "confidence": round(found.confidence, 3),
-        "reasons": list(found.reasons),
+        "confidence": round(choice.confidence, 3),
+        "reasons": list(choice.reasons),
     }
     return ToolResult((TextPart("\n".join(lines)),), structured=structured)
 

@@ -54,15 +54,15 @@ def fill_prompt(template: str, values: Mapping[str, str]) -> str:
     gives the literal text `{tools}`. Values are not filled again.
     """
 
-    def filled(found: re.Match[str]) -> str:
-        return found[1] or values.get(found[2], found[0])
+    def filled(match: re.Match[str]) -> str:
+        return match[1] or values.get(match[2], match[0])
 
     return _PLACEHOLDER.sub(filled, template)
 
 
 def uses(template: str, placeholder: str) -> bool:
     """Return whether `fill_prompt` would replace this placeholder."""
-    return any(found[2] == placeholder for found in _PLACEHOLDER.finditer(template))
+    return any(match[2] == placeholder for match in _PLACEHOLDER.finditer(template))
 
 
 def build_system_prompt(

@@ -64,7 +64,7 @@ class ResultPages(Toolset):
         """Return the reading tool, once there is something to read."""
         return _READERS if self.texts else ()
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return the reading tool."""
         return _READERS
 

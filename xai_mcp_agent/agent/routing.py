@@ -48,14 +48,14 @@ async def choose_route(
     """
     if not routes:
         raise NoRoute("There are no routes. Add an AgentDefineRoute for each of them.")
-    given, schema = Conversation(conversation), _schema(routes)
+    chat, schema = Conversation(conversation), _schema(routes)
     room = (window or ContextWindow()).room(Folding(), 2 * tokens_in(str(schema)))
 
     def messages() -> tuple[Message, ...]:
-        return as_sent(_PROMPT, as_text(fit(given.turns(), room, Folding()).messages))
+        return as_sent(_PROMPT, as_text(fit(chat.turns(), room, Folding()).messages))
 
     try:
-        answer = await ask_for_json(model, await beside_loop(given.chars, messages), schema)
+        answer = await ask_for_json(model, await beside_loop(chat.chars, messages), schema)
     except ModelAnswerInvalid as invalid:
         raise NoRoute(
             f"{model.name} chose no route: {'; '.join(invalid.problems)}. The routes are: "

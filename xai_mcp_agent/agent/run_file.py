@@ -97,8 +97,8 @@ class WaitingRun:
                 f"{len(places)}; answers are once, run, always, no."
             )
         place = places[number - 1]
-        given = ApprovalAnswer(scope, reason, by=by)
-        call = replace(self.state.awaiting[place], answer=given)
+        approval = ApprovalAnswer(scope, reason, by=by)
+        call = replace(self.state.awaiting[place], answer=approval)
         awaiting = {**self.state.awaiting, place: call}
         return replace(self, state=replace(self.state, awaiting=awaiting))
 

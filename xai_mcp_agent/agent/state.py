@@ -116,11 +116,11 @@ class RunState:
 
     def finding(self, keys: Iterable[ToolKey]) -> RunState:
         """Return the state after these tools were found or used, in this order."""
-        found = dict.fromkeys(self.found)
+        keys_found = dict.fromkeys(self.found)
         for key in keys:
-            found.pop(key, None)
-            found[key] = None
-        return replace(self, found=tuple(found))
+            keys_found.pop(key, None)
+            keys_found[key] = None
+        return replace(self, found=tuple(keys_found))
 
     def to_json(self) -> JsonObject:
         """Return the state for a file; `from_json` reads it back."""

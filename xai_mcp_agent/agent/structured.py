@@ -72,8 +72,8 @@ class OutputSchema:
         """
         value, problems = await self._read(reply)
         if problems:
-            told = _AGAIN.format(problems="\n".join(f"- {x}" for x in problems))
-            reply = await ask_again(reply, f"the answer does not fit: {problems[0]}", told)
+            correction = _AGAIN.format(problems="\n".join(f"- {x}" for x in problems))
+            reply = await ask_again(reply, f"the answer does not fit: {problems[0]}", correction)
             if reply.refusal:
                 return reply, None
             value, problems = await self._read(reply)
@@ -127,9 +127,9 @@ async def ask_for_json(
     async def ask() -> ModelReply:
         return await model.reply(ModelRequest(tuple(sent), (), False, 0.0, schema), _unheard)
 
-    async def ask_again(reply: ModelReply, _: str, told: str) -> ModelReply:
+    async def ask_again(reply: ModelReply, _: str, correction: str) -> ModelReply:
         sent.append({"role": "assistant", "content": reply.text or "(nothing)"})
-        sent.append({"role": "user", "content": told})
+        sent.append({"role": "user", "content": correction})
         return await ask()
 
     reply = await ask()

@@ -91,7 +91,7 @@ class TextCall(NamedTuple):
 class TextReply:
     """A model's text without its calls, the calls in order, and its thinking."""
 
-    said: str
+    text: str
     calls: tuple[TextCall, ...] = ()
     thinking: str = ""
 
@@ -110,22 +110,22 @@ def read_reply(text: str, forms: Forms, is_tool: Callable[[str], bool] = bool) -
         return plain
     text = _without_fences(text) if forms == "all" else text
     masked = _QUOTE_OR_CODE.sub(lambda x: "x" * len(x[0]), text)
-    said, calls, at = list[str](), list[TextCall](), 0
+    words, calls, at = list[str](), list[TextCall](), 0
     while mark := _MARKS[forms].search(masked, at):
         several, end = _calls_at(text, mark)
         if not several or (forms == "tags" and not all(is_tool(x.name) for x in several)):
-            said.append(text[at : mark.end()])
+            words.append(text[at : mark.end()])
             at = mark.end()
             continue
         if not calls and (invented := _INVENTED.search(masked, end)):
             masked, text = masked[: invented.start()], text[: invented.start()]
-        said.append(text[at : mark.start()])
+        words.append(text[at : mark.start()])
         calls += several
         at = _passed(_CALL_ENDS, text, _passed(_CLOSING_TAGS, text, end))
     is_answer = _WORD.search(_TURN_ENDS.sub("", masked[at:])) or len(calls) > _MAX_CALLS
     if not calls or is_answer:
         return plain
-    return TextReply(re.sub(r"\n{3,}", "\n\n", "".join(said)).strip(), tuple(calls), thinking)
+    return TextReply(re.sub(r"\n{3,}", "\n\n", "".join(words)).strip(), tuple(calls), thinking)
 
 
 def calls_in_json(text: str) -> tuple[TextCall, ...]:
@@ -156,10 +156,10 @@ def _without_thinking(text: str) -> tuple[str, str]:
     """Return the text without its thinking, and the thinking."""
     thoughts: list[str] = []
 
-    def block(found: re.Match[str]) -> str:
-        if found["thought"] is None:
-            return found[0]
-        thoughts.append(found["thought"].strip())
+    def block(match: re.Match[str]) -> str:
+        if match["thought"] is None:
+            return match[0]
+        thoughts.append(match["thought"].strip())
         return ""
 
     text = _BLOCK.sub(block, text)
@@ -172,10 +172,10 @@ def _without_thinking(text: str) -> tuple[str, str]:
 def _without_fences(text: str) -> str:
     """Return the text with calls and their arguments taken out of their fences."""
 
-    def block(found: re.Match[str]) -> str:
-        code, language = found["code"] or "", (found["language"] or "").strip().lower()
+    def block(match: re.Match[str]) -> str:
+        code, language = match["code"] or "", (match["language"] or "").strip().lower()
         is_call = language in _CALL_LANGUAGES and _MARKS["all"].match(code.lstrip())
-        return code if is_call else found[0]
+        return code if is_call else match[0]
 
     return _BLOCK.sub(block, _FENCED_ARGUMENTS.sub(r"\1 \2\n", text))
 
@@ -225,8 +225,8 @@ def _line_call(text: str, mark: re.Match[str]) -> tuple[Sequence[TextCall], int]
 
 def _passed(pattern: re.Pattern[str], text: str, at: int) -> int:
     """Return the position after a match of the pattern here, or the same position."""
-    found = pattern.match(text, at)
-    return found.end() if found else at
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def _object(text: str, at: int) -> tuple[str, int]:
@@ -260,10 +260,10 @@ def _calls_in(value: Any) -> list[TextCall]:
     if isinstance(fields.get("function"), dict):
         return _calls_in(fields["function"])
     name = fields.get("name")
-    given = [fields[x] for x in ("arguments", "parameters") if x in fields]
-    if not isinstance(name, str) or len(given) != 1 or len(fields.keys() - {"id", "type"}) != 2:
+    values = [fields[x] for x in ("arguments", "parameters") if x in fields]
+    if not isinstance(name, str) or len(values) != 1 or len(fields.keys() - {"id", "type"}) != 2:
         return []
-    (arguments,) = given
+    (arguments,) = values
     written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return [TextCall(name.strip(), written)]
 

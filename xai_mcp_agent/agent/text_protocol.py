@@ -177,7 +177,7 @@ def as_text(messages: Iterable[Message]) -> list[Message]:
     The results of a turn are one message, together with a user's text after them: strict chat
     templates want alternating roles.
     """
-    told: list[Message] = []
+    texts: list[Message] = []
     is_result = False
     for message, call in with_calls(messages):
         content, was_result = message.get("content") or "", is_result
@@ -189,9 +189,9 @@ def as_text(messages: Iterable[Message]) -> list[Message]:
             lines = [format_call(x["name"], x.get("arguments") or "") for x in calls]
             content = "\n".join([text_of(message), *lines]).strip()
         if was_result and role == "user" and isinstance(content, str):
-            content = f"{told.pop()['content']}\n\n{content}"
-        told.append({"role": role, "content": content})
-    return told
+            content = f"{texts.pop()['content']}\n\n{content}"
+        texts.append({"role": role, "content": content})
+    return texts
 
 
 def describe_tools(functions: Iterable[FunctionSpec]) -> str:
@@ -274,7 +274,7 @@ def _read_text(reply: ModelReply, request: ModelRequest, forms: Forms) -> ModelR
             for n, x in enumerate(read.calls, first)
         )
     thinking = joined(reply.thinking, read.thinking)
-    return replace(reply, text=read.said, thinking=thinking, calls=calls)
+    return replace(reply, text=read.text, thinking=thinking, calls=calls)
 
 
 class _Stream:

@@ -44,7 +44,7 @@ class Toolset(ABC):
             XaiMcpError: whatever went wrong; the message is meant for the model.
         """
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return the tools it may ever have, as far as known from the start, for the history."""
         return ()
 
@@ -81,9 +81,9 @@ class CombinedToolset(Toolset):
         """Call the tool in the part that has it."""
         return await self._homes[invocation.tool.key].call(invocation)
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return the known tools of all parts."""
-        return self._joined([part.known() for part in self._parts])
+        return self._joined([part.known_tools() for part in self._parts])
 
     def instructions(self) -> Mapping[str, str]:
         """Return the instructions of all parts."""
@@ -169,18 +169,18 @@ class Available:
 
     def find(self, name: str) -> ToolDefinition | None:
         """Find a tool by its shown name, its id, or its own name if that is unambiguous."""
-        if (found := self._by_name.get(name) or self._by_id.get(name)) is not None:
-            return found
+        if (definition := self._by_name.get(name) or self._by_id.get(name)) is not None:
+            return definition
         own = self._by_own_name.get(name)
         return own if own and self.is_clear(name, own.tool.source) else None
 
     def unknown(self, name: str) -> str:
         """Return a text saying that there is no such tool, with the nearest name."""
-        known = self.names
-        listed = f"The tools are: {', '.join(known)}." if known else "There are no tools."
-        if len(known) > _MOST_NAMES:
-            listed = f"Some of the tools are: {', '.join(known[:_MOST_NAMES])}."
-        return f"There is no tool {name!r}. {did_you_mean(name, known) or listed}"
+        names = self.names
+        listed = f"The tools are: {', '.join(names)}." if names else "There are no tools."
+        if len(names) > _MOST_NAMES:
+            listed = f"Some of the tools are: {', '.join(names[:_MOST_NAMES])}."
+        return f"There is no tool {name!r}. {did_you_mean(name, names) or listed}"
 
     @cached_property
     def _outside_names(self) -> set[str]:
@@ -189,11 +189,11 @@ class Available:
     @cached_property
     def _by_own_name(self) -> Mapping[str, ToolDefinition | None]:
         """Definitions by their tools' own names; None for a name that several tools have."""
-        found: dict[str, ToolDefinition | None] = {}
+        by_name: dict[str, ToolDefinition | None] = {}
         for definition in self.definitions:
             name = definition.tool.name
-            found[name] = None if name in found else definition
-        return found
+            by_name[name] = None if name in by_name else definition
+        return by_name
 
     @cached_property
     def _by_id(self) -> Mapping[str, ToolDefinition]:
@@ -238,7 +238,7 @@ class AgentTools:
         self._definitions, self._filters = definitions, filters
         self._record, self._call = record, call or _call_plainly
         self._shown_names = ShownNames(names, self._toolset.source_names())
-        for key in (*(key for key, _ in names), *(x.key for x in self._toolset.known())):
+        for key in (*(key for key, _ in names), *(x.key for x in self._toolset.known_tools())):
             self._shown_names.show(key)
         self._tools: Sequence[Tool] | None = None
         self._version: object = None
@@ -258,13 +258,13 @@ class AgentTools:
             await one.prepare(tools, is_new=is_new)
         version = [x.version for x in self._filters], words
         if is_new or version != self._version:
-            kept = await self._filtered(tools)
+            allowed_tools = await self._filtered(tools)
             allowed = {x: words[x] for x in words if self._keeps_instructions(x)}
             for one in self._filters:
                 one.notice(tools, words)
-            order = dict.fromkeys((*(key for key, _ in self.names), *kept))
+            order = dict.fromkeys((*(key for key, _ in self.names), *allowed_tools))
             self.names = tuple((key, self.shown_name(key)) for key in order)
-            named = [(name, kept[key]) for key, name in self.names if key in kept]
+            named = [(name, allowed_tools[key]) for key, name in self.names if key in allowed_tools]
             definitions = await self._definitions.of(named)
             await self._record()
             before = self._available
@@ -290,7 +290,7 @@ class AgentTools:
 
     async def _filtered(self, tools: Sequence[Tool]) -> dict[ToolKey, Tool]:
         """Return the tools that every filter keeps, as they are shown."""
-        kept: dict[ToolKey, Tool] = {}
+        allowed: dict[ToolKey, Tool] = {}
         reasons: dict[ToolKey, str] = {}
         for number, tool in enumerate(tools):
             if number % _TOOLS_IN_A_ROW == 0:
@@ -301,11 +301,11 @@ class AgentTools:
                 if isinstance(shown, Tool):
                     shown = one.keep(shown)
             if isinstance(shown, Tool):
-                kept[tool.key] = shown
+                allowed[tool.key] = shown
             else:
                 reasons[tool.key] = shown
         self._reasons = reasons
-        return kept
+        return allowed
 
     def _keeps_instructions(self, source: str) -> bool:
         return all(x.keeps_instructions(source) for x in self._filters)

@@ -337,7 +337,7 @@ class FunctionToolset(Toolset):
         """Return all of them."""
         return self._tools
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return all of them."""
         return self._tools
 

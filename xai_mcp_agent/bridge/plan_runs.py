@@ -120,7 +120,7 @@ class PlanTools(Toolset):
         """Return each of them once."""
         return self._tools
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return each of them once."""
         return self._tools
 

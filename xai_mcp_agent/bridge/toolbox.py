@@ -106,7 +106,7 @@ def agent_tools(
     search = context.search_for(preferences)
     meta = MetaToolset(search, lambda: tools.available(), planning, called_with)
     parts = (*parts, pages, meta)
-    engine.record_static(CombinedToolset(*parts).known())
+    engine.record_static(CombinedToolset(*parts).known_tools())
 
     budget = budget_tokens or context.settings.search.budget_tokens
     for note in () if budget_tokens else context.settings.notes:

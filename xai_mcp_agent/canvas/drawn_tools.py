@@ -69,7 +69,7 @@ class DrawnToolset(Toolset):
         """Return all drawn tools."""
         return self._tools
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return all drawn tools."""
         return self._tools
 

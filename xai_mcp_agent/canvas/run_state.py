@@ -103,8 +103,8 @@ class KeptRun:
                 f"delete the file, or give this {_NODE} another `run_state`."
             )
         self._run = replace(mine, stamp=run.stamp)
-        said = Conversation(conversation.messages, run.state.conversation.said)
-        self.start = replace(run.state, conversation=said)
+        resumed = Conversation(conversation.messages, run.state.conversation.said)
+        self.start = replace(run.state, conversation=resumed)
         self._granted.update(run.granted)
         self._facts.go_on_from(run.facts)
         # An answer to a call that was made, or may have been, is used up.
@@ -142,6 +142,6 @@ def kept_run(
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
     with held(file):
-        kept = KeptRun(file, agent, conversation, granted, facts)
-        kept.approvals.asks_nobody = bool(asks_nobody)
-        yield kept
+        run = KeptRun(file, agent, conversation, granted, facts)
+        run.approvals.asks_nobody = bool(asks_nobody)
+        yield run

@@ -48,7 +48,7 @@ def call_step(ctx: Any, call: str, results: Any) -> dict[str, Any]:
         step = read_step(call)
     except BadStep as reason:
         raise BadSetting(f"`call` of {_NODE} cannot be read. {reason}") from reason
-    earlier = [_given(ctx, number, x) for number, x in enumerate(results or [])]
+    earlier = [_wired_result(ctx, number, x) for number, x in enumerate(results or [])]
     try:
         arguments = {name: fill(x, earlier) for name, x in step.arguments.items()}
     except NotInResult as reason:
@@ -64,7 +64,7 @@ def call_step(ctx: Any, call: str, results: Any) -> dict[str, Any]:
     return {"result": value, "text": result.text}
 
 
-def _given(ctx: Any, number: int, value: Any) -> StepResult:
+def _wired_result(ctx: Any, number: int, value: Any) -> StepResult:
     if value is None:
         raise BadSetting(
             f"`results[{number}]` of {_NODE} is wired to a node that has not run yet. Put that "

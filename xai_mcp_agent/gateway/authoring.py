@@ -132,7 +132,7 @@ class AuthoringToolset(Toolset):
         """Return the three tools."""
         return _TOOLS
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return the three tools."""
         return _TOOLS
 

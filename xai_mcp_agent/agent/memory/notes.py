@@ -208,23 +208,23 @@ class _AgentNotes:
     def query(self, query: str, vector: array[float], count: int) -> list[Note]:
         scores = self._by_meaning(vector) or self._by_words(query, count)
         best = heapq.nlargest(count, scores.items(), key=lambda x: (x[1], -x[0]))
-        found = [(min(score, 1.0), self._notes[n]) for n, score in best if score >= _FLOOR]
-        return [Note(id, round(score, 3), json.loads(x)) for score, (id, _, x) in found]
+        matches = [(min(score, 1.0), self._notes[n]) for n, score in best if score >= _FLOOR]
+        return [Note(id, round(score, 3), json.loads(x)) for score, (id, _, x) in matches]
 
-    def _by_meaning(self, wanted: array[float]) -> dict[int, float]:
+    def _by_meaning(self, query: array[float]) -> dict[int, float]:
         """Return scores by vector, or nothing unless every note has a vector of the same model."""
-        if not wanted or any(len(x) != len(wanted) for x in self._vectors):
+        if not query or any(len(x) != len(query) for x in self._vectors):
             return {}
-        return {n: sum(map(mul, wanted, x)) for n, x in enumerate(self._vectors)}
+        return {n: sum(map(mul, query, x)) for n, x in enumerate(self._vectors)}
 
     def _by_words(self, query: str, count: int) -> dict[int, float]:
         # Indexed only now: notes that are found by vector need no index.
         for number in range(len(self._index), len(self._notes)):
             words = spelled_terms(self._notes[number][1])
             self._index.put(number, weighted(words, _USUAL_LENGTH))
-        wanted = spelled_terms(query)
-        whole = self._index.whole(wanted)
-        return {number: score / whole for number, score in self._index.search(wanted, count)}
+        terms = spelled_terms(query)
+        whole = self._index.whole(terms)
+        return {number: score / whole for number, score in self._index.search(terms, count)}
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class MemoryToolset(Toolset):
         """Return both tools."""
         return MEMORY_TOOLS
 
-    def known(self) -> Sequence[Tool]:
+    def known_tools(self) -> Sequence[Tool]:
         """Return both tools."""
         return MEMORY_TOOLS
 
@@ -90,8 +90,8 @@ def answer_memory_call(memory: Memory, tool: Tool, arguments: JsonObject) -> Too
     """
     try:
         if tool is LOOKUP_MEMORY:
-            found = memory.query(str(arguments["query"]), int(arguments.get("count") or 3))
-            return _found(found)
+            notes = memory.query(str(arguments["query"]), int(arguments.get("count") or 3))
+            return _notes_result(notes)
         summary = str(arguments["summary"])[:_SUMMARY_CHARS]
         memory.add("", summary, arguments)
     except XaiMcpError:
@@ -102,14 +102,14 @@ def answer_memory_call(memory: Memory, tool: Tool, arguments: JsonObject) -> Too
     return ToolResult.of_text(f"Remembered: {summary}")
 
 
-def _found(found: Sequence[Any]) -> ToolResult:
-    if not found:
+def _notes_result(notes: Sequence[Any]) -> ToolResult:
+    if not notes:
         return ToolResult.of_text("Nothing is remembered about this.")
-    shown = [_told(getattr(x, "attributes", x)) for x in found]
-    return ToolResult.of_text(json.dumps(shown, ensure_ascii=False, default=str))
+    contents = [_content_of(getattr(x, "attributes", x)) for x in notes]
+    return ToolResult.of_text(json.dumps(contents, ensure_ascii=False, default=str))
 
 
-def _told(attributes: Any) -> Any:
+def _content_of(attributes: Any) -> Any:
     """Return the remembered value; a note with only a summary gives that text."""
     match attributes:
         case {"summary": summary, **others} if not others:

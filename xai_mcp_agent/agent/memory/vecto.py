@@ -38,15 +38,17 @@ class VectoMemory:
 
     def query(self, query: str, n: int) -> list[Note]:
         """Return the notes most like `query`, without other agents' notes."""
-        found = self.client.lookup_text_from_str(query, n * _LOOK_FURTHER)
-        own = [x for x in found if _agent_of(x.attributes) in (None, self.agent)]
+        matches = self.client.lookup_text_from_str(query, n * _LOOK_FURTHER)
+        own = [x for x in matches if _agent_of(x.attributes) in (None, self.agent)]
         return [Note(str(x.id), float(x.similarity), _without_agent(x.attributes)) for x in own[:n]]
 
     def add(self, id: str, text: str, metadata: Any) -> None:
         """Add a note."""
-        kept = dict(cast(Mapping[str, Any], metadata)) if isinstance(metadata, Mapping) else {}
-        kept = kept or {"note": metadata}
-        self.client.ingest_text(text, {**kept, _AGENT: self.agent})
+        attributes = (
+            dict(cast(Mapping[str, Any], metadata)) if isinstance(metadata, Mapping) else {}
+        )
+        attributes = attributes or {"note": metadata}
+        self.client.ingest_text(text, {**attributes, _AGENT: self.agent})
 
 
 def vecto_store(
