@@ -36,21 +36,21 @@ _FOLDED = "[Pictures and sounds of this result are not shown any more.]"
 
 def content_of(text: str, result: ToolResult) -> str | list[Any]:
     """Return the content of a result's message: its text, or text and media."""
-    shown: list[Any] = []
+    accepted: list[Any] = []
     left, chars = 0, 0
     for part in result.parts:
         data = _data_of(part)
         if data is None:
             continue
-        fits = len(shown) < MAX_PARTS and chars + len(data) <= MAX_CHARS
+        fits = len(accepted) < MAX_PARTS and chars + len(data) <= MAX_CHARS
         if fits and (media := _part(data)):
-            shown.append(media)
+            accepted.append(media)
             chars += len(data)
         else:
             left += 1
     if left:
         text = f"{text}\n[{left} of the pictures and sounds cannot be shown. {_LIMITS}]"
-    return _content(text, shown)
+    return _content(text, accepted)
 
 
 def fold_old(messages: Sequence[Message]) -> list[Message]:
@@ -94,8 +94,8 @@ def split(message: Message) -> tuple[str, list[Any]]:
 
 
 def _chars_in(message: Message) -> int:
-    held = [part.get(part["type"]) for part in split(message)[1]]
-    values = [value for x in held if isinstance(x, dict) for value in cast(Any, x).values()]
+    media = [part.get(part["type"]) for part in split(message)[1]]
+    values = [value for x in media if isinstance(x, dict) for value in cast(Any, x).values()]
     return sum(len(x) for x in values if isinstance(x, str))
 
 

@@ -378,13 +378,13 @@ def _model_in(
 
 
 def _one_of(own: str, settings: JsonObject, key: str, new: str, node: str) -> str:
-    chosen: str = settings.get(key, "")
-    if own and chosen and own != chosen:
+    of_model: str = settings.get(key, "")
+    if own and of_model and own != of_model:
         raise BadSetting(
             f"`{new}agent_{key}` of {node} is {own!r}, and `{key}` of the {MODEL_NODE} on its "
-            f"`{new}model_settings` is {chosen!r}. Say it in one of the two places."
+            f"`{new}model_settings` is {of_model!r}. Say it in one of the two places."
         )
-    return own or chosen
+    return own or of_model
 
 
 def _refuse_unsaid(settings: JsonObject) -> None:

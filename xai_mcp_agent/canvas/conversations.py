@@ -66,10 +66,10 @@ def conversation_with(conversation: Any, question: Any, node: str) -> Any:
 
 def kept_for(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
     """Return the whole texts, by id, of the results that this conversation shows in part."""
-    shown = [x for x in map(text_of, conversation) if '"result_id"' in x]
+    excerpts = [x for x in map(text_of, conversation) if '"result_id"' in x]
     results: dict[str, str] = ctx.get(_RESULTS, {})
     return {
-        id_: x for id_, x in results.items() if any(f'"result_id": "{id_}"' in y for y in shown)
+        id_: x for id_, x in results.items() if any(f'"result_id": "{id_}"' in y for y in excerpts)
     }
 
 

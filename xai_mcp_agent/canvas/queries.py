@@ -147,14 +147,18 @@ def tool_history(
         BadSetting: `since` or `until` is not a time.
         UnknownServer, UnknownTool: the name is neither in the settings nor in the history.
     """
-    chosen = _chosen(ports)
+    options = _history_options(ports)
     named = {"server_name": server_name, "tool_name": tool_name, **ports}
     fields = {port: value for port, value in named.items() if value}
 
     async def read(operations: Operations) -> tuple[list[Event], bool, Records | None]:
-        events = await _events(operations, server_name, tool_name, chosen)
+        events = await _events(operations, server_name, tool_name, options)
         records = None if tool_name else await operations.records()
-        return events, await _has_older(operations, server_name, tool_name, chosen, events), records
+        return (
+            events,
+            await _has_older(operations, server_name, tool_name, options, events),
+            records,
+        )
 
     with at_node(ctx, _HISTORY, "history", **fields) as work:
         try:
@@ -180,10 +184,10 @@ def tool_history(
 
 
 async def _events(
-    operations: Operations, server: str, tool: str, chosen: dict[str, Any]
+    operations: Operations, server: str, tool: str, options: dict[str, Any]
 ) -> list[Event]:
     try:
-        return await operations.history(server or None, tool or None, **chosen)
+        return await operations.history(server or None, tool or None, **options)
     except UnknownServer:
         if server in operations.settings.sources:
             return []  # it was not used yet
@@ -191,11 +195,11 @@ async def _events(
 
 
 async def _has_older(
-    operations: Operations, server: str, tool: str, chosen: dict[str, Any], events: list[Event]
+    operations: Operations, server: str, tool: str, options: dict[str, Any], events: list[Event]
 ) -> bool:
     if not events:
         return False
-    before = {**chosen, "until": events[0].position - 1, "limit": 1}
+    before = {**options, "until": events[0].position - 1, "limit": 1}
     return bool(await _events(operations, server, tool, before))
 
 
@@ -205,7 +209,7 @@ def _require(bridge: Bridge, records: Records, server: str) -> None:
         bridge.settings.source(server)
 
 
-def _chosen(ports: dict[str, Any]) -> dict[str, Any]:
+def _history_options(ports: dict[str, Any]) -> dict[str, Any]:
     return {
         "since": _moment(ports, "since"),
         "until": _moment(ports, "until"),
