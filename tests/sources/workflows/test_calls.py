@@ -81,7 +81,6 @@ def test_what_json_does_not_know_comes_back_as_near_as_can_be(
         ("class A:\n  def __str__(self): raise ValueError\nresult = A()", "turned into JSON"),
         ("result = []\nfor _ in range(100000): result = [result]", "turned into JSON"),
         ("result = 'x' * 17 * 1024**2", "17 MB, and at most 16"),
-        ("result = [{'a': 1}] * 10**6", "more than 500,000 objects"),
     ],
 )
 def test_a_result_that_cannot_be_used_is_an_error_that_says_so(
