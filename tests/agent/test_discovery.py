@@ -264,7 +264,7 @@ def test_a_drawn_tool_may_have_the_name_of_the_search_and_hides_it_not(bridge: B
     assert "office_find_song" in offered(endpoint.requests[1].body)
 
 
-def test_where_nothing_can_be_called_nothing_is_reported_finding_tools(bridge: Bridge):
+def test_where_nothing_can_be_called_nothing_is_said_about_finding_tools(bridge: Bridge):
     script = [search("a song"), search("a photo"), says("Done.")]
     with model_endpoint(script) as endpoint:
         run(bridge, endpoint, max_thoughts=2)

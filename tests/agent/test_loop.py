@@ -391,7 +391,7 @@ def test_a_long_result_shows_its_head_and_tail_and_can_be_read_on():
     assert run.outcome.answer == "Read."
 
 
-def test_on_thought_is_reported_each_use_of_a_tool_with_the_result_at_hand():
+def test_on_thought_gets_each_use_of_a_tool_with_the_result_at_hand():
     seen: list[tuple[str, str, str]] = []
     outcome_of: list[Run] = []
 

@@ -72,7 +72,7 @@ def run(ctx: Ctx, script: Script, asked: Any, *, in_text: bool) -> tuple[list[An
 
 
 @pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
-def test_each_long_result_of_a_run_is_read_by_the_id_it_was_reported_with(ctx: Ctx, in_text: bool):
+def test_each_long_result_of_a_run_is_read_by_the_id_it_was_shown_with(ctx: Ctx, in_text: bool):
     def script(body: dict[str, Any]) -> Step:
         told = [x["content"] for x in body["messages"] if TOLD.search(str(x["content"]))]
         turn = sum(x["role"] == "assistant" for x in body["messages"])

@@ -55,7 +55,7 @@ def test_a_service_and_the_model_are_told_the_form():
     assert '"required": ["city", "people"]' in body["messages"][0]["content"]
 
 
-def test_an_answer_that_is_no_object_is_only_reported_in_the_prompt():
+def test_an_answer_that_is_no_object_is_only_described_in_the_prompt():
     """OpenAI refuses such a form."""
     outcome, bodies = ask([says("[1, 2]")], {"type": "array", "items": {"type": "integer"}})
     assert (outcome.structured, forms(bodies)) == ([1, 2], [False])

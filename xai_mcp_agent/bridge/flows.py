@@ -80,7 +80,7 @@ class FlowFinder:
                 self._digests[key] = digest
 
     def _best_flows(self, keys: list[str]) -> list[Flow]:
-        """Yield the best flow into each parameter from each tool, and from it into others."""
+        """Return the best flow into each parameter from each tool, and from it into others."""
         best: dict[tuple[str, str, str], Flow] = {}
         for key in keys:
             ports = self._flows.ports(key)

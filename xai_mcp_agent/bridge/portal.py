@@ -311,7 +311,7 @@ def _let_go_of_the_parents() -> None:
 
 
 def _numbers_in(selector: selectors.BaseSelector) -> list[int]:
-    """Yield every descriptor that the selector watches, and its own if it has one."""
+    """Return every descriptor that the selector watches, and its own if it has one."""
     watched = cast("Mapping[Any, selectors.SelectorKey] | None", selector.get_map())
     if watched is None:
         return []  # it was closed

@@ -171,7 +171,7 @@ class SourceToolset(Toolset):
             self._tools = selected
 
     def _describe_left_out(self) -> tuple[str, ...]:
-        """Yield a line for each source that cannot be used, and one for all that may be soon."""
+        """Return a line for each source that cannot be used, and one for all that may be soon."""
         failures = {x: self._failures[x] for x in self._sources if x in self._failures}
         for name in [x for x, failure in failures.items() if failure.is_late]:
             status = self._engine.pool.statuses().get(name)

@@ -38,7 +38,7 @@ _reported: set[str] = set()
 
 
 def read_transcript(file: Path) -> list[JsonObject]:
-    """Yield the lines of a transcript in order; other lines are left out."""
+    """Return the lines of a transcript in order; other lines are left out."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", errors="replace") as lines:

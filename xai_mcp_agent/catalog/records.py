@@ -55,7 +55,7 @@ class ToolRecords:
         return self._records.get(subject.anchor, {}).get(subject)
 
     def of(self, source: str) -> Iterator[ToolRecord]:
-        """Return the records of the tools of a source."""
+        """Yield the records of the tools of a source."""
         for records in [x for anchor, x in self._records.items() if anchor.source == source]:
             yield from records.values()
 

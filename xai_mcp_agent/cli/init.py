@@ -309,7 +309,7 @@ def _trust_settings(folder: Path) -> Iterator[Step]:
 
 
 def _provide_lessons(folder: Path) -> Iterator[Step]:
-    """Return all files of the lessons except the solutions."""
+    """Yield all files of the lessons except the solutions."""
     examples = starter_folder() / "examples"
     for file in sorted((examples / WORKSHOP).rglob("*")):
         path = file.relative_to(examples)

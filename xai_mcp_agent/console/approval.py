@@ -43,12 +43,12 @@ _CLAIMS = {
 
 
 def shown_arguments(request: ApprovalRequest) -> list[tuple[str, tuple[str, ...]]]:
-    """Yield all arguments by name, as JSON; a text of several lines keeps them all."""
+    """Return all arguments by name, as JSON; a text of several lines keeps them all."""
     return [(escaped(name), _lines(value)) for name, value in request.arguments.items()]
 
 
 def claims(annotations: ToolAnnotations) -> list[str]:
-    """Yield in words what a tool claims about its effects."""
+    """Return in words what a tool claims about its effects."""
     values = {name: getattr(annotations, name) for name in _CLAIMS}
     return [_CLAIMS[name][0 if value else 1] for name, value in values.items() if value is not None]
 

@@ -134,7 +134,7 @@ def totals_text(event: RunFinished) -> str:
 
 
 def _request(request: ModelRequest) -> Iterator[Note]:
-    """Return the system prompt and the tools of the first request."""
+    """Yield the system prompt and the tools of the first request."""
     for message in request.messages[:1]:
         if message.get("role") == "system":
             yield Note("--", "system prompt", str(message.get("content")))

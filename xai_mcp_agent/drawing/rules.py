@@ -109,7 +109,7 @@ def _flow_problems(document: Document) -> Iterator[str]:
 
 
 def code_in(document: Document) -> list[str]:
-    """Yield code that the compiler would run while it compiles, with its node."""
+    """Return code that the compiler would run while it compiles, with its node."""
     used = {x["sourcePort"] for x in links_of(document)}
     return [
         f"{node['name']}: {port['label']!r} is Python that runs when the workflow is compiled"

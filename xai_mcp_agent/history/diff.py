@@ -243,7 +243,7 @@ class _SchemaComparison:
         self._compared: set[tuple[str, str]] = set()
 
     def lines(self, at: _Place, old: Any, new: Any, depth: int = 0) -> Iterator[str]:
-        """Return a line for each change; at least one if the schemas differ at all."""
+        """Yield a line for each change; at least one if the schemas differ at all."""
         if not is_same(old, new):
             yield from [*self._parts(at, old, new, depth)] or _value_lines(f"{at}:", old, new)
 

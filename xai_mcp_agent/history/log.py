@@ -180,11 +180,11 @@ class EventLog:
         return [x for x in rows if x.is_in_range or x.tools]
 
     def events(self, connection: Connection, event_range: Range) -> list[Event]:
-        """Yield every event of a range, including implied ones, in order."""
+        """Return every event of a range, including implied ones, in order."""
         return self.complete(connection, self.rows(connection, event_range))
 
     def complete(self, connection: Connection, rows: Iterable[LogRow]) -> list[Event]:
-        """Yield all events of these rows, with payloads from definitions."""
+        """Return all events of these rows, with payloads from definitions."""
         all_events = [event for row in rows for event in row.events(self.project)]
         digests = {x.definition for x in all_events if x.definition and is_told_by_definition(x)}
         bodies = definitions_of(connection, digests)
@@ -213,7 +213,7 @@ class EventLog:
     def links(
         self, connection: Connection, until: int | None
     ) -> Iterator[tuple[Subject, Links, int]]:
-        """Return the links of each subject by the facts about it, with their counts."""
+        """Yield the links of each subject by the facts about it, with their counts."""
         counts: Counter[tuple[Subject, Change]] = Counter()
         for row in self.rows(connection, Range(until=until, changes=(*INVENTORY, "failed"))):
             counts[row.event.subject, row.event.change] += 1
@@ -320,7 +320,7 @@ class EventLog:
             after = end
 
     def _events(self, connection: Connection, rows: Sequence[Any]) -> list[Event]:
-        """Yield events of rows, without those whose subject was lost (in a damaged file)."""
+        """Return events of rows, without those whose subject was lost (in a damaged file)."""
         by_number = self.subjects_of(connection, (x.subject for x in rows))
         new_runs = {x.run for x in rows if x.run} - self._runs.keys()
         if new_runs:

@@ -67,7 +67,7 @@ class Runs:
         connection.execute(update(runs).where(runs.c.id == (run or self.own)).values(ended=_now()))
 
     def over(self, connection: Connection, ids: Collection[str]) -> dict[str, str]:
-        """Yield the runs that have ended, each with a sentence about its end."""
+        """Return the runs that have ended, each with a sentence about its end."""
         query = select(runs).where(runs.c.project == self._project, runs.c.id.in_(list(ids)))
         rows = {row.id: row for row in connection.execute(query)}
         ends = dict.fromkeys(ids, _END_LOST)

@@ -49,7 +49,7 @@ def shown(value: Any, chars: int) -> str:
 
 
 def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
-    """Return the difference between two values; for long texts a line for each changed passage."""
+    """Yield the difference between two values; for long texts a line for each changed passage."""
     room = max(chars, 2 * _LEAST_CHARS + 3)
     each = (room - 3) // 2
     if not (isinstance(old, str) and isinstance(new, str)):

@@ -84,7 +84,7 @@ def literals_for(inp: Input, step: Step, request: Request) -> list[Literal]:
 
 
 def _choices(inp: Input, step: Step) -> Iterator[Literal]:
-    """Return the first of the parameter's allowed values that the step contains."""
+    """Yield the first of the parameter's allowed values that the step contains."""
     for one in inp.shape.choices:
         words = terms(one)
         if words and all(root(x) in step.roots for x in words):

@@ -191,7 +191,7 @@ def missing_in(source: Source) -> str:
 
 
 def lacking(calls: Sequence[PlannedCall]) -> Iterator[str]:
-    """Return a line for each call with missing arguments."""
+    """Yield a line for each call with missing arguments."""
     for number, call in enumerate(calls, 1):
         names = [repr(x) for x, source in call.arguments.items() if missing_in(source)]
         if names:

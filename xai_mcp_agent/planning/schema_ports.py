@@ -318,7 +318,7 @@ def _inputs(schema: JsonObject) -> Iterator[Input]:
 
 
 def _outputs(schema: JsonObject) -> Iterator[Output]:
-    """Return the leaves of a result, upper levels first, and containers, which may be used whole.
+    """Yield the leaves of a result, upper levels first, and containers, which may be used whole.
 
     The whole result is included if its type is declared.
     """
@@ -365,7 +365,7 @@ def _imply(name: str, description: str) -> Output:
 
 
 def _variants(spec: JsonObject) -> list[JsonObject]:
-    """Yield a schema with resolved references, and the schemas it combines or chooses from."""
+    """Return a schema with resolved references, and the schemas it combines or chooses from."""
     inner = [y for x in ("allOf", "anyOf", "oneOf") for y in as_list(spec.get(x))[:_MAX_CHOICES]]
     return [spec, *(x for x in inner if is_object(x))]
 

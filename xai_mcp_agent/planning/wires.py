@@ -65,7 +65,7 @@ class WireCheck:
         self._flows, self._calls = flows, calls
 
     def problems(self) -> Iterator[WireProblem]:
-        """Return the problems, by call and parameter."""
+        """Yield the problems, by call and parameter."""
         for number, call in enumerate(self._calls):
             if call.tool is not None and call.tool in self._flows:
                 yield from self._of_call(number, call, self._flows.ports(call.tool))
@@ -133,7 +133,7 @@ class WireCheck:
         )
 
     def _earlier(self, number: int, ports: ToolPorts, inp: Input) -> Iterator[tuple[int, Flow]]:
-        """Return earlier calls that supply it, the best first."""
+        """Yield earlier calls that supply it, the best first."""
         flows: list[tuple[int, Flow]] = []
         for place, call in enumerate(self._calls[:number]):
             if call.tool is None or call.tool not in self._flows or call.tool == ports.key:

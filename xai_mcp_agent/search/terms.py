@@ -142,7 +142,7 @@ def singular(word: str) -> str:
 
 
 def _split(piece: str) -> tuple[str, ...]:
-    """Yield the terms in letters and digits without separators."""
+    """Return the terms in letters and digits without separators."""
     if _IS_CJK.match(piece):
         return tuple(piece[n : n + 2] for n in range(max(len(piece) - 1, 1)))
     words = (x.casefold() for x in _CASE.sub(" ", piece).split(" "))

@@ -102,7 +102,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def secrets_in_env(env: Mapping[str, str]) -> Iterator[str]:
-    """Return the secret texts in a server's environment variables."""
+    """Yield the secret texts in a server's environment variables."""
     for name, value in env.items():
         if is_secret(name, value):
             yield from _with_credentials(value)
@@ -110,7 +110,7 @@ def secrets_in_env(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
-    """Return the secret texts in HTTP headers: whole values, and the credentials within them."""
+    """Yield the secret texts in HTTP headers: whole values, and the credentials within them."""
     for name, value in headers.items():
         if looks_secret(name):
             yield from _with_credentials(value)
@@ -120,7 +120,7 @@ def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
 
 
 def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
-    """Return the secret texts among command line arguments.
+    """Yield the secret texts among command line arguments.
 
     These are values of flags such as `--api-key`, and what `secrets_in_text` finds in any argument.
     """
@@ -149,7 +149,7 @@ def tokens_in_text(text: str) -> list[str]:
 
 
 def secrets_in_url(url: str) -> Iterator[str]:
-    """Return the secret texts in a URL: its password, secret parameters, random path parts.
+    """Yield the secret texts in a URL: its password, secret parameters, random path parts.
 
     The user name counts too if it stands alone or is long, because a token is often put there.
     """
@@ -202,7 +202,7 @@ def _basic_credentials(credentials: str) -> Iterator[str]:
 
 
 def _secrets_after_names(text: str) -> Iterator[str]:
-    """Return the value up to the next separator, and up to where a shell would end it."""
+    """Yield the value up to the next separator, and up to where a shell would end it."""
     for begins, ends in _named_secrets(text):
         value = text[begins:ends]
         yield from _with_credentials(value)

@@ -134,7 +134,7 @@ class Secrets:
 
 
 def _forms_of(text: str) -> Iterator[str]:
-    """Return every form in which a secret is searched; none if it is too short."""
+    """Yield every form in which a secret is searched; none if it is too short."""
     if len(text) < MIN_SECRET_LENGTH:
         return
     yield text
@@ -169,7 +169,7 @@ def _url_quoted(data: bytes) -> Iterator[str]:
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
-    """Return the base64 forms of `data` within a longer text, without the edges.
+    """Yield the base64 forms of `data` within a longer text, without the edges.
 
     Three bytes give four letters, so there are three alignments; letters that depend on the
     neighbours are left out.

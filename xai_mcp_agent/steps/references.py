@@ -97,7 +97,7 @@ def step_text(step: Step) -> str:
 
 
 def references_in(value: Any) -> list[Reference]:
-    """Yield all references in an argument, in order."""
+    """Return all references in an argument, in order."""
     match value:
         case Reference():
             return [value]

@@ -67,7 +67,7 @@ def _branches(graph: Graph) -> list[JsonObject]:
 
 
 def _group(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
-    """Return the project's branches: tools that exist from the start, by kind, and sources."""
+    """Yield the project's branches: tools that exist from the start, by kind, and sources."""
     children = graph.children()
     hub = children[graph.project.tools_id]
     from_the_start: dict[str, list[Node]] = {}

@@ -143,7 +143,7 @@ def lines_text(
 
 
 def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
-    """Return the differences of the first tools of a line of changed ones."""
+    """Yield the differences of the first tools of a line of changed ones."""
     if line.first.change != "changed":
         return
     for event in line.events[:_MOST_DIFFERENT]:

@@ -41,7 +41,7 @@ def source_text(source: Source) -> str:
 
 
 def _done_to_it(field: str, conversion: str) -> Iterator[str]:
-    """Return the conversions of a value. Of several values one is taken: a plan has no loops."""
+    """Yield the conversions of a value. Of several values one is taken: a plan has no loops."""
     words = conversion.split(", ") if conversion else []
     if "[]" in field or "{key}" in field or _PICKED in words:
         yield "only the first of several"

@@ -33,7 +33,7 @@ def ruling_json(ruling: Ruling) -> JsonObject:
 
 
 def ruling_lines(ruling: Ruling) -> Iterator[str]:
-    """Return a ruling in sentences, without the verdict of the deciding rule."""
+    """Yield a ruling in sentences, without the verdict of the deciding rule."""
     if ruling.words:
         yield f"It is: {', '.join(sorted(ruling.words))}."
     for name in ruling.limits:

@@ -171,7 +171,7 @@ def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[T
 
 
 def _sort(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
-    """Return a sort key: by name, those that are gone last."""
+    """Return the tools by name, those that are gone last."""
     return sorted(
         tools, key=lambda x: (not x.subject.is_tool, state_of(x, source) == "gone", x.name)
     )

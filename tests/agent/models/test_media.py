@@ -67,7 +67,7 @@ REFUSALS: dict[str, Step] = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-async def test_a_model_that_takes_no_pictures_is_reported_in_words_from_then_on(
+async def test_a_model_that_takes_no_pictures_gets_words_from_then_on(
     wire: ScriptedWire, case: str
 ):
     async with wire.model_of([REFUSALS[case], says("one"), says("two")]) as (subject, endpoint):

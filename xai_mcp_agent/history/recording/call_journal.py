@@ -191,7 +191,7 @@ class LeftBehind:
 
 
 def left_behind(place: Place) -> list[LeftBehind]:
-    """Yield what dead processes noted, for this project in this store."""
+    """Return what dead processes noted, for this project in this store."""
     files: list[LeftBehind] = []
     if (stem := _stem(place)) is None:
         return files

@@ -36,7 +36,7 @@ def listing_events(
 def source_event(
     report: Listed, seen: ListingDigest, record: SourceRecord | None, run: str
 ) -> Event:
-    """Yield the event of the source itself, the only one if its listing is unchanged."""
+    """Return the event of the source itself, the only one if its listing is unchanged."""
     subject, title = report.source, report.title or report.source.source
     before = record if record and record.last_sync else None  # it may only have failed so far
     payload: JsonObject = {f"{subject.kind.noun}_id": subject.source}
@@ -68,7 +68,7 @@ def loss_events(report: Lost, source: SourceRecord | None, run: str) -> Iterator
 
 
 def failure_event(report: Failed) -> Event:
-    """Yield the event of a source that could not be reached or listed."""
+    """Return the event of a source that could not be reached or listed."""
     payload: JsonObject = {"status": "failed", "error": report.problem}
     return Event(report.source, "failed", report.time, payload, reason=report.problem)
 
@@ -109,7 +109,7 @@ def _vanished(
 
 
 def _change_of(record: ToolRecord | None, digest: str, source: SourceRecord | None) -> Change:
-    """Yield what a listing with this definition says about a tool."""
+    """Return what a listing with this definition says about a tool."""
     if record is None or not record.definition:
         return "discovered"
     if record.definition != digest:

@@ -139,7 +139,7 @@ class Drawing:
         return cls(nodes, [(x.get("name", "").strip(), _text(x)) for x in comments])
 
     def workflows(self) -> Iterator[tuple[str, str]]:
-        """Return the nested workflows, with the files that Xircuits stores for them."""
+        """Yield the nested workflows, with the files that Xircuits stores for them."""
         for node in self.nodes:
             if node["extras"].get("type") == "xircuits_workflow" and node["extras"].get("path"):
                 yield node["name"], node["extras"]["path"]
@@ -328,7 +328,7 @@ def _is_workflow(node: ast.ClassDef) -> bool:
 
 
 def _ports(node: ast.ClassDef, kind: str) -> Iterator[tuple[str, str]]:
-    """Return name and type of each port of a kind."""
+    """Yield name and type of each port of a kind."""
     for x in node.body:
         match x:
             case ast.AnnAssign(ast.Name(name), ast.Subscript(ast.Name(port), inner)):
