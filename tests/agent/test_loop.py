@@ -528,8 +528,8 @@ def test_a_reply_that_begins_anew_is_reported_and_only_the_whole_one_counts(
     printed = " ".join(capsys.readouterr().out.split())
     assert "Half of an answer, and" in printed
     assert "dropped the connection: asked again in" in printed
-    assert "the reply begins anew" in printed
-    assert printed.index("begins anew") < printed.index("The whole answer.")
+    assert "the reply starts again" in printed
+    assert printed.index("starts again") < printed.index("The whole answer.")
 
 
 # What a service adds to its messages

@@ -110,9 +110,9 @@ def test_a_name_that_is_unknown_is_answered_with_the_nearest(component: type) ->
 
 
 def test_ports_with_values_that_cannot_be_are_reported() -> None:
-    with pytest.raises(BadSetting, match="since: 'soon' is no time"):
+    with pytest.raises(BadSetting, match="since: 'soon' is not a time"):
         play({}, make(MCPToolHistory, since="soon"))
-    with pytest.raises(BadSetting, match="until: 'later' is no time"):
+    with pytest.raises(BadSetting, match="until: 'later' is not a time"):
         play({}, make(MCPToolHistory, until="later"))
     with pytest.raises(BadSetting, match="`limit` of MCPToolHistory"):
         play({}, make(MCPToolHistory, limit=-1))

@@ -111,7 +111,7 @@ def test_a_yes_that_was_typed_before_the_question_approves_nothing(project: Path
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{}", "is no file of a waiting run"),
+        ("{}", "is not the file of a waiting run"),
         ("[" * 100_000, "cannot be read as a run"),
         ('{"version": 1, "signature": "x", "run": {}}', "nothing in it counts"),
         ('{"version": 1, "signature": "\\ud800", "run": {}}', "nothing in it counts"),

@@ -93,7 +93,7 @@ def test_a_server_that_was_asked_for_and_cannot_be_used_is_no_success(
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["x", "--show", "loud"], "'loud' is none of quiet, normal, verbose"),
+        (["x", "--show", "loud"], "'loud' is not one of quiet, normal, verbose"),
         (["x", "--model", "openai:"], "Write openai:NAME"),
         ([" "], "The question is empty"),
         (["x", "--server", ""], "The name of a server is empty"),

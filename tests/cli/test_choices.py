@@ -288,7 +288,7 @@ def test_the_graph_has_what_is_decided_now_and_what_was_noted_then(project: Path
         assert [x.label for x in bridge.graph().nodes if not x.is_enabled] == ["ask"]
     assert off("--at", "0s") == ["pay"]
     _, out, _ = command(capsys, "tools", "list", "--at", "0s")
-    assert "Decisions are told as the history noted them; " in out
+    assert "Decisions are shown as the history noted them; " in out
     (project / "mcp_tools.lock.json").write_text("{")
     _, _, err = command(capsys, "history", "graph")
     assert "What is switched off is as the history notes it." in err

@@ -146,7 +146,7 @@ def test_runs_are_listed_and_chosen(capsys: Any) -> None:
         ("words.txt", "hello", "has no calls of tools"),
         ("drawn.xircuits", '{"layers": []}', "is a workflow already"),
         ("none.json", '{"calls": []}', "has no calls"),
-        ("plan.json", '{"calls": [{"tool": "x", "args": {}}]}', "whose tool it is"),
+        ("plan.json", '{"calls": [{"tool": "x", "args": {}}]}', "does not name its server"),
         ("slip.json", '{"calls": [{"tol": "x"}]}', "slip.json: Call 1"),
     ],
 )

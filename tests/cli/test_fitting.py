@@ -55,7 +55,7 @@ def test_a_plan_is_checked_and_the_exit_status_tells(
 @pytest.mark.parametrize(
     ("name", "text", "told", "wanted"),
     [
-        ("none.json", '{"calls": []}', "It has no calls that could be checked", 0),
+        ("none.json", '{"calls": []}', "It has no calls to check", 0),
         ("empty.xircuits", "", "is no workflow of Xircuits: it is empty", 1),
         ("other.xircuits", "{}", "it has no 'layers'", 1),
         (

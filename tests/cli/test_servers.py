@@ -220,4 +220,4 @@ def test_a_limit_that_cannot_be_is_wrong_usage(settings: Path, capsys: Any, seco
     words = ("call", "units", "list_units", "--timeout", seconds, "--settings", str(settings))
     status, out, err = command(capsys, *words)
     assert (status, out) == (2, "")
-    assert f"{seconds!r} is no number of seconds above 0" in err
+    assert f"{seconds!r} is not a number of seconds above 0" in err

@@ -76,7 +76,7 @@ def test_forgetting_says_what_was_removed_and_leaves_the_rest(capsys: Any) -> No
     _, out, _ = command(capsys, "tools", "usage", "--forget", "--json")
     assert len(json.loads(out)["forgotten"]) == 3
     _, out, _ = command(capsys, "tools", "usage", "--forget")
-    assert out == "Nothing is remembered of what tools were used for.\n"
+    assert out == "Nothing is remembered about the use of tools.\n"
     _, out, _ = command(capsys, "history", "show")
     assert out.count("what it was used for is forgotten") > 0
 

@@ -68,8 +68,8 @@ def call(**fields: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no JSON"),
-        ("[" * 1_000, "no JSON"),
+        ("", "not JSON"),
+        ("[" * 1_000, "not JSON"),
         ("[]", "it has no `calls`"),
         ('{"calls": {}}', "it has no `calls`"),
         ('{"calls": [5]}', "Call 1 of the plan"),

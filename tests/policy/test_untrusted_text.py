@@ -95,7 +95,7 @@ def test_nothing_that_a_server_hides_reaches_the_model(shop: dict[str, Any]):
         run(shop)
     assert given == [{PATH: "here"}], "under the tool's own name"
     results = [x["content"] for x in endpoint.requests[-1].body["messages"] if x["role"] == "tool"]
-    assert results[0].startswith("ERROR: done\n[note: 27 characters that nobody sees")
+    assert results[0].startswith("ERROR: done\n[note: 27 invisible characters")
     assert "structuredContent" in results[1], "what the schema wants is said without what it hides"
     assert results[2].startswith("this is pay")
     assert results[3].startswith("seen\n[note: 27")

@@ -99,7 +99,7 @@ def test_what_a_step_takes_of_results_is_found(source: Any, value: Any) -> None:
         (Reference(0, ("books", 0, "id", "x")), "`books[0].id` in the result of library/search"),
         (Reference(1, after="since "), "has nowhere the words 'since '"),
         (Reference(7), "`results[7]` is not wired; 3 wires lead"),
-        (Number(Reference(1, after="to ")), "is no number: 'Ada'"),
+        (Number(Reference(1, after="to ")), "is not a number: 'Ada'"),
     ],
 )
 def test_what_is_not_in_a_result_is_reported_with_what_is(source: Any, says: str) -> None:

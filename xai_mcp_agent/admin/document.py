@@ -157,7 +157,7 @@ OPERATIONS = (
               "MarkedSource", (404, 409)),
     Operation("post", "/api/sources/{id}/refresh", "List its tools again, and compare.",
               "Refreshed", (404, 409, 422, 500), requests.RefreshQuery),
-    Operation("post", "/discover", "Restart every source, list it anew, read the rules again.",
+    Operation("post", "/discover", "Restart every source, list it again, read the rules again.",
               "Discovered", (500,)),
     Operation("get", "/api/tools", "The tools that are listed now, in pages.", "Tools",
               (404, 409, 422), requests.ToolsQuery),

@@ -104,7 +104,7 @@ async def read_body(model: type[M], request: Request) -> M:
     try:
         value: object = json.loads(body or b"{}")
     except (ValueError, RecursionError):
-        raise BadRequest(["The body is no JSON."], 400) from None
+        raise BadRequest(["The body is not JSON."], 400) from None
     return read(model, value)
 
 

@@ -204,7 +204,7 @@ class PendingCalls:
             return ToolResult.of_text(str(problem), is_error=True)
         except Exception as fault:
             # A bug of ours or of a library must not cost the person their conversation.
-            logger.exception("The tool %r failed in a way that nobody foresaw", name)
+            logger.exception("The tool %r failed unexpectedly", name)
             text = f"{name} failed: {type(fault).__name__}: {fault}"
             return ToolResult.of_text(text, is_error=True)
 

@@ -201,7 +201,7 @@ def _check_calls(message: Message, number: int) -> None:
         name = cast(Any, function).get("name") if isinstance(function, Mapping) else None
         if not isinstance(name, str) or not isinstance(cast(Any, call).get("id"), str):
             raise BadConversation(
-                f"Message {number + 1} of the conversation has a tool call that is none. "
+                f"Message {number + 1} of the conversation has an invalid tool call. "
                 "Leave its `tool_calls` as AgentRun gave them, or take them out."
             )
 

@@ -81,8 +81,8 @@ PLAN_TOOLS = _tool(
 LIST_TOOLS = _tool(
     "list_tools",
     "Lists your tools page by page, with what they take and do.",
-    server="Only those of this server.",
-    text="Only those with this in their name or description.",
+    server="Only tools of this server.",
+    text="Only tools with this in their name or description.",
     cursor="What the page before names; give the same `server` and `text` again.",
 )
 EXECUTE_TOOL = Tool(

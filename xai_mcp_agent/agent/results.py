@@ -129,7 +129,7 @@ def evenly(sizes: Iterable[int], total: float) -> float:
 def _seen(text: str) -> str:
     """Return the text as a person would see it, without invisible characters for the model."""
     hidden = count_hidden(text)
-    note = f"\n[note: {hidden:,} characters that nobody sees are left out]" if hidden else ""
+    note = f"\n[note: {hidden:,} invisible characters are left out]" if hidden else ""
     return visible(text) + note
 
 

@@ -137,7 +137,7 @@ class WaitingRun:
         except (KeyError, TypeError, ValueError, AttributeError, BadConversation) as cause:
             raise RunFileError(
                 f"{path} was written by another version of xai-mcp-agent: {cause!r}. Go on with it "
-                "there, or delete it, and the run begins anew."
+                "there, or delete it, and the run starts again."
             ) from cause
 
 
@@ -191,11 +191,11 @@ def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
         case {"version": int(), "signature": str(signature), "run": {**found}}:
             run = cast(JsonObject, found)
         case _:
-            raise RunFileError(f"{path} is no file of a waiting run.")
+            raise RunFileError(f"{path} is not the file of a waiting run.")
     if not hmac.compare_digest(keyed_digest(run), signature.encode("ascii", "replace").decode()):
         raise RunFileError(
             f"{path} is not as a run or command of yours wrote it, so nothing in it counts. Delete "
-            "it, and the run begins anew. A run of another user or machine: set "
+            "it, and the run starts again. A run of another user or machine: set "
             f"{KEY_VARIABLE} to the same text for both."
         )
     _refuse_older(path, stamp := Stamp(*run.pop("stamp")))
@@ -276,8 +276,8 @@ def _refuse_older(file: Path, stamp: Stamp) -> None:
     if stamp.state < _newest_states().get(stamp.run, 0):
         raise RunFileError(
             f"{file}: this state of the run is used up. The run has gone on since, or has ended, "
-            "and no answer counts twice. Delete the file, and the run begins anew; if a newer file "
-            "of the run is elsewhere, put that one here."
+            "and no answer counts twice. Delete the file, and the run starts again; if a newer "
+            "file of the run is elsewhere, put that one here."
         )
 
 
@@ -323,6 +323,6 @@ def _key() -> bytes:
     if len(key) < _LEAST_KEY_CHARS:
         raise RunFileError(
             f"The key of waiting runs has fewer than {_LEAST_KEY_CHARS} characters. Give "
-            f"{KEY_VARIABLE} more, or, where it is not set, delete {file}: runs begin anew."
+            f"{KEY_VARIABLE} more, or, where it is not set, delete {file}: runs start again."
         )
     return key.encode("utf-8", "surrogatepass")

@@ -55,8 +55,8 @@ class OutputSchema:
             why = "it says nothing of `type` or `properties`"
         if why:
             raise BadSetting(
-                f"`output_schema` of AgentRun is no JSON Schema to check answers with: {why}. One "
-                'looks like {"type": "object", "properties": {"city": {"type": "string"}}}.'
+                f"`output_schema` of AgentRun is not a JSON Schema to check answers with: {why}. "
+                'One looks like {"type": "object", "properties": {"city": {"type": "string"}}}.'
             )
 
     @property

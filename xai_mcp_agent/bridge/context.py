@@ -186,7 +186,7 @@ class Context:
         try:
             guard(*joined.all_blocked)
         except ValueError as why:
-            raise BadSetting(f"A pattern of what is blocked is wrong: {why}. Correct it.") from None
+            raise BadSetting(f"A pattern of `blocked` is wrong: {why}. Correct it.") from None
         is_blocked = globs(joined.all_blocked)
         for name in self.settings.groups.problems:
             if is_blocked(name):

@@ -152,7 +152,7 @@ def with_prices(settings: JsonObject) -> JsonObject:
     if settings.get("max_run_cost") and not priced:
         raise BadSetting(
             "`max_run_cost` of AgentModelLimits has no prices to count with. Set `input_price` and "
-            "`output_price`, which are those of a million tokens."
+            "`output_price`, the prices of a million tokens."
         )
     return settings
 

@@ -145,7 +145,7 @@ def names(value: Any, port: str, node: str) -> list[str]:
     texts = [x for x in cast(list[Any], items) if isinstance(x, str)]
     if len(texts) < len(cast(list[Any], items)):
         raise BadSetting(
-            f"`{port}` of {node} has something in it that is no text. Wire names to it."
+            f"`{port}` of {node} contains something that is not text. Wire names to it."
         )
     return [x.strip() for x in texts if x.strip()]
 

@@ -24,7 +24,7 @@ def one_of(choices: Collection[str]) -> Callable[[str], str]:
         if (lower := word.strip().lower()) in choices:
             return lower
         hint = did_you_mean(lower, choices)
-        raise typer.BadParameter(f"{word!r} is none of {', '.join(choices)}. {hint}".rstrip())
+        raise typer.BadParameter(f"{word!r} is not one of {', '.join(choices)}. {hint}".rstrip())
 
     return read
 
@@ -36,7 +36,7 @@ def _seconds(word: str) -> float:
         seconds = math.nan
     if 0 < seconds < math.inf:
         return seconds
-    raise typer.BadParameter(f"{word!r} is no number of seconds above 0.")
+    raise typer.BadParameter(f"{word!r} is not a number of seconds above 0.")
 
 
 def _model(word: str) -> str:

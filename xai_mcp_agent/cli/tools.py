@@ -30,7 +30,7 @@ _NO_PAGES = (
     "--named, --usable, --limit, --offset and --as-list choose among the tools that are there now: "
     "leave them out with --all and --at."
 )
-_AS_NOTED = "Decisions are told as the history noted them; `tools list` has what counts now."
+_AS_NOTED = "Decisions are shown as the history noted them; `tools list` has what counts now."
 
 
 def list_tools(

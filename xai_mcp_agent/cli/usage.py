@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..history.history import History
     from ..history.learned_rows import LearnedFilter, LearnedRow
 
-_NOTHING = "Nothing is remembered of what tools were used for."
+_NOTHING = "Nothing is remembered about the use of tools."
 _INDENT = " " * 4
 
 

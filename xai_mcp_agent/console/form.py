@@ -130,7 +130,7 @@ class Field:
                 return value
         if typed.isascii() and typed.isdigit() and 0 < int(typed[:9]) <= len(self.choices):
             return list(self.choices)[int(typed[:9]) - 1]
-        raise Unfit(f"{typed!r} is none of them. Type a number from the list, or the words.")
+        raise Unfit(f"{typed!r} is not one of them. Type a number from the list, or the words.")
 
 
 def fields_of(schema: Mapping[str, Any]) -> list[Field]:

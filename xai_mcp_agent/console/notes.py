@@ -95,7 +95,7 @@ class Notes:
                 pass
 
     def _note_repeat(self, event: ModelAskedAgain) -> Note:
-        anew = "; the reply begins anew" if self._is_speaking else ""
+        anew = "; the reply starts again" if self._is_speaking else ""
         self._is_speaking = False
         when = f" in {event.pause_seconds:.1f} s" if event.pause_seconds else ""
         return Note("--", f"{event.reason}: asked again{when}{anew}")

@@ -151,7 +151,7 @@ def _replace(place: Place, file: Path) -> None:
         "The history in %s was damaged. It is set aside as %s. %s",
         file,
         aside.name,
-        "Its backup takes its place." if is_restored else "A new one is begun.",
+        "Its backup takes its place." if is_restored else "A new one is started.",
     )
 
 

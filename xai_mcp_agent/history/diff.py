@@ -33,7 +33,7 @@ _MOST_CHARS, _MOST_TEXTS = 4000, 30
 _WITH_NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LONGEST_KEYWORD = len("unevaluatedProperties")
 
-_LOST = "What it was is not in the history any more, so what changed cannot be told"
+_LOST = "The earlier definition is no longer in the history, so the changes are unknown"
 _HIDDEN = "Something changed that is hidden because it is secret"
 
 

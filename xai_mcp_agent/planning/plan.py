@@ -243,7 +243,7 @@ def tool_of(call: PlannedCall, source: str = "") -> tuple[str, str]:
     if source or (slash and before and after):
         return (source, str(call.tool)) if source else (before, after)
     raise BadPlan(
-        f"The tool {call.tool!s:.60} does not say whose tool it is. Write "
+        f"The tool {call.tool!s:.60} does not name its server. Write "
         f"`source/{call.tool!s:.60}`, or name the source of all with --source."
     )
 
@@ -314,7 +314,7 @@ def read_plan(file: str | Path) -> Plan:
     except BadPlan as reason:
         raise BadPlan(f"{path}: {reason}") from reason
     except ValueError as cause:
-        raise BadPlan(f"{path}: This is no JSON: {cause}. {_FORM}") from cause
+        raise BadPlan(f"{path}: This is not JSON: {cause}. {_FORM}") from cause
 
 
 @cache
@@ -370,7 +370,7 @@ def _source_fields(value: Any) -> Any:
 def _object(value: Any) -> JsonObject:
     fields = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {}
     if not is_list(fields.get("calls")):
-        raise BadPlan(f"This is no plan: it has no `calls`. {_FORM}")
+        raise BadPlan(f"This is not a plan: it has no `calls`. {_FORM}")
     return fields
 
 

@@ -239,5 +239,5 @@ def _words_of(tool: Tool | JsonObject) -> tuple[str, JsonObject]:
 
 def _problems(calls: Sequence[PlannedCall]) -> Iterator[str]:
     if not calls:
-        yield "No tool says anything of what is asked for. Say it in other words, or name a tool."
+        yield "No tool matches this request. Say it in other words, or name a tool."
     yield from lacking(calls)

@@ -286,7 +286,7 @@ def _fit_kinds(output: Shape, kind: str, input_: Shape, input_kind: str) -> Fit:
     if kind != input_kind or kind == "object":
         return _OF_KINDS.get((kind, input_kind), _NO_FIT)
     if output.choices and input_.choices and not {*output.choices} & {*input_.choices}:
-        return Fit(0.1, "none of its values is one of those that are allowed")
+        return Fit(0.1, "none of its values is allowed")
     if output.format and input_.format and output.format != input_.format:
         return Fit(0.25, f"{output.format} in place of {input_.format}")
     return Fit(1.0)

@@ -33,6 +33,6 @@ class ProgressListener:
             self._is_well = False
             logger.exception("A progress listener raised; it is not called for this call any more")
             self._notes.append(
-                f"Progress was not told to the end: the listener raised {type(cause).__name__}. "
-                "The log says more."
+                f"Progress was not reported to the end: the listener raised "
+                f"{type(cause).__name__}. The log says more."
             )

@@ -206,7 +206,9 @@ def _number(value: Any, reference: Reference, results: Sequence[StepResult]) -> 
     if isinstance(number, int | float) and not isinstance(number, bool):
         return number
     name = results[reference.result].name
-    raise NotInResult(f"{reference_text(reference)} of {name} is no number: {str(value)[:60]!r}.")
+    raise NotInResult(
+        f"{reference_text(reference)} of {name} is not a number: {str(value)[:60]!r}."
+    )
 
 
 def _as_text(value: Any) -> str:

@@ -13,9 +13,7 @@ from ..planning.wires import WireProblem
 from .rules import ruling_json, ruling_lines
 
 _INDENT = " " * 6
-_NO_CALLS = (
-    "It has no calls that could be checked: those of MCPToolStep and MCPCallTool, or of a plan."
-)
+_NO_CALLS = "It has no calls to check: of MCPToolStep and MCPCallTool, or of a plan."
 _CHARS = 400  # of a name or a reason, which strangers wrote
 
 

@@ -35,7 +35,7 @@ def moment(text: str, now: datetime, *, is_end: bool = False) -> datetime:
             return datetime.combine(date.fromisoformat(words), part).astimezone()
         return datetime.fromisoformat(words).astimezone()
     except (ValueError, OverflowError, OSError) as cause:
-        raise BadTime(f"{text!r} is no time. {HOW_TO_WRITE}") from cause
+        raise BadTime(f"{text!r} is not a time. {HOW_TO_WRITE}") from cause
 
 
 def position_or_moment(text: str, now: datetime, *, is_end: bool = True) -> datetime | int:

@@ -149,7 +149,7 @@ def records_json(records: Records, server: str | None = None) -> dict[str, list[
 
 def usage_text(usage: Usage) -> str:
     """Return the calls of a tool: how many, how long they took, and the last error."""
-    unknown = f"{count(usage.unknown, 'call')} of which nobody knows whether it was carried out"
+    unknown = f"{count(usage.unknown, 'call')} that may have been carried out"
     if not usage.calls:
         return unknown if usage.unknown else "never called"
     text = f"{count(usage.calls, 'call')}, {seconds_text(usage.mean_seconds or 0)}"

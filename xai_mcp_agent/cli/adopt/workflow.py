@@ -196,7 +196,7 @@ def read_workflow(file: Path) -> Workflow:
     if len(workflow.ports) != sum(len(x["ports"]) for x in workflow.nodes.values()):
         raise WorkflowFileError(
             f"{file}: two ports have one id, so it is unclear what is wired to which. "
-            "Draw the node that was copied anew in the lab."
+            "Draw the copied node again in the lab."
         )
     return workflow
 

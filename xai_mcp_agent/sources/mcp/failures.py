@@ -89,9 +89,9 @@ _HELP = {
     429: "It limits requests: wait a while, then try again.",
     502: "A gateway before it has trouble: it may have been carried out, so check that first.",
     503: "It is overloaded or starting: try again in a while.",
-    504: "A gateway before it waited in vain: it may have been carried out, so check that first.",
+    504: "A gateway before it got no answer: it may have been carried out, so check that first.",
     -32042: "Finish what the page asks of you, which was shown or opened; then call again.",
-    METHOD_NOT_FOUND: "List its tools anew, or look for a newer version of it.",
+    METHOD_NOT_FOUND: "List its tools again, or look for a newer version of it.",
     -32602: "Check the name and the arguments against what it lists.",
 }
 """Next steps by HTTP status or JSON-RPC code."""

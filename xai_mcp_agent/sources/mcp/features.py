@@ -71,7 +71,7 @@ class McpFeatures:
         raw_messages = as_list(raw.get("messages"))
         messages = [x for x in map(as_object, raw_messages) if x]
         if len(messages) < len(raw_messages):
-            note("Messages of a prompt that are none were left out.")
+            note("Invalid messages of a prompt were left out.")
         return [convert.prompt_message_of(x) for x in messages]
 
     async def complete(

@@ -281,7 +281,7 @@ class Document:
     def _load(self, uri: str) -> Any:
         try:
             if self.uri and origin_of(uri) != origin_of(self.uri):
-                raise BadReference("leads to another host than that of the document")
+                raise BadReference("leads to another host than the document's")
             self.spend(_LEAST_BYTES)
             data = self._read(uri)
             self.spend(len(data))

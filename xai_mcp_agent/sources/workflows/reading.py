@@ -33,7 +33,7 @@ _LINE = re.compile(r"\s*[-*]?\s*(\w+)\s*(?:\(([^()]*)\))?\s*:\s*(.*)")
 _DEFAULT = re.compile(r"default\s*[:=]?\s*(.*)", re.IGNORECASE)
 _NO_WORKFLOW = "this is no workflow of Xircuits"
 _OPEN = "Open it in Xircuits, and"
-_COMPILE = "Compile it anew in Xircuits, or name its .xircuits file."
+_COMPILE = "Compile it again in Xircuits, or name its .xircuits file."
 
 
 class Unusable(Exception):
@@ -76,7 +76,7 @@ def read(request: JsonObject) -> JsonObject:
     except Exception as cause:  # noqa: BLE001 - it may hold anything, at any place
         words = f"{type(cause).__name__}: {cause}"[:_MAX_CHARS]
         problem = f"{file.name} holds what no workflow of Xircuits does ({words})."
-        return {"unusable": [problem, "Open it in Xircuits and save it anew, or take a copy."]}
+        return {"unusable": [problem, "Open it in Xircuits and save it again, or take a copy."]}
 
 
 def _read(file: Path, module: str, scratch: Path) -> JsonObject:
@@ -122,7 +122,7 @@ class Drawing:
             document = json.loads(file.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as cause:
             raise Unusable(
-                f"{_NO_WORKFLOW}: {cause}.", "Name another file, or save it anew."
+                f"{_NO_WORKFLOW}: {cause}.", "Name another file, or save it again."
             ) from None
         try:
             layers = {x["type"]: list(x["models"].values()) for x in document["layers"]}

@@ -56,7 +56,7 @@ def test_where_nobody_is_there_the_command_to_sign_in_is_named(
 ):
     with bridge_to(protected, tmp_path, sign_in=None) as bridge:
         failure = failure_of(bridge)
-    assert "somebody has to sign in" in failure.problem
+    assert "requires a sign-in" in failure.problem
     assert "xai-mcp-agent login it" in failure.next_step
     assert protected.service.asked == ["metadata"], "nothing is registered for nobody"
 
@@ -167,7 +167,11 @@ def _raise(_request: SignInRequest) -> str:
 REFUSED = {
     "denied": ({"denies": "access_denied"}, go_there, "access was denied when signing in (The"),
     "expired": ({"codes_are_expired": True}, go_there, "HTTP 400 invalid_grant (the code has exp"),
-    "no registration": ({"registers": False}, go_there, "registers nobody by itself (HTTP 403)"),
+    "no registration": (
+        {"registers": False},
+        go_there,
+        "does not register clients by itself (HTTP 403)",
+    ),
     "wrong issuer": ({"issuer_told": "https://evil.example"}, go_there, "it is not safe"),
     "no issuer": ({"issuer_told": ""}, go_there, "it is not safe"),
     "service down": ({"is_down": True}, go_there, "gave no token: HTTP 503"),

@@ -47,7 +47,7 @@ def no_sign_in_error(server: ServerSettings, is_required: bool) -> AuthFailure:
 def no_person_error(server: ServerSettings) -> AuthFailure:
     """Return the error for a sign-in that needs a person when none is there."""
     return AuthFailure(
-        "it wants authorization: somebody has to sign in, and nobody is there to be asked.",
+        "it requires a sign-in, and nobody is there to be asked.",
         f"Run `xai-mcp-agent login {server.name}` once on this machine.",
     )
 
@@ -94,7 +94,7 @@ def flow_error(cause: Exception, server: ServerSettings) -> AuthFailure:
     text = str(cause)
     if refusal := _REGISTRATION_STATUS.match(text):
         return AuthFailure(
-            f"its sign-in service registers nobody by itself (HTTP {refusal[1]}).",
+            f"its sign-in service does not register clients by itself (HTTP {refusal[1]}).",
             f"Register a client there, and write its `clientId` under `auth` of {server.name!r}.",
         )
     if refusal := _TOKEN_REFUSED.match(text):
