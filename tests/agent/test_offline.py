@@ -261,6 +261,16 @@ async def test_them_is_each_of_the_results() -> None:
     assert [arguments["film_id"] for _, arguments in run.turns[1]] == [4, 9, 2]
 
 
+async def test_them_is_five_results_at_most_and_it_says_so() -> None:
+    films = json.dumps({"films": [{"film_id": n, "title": f"Film {n}"} for n in range(7)]})
+    run = await talk(
+        "Find silent films and rent them to Ada", FILMS,
+        lambda name, arguments: films if name == FIND.name else json.dumps(arguments),
+    )  # fmt: skip
+    assert [arguments["film_id"] for _, arguments in run.turns[1]] == [0, 1, 2, 3, 4]
+    assert "I used the first 5 of 7 results." in run.answer
+
+
 @pytest.mark.parametrize(
     ("asked", "call"),
     [

@@ -23,7 +23,7 @@ from .entry import (
 from .validation import Section, context_of, mistake, read_by, written_as
 
 Use: TypeAlias = Literal["auto", "yes", "no"]
-"""auto: sign in if the server asks for it as OAuth defines. yes: sign in after any 401."""
+"""auto: sign in if the server asks as OAuth defines. yes: after any 401. no: never."""
 Grant: TypeAlias = Literal["authorization_code", "client_credentials"]
 """authorization_code: a person signs in. client_credentials: a machine, with its own secret."""
 ClientAuthentication: TypeAlias = Literal["none", "client_secret_basic", "client_secret_post"]

@@ -59,7 +59,7 @@ CONNECT = (
     "AgentModel with its `base_url` to `model_settings`, or give `--base-url`."
 )
 _MAX_REQUEST_CHARS, _MAX_RESULT_CHARS = 6_000, 6_000  # characters of a request, and of a result
-_MOST_CLAUSES, _MOST_CALLS, _MOST_EACH, _MOST_LOOKS = 8, 24, 5, 6
+_MOST_CLAUSES, _MOST_EACH, _MOST_LOOKS = 8, 5, 6
 _MOST_LISTED = 20  # tools in an introduction
 _MOST_RANKED, _MOST_FILLED = 24, 8
 _CHARS_A_TOOL = 50  # of a conversation, read in the time it takes to prepare a tool
@@ -292,7 +292,7 @@ class _Turn:
             if self._must_wait(clause):
                 break
             self._serve(_POLITE.sub("", clause, count=1).strip())
-        if self.pending and self.may_call and len(self.outcomes) < _MOST_CALLS:
+        if self.pending and self.may_call:
             return self._calls()
         if len(clauses) > _MOST_CLAUSES:
             omitted_count = len(clauses) - _MOST_CLAUSES
@@ -553,6 +553,8 @@ class _Turn:
             if items and _EACH.search(clause) and slot.kind != "array":
                 values = [value_for(slot, x, strict=True) for x in items[:_MOST_EACH]]
                 if values and None not in values:
+                    if len(items) > _MOST_EACH:
+                        self._say(f"I used the first {_MOST_EACH} of {len(items)} results.")
                     return values
             focus = pick(items, f"{clause} {self.request_text}") if items else outcome.data
             argument = None if slot.is_number else outcome.arguments.get(slot.name)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -18,9 +18,6 @@ from ...settings.server import ServerSettings
 from ..process import ChildProcess, StderrLog, inherited_environment, start_process
 from .auth.errors import AuthFailure
 from .auth.token_store import Access
-
-if TYPE_CHECKING:
-    pass
 
 _FIRST_MODERN = "2026"  # versions are dates
 _NOTE_CHARS = 300
