@@ -306,7 +306,7 @@ def test_no_key_is_shown_anywhere(bridge: Bridge):
         ([], {"max_thoughts": 0}, BadSetting, "`max_thoughts` of Agent is 0"),
         ([], {"approval": "perhaps"}, BadSetting, "`approval` of Agent"),
         ([], {"tool_protocol": "smoke"}, BadSetting, "smoke"),
-        ([], {"output_schema": {"colour": "red"}}, BadSetting, "no JSON Schema"),
+        ([], {"output_schema": {"colour": "red"}}, BadSetting, "not a JSON Schema"),
         ([], {"memory": "a text"}, XaiMcpError, "not a memory"),
     ],
     ids=[

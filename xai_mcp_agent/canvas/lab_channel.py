@@ -99,8 +99,9 @@ runs = deque[Run](maxlen=_MOST_RUNS)
 def shell() -> Any:
     """Return the IPython that this code runs in, or None."""
     # A kernel has imported it before any code runs; a script need not import it to ask.
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython else None
+    # A finalizer may ask while a script is importing it: its functions are not there yet.
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython() if get_ipython else None
 
 
 def kernel() -> Any:
