@@ -201,7 +201,7 @@ def test_calls_of_a_plan_are_reported_in_the_history(shredder: dict[str, Any]) -
     [
         (plan(("shredder/count", {}), ("shreder/x", {})), UnknownServer, "shredder"),
         (plan(("shredder/count", {}), ("shredder/shrad", {})), UnknownTool, "'shred'"),
-        (plan(("shredder/file_away", {"paper": "x"}), ("count", {})), BadPlan, "not name its server"),
+        (plan(("shredder/file_away", {"paper": "x"}), ("count", {})), BadPlan, "its server"),
         (plan(("shredder/file_away", {"paper": "x"}), ("canvas/x", {})), UnknownServer, "canvas"),
         ({"calls": "all"}, BadPlan, "no `calls`"),
     ],
