@@ -110,7 +110,7 @@ def test_a_conversation_and_a_state_are_read() -> None:
     run = run_in_conversation(messages, {}, ["my", "my_lib"])
     call = RecordedCall("my_lib", "get_book", {"id": 3}, {"title": "X"})
     assert (run.question, run.calls) == ("Which?", (call,))
-    state = {"given": messages[:1], "said": messages[1:], "kept": {"c1": '{"title": "Whole"}'},
+    state = {"start": messages[:1], "additions": messages[1:], "kept": {"c1": '{"title": "Whole"}'},
              "names": [["openapi", "lib", "getBook", "my_lib_get_book"]]}  # fmt: skip
     (found,) = run_in_state(json.loads(json.dumps(state)), []).calls
     assert found == RecordedCall("lib", "getBook", {"id": 3}, {"title": "Whole"}, "openapi")
@@ -139,7 +139,7 @@ _LINES = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(_LINES, max_size=8), st.fixed_dictionaries({"said": _JSON, "names": _JSON}))
+@given(st.lists(_LINES, max_size=8), st.fixed_dictionaries({"additions": _JSON, "names": _JSON}))
 def test_whatever_a_file_says_nothing_is_raised(lines: list[Any], state: dict[str, Any]) -> None:
     """A file may come from anywhere; what it says of tools and values becomes text."""
     for run in [*runs_in_transcript(lines), run_in_state(state, ["it"])]:

@@ -1,7 +1,7 @@
-"""The messages of one run: the given ones, the ones added since, and the form sent to the model.
+"""The messages of one run: its start, what was added since, and the form sent to the model.
 
-The given conversation is never modified, and the agent's own system prompt is not part of the
-outcome; so a conversation can be handed from one run to the next.
+The start is never modified, and the agent's own system prompt is not part of the outcome; so a
+conversation can be handed from one run to the next.
 """
 
 from __future__ import annotations
@@ -30,53 +30,53 @@ class BadConversation(XaiMcpError):
 class Conversation:
     """An immutable conversation, made from messages, one message, or plain text.
 
-    `said` are the messages added since.
+    `additions` are the messages added since.
     """
 
-    def __init__(self, given: Any, said: Sequence[Message] = ()) -> None:
-        self._given = [_checked(x, n) for n, x in enumerate(_as_list(given))]
-        self._said = tuple(said)
-        self.chars = _chars_of([*self._given, *self._said])  # a measure of the work to read it
+    def __init__(self, start: Any, additions: Sequence[Message] = ()) -> None:
+        self._start = [_checked(x, n) for n, x in enumerate(_as_list(start))]
+        self._additions = tuple(additions)
+        self.chars = _chars_of([*self._start, *self._additions])  # a measure of the work to read it
 
     @property
     def messages(self) -> list[Message]:
         """All messages, as a new list of new dicts each time."""
-        return copy.deepcopy([*self._given, *self._said])
+        return copy.deepcopy([*self._start, *self._additions])
 
     @property
     def provided_system(self) -> str:
-        """The system messages at the start of the given ones."""
-        return "\n\n".join(text_of(x) for x in self._given[: self._system_count()])
+        """The system messages at the start."""
+        return "\n\n".join(text_of(x) for x in self._start[: self._system_count()])
 
     @property
     def last_text(self) -> str:
         """The text of the last message."""
-        return next((text_of(x) for x in reversed([*self._given, *self._said])), "")
+        return next((text_of(x) for x in reversed([*self._start, *self._additions])), "")
 
     @property
-    def asked(self) -> str:
+    def question(self) -> str:
         """The person's last message."""
-        texts = (text_of(x) for x in reversed(self._given) if x["role"] == "user")
+        texts = (text_of(x) for x in reversed(self._start) if x["role"] == "user")
         return next(filter(None, texts), "")
 
     @property
-    def said(self) -> list[Message]:
+    def additions(self) -> list[Message]:
         """The messages added since."""
-        return copy.deepcopy(list(self._said))
+        return copy.deepcopy(list(self._additions))
 
     def to_json(self) -> JsonObject:
         """Return the conversation for a file; `from_json` reads it back."""
-        return copy.deepcopy({"given": self._given, "said": self._said})
+        return copy.deepcopy({"start": self._start, "additions": self._additions})
 
     @staticmethod
     def from_json(value: JsonObject) -> Conversation:
         """Return the conversation that `to_json` wrote."""
-        return Conversation(value["given"], value["said"])
+        return Conversation(value["start"], value["additions"])
 
-    def with_said(self, *messages: Message) -> Conversation:
+    def with_messages(self, *messages: Message) -> Conversation:
         """Return the conversation with these messages added."""
         longer = copy.copy(self)
-        longer._said = (*self._said, *messages)
+        longer._additions = (*self._additions, *messages)
         longer.chars = self.chars + _chars_of(messages)
         return longer
 
@@ -91,11 +91,11 @@ class Conversation:
 
         A longer conversation begins with the same messages.
         """
-        return _without_dangling_calls([*self._given[self._system_count() :], *self._said])
+        return _without_dangling_calls([*self._start[self._system_count() :], *self._additions])
 
     def _system_count(self) -> int:
-        others = (n for n, x in enumerate(self._given) if x["role"] not in _SYSTEM_ROLES)
-        return next(others, len(self._given))
+        others = (n for n, x in enumerate(self._start) if x["role"] not in _SYSTEM_ROLES)
+        return next(others, len(self._start))
 
 
 def as_sent(system: str, turns: list[Message]) -> tuple[Message, ...]:
@@ -131,19 +131,19 @@ def result_messages(results: Iterable[tuple[ToolCall, str, ToolResult]]) -> list
     ]
 
 
-def _as_list(given: Any) -> list[Any]:
-    match given:
+def _as_list(start: Any) -> list[Any]:
+    match start:
         case None:
             return []
         case str():
-            return [{"role": "user", "content": given}] if given.strip() else []
+            return [{"role": "user", "content": start}] if start.strip() else []
         case Mapping():
-            return [cast(Any, given)]
-        case Iterable() if not isinstance(given, bytes | bytearray):
-            return list(cast(Iterable[Any], given))
+            return [cast(Any, start)]
+        case Iterable() if not isinstance(start, bytes | bytearray):
+            return list(cast(Iterable[Any], start))
         case _:
             raise BadConversation(
-                f"A conversation is a list of messages or a text, not {type(given).__name__}. "
+                f"A conversation is a list of messages or a text, not {type(start).__name__}. "
                 "Wire a chat literal, a string, or the out_conversation of another agent."
             )
 

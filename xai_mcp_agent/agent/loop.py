@@ -158,7 +158,7 @@ class AgentRun:
             NoTools: the error given as `no_tools`.
         """
         self._tools, self._pages = tools, pages
-        finds = Finds(self.state.conversation.asked, tools.learn)
+        finds = Finds(self.state.conversation.question, tools.learn)
         self._pending = PendingCalls(tools, pages, finds, self._emit, self._caller)
         window, folding = self._spec.window, self.state.folding
         self._context = Context(window, folding, pages, self._ask_aside, self._emit)
@@ -385,7 +385,9 @@ class AgentRun:
             self._add(message)
 
     def _add(self, message: Message) -> None:
-        self.state = replace(self.state, conversation=self.state.conversation.with_said(message))
+        self.state = replace(
+            self.state, conversation=self.state.conversation.with_messages(message)
+        )
 
     async def _notice_changes(self) -> None:
         before = self._available

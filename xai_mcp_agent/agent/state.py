@@ -101,7 +101,7 @@ class RunState:
         """Return the state after these messages answered the pending calls."""
         return replace(
             self,
-            conversation=self.conversation.with_said(*messages),
+            conversation=self.conversation.with_messages(*messages),
             pending=(),
             thought="",
             thinking="",

@@ -249,7 +249,7 @@ class Bridge(_Face, adapt=_waits):
         access = Access(TokenStore(folder), sign_in)
         host, lock = host_for(answer, approve), find_lock(loaded, lock)
         route = WarmRoute(loaded, warn)
-        self.aio = _opened(lambda: Engine(loaded, host, access, recorder, embed, lock, warn, route))
+        self.aio = _open(lambda: Engine(loaded, host, access, recorder, embed, lock, warn, route))
         """The same methods as coroutines, for callers that own a loop."""
 
     @classmethod
@@ -352,8 +352,8 @@ def _load() -> Settings:
     return without_untrusted(load_settings())
 
 
-def _opened(make: Callable[[], Engine]) -> AioBridge:
-    """An engine on its own loop. Neither knows the bridge, which can be garbage-collected."""
+def _open(make: Callable[[], Engine]) -> AioBridge:
+    """Start an engine on its own loop. Neither knows the bridge, so it can be garbage-collected."""
     engines: list[Engine] = []
 
     async def serve(ready: Callable[[], None], stop: anyio.Event) -> None:

@@ -267,7 +267,7 @@ def run_tool(
         SettingsError: the settings file cannot be read.
         RuntimeError: the bridge was closed meanwhile.
     """
-    name, said = agent_named(ctx, agent_name, "AgentRunTool"), Conversation(conversation)
+    name, chat = agent_named(ctx, agent_name, "AgentRunTool"), Conversation(conversation)
     text = "" if tool_args is None else as_text(tool_args)
     call = ToolCall(f"call_{token_hex(_ID_BYTES)}", tool_name, text)
     with _at_work(ctx, name, "AgentRunTool") as work:
@@ -277,9 +277,9 @@ def run_tool(
 
         async def go(operations: Operations) -> tuple[ToolResult, str]:
             ready = await work.tools(operations)
-            finds = Finds(said.asked, ready.tools.learn)
+            finds = Finds(chat.question, ready.tools.learn)
             calls = PendingCalls(ready.tools, ready.pages, finds, emit, operations.caller)
-            state = RunState(said, pending=(call,))
+            state = RunState(chat, pending=(call,))
             await ready.tools.available()
             await calls.make(state, "")
             (event,) = calls.answers(state, "")
@@ -289,10 +289,10 @@ def run_tool(
             return event.result, shown
 
         work.lend_model(_uncounted)
-        work.results = kept_for(ctx, said.messages)
+        work.results = kept_for(ctx, chat.messages)
         result, shown = work.stage.perform(go)
-    said = said.with_said(call_message("", [call]), *result_messages([(call, shown, result)]))
-    return CanvasRun(said.messages, visible(text_of_result(result)))
+    chat = chat.with_messages(call_message("", [call]), *result_messages([(call, shown, result)]))
+    return CanvasRun(chat.messages, visible(text_of_result(result)))
 
 
 def _uncounted(_: Usage) -> None:

@@ -103,7 +103,7 @@ class KeptRun:
                 f"delete the file, or give this {_NODE} another `run_state`."
             )
         self._run = replace(mine, stamp=run.stamp)
-        resumed = Conversation(conversation.messages, run.state.conversation.said)
+        resumed = Conversation(conversation.messages, run.state.conversation.additions)
         self.start = replace(run.state, conversation=resumed)
         self._granted.update(run.granted)
         self._facts.go_on_from(run.facts)

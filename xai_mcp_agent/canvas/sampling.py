@@ -60,7 +60,7 @@ class AgentSampler:
         try:
             if request.tools and not model.calls_functions:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
-            model_request = self._asked(request)
+            model_request = self._model_request(request)
             limit = f"{request.max_tokens} tokens at most"
             shown = _short(_last_words(request))
             self._tell(f"{request.server} asks the model of {self._name} ({limit}): {shown}")
@@ -89,7 +89,7 @@ class AgentSampler:
             extra_body={**own.extra_body, **more},
         )
 
-    def _asked(self, request: SamplingRequest) -> ModelRequest:
+    def _model_request(self, request: SamplingRequest) -> ModelRequest:
         sees = self._agent.get("agent_provider") != "offline"
         messages: list[Message] = []
         if request.system:

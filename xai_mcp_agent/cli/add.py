@@ -189,7 +189,7 @@ def _what_is_missing(name: str) -> str:
 def _entry(
     words: Sequence[str], env: Sequence[str], headers: Sequence[str], transport: str, cwd: str
 ) -> JsonObject:
-    entry = entry_of(words) if cwd else _located(entry_of(words))
+    entry = entry_of(words) if cwd else _with_file_paths(entry_of(words))
     named = {"type": transport} if transport else {}
     options: JsonObject = {**named, **entry}
     if env:
@@ -201,7 +201,7 @@ def _entry(
     return options
 
 
-def _located(entry: JsonObject) -> JsonObject:
+def _with_file_paths(entry: JsonObject) -> JsonObject:
     """Return the entry with absolute paths, because the server starts in the settings' folder."""
     place = {k: _whole_path(x) for k, x in entry.items() if k == "command"}
     args = [_whole_path(x) for x in entry.get("args", [])]

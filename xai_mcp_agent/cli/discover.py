@@ -58,7 +58,7 @@ def discover(
 def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | None) -> Report:
     loaded = loaded_or_new(settings)
     file = file_to_write(loaded, settings)
-    additions = [_chosen(word, servers) for word in words]
+    additions = [_choose(word, servers) for word in words]
     for number, (name, server) in enumerate(additions):
         if problem := problem_of_name(name):
             raise SettingsError(str(file), "", problem, _TAKEN)
@@ -87,7 +87,7 @@ def _references(entry: JsonObject) -> list[str]:
     return _REFERENCE.findall(str(entry))
 
 
-def _chosen(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
+def _choose(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
     """Return the new name and the server that a word means.
 
     Raises:

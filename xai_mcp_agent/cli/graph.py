@@ -60,7 +60,7 @@ def graph(
             frame.show(frame.nothing_yet({"nodes": [], "edges": []}))
             return
         history_graph = _graph(history, at, (server, tool), limit, _decided(frame, at))
-        text = _drawn(history_graph, form, _time(history, at) if form == "html" else None)
+        text = _draw(history_graph, form, _time(history, at) if form == "html" else None)
     if out is None:
         say(text.rstrip("\n"))
     else:
@@ -88,7 +88,7 @@ def _graph(history: History, at: At, names: Names, limit: int, lock: DecisionLoc
     return graph if is_off is None else graph.marked(is_off)
 
 
-def _drawn(graph: Graph, form: Format, as_of: datetime | None) -> str:
+def _draw(graph: Graph, form: Format, as_of: datetime | None) -> str:
     match form:
         case "mermaid":
             return graph.as_mermaid()

@@ -88,7 +88,7 @@ def runs_of(
     document = json_in(file)
     if isinstance(document, list):
         runs = [run_in_conversation(cast(list[Any], document), {}, loaded.sources)]
-    elif isinstance(document, dict) and "said" in document:
+    elif isinstance(document, dict) and "additions" in document:
         runs = [run_in_state(cast(JsonObject, document), loaded.sources)]
     else:
         runs = runs_in_transcript(read_transcript(file), agent)

@@ -86,7 +86,7 @@ def search(
     limit: Limit = 10,
 ) -> Report:
     """Search the local copy of the registries. It asks nobody over the network."""
-    with _opened(frame) as (registries, _):
+    with _open_registries(frame) as (registries, _):
         servers = registries.search(query, limit, registry=registry)
     text = "\n".join(line for x in servers for line in found_text(x))
     none = "No server matches. `xai-mcp-agent registry sync` fetches new ones."
@@ -108,7 +108,7 @@ def show(
     """
     from ..registries.server_json import Refused
 
-    with _opened(frame) as (registries, loaded):
+    with _open_registries(frame) as (registries, loaded):
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         try:
             offer = registries.offer(
@@ -141,7 +141,7 @@ def sync(
     from ..registries.store import SyncLimits
 
     limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
-    with _opened(frame) as (registries, loaded):
+    with _open_registries(frame) as (registries, loaded):
         reports = registries.sync(registry, limits)
         changed = registries.changed_entries(_configured(loaded))
     lines = [line for x in reports for line in report_text(x)]
@@ -184,7 +184,7 @@ def add(
     It lists what is known of it and what it asks for. It starts nothing without --try. If there is
     an alarm, it writes nothing and the exit status is 3.
     """
-    with _opened(frame) as (registries, loaded):
+    with _open_registries(frame) as (registries, loaded):
         file = file_to_write(loaded, frame.settings)
         configured = _configured(loaded)
         own = as_name or _own_name(name)
@@ -198,7 +198,7 @@ def add(
             configured=configured, offline=offline,
         )  # fmt: skip
         offer = make()
-        if not offer.alarms and not frame.as_json and (typed := _asked(offer)):
+        if not offer.alarms and not frame.as_json and (typed := _ask_for_inputs(offer)):
             values |= typed
             offer = make()
     if enable:
@@ -252,7 +252,7 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
 
 
 @contextmanager
-def _opened(frame: Frame) -> Generator[tuple[Registries, Settings]]:
+def _open_registries(frame: Frame) -> Generator[tuple[Registries, Settings]]:
     """Yield the trusted registries of a settings file, and all its settings."""
     from ..registries.registries import Registries
 
@@ -319,7 +319,7 @@ def _write(offer: Offer, file: Path) -> None:
 # Questions
 
 
-def _asked(offer: Offer) -> dict[str, str]:
+def _ask_for_inputs(offer: Offer) -> dict[str, str]:
     """Ask the person at the terminal for missing values; return none if nobody is there."""
     from ..canvas.person import ask_here
     from ..console.console import Console

@@ -211,7 +211,7 @@ def _say_how_to_attach(place: warm.WarmPlace) -> None:
 
 def _status(file: str) -> Report:
     shown = [
-        {**facts, **_asked(place), "socket": str(place.socket)}
+        {**facts, **_state_of(place), "socket": str(place.socket)}
         for place, facts in warm.live_places(file)
     ]
     lines = list[str]()
@@ -224,7 +224,7 @@ def _status(file: str) -> Report:
     return Report({"settings": file, "processes": shown}, "\n".join(lines))
 
 
-def _asked(place: warm.WarmPlace) -> JsonObject:
+def _state_of(place: warm.WarmPlace) -> JsonObject:
     try:
         return warm.ask(place, status=True)
     except OSError as reason:

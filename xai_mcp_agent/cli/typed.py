@@ -176,7 +176,7 @@ def own_name_for(entry: Mapping[str, object]) -> str:
     from every folder, and a URL the same name whatever key it holds.
     """
     url = entry.get("url")
-    words = _without_keys(str(url)) if url else _located(entry)
+    words = _without_keys(str(url)) if url else _location(entry)
     digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{name_for(entry)}-{digest[:_MARK_CHARS]}"
 
@@ -195,7 +195,7 @@ def _without_keys(url: str) -> list[str]:
     return [parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower(), parts.path, *query]
 
 
-def _located(entry: Mapping[str, object]) -> list[str]:
+def _location(entry: Mapping[str, object]) -> list[str]:
     """Return the words of a command, with absolute paths for its files."""
     words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
     return [os.path.realpath(x) if _is_file(x) else x for x in words]

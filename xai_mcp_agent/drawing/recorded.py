@@ -139,7 +139,7 @@ def run_in_state(state: JsonObject, sources: Collection[str]) -> RecordedRun:
     results = _dict(state.get("kept")) or {}
     messages = [
         {**x, "content": results.get(str(x.get("tool_call_id")), x.get("content"))}
-        for x in _objects([*as_list(state.get("given")), *as_list(state.get("said"))])
+        for x in _objects([*as_list(state.get("start")), *as_list(state.get("additions"))])
     ]
     return run_in_conversation(messages, names, sources)
 

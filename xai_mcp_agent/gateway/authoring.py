@@ -165,7 +165,7 @@ class AuthoringToolset(Toolset):
             calls = calls_of_plan(await operations.plan_among(usable, request.goal))
         else:
             tools = await self._available()
-            calls = [_drawn(number, x, tools) for number, x in enumerate(request.calls, 1)]
+            calls = [_draw_call(number, x, tools) for number, x in enumerate(request.calls, 1)]
         if not calls:
             raise ValueError(_NO_PLAN.format(request.goal))
         text = draw(Path(path).stem, calls, our_components()).text()
@@ -276,7 +276,7 @@ class AuthoringToolset(Toolset):
         return self._workspace.place(path)
 
 
-def _drawn(number: int, call: Call, tools: Available) -> DrawnCall:
+def _draw_call(number: int, call: Call, tools: Available) -> DrawnCall:
     entry = tools.find(call.tool)
     if entry is None or not entry.tool.source:
         raise ValueError(f"Call {number}: {tools.unknown(call.tool)}")
