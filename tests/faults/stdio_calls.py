@@ -31,7 +31,7 @@ def _result(expected: Expected | None = None, **result: Any) -> Call:
     return Call("result", result, expected or Works())
 
 
-_LATE = Fails("timed out after 0.5 s; the server was told to stop", ToolTimeout)
+_LATE = Fails("timed out after 0.5 s; we asked the server to stop", ToolTimeout)
 _UNREADABLE = Fails("unusable response: it is not a valid message", ServerError)
 
 

@@ -99,7 +99,7 @@ def test_a_generator_without_an_end_ends_when_nobody_waits_any_more(
     body = text.replace("    while", "    try:\n     while", 1)
     ended = f"{head}{body}    finally: ENDED.set()\ndef wait(): return ENDED.wait(20)\n"
     with offering(tmp_path, ended) as bridge:
-        with pytest.raises(ToolTimeout, match="It was told to stop"):
+        with pytest.raises(ToolTimeout, match="We asked it to stop"):
             bridge.call_tool("it", "f", timeout_seconds=0.3)
         assert bridge.call_tool("it", "wait").structured is True
 

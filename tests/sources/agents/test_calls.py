@@ -224,7 +224,7 @@ def test_a_task_that_never_ends_is_canceled_when_its_time_is_over(
     """Small events keep a stream alive longer than any limit for reading."""
     before = len(server.seen()["canceled"])
     began = time.monotonic()
-    with pytest.raises(ToolTimeout, match="It was told to stop"):
+    with pytest.raises(ToolTimeout, match="We asked it to stop"):
         faces.call_tool(face, "echo", {"message": "forever"}, timeout_seconds=0.5)
     assert time.monotonic() - began < 10
     _wait_until_canceled(server, before + 1)

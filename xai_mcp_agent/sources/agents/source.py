@@ -88,7 +88,7 @@ class AgentSource(ReadSource["A2aAgent"]):
             with anyio.fail_after(left_of(limit, anyio.current_time() - started)):
                 await agent.ask(request, answer, progress.tell)
         except TimeoutError as cause:
-            stopped = " It was told to stop." if answer.task_id else ""
+            stopped = " We asked it to stop." if answer.task_id else ""
             problem = f"the agent did not finish within {limit:g} s.{stopped}"
             fix = "Give it more time with `timeout`, or ask for less."
             raise ToolTimeout(self.name, problem, fix) from cause

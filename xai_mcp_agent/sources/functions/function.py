@@ -187,7 +187,7 @@ class FunctionCalls:
         )
 
     def _too_slow(self, function: Function, limit: float) -> ToolTimeout:
-        rest = "It was told to stop."
+        rest = "We asked it to stop."
         if not function.can_stop:
             rest = (
                 "It goes on in the background: a function without a ToolContext cannot be stopped."

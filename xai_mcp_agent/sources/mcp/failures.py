@@ -51,7 +51,7 @@ _CHECK_FIRST = "It may have been carried out all the same: check that before you
 _WORDS: dict[Verdict, tuple[type[SourceError], str, str]] = {
     "late": (
         ToolTimeout,
-        "{what} timed out after {seconds:g} s; the server was told to stop.",
+        "{what} timed out after {seconds:g} s; we asked the server to stop.",
         "Raise `timeout` of {server!r} in the settings if it needs longer.",
     ),
     "broken": (SourceClosed, "the connection broke off during {what}: {words}.", _CHECK_FIRST),
