@@ -13,7 +13,7 @@ from xai_mcp_agent.agent.events import ToolFinished
 _KINDS = {
     "the tool itself said so": r"^told on purpose$",
     "refused by the server": r"was refused: .*|(503|busy on purpose)",
-    "no answer in time": r"timed out after .*; the server was told",
+    "no answer in time": r"timed out after .*; we asked the server to stop",
     "the connection was lost": r"the connection (was lost|broke off)",
     "an unreadable answer": r"returned an unusable response",
     "the server could not be reached": r"failed while|start timed out|cannot be reached|"

@@ -158,7 +158,7 @@ def f(context: ToolContext):
         test.SEEN.append(context.is_cancelled)
 """
     with offering(file, text, timeout=0.2) as bridge:
-        with pytest.raises(ToolTimeout, match="told to stop"):
+        with pytest.raises(ToolTimeout, match="asked it to stop"):
             bridge.call_tool("it", "f")
         wait_until(lambda: SEEN == [True], "it has ended")
 
@@ -173,7 +173,7 @@ async def f():
         test.SEEN.append("cleaned")
 """
     with offering(file, text, timeout=0.2) as bridge:
-        with pytest.raises(ToolTimeout, match="told to stop"):
+        with pytest.raises(ToolTimeout, match="asked it to stop"):
             bridge.call_tool("it", "f")
         wait_until(lambda: SEEN == ["cleaned"], "it has ended")
 
