@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
-from xai_mcp_agent.canvas.trust import shown_text
+from xai_mcp_agent.canvas.person import shown_text
 from xai_mcp_agent.core.visible import escaped
 from xai_mcp_agent.secrets.redactor import redact_args
 from xai_mcp_agent.secrets.secrets import Secrets

@@ -13,7 +13,7 @@ from typing import Any
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from xai_mcp_agent.canvas import lab_channel
+from xai_mcp_agent.canvas.panel import channel
 
 from .processes import wait_until
 from .scripts import child_environment
@@ -109,7 +109,7 @@ class Kernel:
                 case "status" if content["execution_state"] == "idle":
                     told = tuple(displayed), tuple(events)
                     return Ran(texts["stdout"], texts["stderr"], error, traceback, *told)
-                case lab_channel.MESSAGE:
+                case channel.MESSAGE:
                     events.append(content)
                     if self._on_event:
                         self._on_event(content)

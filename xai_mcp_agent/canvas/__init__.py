@@ -26,6 +26,6 @@ def __getattr__(name: str) -> Any:
 
 show_endings_shortly()
 if "ipykernel" in sys.modules:
-    from .lab_channel import follow_nodes
+    from .panel.channel import follow_nodes
 
     follow_nodes()

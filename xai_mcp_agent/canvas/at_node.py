@@ -22,8 +22,8 @@ from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool
 from .agents import learn_keys, own_agents
 from .drawn_tools import DrawnToolset
-from .lab_channel import is_in_lab
 from .lease import bridge_of
+from .panel.channel import is_in_lab
 from .panel.recorder import PanelRecorder
 from .person import InteractiveHost
 from .workflow_thread import WorkflowThread

@@ -16,23 +16,10 @@ import traceback
 import warnings
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
 
 from ..core.errors import XaiMcpError
 
 _interrupted = threading.Event()
-
-
-class Stopped(KeyboardInterrupt):
-    """A person pressed Stop in the lab, which shows the sentence in place of a traceback."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [str(self)]
-
-
-def stop(*_: object) -> NoReturn:
-    """Handle SIGINT in a kernel of the lab."""
-    raise Stopped("Stopped by you.")
 
 
 def show_endings_shortly() -> None:

@@ -32,8 +32,8 @@ from ..settings.models import Settings
 from ..settings.trust import without_untrusted
 from .drawn_tools import drawn_in
 from .installation import warn_of_stale_components
-from .lab_channel import at_end_of_cell, kernel
-from .trust import agreed_settings
+from .panel.channel import at_end_of_cell, kernel
+from .person import agreed_settings
 from .workshop.run import watch
 
 logger = logging.getLogger(__name__)

@@ -1,7 +1,8 @@
 """The person in front of a run: asked at the terminal, in the lab's panel, or else on a page.
 
 Xircuits' output panel has no place to type: a run that asks there would wait unseen, without end.
-This process serves the page, to this machine only.
+This process serves the page, to this machine only. Before the first run the person is asked whether
+a settings file may start what it names.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +28,8 @@ from ..console.question_words import host_of, words_of
 from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
 from ..core.calls import NO_MODEL
+from ..core.errors import SettingsError
+from ..core.json import JsonObject
 from ..core.questions import (
     Answer,
     Question,
@@ -34,8 +38,11 @@ from ..core.questions import (
     SamplingRequest,
     too_late,
 )
-from .lab_channel import kernel
-from .lab_questions import asking, is_attended
+from ..policy.approval_trust import approvals_in
+from ..settings.models import Part, Settings
+from ..settings.trust import TrustStore, trust_command, without_parts
+from .panel.channel import kernel
+from .panel.questions import asking, is_attended
 from .workflow_thread import WorkflowThread
 
 T = TypeVar("T")
@@ -43,6 +50,12 @@ T = TypeVar("T")
 _OTHERWISE = (
     'Answer it in a terminal or the lab, or set "elicitation": "defaults" for this server in the '
     "settings"
+)
+
+_NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
+_WHY = (
+    "You have not agreed to this yet, or it has changed since. Go on only if you know where the "
+    "file comes from."
 )
 
 
@@ -67,6 +80,32 @@ def ask_here(question: Question, console: Console) -> Answer:
             return page.answer.result(question.limit_seconds)
         except TimeoutError:
             return too_late(question)
+
+
+def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Settings:
+    """Return the settings with all parts that the person agreed to, now or before."""
+    store = store or TrustStore()
+    approved = approvals_in(settings)
+    parts = store.untrusted_parts(settings, approved)
+    if not parts:
+        return settings
+    with Console("settings") as console:
+        answer = ask_here(_question(settings, parts), console)
+        if answer.action != "accept":
+            console.tell("!!", f"{settings.file} is not trusted: {answer.reason}. {_how(settings)}")
+            return without_parts(settings, parts)
+        try:
+            store.agree(settings, approved)
+        except SettingsError as reason:
+            console.tell("!!", f"{reason} You will be asked again.")
+    return settings
+
+
+def shown_text(settings: Settings, parts: Iterable[Part]) -> str:
+    """Return what these parts of a file do and what it withholds, without secrets."""
+    does = [(x.key_path, y) for x in parts for y in x.facts]
+    holds = [(x.key_path, x.description) for x in settings.guards if not x.source]
+    return "\n".join((*_by_place(does), *(["It holds back:"] if holds else []), *_by_place(holds)))
 
 
 class InteractiveHost:
@@ -197,6 +236,25 @@ def _invite(question: Question, url: str, console: Console, *, in_panel: bool) -
         console.tell("??", title)
         console.link(link, url)
     console.person_awaited(server, waits_for)
+
+
+def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for place, group in groupby(facts, lambda x: x[0]):
+        yield f"  {place}:"
+        yield from (f"      {fact}" for _, fact in group)
+
+
+def _question(settings: Settings, parts: Iterable[Part]) -> Question:
+    file = Path(settings.file)
+    message = f"{shown_text(settings, parts)}\nFrom: {file}\n{_WHY}"
+    heading = f"Start these programs? They are new in {file.name}."
+    return Question(
+        settings.file, message, _NOTHING_TO_FILL_IN, heading=heading, yes="Start them", no="Not now"
+    )
+
+
+def _how(settings: Settings) -> str:
+    return f"To trust it: {trust_command(settings.file)}"
 
 
 def _origin() -> str:

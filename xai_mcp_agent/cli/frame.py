@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from ..bridge.faces import Bridge
-from ..canvas.trust import agreed_settings
+from ..canvas.person import agreed_settings
 from ..console.terminal_questions import why_not_here
 from ..core.errors import SettingsError, StoreFailed, XaiMcpError
 from ..history.place import NOTHING_KEPT, Place, find_place

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..canvas.trust import shown_text
+from ..canvas.person import shown_text
 from ..core.errors import SettingsError, XaiMcpError
 from ..policy.approval_trust import approvals_in
 from ..settings.load import load_settings

@@ -83,7 +83,7 @@ class Link {
     this.side = this.kernel.clone();
     this.side.subshellId = await this.createSubshell();
     const flag = this.side.subshellId ? 'True' : 'False';
-    await this.run(`${call('lab_questions', 'attend', this.page)}, answers=${flag})`);
+    await this.run(`${call('panel.questions', 'attend', this.page)}, answers=${flag})`);
   }
 
   /** The id of a new subshell; null where the kernel has none. */
@@ -178,7 +178,7 @@ class Link {
   }
 
   answer(id, sent) {
-    return this.tell(`${call('lab_questions', 'answer', id, sent)})`);
+    return this.tell(`${call('panel.questions', 'answer', id, sent)})`);
   }
 
   /** The run that goes on, if one does. */

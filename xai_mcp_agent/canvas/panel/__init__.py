@@ -2,6 +2,6 @@
 
 `chat` passes the question to the workflow's agent and keeps the conversation, `runs` runs the
 workflow in the panel's kernel, `recorder` shows the panel what an agent does. Other events reach
-the panel through `lab_channel`, and questions to a person through `lab_questions`. The JavaScript
+the panel through `channel`, and questions to a person through `questions`. The JavaScript
 is in packaging/labextension.
 """

@@ -10,7 +10,7 @@ from ...agent.events import ModelAskedAgain, RunEvent, RunFinished, TextArrived,
 from ...bridge.transcript import Recorder
 from ...core.json import JsonObject
 from ...secrets.secrets import Secrets
-from ..lab_channel import BRIEF, tell
+from .channel import BRIEF, tell
 
 _STREAM_SECONDS = 0.08  # between two events of streamed text, or of a tool's progress
 _STREAM_PAUSE = 10.0  # or this many times the rendering time

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ...core.errors import BadSetting
-from .. import lab_channel
+from . import channel
 from .chat import chats, turn
 
 _BASE = "xai_components.base"
@@ -25,9 +25,9 @@ def ask(path: str, question: str = "") -> None:
         BadSetting: the workflow cannot be compiled, or none of its agents took the question.
     """
     os.environ.setdefault("XAI_MCP_SHOW", "quiet")  # the panel shows what the console would
-    lab_channel.begin(path, question=question, by="panel")
+    channel.begin(path, question=question, by="panel")
     import_module(_BASE)
-    lab_channel.follow_nodes()
+    channel.follow_nodes()
     script = _compile(Path(path))
     _drop_changed_modules()
     sys.path.insert(0, str(script.parent))
@@ -46,9 +46,9 @@ def ask(path: str, question: str = "") -> None:
 def begin_anew(path: str) -> None:
     """Forget the conversation with a workflow, and its runs."""
     chats.pop(path, None)
-    lab_channel.send("Forgot", path=path)
-    for run in [x for x in lab_channel.runs if x.path == path and x.is_over]:
-        lab_channel.runs.remove(run)
+    channel.send("Forgot", path=path)
+    for run in [x for x in channel.runs if x.path == path and x.is_over]:
+        channel.runs.remove(run)
 
 
 def _compile(workflow: Path) -> Path:

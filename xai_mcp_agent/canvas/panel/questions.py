@@ -11,8 +11,8 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from secrets import token_hex
 
-from ..console.question_page import AnswerPage, serving
-from . import lab_channel
+from ...console.question_page import AnswerPage, serving
+from . import channel
 
 _ATTEND_SECONDS = 2.0  # a first run begins before the lab's page has found its kernel
 _ID_BYTES = 6
@@ -27,15 +27,15 @@ def attend(page: str, *, answers: bool) -> None:
     """
     if answers:
         _attended.set()
-    runs = [{"events": x.events, "nodes": x.nodes, "is_over": x.is_over} for x in lab_channel.runs]
+    runs = [{"events": x.events, "nodes": x.nodes, "is_over": x.is_over} for x in channel.runs]
     asked = [{"id": id, **page_.as_json()} for id, page_ in _open.items()]
-    lab_channel.send("Replay", page=page, runs=runs, questions=asked)
+    channel.send("Replay", page=page, runs=runs, questions=asked)
 
 
 def is_attended() -> bool:
     """Return whether the panel can ask; wait a moment for its page to come."""
-    kernel = lab_channel.kernel()
-    if not lab_channel.is_in_lab() or not getattr(kernel, "_supports_kernel_subshells", False):
+    kernel = channel.kernel()
+    if not channel.is_in_lab() or not getattr(kernel, "_supports_kernel_subshells", False):
         return False
     return _attended.wait(_ATTEND_SECONDS)
 
@@ -45,17 +45,17 @@ def asking(question: AnswerPage, *, in_panel: bool) -> Generator[None]:
     """Ask for the length of the block: in the panel, or on a page, which then gets an address."""
     if not in_panel:
         with serving(question):
-            lab_channel.tell("Page", title=question.as_json()["title"], url=question.url)
+            channel.tell("Page", title=question.as_json()["title"], url=question.url)
             yield
         return
     id = token_hex(_ID_BYTES)
     _open[id] = question
-    lab_channel.send("Question", id=id, **question.as_json())
+    channel.send("Question", id=id, **question.as_json())
     try:
         yield
     finally:
         del _open[id]
-        lab_channel.send("QuestionClosed", id=id)
+        channel.send("QuestionClosed", id=id)
 
 
 def answer(id: str, sent: Mapping[str, list[str]]) -> None:
@@ -65,4 +65,4 @@ def answer(id: str, sent: Mapping[str, list[str]]) -> None:
         return
     question.take(sent)
     if not question.answer.done():
-        lab_channel.send("Question", id=id, **question.as_json())
+        channel.send("Question", id=id, **question.as_json())

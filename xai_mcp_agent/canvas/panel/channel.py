@@ -16,13 +16,12 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
-from ..console.text import clean
-from ..core.errors import XaiMcpError, node_in
-from ..core.json import JsonObject
-from ..secrets.redactor import Redactor
-from .interrupts import stop
+from ...console.text import clean
+from ...core.errors import XaiMcpError, node_in
+from ...core.json import JsonObject
+from ...secrets.redactor import Redactor
 
 MESSAGE = "xai_mcp_agent_event"
 
@@ -150,12 +149,24 @@ def tell(event: str, **values: Any) -> None:
     _send(message)
 
 
+class _Stopped(KeyboardInterrupt):
+    """A person pressed Stop in the lab, which shows the sentence in place of a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+def _stop(*_: object) -> NoReturn:
+    """Handle SIGINT in a kernel of the lab."""
+    raise _Stopped("Stopped by you.")
+
+
 def begin(path: str, **values: Any) -> None:
     """Begin a run of this workflow; it ends with the current cell."""
     run = Run(kernel().get_parent()["header"]["msg_id"], path)
     runs.append(run)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, stop)  # until the cell's end: the kernel sets its own then
+        signal.signal(signal.SIGINT, _stop)  # until the cell's end: the kernel sets its own then
 
     close = _show_prints(run)
 
