@@ -1,22 +1,29 @@
-"""Runs of an agent with two drawn tools, right on a bridge's loop: their state can be looked at."""
+"""Runs of the agent loop alone: a scripted model and functions as tools; no node, no server."""
 
 from __future__ import annotations
 
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from tests.support.model_endpoint import ModelEndpoint
-from xai_mcp_agent import Bridge, JsonObject, ToolResult
-from xai_mcp_agent.agent.conversation import Conversation
-from xai_mcp_agent.agent.events import Emit, RunEvent, RunFinished
-from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
-from xai_mcp_agent.agent.models.choice import model_for
-from xai_mcp_agent.agent.state import RunState
-from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.bridge.toolbox import agent_tools
-from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
-from xai_mcp_agent.search.selector import Selector
-from xai_mcp_agent.sources.canvas import DrawnTool
+import anyio
 
+from tests.support.scripted_model import Replies, ScriptedModel
+from xai_mcp_agent import Tool, ToolKey, ToolResult
+from xai_mcp_agent.agent.conversation import Conversation
+from xai_mcp_agent.agent.events import Emit, RunEvent, RunFinished, ToolStarted
+from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
+from xai_mcp_agent.agent.models.base import Model
+from xai_mcp_agent.agent.results import ResultPages
+from xai_mcp_agent.agent.state import RunState
+from xai_mcp_agent.agent.toolsets import AgentTools, Toolset
+from xai_mcp_agent.catalog.definitions import Definitions
+from xai_mcp_agent.core.calls import ToolInvocation
+
+WAIT_SECONDS = 30
 LONG = "a long story. " * 5_000
 
 
@@ -24,48 +31,140 @@ class StoppedHere(Exception):
     """What ends a run in the middle."""
 
 
-async def unheard(event: RunEvent) -> None:
-    """Nobody hears of it."""
+class Functions(Toolset):
+    """Python functions as tools; coroutines are awaited."""
+
+    def __init__(self, *functions: Callable[..., Any]) -> None:
+        self._functions = {x.__name__: x for x in functions}
+        self._tools = [_tool(x) for x in functions]
+
+    async def tools(self) -> Sequence[Tool]:
+        return self._tools
+
+    def known_tools(self) -> Sequence[Tool]:
+        return self._tools
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        value = self._functions[invocation.tool.name](**invocation.arguments)
+        return ToolResult.of_text(str(await value if inspect.isawaitable(value) else value))
 
 
-def go(
-    bridge: Bridge,
-    endpoint: ModelEndpoint,
-    start: RunState | Conversation,
-    *,
-    emit: Emit = unheard,
-    selector: Selector | None = None,
-    provider: str = "openai",
+def _tool(function: Callable[..., Any]) -> Tool:
+    properties = {x: {"type": "string"} for x in inspect.signature(function).parameters}
+    name = function.__name__
+    schema = {"type": "object", "properties": properties}
+    return Tool(ToolKey("tools", "", name), f"Does {name}.", schema)
+
+
+def tell() -> str:
+    return LONG
+
+
+def add() -> int:
+    return 5
+
+
+def shout(input: str = "") -> str:
+    return input.upper()
+
+
+def boom() -> str:
+    raise ZeroDivisionError("inner detail")
+
+
+@dataclass
+class Played:
+    """A run: its last state, what it came to unless it was `StoppedHere`, its model, its events."""
+
+    state: RunState
+    model: ScriptedModel
+    finished: RunFinished | None = None
+    events: list[RunEvent] = field(default_factory=list[RunEvent])
+
+    @property
+    def answer(self) -> str:
+        assert self.finished is not None
+        return self.finished.answer
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return self.state.conversation.messages
+
+    @property
+    def roles(self) -> list[str]:
+        return [x["role"] for x in self.messages]
+
+    def sent(self, number: int = -1) -> list[dict[str, Any]]:
+        return list(self.model.asked[number].messages)
+
+    def offered(self, number: int = -1) -> list[str]:
+        return [x.name for x in self.model.asked[number].functions]
+
+
+async def go(
+    model: ScriptedModel | Replies,
+    start: Any = "Go.",
+    *functions: Callable[..., Any],
+    emit: Emit | None = None,
+    stop: anyio.Event | None = None,
+    runs: list[Played] | None = None,
+    by: Model | None = None,
     **spec: Any,
-) -> tuple[RunState, RunFinished | None]:
-    """Run an agent from here; its last state, and what it came to unless it was `StoppedHere`.
+) -> Played:
+    """Run an agent, which is cancelled at `stop`; it has the four functions above, or others.
 
-    `spec` are further fields of its `AgentSpec`.
+    `runs` gets the run, also one that fails. `by` is another model that is asked.
     """
-    drawn = {"tell": _drawn("tell", lambda: LONG), "add": _drawn("add", lambda: 5)}
+    scripted = model if isinstance(model, ScriptedModel) else ScriptedModel(model)
+    state = start if isinstance(start, RunState) else None
+    pages = ResultPages(lambda key: key.name, state.kept if state else None)
+    own = Functions(*(functions or (tell, add, shout, boom)))
+    tools = AgentTools([own, pages], Definitions(), state.names if state else ())
+    begin = state or RunState(Conversation(start))
+    played = Played(begin, scripted)
+    if runs is not None:
+        runs.append(played)
 
-    async def call(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
-        return tool.call({}, arguments)
+    async def heard(event: RunEvent) -> None:
+        played.events.append(event)
+        if emit:
+            await emit(event)
 
-    async def play(operations: Operations) -> tuple[RunState, RunFinished | None]:
-        model = model_for(provider, "m", base_url=endpoint.base_url)
-        state = start if isinstance(start, RunState) else None
-        await operations.engine.decisions.read()
-        tools, pages = agent_tools(operations, [DrawnToolset(drawn, call)], state=state)
-        tools.selector = selector or tools.selector
-        run = AgentRun(AgentSpec("a", model, **spec), start, emit)
-        try:
-            finished = await run.go(tools, pages)
-        except ExceptionGroup as stopped:
-            if stopped.split(StoppedHere)[1] is not None:
-                raise
-            return run.state, None
-        finally:
-            await model.aclose()
-        return run.state, finished
-
-    return bridge.run(play)
+    run = AgentRun(AgentSpec("a", by or scripted, **spec), begin, heard)
+    try:
+        if stop is None:
+            played.finished = await run.go(tools, pages)
+        else:
+            await _until(stop, partial(run.go, tools, pages))
+    except ExceptionGroup as stopped:
+        if stopped.split(StoppedHere)[1] is not None:
+            raise
+    finally:
+        played.state = run.state
+    return played
 
 
-def _drawn(name: str, value: Any) -> DrawnTool:
-    return DrawnTool(name, f"Does {name}.", lambda *_: value())
+async def _until(stop: anyio.Event, work: Callable[[], Awaitable[object]]) -> None:
+    with anyio.fail_after(WAIT_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(work)
+            await stop.wait()
+            tasks.cancel_scope.cancel()
+
+
+def stopping_at(count: int) -> Emit:
+    """Ends the run when so many calls were begun."""
+    begun: list[RunEvent] = []
+
+    async def emit(event: RunEvent) -> None:
+        if isinstance(event, ToolStarted):
+            begun.append(event)
+            if len(begun) == count:
+                raise StoppedHere
+
+    return emit
+
+
+def through_json(state: RunState) -> RunState:
+    """As another process gets it."""
+    return RunState.from_json(json.loads(json.dumps(state.to_json())))

@@ -44,19 +44,6 @@ def test_whatever_was_given_the_model_gets_something_it_can_answer(messages: lis
     assert {x["role"] for x in told} <= {"system", "user", "assistant"}
 
 
-@pytest.mark.parametrize("content", [None, "", " \n", [], 5, {"text": "Hi"}])
-def test_a_message_of_the_user_without_content_is_refused(content: Any):
-    """Services answer it with 400, each in its own words."""
-    messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": content}]
-    with pytest.raises(BadConversation, match=r"Message 2 .* from the user and has no `content`"):
-        Conversation(messages)
-
-
-def test_a_message_of_the_user_that_lacks_its_content_is_refused():
-    with pytest.raises(BadConversation, match="has no `content`"):
-        Conversation({"role": "user"})
-
-
 def deep() -> list[Any]:
     value: list[Any] = []
     for _ in range(5_000):
@@ -64,23 +51,31 @@ def deep() -> list[Any]:
     return value
 
 
+NO_CONTENT = "is from the user and has no `content`"
+
+
 @pytest.mark.parametrize(
-    "message",
+    ("message", "says"),
     [
-        {"role": ["user"], "content": "x"},
-        {"role": "assistant", "tool_calls": 5},
-        {"role": "user", "content": "x", "lock": threading.Lock()},
-        {"role": "user", "content": deep()},
+        *[({"role": "user", "content": x}, NO_CONTENT) for x in (None, " \n", [], {"text": "Hi"})],
+        (42, "is int, not a message"),
+        ({"content": "no role"}, "has the role None"),
+        ({"role": ["user"], "content": "x"}, "has the role"),
+        ({"role": "assistant", "tool_calls": 5}, "has an invalid tool call"),
+        ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "has an invalid tool call"),
+        ({"role": "user", "content": "x", "lock": threading.Lock()}, "holds what no message can"),
+        ({"role": "user", "content": deep()}, "holds what no message can"),
     ],
-    ids=["role", "calls", "lock", "deep"],
 )
-def test_a_message_that_can_be_none_is_refused_by_its_place(message: dict[str, Any]):
-    with pytest.raises(BadConversation, match="Message 2 of the conversation"):
+def test_a_message_that_can_be_none_is_refused_by_its_place(message: Any, says: str):
+    """Services answer it with 400, each in its own words."""
+    with pytest.raises(BadConversation, match=f"Message 2 of the conversation {says}"):
         Conversation([{"role": "user", "content": "first"}, message])
 
 
 def test_messages_may_come_from_anything_that_gives_them_one_by_one():
     given = Conversation({"role": "user", "content": x} for x in ("one", "two"))
     assert [x["content"] for x in given.messages] == ["one", "two"]
+    assert Conversation("one").messages == [{"role": "user", "content": "one"}]
     with pytest.raises(BadConversation, match="not bytes"):
         Conversation(b"one")

@@ -23,19 +23,12 @@ NAMES = {
 
 
 @pytest.mark.parametrize("text", NAMES)
-def test_a_name_says_provider_and_model(text: str):
-    model = AgentModel.of(text)
+def test_a_name_says_provider_and_model_and_means_the_same_on_the_nodes(text: str):
+    model, ctx = AgentModel.of(text), dict[str, Any]()
     assert (model.provider, model.name) == NAMES[text]
-
-
-@pytest.mark.parametrize("on_settings", [False, True])
-@pytest.mark.parametrize("text", NAMES)
-def test_a_name_means_the_same_on_the_nodes(text: str, on_settings: bool):
-    ctx: dict[str, Any] = {}
-    ports: dict[str, Any] = {"model_settings": {"model": text}} if on_settings else {"model": text}
-    init_agent(ctx, "new", **ports)
+    init_agent(ctx, "new", model=text)
     init_agent(ctx, "updated", provider="offline")
-    update_agent(ctx, "updated", **ports)
+    update_agent(ctx, "updated", model_settings={"model": text})
     for name in ("agent_new", "agent_updated"):
         assert (ctx[name]["agent_provider"], ctx[name]["agent_model"]) == NAMES[text]
 

@@ -12,7 +12,6 @@ from xai_mcp_agent.agent.prompt import (
     PLACEHOLDERS,
     build_system_prompt,
     fill_prompt,
-    uses,
 )
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
@@ -21,42 +20,35 @@ LOOKUP = FunctionSpec("lookup_memory", "Finds a memory.", {"type": "object", "pr
 CREATE = FunctionSpec("create_memory", "Keeps a memory.", {"type": "object", "properties": {}})
 
 
-@pytest.mark.parametrize("name", PLACEHOLDERS)
-def test_each_placeholder_is_filled(name: str):
+@pytest.mark.parametrize(
+    ("template", "values", "filled"),
+    [
+        *[(f"a {{{x}}} b {{{x}}}", {x: "X"}, "a X b X") for x in PLACEHOLDERS],
+        ('{"about": {metadata}}', {"metadata": '{"a":1}'}, '{"about": {"a":1}}'),
+        # As in prompts written for `str.format`.
+        ("Write {{tools}} or {tools}", {"tools": "X"}, "Write {tools} or X"),
+        # A value is not filled again.
+        ("{tools} {metadata}", {"tools": "{metadata} \\1", "metadata": "{tools}"},
+         "{metadata} \\1 {tools}"),
+    ],
+)  # fmt: skip
+def test_each_placeholder_is_filled(template: str, values: dict[str, str], filled: str):
     """Design, section 4."""
-    assert fill_prompt(f"a {{{name}}} b {{{name}}}", {name: "X"}) == "a X b X"
+    assert fill_prompt(template, values) == filled
 
 
 @pytest.mark.parametrize(
     "template",
     [
-        'Answer as {"name": "x", "items": [{}]}',
-        'Answer as {{"name": {{"x": 1}}}}',
-        "{unknown} {0} {} { tools } {tools!r} }{",
-        "100% {",
+        'As {"name": "x", "items": [{}]}',
+        'As {{"name": {{"x": 1}}}}',
+        "{unknown} { tools } {tools!r}",
     ],
 )
 def test_every_other_brace_is_left_alone(template: str):
     """A JSON example in a prompt must not raise (design, section 4)."""
-    values = dict.fromkeys(PLACEHOLDERS, "X")
-    assert fill_prompt(template, values) == template
+    assert fill_prompt(template, dict.fromkeys(PLACEHOLDERS, "X")) == template
     assert build_system_prompt(template, []) == template
-
-
-def test_a_placeholder_inside_json_is_filled():
-    assert fill_prompt('{"about": {metadata}}', {"metadata": '{"a":1}'}) == '{"about": {"a":1}}'
-
-
-def test_doubled_braces_around_a_placeholder_give_its_name():
-    """As in prompts written for `str.format`."""
-    assert fill_prompt("Write {{tools}} or {tools}", {"tools": "X"}) == "Write {tools} or X"
-    assert not uses("Write {{tools}}", "tools")
-    assert uses("Write {{tools}} {tools}", "tools")
-
-
-def test_a_value_is_not_filled_again():
-    filled = fill_prompt("{tools} {metadata}", {"tools": "{metadata} \\1", "metadata": "{tools}"})
-    assert filled == "{metadata} \\1 {tools}"
 
 
 @given(st.text(alphabet="{}ab\n"))
@@ -72,15 +64,11 @@ def test_tools_stand_where_the_prompt_wants_them():
     assert build_system_prompt("{tools}{tool_instruction}", []) == "You have no tools."
 
 
-@pytest.mark.parametrize(
-    ("template", "prompt"),
-    [
-        ("{memory}", "lookup_memory: Finds a memory.\ncreate_memory: Keeps a memory."),
-        ("[{lookup_memory}]", "[lookup_memory: Finds a memory.]"),
-    ],
-)
-def test_memory_tools_are_described_where_the_prompt_wants_them(template: str, prompt: str):
-    assert build_system_prompt(template, [LOOKUP, CREATE, ADD]) == prompt
+def test_memory_tools_are_described_where_the_prompt_wants_them():
+    tools = [LOOKUP, CREATE, ADD]
+    both = "lookup_memory: Finds a memory.\ncreate_memory: Keeps a memory."
+    assert build_system_prompt("{memory}", tools) == both
+    assert build_system_prompt("[{lookup_memory}]", tools) == "[lookup_memory: Finds a memory.]"
     assert build_system_prompt("[{memory}]", [ADD]) == "[]"
 
 
@@ -107,8 +95,3 @@ def test_long_server_instructions_are_cut_and_say_so():
     prompt = build_system_prompt("Hi.", [], server_instructions=many)
     assert "... (cut, 5000 characters in all)" in prompt
     assert len(prompt) < 9000
-
-
-def test_provided_system_messages_go_where_the_prompt_wants_them():
-    prompt = build_system_prompt("{provided_system}!", [], provided_system="One.\n\nTwo.")
-    assert prompt == "One.\n\nTwo.!"

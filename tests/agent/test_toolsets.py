@@ -120,14 +120,6 @@ async def test_a_call_goes_to_the_first_toolset_that_has_the_tool():
     assert [x.text for x in results] == ["one x", "two y"]
 
 
-async def test_tens_of_thousands_of_tools_block_no_other_work():
-    """The fixture that watches the loop looks, also where all definitions are there already."""
-    many, definitions = Given(*(tool("a", f"t{n}") for n in range(15_000))), Definitions()
-    for _ in range(2):
-        available = await AgentTools([many], definitions, filters=[GivenFilter()]).available()
-        assert available.find("a_t14999") is available.find("t14999") is not None
-
-
 async def test_a_tool_is_shown_as_its_filters_have_it_or_not_at_all_with_the_reason_by_name():
     accepted = {"x": tool("a", "x", "As accepted.")}
     held = GivenFilter(lambda x: x if x.source == "b" else accepted.get(x.name, "held: {}"))

@@ -1,34 +1,63 @@
-"""A model in the process that says what it is told to, and keeps what it was asked."""
+"""A model in the process: it gives the replies of its script, and keeps what it was asked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from typing import TypeAlias
 
+from xai_mcp_agent.agent.messages import ToolCall
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, OnAgain, OnText
+from xai_mcp_agent.core.errors import ModelError
+
+Said: TypeAlias = str | ModelReply | ModelError
+Replies: TypeAlias = Sequence[Said] | Callable[[ModelRequest], Said]
+_ids = count(1)
+
+
+def calling(
+    *wanted: tuple[str, Mapping[str, object] | str], text: str = "", id_: str = ""
+) -> ModelReply:
+    """A reply that calls tools. Arguments given as text are passed on as they are."""
+    calls = [
+        ToolCall(id_ or f"call_{next(_ids)}", name, x if isinstance(x, str) else json.dumps(x))
+        for name, x in wanted
+    ]
+    return ModelReply(text, tuple(calls), "tool_calls")
 
 
 @dataclass
 class ScriptedModel:
-    """Gives these replies one after the other; a text is streamed in pieces of a few characters."""
+    """Gives these replies one after the other, or that of a function; an error is raised.
 
-    replies: Sequence[str | ModelReply]
-    piece_chars: int = 3
+    A text is streamed in pieces of a few characters.
+    """
+
+    replies: Replies
     asked: list[ModelRequest] = field(default_factory=list[ModelRequest])
 
     name = "scripted"
     calls_functions = True
+    piece_chars = 3
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
         """The next reply."""
         self.asked.append(request)
-        reply = self.replies[len(self.asked) - 1]
-        reply = ModelReply(reply) if isinstance(reply, str) else reply
+        said = self.replies(request) if callable(self.replies) else self._next()
+        if isinstance(said, ModelError):
+            raise said
+        reply = ModelReply(said) if isinstance(said, str) else said
         for at in range(0, len(reply.text), self.piece_chars):
             await on_text(reply.text[at : at + self.piece_chars])
         return reply
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+    def _next(self) -> Said:
+        assert not callable(self.replies)
+        return self.replies[len(self.asked) - 1]
