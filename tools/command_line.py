@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from typer.main import get_command
 
 from xai_mcp_agent.cli.main import app
+
+Record = tuple[str, str]
+
+_SHARED_BY = 3  # commands; with fewer a reader finds it sooner under each
 
 _HEAD = """\
 # The command line
@@ -15,10 +20,10 @@ _HEAD = """\
 Written from the commands' own explanations by `python -m tools.build_docs`: change those.
 `xai-mcp-agent --help` shows the same, `xai-mcp-agent tools list --help` that of one command.
 
-A URL or a command works in place of a server's name. Quote a command of several words; the name
-of a Python file is a command, too. Such a server needs no settings file and is trusted, because you
-typed it. If your settings have the same server, its entry counts; otherwise history and decisions
-use a name of their own, such as `units-815b36...`.
+A URL or a command works in place of a server's name. Quote a command of several words; a Python
+file is a command, too. Such a server needs no settings file and is trusted, because you typed it.
+If your settings have the same server, its entry counts; otherwise history and decisions use a name
+of their own, such as `units-815b36...`.
 
 ```sh
 xai-mcp-agent tools list "npx -y @modelcontextprotocol/server-everything"
@@ -41,7 +46,9 @@ def commands() -> dict[tuple[str, ...], Any]:
 def command_page() -> str:
     """The page."""
     own = {words: x for words, x in commands().items() if words and not _is_only_a_group(x)}
-    return "\n".join([_HEAD, _overview(own), *(_section(*each) for each in own.items())])
+    shared = _shared_rows(own)
+    sections = (_section(words, command, shared) for words, command in own.items())
+    return "\n".join([_HEAD, _overview(own), _shared_section(shared), *sections])
 
 
 def _collect(command: Any, words: tuple[str, ...], by_words: dict[tuple[str, ...], Any]) -> None:
@@ -54,23 +61,37 @@ def _is_only_a_group(command: Any) -> bool:
     return hasattr(command, "commands") and not command.invoke_without_command
 
 
-def _overview(by_words: Mapping[tuple[str, ...], Any]) -> str:
-    lines = ["| command | what it does |", "| --- | --- |"]
-    for words, command in by_words.items():
-        name = " ".join(words)
-        lines.append(f"| [`{name}`](#{'-'.join(words)}) | {_cell(_paragraphs(command)[0])} |")
-    return "\n".join(lines) + "\n"
+def _overview(by_words: Iterable[tuple[str, ...]]) -> str:
+    """A line of links for each group; that of the commands of one word comes first."""
+    groups: dict[str, list[str]] = {}
+    for words in by_words:
+        link = f"[`{' '.join(words)}`](#{'-'.join(words)})"
+        groups.setdefault(words[0] if len(words) > 1 else "", []).append(link)
+    return "\n".join(f"- {', '.join(links)}" for links in groups.values()) + "\n"
 
 
-def _section(words: tuple[str, ...], command: Any) -> str:
-    pieces = (
-        x.replace("{", "").replace("}", "") for x in command.collect_usage_pieces(_context(command))
-    )
-    usage = " ".join(("xai-mcp-agent", *words, *pieces))
-    parts = [f"## {' '.join(words)}", *_paragraphs(command), f"    {usage}"]
-    rows = list(_rows(command))
-    if rows:
-        parts.append("\n".join(["| | |", "| --- | --- |", *rows]))
+def _shared_rows(by_words: Mapping[tuple[str, ...], Any]) -> list[Record]:
+    """What several commands take and explain alike."""
+    counts = Counter(record for command in by_words.values() for record in _records(command))
+    return [record for record, count in counts.items() if count >= _SHARED_BY]
+
+
+def _shared_section(shared: Sequence[Record]) -> str:
+    return f"## What many commands take\n\n{_list(shared)}\n"
+
+
+def _section(words: tuple[str, ...], command: Any, shared: Sequence[Record]) -> str:
+    parts = [f"## {' '.join(words)}", *_paragraphs(command)]
+    pieces = [x for x in command.collect_usage_pieces(_context(command)) if x != "[OPTIONS]"]
+    if pieces:
+        usage = " ".join(("xai-mcp-agent", *words, *pieces))
+        parts.append(f"    {usage.replace('{', '').replace('}', '')}")
+    records = _records(command)
+    if own := [x for x in records if x not in shared]:
+        parts.append(_list(own))
+    others = [x.split()[0] for x, text in records if (x, text) in shared and x.startswith("-")]
+    if others:
+        parts.append(f"{'Also' if own else 'Takes'} {', '.join(f'`{x}`' for x in others)}.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -79,17 +100,22 @@ def _paragraphs(command: Any) -> list[str]:
     return [" ".join(x.split()) for x in text.split("\n\n")]
 
 
-def _rows(command: Any) -> Iterator[str]:
+def _records(command: Any) -> list[Record]:
+    """The name and the explanation of each argument and option."""
     context = _context(command)
+    records: list[Record] = []
     for param in command.params:
         if record := param.get_help_record(context):
             name, text = record
-            yield f"| `{_cell(name)}` | {_cell(' '.join(text.split()))} |"
+            is_optional = param.param_type_name == "argument" and not param.required
+            text = " ".join(text.split()).removesuffix("[required]").strip()
+            records.append((f"[{name}]" if is_optional else name, text))
+    return records
+
+
+def _list(records: Iterable[Record]) -> str:
+    return "\n".join(f"- `{name}`: {text}" for name, text in records)
 
 
 def _context(command: Any) -> Any:
     return command.context_class(command, info_name=command.name)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

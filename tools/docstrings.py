@@ -41,7 +41,7 @@ def read_docstring(text: str) -> Docstring:
     sections = dict(zip(rest[::2], rest[1::2], strict=True))
     if strange := sections.keys() - {_IN, _OUT, _BRANCHES, _EXAMPLE}:
         raise ValueError(f"a docstring has no heading {', '.join(sorted(strange))}")
-    summary, *more = (" ".join(part.split()) for part in head.strip().split("\n\n"))
+    summary, *more = (_unwrap(part) for part in head.strip().split("\n\n"))
     return Docstring(
         summary=summary,
         more=tuple(more),
@@ -50,6 +50,12 @@ def read_docstring(text: str) -> Docstring:
         outs=_items(sections.get(_OUT, "")),
         example=" ".join(sections.get(_EXAMPLE, "").split()),
     )
+
+
+def _unwrap(paragraph: str) -> str:
+    """The paragraph on one line; a list keeps a line for each item."""
+    items = re.split(r"\n(?=- )", paragraph)
+    return "\n".join(" ".join(item.split()) for item in items)
 
 
 def _items(section: str) -> tuple[Explained, ...]:

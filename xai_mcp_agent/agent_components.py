@@ -29,7 +29,7 @@ class AgentUseMCPTools(Component):
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (str): Only these of its tools, with commas: `search_books, list_*`, where `*` stands
+    - tools (str): Only these of its tools, with commas: `get_book, list_*`, where `*` stands
       for any text. Default: all.
     - except_tools (str): Not these, written in the same way. Default: none.
     - required (bool): True: a run fails if this gives it no tool. Default: False.
@@ -61,9 +61,8 @@ class AgentMakeToolbelt(Component):
       `xai-mcp-agent tools accept`. What is new or changed is held back. Default: False.
     - lock_first (bool): True: the same, and what a server lists first is accepted. Default: False.
     - approval (str): Which calls a person is asked for first: `ask`, `ask_unless_read_only`,
-      `allow` or `deny` for all tools, or words by tools and servers, such as
-      `delete_*: ask, files: deny`. Default: those of tools that may destroy something, by what
-      their server says or by their name, unless the settings say more.
+      `allow` or `deny` for all tools, or by tool and server: `delete_*: ask, files: deny`.
+      Default: what the settings say, else those that may destroy something.
     - planning_tools (bool): True: the agent has `select_tool`, `plan_tools`, `execute_tool` and
       `list_tools`, to choose among its own tools and to plan with them. Default: False.
 
@@ -100,10 +99,10 @@ class AgentInit(Component):
       before declared, if it is the only one and the workflow has no AgentMakeToolbelt; else none.
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
       `{tool_instruction}`, `{memory}`, `{metadata}` and `{provided_system}`. Default: none.
-    - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
-      by base_url of AgentModel), `openai_responses` (the same by the Responses API), or with the
-      extra `providers` `anthropic`, `google`, `vertexai`, `bedrock`, `mistral`, `groq`, `cohere` or
-      `xai`. Default: what AgentModel or agent_model says, else `offline`.
+    - agent_provider (str): `offline`, `openai` (also compatible services, by base_url of
+      AgentModel), `openai_responses` (the Responses API), or with the extra `providers`
+      `anthropic`, `google`, `vertexai`, `bedrock`, `mistral`, `groq`, `cohere` or `xai`.
+      Default: what AgentModel or agent_model says, else `offline`.
     - agent_model (str): The model's name at its provider, such as `gpt-5-mini`; or both, such as
       `anthropic:claude-sonnet-5`. Default: what AgentModel says; only `offline` needs none.
     - model_settings (dict): Address, key and limits of the model, from AgentModel. Default: the
@@ -211,16 +210,15 @@ class AgentModel(Component):
     The key is hidden: whoever prints model_settings sees `***`. Limits: AgentModelLimits.
 
     ##### inPorts:
-    - provider (str): `openai` (also every service that speaks its protocol, by base_url),
-      `openai_responses` (the same by the Responses API), `offline`, or one of the others that
-      agent_provider of AgentInit may be. Default: what that says.
+    - provider (str): `openai` (also compatible services, by base_url) or another one, as
+      agent_provider of AgentInit. Default: what that says.
     - model (str): The model's name at its provider, such as `gpt-5-mini`. Default: what agent_model
       of AgentInit says.
     - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for
       Ollama. Default: the provider's own.
-    - api_key (secret): The key; better `${ACME_API_KEY}`, the name of a variable of the environment
-      or of `.env` beside `mcp_settings.json`, because a key on the canvas is saved in the
-      workflow's file. Default: for OpenAI what the variable OPENAI_API_KEY holds.
+    - api_key (secret): Better `${ACME_API_KEY}`, a variable of the environment or of `.env` beside
+      `mcp_settings.json`, than the key itself, which is saved in the workflow's file.
+      Default: OPENAI_API_KEY for OpenAI.
     - temperature (float): 0 is steady, 1 is lively. Default: the service's.
 
     ##### outPorts:
@@ -251,23 +249,22 @@ class AgentModelLimits(Component):
     - from_model (dict): The model_settings of AgentModel; the limits are added. Default: the limits
       alone.
     - max_output_tokens (int): The longest answer, in tokens. Default: the service's.
-    - context_tokens (int): How much the model takes in, its answer included. What is more is not
-      sent: of the oldest turns a summary, of long texts a part. Default: 128000, or what the
-      service says.
+    - context_tokens (int): How much the model takes in, its answer included. Oldest turns are
+      summarized and long texts cut to fit. Default: 128000, or what the service says.
     - tool_token_budget (int): The most tokens that the descriptions of tools take in a request.
-      With more tools than fit, the model searches for those it needs. Default: what the settings
-      say, else 3800.
+      If not all fit, the model searches for those it needs. Default: what the settings say, else
+      3800.
     - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
       without it), or `auto`. Default: `auto`.
     - reasoning_effort (str): For models that reason: `low`, `medium`, `high`.
       Default: the service's.
     - timeout_seconds (int): The longest silence of the model's service. Default: 120.
     - turn_timeout_seconds (int): The longest time for one turn of the model. Default: 600.
-    - max_run_tokens (int): The most tokens of one run, in and out. Before they are used up the
-      model is asked for its answer. Default: no limit.
+    - max_run_tokens (int): The most tokens of one run, in and out; the model is asked for its
+      answer before. Default: no limit.
     - max_run_cost (float): The same in money; needs the two prices. Default: no limit.
-    - input_price (float): What a million tokens cost that go in. Default: none.
-    - output_price (float): What a million tokens cost that come out. Default: none.
+    - input_price (float): The price of a million input tokens. Default: none.
+    - output_price (float): The price of a million output tokens. Default: none.
     - extra_body (dict): Further fields for the service's request, as they are. Default: none.
 
     ##### outPorts:
@@ -312,8 +309,8 @@ class AgentDefineTool(Component):
     - for_toolbelt (str): The toolbelt it belongs to. Default: `default`.
     - parameters (dict): What the tool takes, as names and types, such as
       `"city": "string", "days": "integer"`, or a JSON Schema. Default: one text.
-    - timeout_seconds (int): How long the agent waits for the result. Then it goes on without; the
-      node that runs just then ends by itself. Default: 600.
+    - timeout_seconds (int): How long the agent waits for the result before it goes on without.
+      Default: 600.
 
     ##### outPorts:
     - tool_input (str): What the model wrote: the text, or with `parameters` a JSON object.
@@ -372,14 +369,14 @@ class AgentToolOutput(Component):
 class AgentUseFunctions(Component):
     """Gives an agent the functions of a Python file or module as tools. Use one node for each file.
 
-    It is imported in the background. If that fails, the agent works without it and says so. When
-    you change the file, the agent has the new functions at its next step.
+    The file is imported in the background; if that fails, the agent works without it and says so.
+    When you change the file, the agent has the new functions at its next step.
 
     ##### inPorts:
     - functions_name (str): The file's name under `functions` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (str): Only these of its tools, with commas: `add, list_*`, where `*` stands for any
-      text. Default: all.
+    - tools (str): Only these of its tools, with commas: `get_book, list_*`, where `*` stands
+      for any text. Default: all.
     - except_tools (str): Not these, written in the same way. Default: none.
     - required (bool): True: a run fails if this gives it no tool. Default: False.
 
@@ -442,7 +439,7 @@ class AgentUseTools(Component):
     - group_name (str): The group's name under `groups` in `mcp_settings.json`, or the name of
       a server or another source.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (str): Only these of its tools, with commas: `search_books, list_*`, where `*` stands
+    - tools (str): Only these of its tools, with commas: `get_book, list_*`, where `*` stands
       for any text. Default: all.
     - except_tools (str): Not these, written in the same way. Default: none.
     - required (bool): True: a run fails if this gives it no tool. Default: False.
@@ -465,9 +462,8 @@ class AgentUseTools(Component):
 class AgentUseOpenAPI(Component):
     """Gives an agent what a web service can do: each operation of its OpenAPI document is a tool.
 
-    The document is read in the background. If that fails, the agent works without it and says so.
-    Nothing is sent to the service before the agent calls a tool. A service with more than one key,
-    or with a sign-in of its own, needs an entry in the settings.
+    The document is read in the background; if that fails, the agent works without it and says so.
+    A service with more than one key, or with a sign-in, needs an entry in the settings.
 
     ##### inPorts:
     - service_name (str): The service's name under `openapiServices` in `mcp_settings.json`. With
@@ -475,11 +471,11 @@ class AgentUseOpenAPI(Component):
     - spec (str): The document itself, in place of an entry: a file beside this workflow, in the
       working folder or beside `mcp_settings.json`, or a URL. Default: that of the entry.
     - base_url (str): Where the service is, with `spec`. Default: where its document says.
-    - api_key (secret): The key or token that it needs, with `spec`; `${NAME}` takes it from the
-      environment or from `.env` beside `mcp_settings.json`. Default: none.
+    - api_key (secret): Its key or token, with `spec`; better `${NAME}`, as for AgentModel.
+      Default: none.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (str): Only these of its tools, with commas: `get_pet, list_*`, where `*` stands for any
-      text. Default: all.
+    - tools (str): Only these of its tools, with commas: `get_book, list_*`, where `*` stands
+      for any text. Default: all.
     - except_tools (str): Not these, written in the same way. Default: none.
     - required (bool): True: a run fails if this gives it no tool. Default: False.
 
@@ -548,8 +544,8 @@ class AgentUseAgents(Component):
     ##### inPorts:
     - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - tools (str): Only these of its tools, with commas: `book_trip, find_*`, where `*` stands for
-      any text. Default: all.
+    - tools (str): Only these of its tools, with commas: `get_book, list_*`, where `*` stands
+      for any text. Default: all.
     - except_tools (str): Not these, written in the same way. Default: none.
     - required (bool): True: a run fails if this gives it no tool. Default: False.
 
@@ -611,8 +607,8 @@ class AgentNumpyMemory(Component):
     - embedding_model (str): A model of an embeddings endpoint. Default: none.
     - base_url (str): Where the endpoint is, such as `http://localhost:11434/v1`.
       Default: OpenAI's.
-    - api_key (secret): Its key, or `${ACME_API_KEY}`, the name of a variable of the environment or
-      of `.env` beside `mcp_settings.json`. Default: for OpenAI what OPENAI_API_KEY holds.
+    - api_key (secret): Its key; better `${NAME}`, as for AgentModel. Default: OPENAI_API_KEY for
+      OpenAI.
 
     ##### outPorts:
     - memory (any): Wire it to `agent_memory` of AgentInit.
@@ -640,8 +636,7 @@ class AgentVectoMemory(Component):
     It needs an account there and a package: `pip install "xai-mcp-agent[vecto]"`.
 
     ##### inPorts:
-    - api_key (secret): The key; better `${NAME}`, as for AgentNumpyMemory. Default: what the
-      environment variable VECTO_API_KEY holds.
+    - api_key (secret): The key; better `${NAME}`, as for AgentModel. Default: VECTO_API_KEY.
     - vector_space (str): The name of the space; it is made if there is none.
     - initialize (bool): Empties the space first. Default: False.
 

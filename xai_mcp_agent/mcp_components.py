@@ -219,8 +219,8 @@ class MCPServerStatus(Component):
 class MCPSearchTools(Component):
     """Finds the tools that fit what you want to do, best first. No model is needed.
 
-    A server that cannot be used is named in summary, and the others are searched. So is what a
-    search by meaning had to do without, such as `12 of 16 tools prepared`.
+    `summary` names servers that cannot be used, and tools that a search by meaning had to leave
+    out, such as `12 of 16 tools prepared`.
 
     ##### inPorts:
     - query (str): What a tool should do, in your words, such as `lend a book`.
@@ -256,7 +256,7 @@ class MCPSearchTools(Component):
 class MCPExplainTool(Component):
     """Tells all there is to know of one tool, and why it is chosen for a request or is not.
 
-    No model is needed. What a model chooses among the tools it is shown nobody can explain.
+    No model is needed: it explains what a model is shown, not what the model then chooses.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
@@ -269,8 +269,7 @@ class MCPExplainTool(Component):
     ##### outPorts:
     - definition (dict): server, name, signature, description, input_schema, example, first_seen,
       last_changed, calls and the rest of what MCPListTools gives.
-    - example (dict): Arguments that the tool would accept, made up from what it says of them; a
-      start for the arguments of MCPCallTool.
+    - example (dict): Arguments that the tool would accept, to start from in MCPCallTool.
     - choice (dict): With request: is_chosen, search (place, score, reasons, and what is ahead),
       plan (step, steps, reasons), rules, and barred: what keeps it from being chosen at all.
     - is_chosen (bool): With request: True if a search finds it first, or a plan has it.
@@ -300,7 +299,7 @@ class MCPExplainTool(Component):
 class MCPPlan(Component):
     """Plans which tools are called for a request, and what with. Nothing is called.
 
-    Without a model the plan is made of words and shapes, and rough: look at it before it runs.
+    Without a model the plan is made from words and schemas, and rough: look at it before it runs.
 
     ##### inPorts:
     - request (str): What is to be done, in your words.
@@ -317,8 +316,8 @@ class MCPPlan(Component):
       reasons and is_rough; for MCPRunPlan, or as a file for `xai-mcp-agent plan draw`.
 
     ##### Branches:
-    - on_missing: The way on when somebody has to give something first; `problems` says what.
-      Nothing after the node runs then. Not wired: the workflow goes on.
+    - on_missing: The only way on when somebody has to give something first; `problems` says what.
+      Not wired: the workflow goes on.
 
     ##### Example:
     request `Find a book about the sea`, plan wired to MCPRunPlan, and summary to a Print node.
@@ -353,15 +352,13 @@ class MCPRunPlan(Component):
     ##### inPorts:
     - plan (any): The plan of MCPPlan, or the name of a file that has one as JSON, typed with a
       quotation mark before it.
-    - given (dict): What the plan lacks, or what is put in the place of what it says, by parameter
-      (`reader`) or by call and parameter (`2.reader`), counted from 1. Default: nothing.
-    - run_state (str): A file to keep the run in until it comes to its end: run the workflow again,
-      and it goes on there, also after `xai-mcp-agent plan approve` with this file. Default: it is
-      not kept.
-    - again (int): The call, counted from 1, that may have been made when the run was killed, and
-      that is made once more. Default: none is.
-    - agent_name (str): In whose name the calls are made, for rules and the history. Default:
-      `plan`.
+    - given (dict): Values that the plan lacks, or other ones, by parameter (`reader`) or by call
+      and parameter (`2.reader`), counted from 1. Default: nothing.
+    - run_state (str): A file to keep the run in: run the workflow again, and it continues, also
+      after `xai-mcp-agent plan approve` with this file. Default: it is not kept.
+    - again (int): The call, counted from 1, to repeat although it may have been made when the run
+      was killed. Default: none.
+    - agent_name (str): The agent in whose name the calls are made. Default: `plan`.
     - toolbelt_spec (dict): The toolbelt whose approvals, locks, blocked and drawn tools hold; from
       AgentMakeToolbelt. Default: those of the settings, and all tools that are drawn.
 
@@ -375,12 +372,12 @@ class MCPRunPlan(Component):
     - problem (str): Why it stopped, and what to do. Empty if it came to its end.
 
     ##### Branches:
-    - on_missing: The way on when an argument must be given first; `missing` says which. Nothing
-      after the node runs then. Not wired: the workflow stops with the reason.
-    - on_waiting: The way on when a call waits for approval in the file of run_state. Nothing after
-      the node runs then. Not wired: the workflow ends.
-    - on_error: The way on when a call failed, or nobody knows whether it was made; `problem` says
-      why. Nothing after the node runs then. Not wired: the workflow ends with the error.
+    - on_missing: The only way on when an argument must be given first; `missing` says which. Not
+      wired: the workflow stops with the reason.
+    - on_waiting: The only way on when a call waits for approval in the file of run_state. Not
+      wired: the workflow ends.
+    - on_error: The only way on when a call failed, or nobody knows whether it was made; `problem`
+      says why. Not wired: the workflow ends with the error.
 
     ##### Example:
     plan wired from MCPPlan, given `"reader": "Ada"`, and text wired to a Print node.
@@ -466,8 +463,8 @@ class MCPToolHistory(Component):
 class MCPRefreshTools(Component):
     """Lists the tools of servers anew, and tells what changed since they were listed last.
 
-    A server that cannot be listed is named in text, and the workflow goes on. One that was not
-    called any more because it failed too often is called again.
+    A server that cannot be listed is named in text, and the workflow goes on. One that was left
+    alone because it failed too often is called again.
 
     ##### inPorts:
     - server_name (str): Only this server. Default: all.
