@@ -1,6 +1,6 @@
 """Run the benchmarks named on the command line, or all, and print a line for each figure.
 
-With `--page`, all are run and their table is written into `docs/measured.md`.
+With `--page`, all are run and those with a target are written into `docs/measured.md`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def main(wanted: list[str]) -> int:
 
 
 def _table(rows: list[Row]) -> str:
-    lines = ["| what | measured | target | spread, or how |", "| --- | --- | --- | --- |"]
-    return "\n".join([*lines, *(row.markdown for row in rows)])
+    lines = ["| what | measured | target |", "| --- | --- | --- |"]
+    return "\n".join([*lines, *(row.markdown for row in rows if row.target is not None)])
 
 
 if __name__ == "__main__":

@@ -30,7 +30,10 @@ class Clock:
 
     def table(self) -> str:
         """The steps as a table of Markdown, with their sum."""
-        head = ["| step | the machine, s | gestures | hands, s |", "| --- | --- | --- | --- |"]
+        head = [
+            "| step | machine, s | clicks, drags, keys | hands, s |",
+            "| --- | --- | --- | --- |",
+        ]
         steps = [_row(*x) for x in self.rows]
         machine = sum(seconds for _, seconds, _ in self.rows)
         hands = sum(done.seconds for _, _, done in self.rows if done)
@@ -40,5 +43,5 @@ class Clock:
 def _row(what: str, seconds: float, done: Gestures | None) -> str:
     if done is None:
         return f"| {what} | {seconds:.1f} |  |  |"
-    counts = f"{done.clicks} clicks, {done.drags} drags, {done.keys} keys"
+    counts = f"{done.clicks}, {done.drags}, {done.keys}"
     return f"| {what} | {seconds:.1f} | {counts} | {done.seconds:.0f} |"

@@ -39,7 +39,8 @@ def rows() -> Iterator[Row]:
             ours.append(_until_first_call([sys.executable, str(script)], folder))
             bare.append(_until_first_call([sys.executable, "-c", _BARE], folder))
     yield Row("quickstart until its first tool call", min(ours), " s")
-    yield Row("the same / a bare client with one server", min(ours) / min(bare), "x", 1.5)
+    what = "quickstart until its first tool call / a bare client with one server"
+    yield Row(what, min(ours) / min(bare), "x", 1.5)
 
 
 def quickstart(folder: Path) -> Path:

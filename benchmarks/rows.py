@@ -38,10 +38,10 @@ class Row:
 
     @property
     def markdown(self) -> str:
-        """The row of a table on a page; what is missed is said in words."""
+        """The row of a table on a page, without the detail; what is missed is said in words."""
         target = "" if self.target is None else f"{self.target:g}{self.unit}"
         missed = ", missed" if self.is_missed else ""
-        cells = (self.what, f"{self.value:.2f}{self.unit}", f"{target}{missed}", self.detail)
+        cells = (self.what, f"{self.value:.2f}{self.unit}", f"{target}{missed}")
         return f"| {' | '.join(cells)} |"
 
     @property

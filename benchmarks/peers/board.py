@@ -70,16 +70,8 @@ class Board:
         return [row for step in self._steps for row in step.rows]
 
     def markdown(self) -> str:
-        """All tables, and where the bridge is not first."""
-        parts = [self._table(), *self._doors(), self._where_we_lose(), self._settings()]
-        return "\n\n".join(x for x in parts if x)
-
-    def losses(self) -> Iterator[tuple[Row, Peer]]:
-        """The rows in which somebody is before the bridge, and who is first."""
-        for row in self.rows if OURS in self.peers else ():
-            first = self._first(row)
-            if first not in (OURS, None):
-                yield row, first
+        """All tables, and the versions."""
+        return "\n\n".join([self._table(), *self._doors(), self._versions()])
 
     def _first(self, row: Row) -> Peer | None:
         """Who is best of those that did it each time; the bare client takes no part."""
@@ -115,21 +107,15 @@ class Board:
                 lines.append([row.title, *(self.cell(row, x).text(row.unit) for x in doors)])
             yield _markdown(lines)
 
-    def _where_we_lose(self) -> str:
-        lines = [
-            f"- {row.title}: {first.name} {self.cell(row, first).text(row.unit)}, "
-            f"the bridge {self.cell(row, OURS).text(row.unit)}"
-            for row, first in self.losses()
-        ]
-        return "Where the bridge is not first:\n\n" + "\n".join(lines) if lines else ""
-
-    def _settings(self) -> str:
-        lines = [["client", "version", "SDK", "how it is used"]]
-        for peer in self.peers:
-            versions = self._environments[peer].versions
-            own = versions.get(peer.package, "this checkout")
-            lines.append([peer.name, own, versions.get("mcp", _NO_FIGURE), peer.setting])
-        return _markdown(lines)
+    def _versions(self) -> str:
+        clients = (
+            f"{peer.name} {versions.get(peer.package, 'this checkout')} "
+            f"({versions.get('mcp', _NO_FIGURE)})"
+            for peer in self.peers
+            if not peer.is_another_door
+            for versions in [self._environments[peer].versions]
+        )
+        return f"Versions, and those of the SDK: {', '.join(clients)}."
 
 
 def _figure(value: float, unit: str) -> str:

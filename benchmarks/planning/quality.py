@@ -25,11 +25,11 @@ _GOALS = {
     (GIVEN, "edge_f1"): 0.72, (GIVEN, "bind_f1"): 0.60,
 }  # fmt: skip
 _NEXT_GOAL = 0.75
-_SHOWN = {
-    CLAUSES: ("node_f1",),
-    PLAN: ("node_f1", "edge_f1", "ned", "exact"),
-    GIVEN: ("edge_f1", "bind_f1", "field_acc"),
-}
+_OF_SETS = ((CLAUSES, "node_f1"), (PLAN, "node_f1"), (PLAN, "edge_f1"))
+_OF_MEANS = (
+    *_OF_SETS, (PLAN, "ned"), (PLAN, "exact"),
+    (GIVEN, "edge_f1"), (GIVEN, "bind_f1"), (GIVEN, "field_acc"),
+)  # fmt: skip
 _NAMES = {
     "node_f1": "node F1", "edge_f1": "edge F1", "ned": "edit distance", "exact": "whole plans",
     "bind_f1": "binding F1", "field_acc": "field",
@@ -120,8 +120,7 @@ def _tools(plan: Json) -> list[str]:
 
 def macro(scored: Iterable[Scored], way: str, key: str) -> float | None:
     """The plain mean over the sets that have the figure."""
-    found = [x for one in scored if (x := one.figure(way, key)) is not None]
-    return sum(found) / len(found) if found else None
+    return _mean([x for one in scored if (x := one.figure(way, key)) is not None])
 
 
 def misses(scored: Sequence[Scored]) -> list[str]:
@@ -148,34 +147,31 @@ def _misses_of(one: Scored) -> list[str]:
 
 
 def markdown(scored: Sequence[Scored]) -> str:
-    """The tables: plans, tools given, and the next tool."""
-    given = [x for x in scored if x.figure(GIVEN, "edge_f1") is not None]
-    tables = _table(scored, (CLAUSES, PLAN)), _table(given, (GIVEN,)), _next_table(scored)
-    return "\n\n".join(tables)
+    """A table of sets, and one of the means."""
+    return f"{_sets_table(scored)}\n\n{_means_table(scored)}"
 
 
-def _table(scored: Sequence[Scored], ways: Sequence[str]) -> str:
-    columns = [(way, key) for way in ways for key in _SHOWN[way]]
-    lines = [["set", "tools", "plans", *(f"{_NAMES[key]}, {way}" for way, key in columns)]]
+def _sets_table(scored: Sequence[Scored]) -> str:
+    lines = [["set", "tools", "plans", *(f"{_NAMES[key]}, {way}" for way, key in _OF_SETS)]]
     for x in scored:
-        cells = [_cell(x.figure(way, key)) for way, key in columns]
+        cells = [_cell(x.figure(way, key)) for way, key in _OF_SETS]
         lines.append([x.name, f"{x.tools:,}", str(x.plans), *cells])
-    means = [_cell(macro(scored, way, key)) for way, key in columns]
-    lines.append(["mean of the sets", "", "", *means])
-    lines.append(["goal", "", "", *(_goal(way, key) for way, key in columns)])
     return table_of(lines)
 
 
-def _next_table(scored: Sequence[Scored]) -> str:
-    having = [x for x in scored if x.next_known is not None]
-    lines = [["next tool among five", *(x.name for x in having), "mean", "goal"]]
-    for said, figures, goal in (
-        ("request known", [x.next_known for x in having], f"{_NEXT_GOAL:g}"),
-        ("request not known", [x.next_unknown for x in having], ""),
-    ):
-        known = [x for x in figures if x is not None]
-        lines.append([said, *map(_cell, figures), _cell(sum(known) / len(known)), goal])
+def _means_table(scored: Sequence[Scored]) -> str:
+    lines = [["mean of the sets", "measured", "goal"]]
+    for way, key in _OF_MEANS:
+        lines.append([f"{_NAMES[key]}, {way}", _cell(macro(scored, way, key)), _goal(way, key)])
+    known = [x.next_known for x in scored if x.next_known is not None]
+    unknown = [x.next_unknown for x in scored if x.next_unknown is not None]
+    lines.append(["next tool, request known", _cell(_mean(known)), f"{_NEXT_GOAL:g}"])
+    lines.append(["next tool, request not known", _cell(_mean(unknown)), ""])
     return table_of(lines)
+
+
+def _mean(figures: Sequence[float]) -> float | None:
+    return sum(figures) / len(figures) if figures else None
 
 
 def _goal(way: str, key: str) -> str:

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 def measure_quality(sets: Sequence[ToolSet], scorer: Path, model: Path | None) -> Told:
     """How well tools are found."""
     table = quality.measure(sets, scorer, KeptVectors(model) if model else None)
-    text = f"{quality.markdown(table, sets)}\n\n{quality.milliseconds(table)}"
+    text = f"{quality.markdown(table, sets)}\n\n{quality.means_over_sets(table)}"
     return f"### Quality\n\n{text}", quality.misses(table)
 
 
@@ -58,9 +58,8 @@ def measure_tokens(sets: Sequence[ToolSet]) -> Told:
         bundles, turns = tokens.measure_estimate(sets), tokens.measure_turns(sets)
     except (OSError, subprocess.SubprocessError) as error:
         return f"### Tokens\n\nNot measured: {error}", ["tokens were not counted"]
-    tables = tokens.turns_markdown(turns), tokens.estimate_markdown(bundles)
-    between = "The estimate, over what is counted of bundles of twenty tools:"
-    return "\n\n".join(("### Tokens", tables[0], between, tables[1])), tokens.misses(bundles)
+    texts = tokens.turns_markdown(turns), tokens.estimate_markdown(bundles)
+    return "\n\n".join(("### Tokens", *texts)), tokens.misses(bundles)
 
 
 def measure_tasks(sets: Sequence[ToolSet], seed: int, count: int) -> Told:
@@ -73,11 +72,7 @@ def measure_tasks(sets: Sequence[ToolSet], seed: int, count: int) -> Told:
         found = tasks.measure(work, Path(folder))
         if plain.tasks:
             found += tasks.measure(plain, Path(folder), tasks.PLAIN_WAYS)
-    try:
-        table = tasks.markdown(found, counted=True)
-    except (OSError, subprocess.SubprocessError):
-        table = tasks.markdown(found, counted=False)
-    return f"### Tasks\n\n{table}", tasks.misses(found)
+    return f"### Tasks\n\n{tasks.markdown(found)}", tasks.misses(found)
 
 
 def _asked(arguments: Sequence[str]) -> argparse.Namespace:

@@ -74,27 +74,31 @@ def misses(table: Table) -> list[str]:
 
 
 def markdown(table: Table, sets: Iterable[ToolSet]) -> str:
-    """A line for each set and one for their means; the best NDCG of a line is bold."""
+    """NDCG: a line for each set and one for their means; the best of a line is bold."""
     ways = list(table)
-    head = [f"{figure}, {way.name}" for way in ways for figure in FIGURES]
-    lines = [["set", "tools", "queries", *head]]
+    lines = [["NDCG@10 of", "tools", "queries", *(way.name for way in ways)]]
     for one in (x for x in sets if x.queries):
         cells = _cells([table[way][one.name].figures for way in ways])
         lines.append([one.name, f"{len(one.tools):,}", f"{len(one.queries):,}", *cells])
     over_all = [means(x.figures for x in table[way].values()) for way in ways]
     lines.append(["mean of the sets", "", "", *_cells(over_all)])
-    lines.append(["at least", "", "", *(_targets(ways))])
+    lines.append(["at least", "", "", *(_target(way, "ndcg@10") for way in ways)])
     return table_of(lines)
 
 
-def milliseconds(table: Table) -> str:
-    """CPU time of a query, over all sets."""
-    told = [
-        f"{way.name} {statistics.mean(x.milliseconds for x in scored.values()):.1f} ms, in the "
-        f"largest set {max(x.milliseconds for x in scored.values()):.1f} ms"
-        for way, scored in table.items()
-    ]
-    return f"CPU time of a query, mean of the sets: {'; '.join(told)}."
+def means_over_sets(table: Table) -> str:
+    """Recall and the CPU time of a query, over all sets."""
+    recall, taken = list[str](), list[str]()
+    for way, scored in table.items():
+        mean = means(x.figures for x in scored.values())["recall@10"]
+        target = _target(way, "recall@10")
+        recall.append(f"{way.name} {mean:.3f}{f' (at least {target})' if target else ''}")
+        milliseconds = statistics.mean(x.milliseconds for x in scored.values())
+        taken.append(f"{way.name} {milliseconds:.1f} ms")
+    return (
+        f"Means over the sets: recall@10 {', '.join(recall)}; "
+        f"CPU time of a query {', '.join(taken)}."
+    )
 
 
 def table_of(lines: Sequence[Sequence[str]]) -> str:
@@ -146,15 +150,10 @@ def named_for_rival(tools: Sequence[Json]) -> list[Json]:
 
 
 def _cells(of_ways: Sequence[dict[str, float]]) -> list[str]:
-    best = max(x["ndcg@10"] for x in of_ways)
-    return [
-        f"**{x[figure]:.3f}**" if figure == "ndcg@10" and x[figure] == best else f"{x[figure]:.3f}"
-        for x in of_ways
-        for figure in FIGURES
-    ]
+    figures = [x["ndcg@10"] for x in of_ways]
+    return [f"**{x:.3f}**" if x == max(figures) else f"{x:.3f}" for x in figures]
 
 
-def _targets(ways: Iterable[Way]) -> Iterable[str]:
-    for way in ways:
-        targets = dict(way.targets)
-        yield from (f"{targets[x]:g}" if x in targets else "" for x in FIGURES)
+def _target(way: Way, figure: str) -> str:
+    target = dict(way.targets).get(figure)
+    return "" if target is None else f"{target:g}"

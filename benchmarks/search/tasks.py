@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,18 +26,14 @@ from tests.support.searching_model import SearchingModel
 from tests.support.task_runs import OnEvent, Task, Told, nothing, run_tasks
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent.events import ModelAsked, RunEvent
-from xai_mcp_agent.agent.text_protocol import describe_tools
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.names import ShownNames
-from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.tools import ToolKey
 
-from .helpers import TOKENIZER
 from .quality import table_of
 from .sets import Json, ToolSet, json_lines
 
 TOOLS, TASKS, LATE_TOOLS = 1_000, 40, 50
-_LARGEST = 20  # requests by length, one of which has most tokens
 _LATE_TASKS = 5  # each has a server of its own
 SEED = 13
 _LEAST_DONE = 0.9
@@ -177,37 +172,23 @@ def misses(found: Sequence[Done]) -> list[str]:
     return said
 
 
-def markdown(found: Sequence[Done], *, counted: bool) -> str:
-    """A line for each way; with what a tokenizer counts if wanted, which may fail."""
-    head = ["who", "protocol", "needed tool called", "asked back", "turns",
-            "tokens of tools in a request: mean", "largest", "largest, counted"]  # fmt: skip
-    lines = [_line(x, counted=counted) for x in found]
-    return table_of([head, *lines])
+def markdown(found: Sequence[Done]) -> str:
+    """A line for each way, with a column for each protocol."""
+    ways: dict[str, list[Done]] = {}
+    for one in found:
+        who = f"{one.way.name}{', of tools that come in mid run' if one.late else ''}"
+        ways.setdefault(who, []).append(one)
+    largest = "largest request, tokens of tools"
+    lines = [["needed tool called by", *PROTOCOLS, largest]]
+    for who, of_protocols in ways.items():
+        most = max(tokens for one in of_protocols for tokens in one.tokens)
+        lines.append([who, *map(_called, of_protocols), f"{most:,}"])
+    return table_of(lines)
 
 
-def _line(of: Done, *, counted: bool) -> list[str]:
-    who = f"{of.way.name}{', of tools that come in mid run' if of.late else ''}"
-    called = f"{of.count} of {len(of.told)}"
-    turns = statistics.mean(len(x.requests) for x in of.told)
-    mean, most = statistics.mean(of.tokens), max(of.tokens)
-    exact = f"{_most_counted(of):,}" if counted else ""
-    return [who, of.protocol, called, str(of.asked_back()), f"{turns:.1f}", f"{mean:,.0f}",
-            f"{most:,}", exact]  # fmt: skip
-
-
-def _most_counted(of: Done) -> int:
-    """What a tokenizer counts of the tools in the largest request, as they are sent."""
-    requests = sorted((x for one in of.told for x in one.requests), key=lambda x: -len(str(x)))
-    sent = describe_tools if of.protocol == "text" else _as_json
-    return max(TOKENIZER.ask([sent(x) for x in requests[:_LARGEST]]))
-
-
-def _as_json(functions: Sequence[FunctionSpec]) -> str:
-    fields = ("name", "description", "parameters")
-    listed = [
-        {"type": "function", "function": {y: getattr(x, y) for y in fields}} for x in functions
-    ]
-    return json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+def _called(of: Done) -> str:
+    asked = f", asked back in {of.asked_back()}" if of.asked_back() else ""
+    return f"{of.count} of {len(of.told)}{asked}"
 
 
 def _runs(

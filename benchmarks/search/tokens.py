@@ -95,13 +95,13 @@ def misses(found: Sequence[Bundles]) -> list[str]:
 
 
 def estimate_markdown(found: Sequence[Bundles]) -> str:
-    """A line for all sets together, the last of these."""
-    head = ["set", "lowest", "mean", "lowest, as sent", "lowest, in text"]
-    lines = [
-        [x.name, *(f"{y:.2f}" for y in (x.least, x.mean, x.least_as_sent, x.least_in_text))]
-        for x in found[-1:]
-    ]
-    return table_of([head, *lines])
+    """All sets together, the last of these, in a sentence."""
+    every = found[-1]
+    least = min(every.least, every.least_as_sent, every.least_in_text)
+    return (
+        f"The estimate, over what is counted of bundles of {_BUNDLE} tools: {every.mean:.2f} on "
+        f"average, {least:.2f} at least."
+    )
 
 
 def turns_markdown(turns: Sequence[Turn]) -> str:

@@ -33,31 +33,21 @@ def _rows(seen: Outcome) -> Iterator[tuple[str, str]]:
     yield "runs of agents", f"{seen.runs:,}"
     yield "calls", f"{tally.calls:,}, {tally.calls / seen.seconds:.0f} a second"
     yield "calls with a result", f"{tally.results:,}"
-    for kind, many in tally.errors.most_common():
-        yield f"explained: {kind}", f"{many:,}"
+    explained = (f"{many:,} {kind}" for kind, many in tally.errors.most_common())
+    yield "calls with an explained error", "; ".join(explained)
     yield "anything else", str(len(tally.unexplained))
     yield "longest call", f"{tally.longest_seconds:.1f} s (allowed: {LONGEST_CALL_SECONDS:.0f})"
-    for what, many in sorted(seen.blows.items()):
-        yield f"servers {what} from outside", f"{many:,}"
+    broken = (f"{many:,} {what}" for what, many in sorted(seen.blows.items()))
+    yield "servers broken from outside", ", ".join(broken)
     yield "starts of servers", f"{seen.starts:,}"
-    yield "the bridge's loop was late, at most", _late(seen, 100)
-    yield "late in 99.9 of 100 moments, at most", _late(seen, 99.9)
-    yield "it computed without a break, at most", _busy(seen, 100)
-    yield "without a break in 99.9 of 100 moments, at most", _busy(seen, 99.9)
-    collecting = percentile(seen.stalls.collecting_seconds, 100)
-    yield "Python's garbage collection in its thread, at most", f"{collecting * 1000:.0f} ms"
+    yield "the bridge's loop was late in 99.9 of 100 moments, at most", _late(seen)
     yield "memory in use", f"{seen.used_mb[-1]:.0f} MB, {seen.grown_mb:+.0f} MB after the beginning"
-    yield "memory held, at most", f"{max(seen.memory_mb):.0f} MB"
     yield "processes, threads, open files left", ", ".join(seen.left) or "none"
 
 
-def _late(seen: Outcome, percent: float) -> str:
-    ours, idle = (percentile(x.late_seconds, percent) for x in (seen.stalls, seen.idle))
+def _late(seen: Outcome) -> str:
+    ours, idle = (percentile(x.late_seconds, 99.9) for x in (seen.stalls, seen.idle))
     return f"{ours * 1000:.0f} ms (an idle loop beside it: {idle * 1000:.0f} ms)"
-
-
-def _busy(seen: Outcome, percent: float) -> str:
-    return f"{percentile(seen.stalls.busy_seconds, percent) * 1000:.0f} ms"
 
 
 def _clock(seconds: float) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import threading
-import time
 from array import array
 from collections.abc import Generator
 from concurrent.futures import CancelledError, Future
@@ -19,43 +16,18 @@ _STEP_SECONDS = 0.01
 
 
 class Stalls:
-    """How late the task woke, each time, and how much the loop's thread had computed meanwhile.
-
-    The second does not depend on what else the machine does, and leaves out Python's own garbage
-    collection, which stops every thread of the process wherever it happens to begin.
-    """
+    """How late the task woke, each time."""
 
     def __init__(self) -> None:
         self.late_seconds = array("d")
-        self.busy_seconds = array("d")
-        self.collecting_seconds = array("d")
-        self._thread = 0
-        self._began = self._collected = 0.0
 
     async def watch(self, *_: Any) -> None:
         """Measure until cancelled."""
         loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-        gc.callbacks.append(self._collection)
-        try:
-            while True:
-                due, worked = loop.time() + _STEP_SECONDS, time.thread_time()
-                self._collected = 0.0
-                await asyncio.sleep(_STEP_SECONDS)
-                self.late_seconds.append(max(0.0, loop.time() - due))
-                self.busy_seconds.append(time.thread_time() - worked - self._collected)
-        finally:
-            gc.callbacks.remove(self._collection)
-
-    def _collection(self, phase: str, _: Any) -> None:
-        """Called by Python before and after each, in whatever thread it is."""
-        if threading.get_ident() != self._thread:
-            return
-        if phase == "start":
-            self._began = time.thread_time()
-        else:
-            self.collecting_seconds.append(time.thread_time() - self._began)
-            self._collected += self.collecting_seconds[-1]
+        while True:
+            due = loop.time() + _STEP_SECONDS
+            await asyncio.sleep(_STEP_SECONDS)
+            self.late_seconds.append(max(0.0, loop.time() - due))
 
     @property
     def longest_seconds(self) -> float:

@@ -14,7 +14,7 @@ from benchmarks.peers.steps import BY_KEY, Found
 from benchmarks.rows import Row
 
 CALLS, READY = BY_KEY["calls-stdio"], BY_KEY["one-hangs"]
-ONE, MANY = CALLS.rows
+ONE, _ = CALLS.rows
 FASTMCP = next(x for x in PEERS if x.name == "fastmcp")
 THREAD = next(x for x in PEERS if x.is_another_door)
 
@@ -43,13 +43,6 @@ def test_the_first_is_bold_and_the_bare_client_takes_no_part(board: Board) -> No
     assert line(board, ONE.title)[1:] == ["1.20", "1.00", "**1.10**"]
 
 
-def test_every_row_in_which_the_bridge_is_not_first_is_listed(board: Board) -> None:
-    board.add(OURS, {ONE.key: Found((1.2,)), MANY.key: Found((1.0,))})
-    board.add(FASTMCP, {ONE.key: Found((1.1,)), MANY.key: Found((1.4,))})
-    assert [(row.key, peer.name) for row, peer in board.losses()] == [(ONE.key, "fastmcp")]
-    assert f"- {ONE.title}: fastmcp 1.10, the bridge 1.20" in board.markdown()
-
-
 def test_one_that_failed_in_some_pass_is_shown_and_not_first(board: Board) -> None:
     key = READY.rows[0].key
     board.add(OURS, {key: Found((0.5,), "reported")})
@@ -65,8 +58,8 @@ def test_what_never_worked_is_reported_in_place_of_a_figure(board: Board) -> Non
     assert line(board, READY.rows[0].title)[1:] == ["-", "-", "3 of 7, none within 20 s"]
 
 
-def test_the_versions_that_were_found_are_in_the_table(board: Board) -> None:
-    assert line(board, "fastmcp")[1:3] == ["4.1.2", "2.3.0"]
+def test_the_versions_that_were_found_are_below_the_table(board: Board) -> None:
+    assert "fastmcp 4.1.2 (2.3.0)" in board.markdown()
 
 
 def test_calls_from_elsewhere_have_a_table_of_their_own(board: Board) -> None:
@@ -96,4 +89,4 @@ def test_the_page_has_the_marks_of_both_commands() -> None:
 
 
 def test_a_missed_target_is_reported_in_the_table() -> None:
-    assert Row("a call", 1.2, "x", 1.1).markdown == "| a call | 1.20x | 1.1x, missed |  |"
+    assert Row("a call", 1.2, "x", 1.1).markdown == "| a call | 1.20x | 1.1x, missed |"

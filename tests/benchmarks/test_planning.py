@@ -73,7 +73,7 @@ def test_sets_are_measured_and_told_in_tables(data: Path, scorer: Path) -> None:
     assert one.next_known == 1.0
     text = quality.markdown(scored)
     assert "| shop | 7 | 4 |" in text
-    assert "| request known | 1.000 | 1.000 | 0.75 |" in text
+    assert "| next tool, request known | 1.000 | 0.75 |" in text
 
 
 def test_what_is_short_is_named(data: Path, scorer: Path) -> None:

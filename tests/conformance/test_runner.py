@@ -50,9 +50,11 @@ def test_a_run_is_good_when_all_that_is_scored_passed():
 
 
 def test_the_tables_count_each_set_and_name_what_did_not_pass():
-    text = report.tables([Outcome(ECHO, "passed", 2), Outcome(EXTRA, "skipped")], "2.3.0")
+    outcomes = [Outcome(ECHO, "passed", 2), Outcome(ECHO, "failed"), Outcome(EXTRA, "skipped")]
+    text = report.tables(outcomes, "2.3.0")
     assert "2 checks passed" in text
-    assert f"0 of 1 (1 skipped) | {EXTRA.name} (skipped) |" in text
+    assert f"| 1 of 2, {ECHO.name} failed |" in text
+    assert "| 0 of 1 (1 skipped) |" in text
 
 
 def test_scenarios_for_servers_are_of_the_kind_that_the_suite_lists_them_under():
