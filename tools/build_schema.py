@@ -1,6 +1,6 @@
 """The JSON Schema of `mcp_settings.json`, by which editors complete and check the file.
 
-Types, defaults and choices come from the settings' own classes, what a key means from the tables
+Types, defaults and choices come from the settings' own classes, what a key means from the lists
 of `docs/settings.md`. `python -m tools.build_schema` writes it into the package, from where
 `xai-mcp-agent init` brings it beside a person's settings: it works offline.
 """
@@ -25,14 +25,17 @@ from xai_mcp_agent.settings.validation import INTERNAL_KEY, adapter
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 COMMAND = "python -m tools.build_schema"
 
-# What the column with the keys is called in the table of a class.
-_TABLES = {
-    "ServerEntry": "key", "AuthSettings": "under `auth`", "FunctionSettings": "of functions",
-    "BuiltinSettings": "of built-in tools", "OpenApiSettings": "of OpenAPI services",
-    "AgentSettings": "of agents", "WorkflowSettings": "of workflows",
-    "GroupSettings": "of a group", "ToolSearchSettings": "of `toolSearch`",
+# The heading over the list of a class's keys.
+_HEADINGS = {
+    "ServerEntry": "Servers", "AuthSettings": "Under `auth`",
+    "FunctionSettings": "Python functions", "BuiltinSettings": "Built-in tools",
+    "OpenApiSettings": "OpenAPI services", "AgentSettings": "Agents of others",
+    "WorkflowSettings": "Workflows", "GroupSettings": "Groups of tools",
+    "ToolSearchSettings": "Which tools a model is shown",
 }  # fmt: skip
-_SHARED = "of every source"
+_SHARED = "Every source"
+# - `key`, `other` (type, default): meaning
+_KEYS = re.compile(r"- (`[^(]+`) \(.+?\): (.+)")
 _SOURCES = {cls.__name__ for cls in SECTIONS.values()} - {"ServerSettings"} | {"ServerEntry"}
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -88,8 +91,8 @@ def settings_schema() -> dict[str, Any]:
 def _complete(name: str, schema: dict[str, Any]) -> None:
     """The definition as a person reads it: what keys mean, and nothing of the classes."""
     shared = _meanings(_SHARED) if name in _SOURCES else {}
-    own = _meanings(_TABLES.get(name, "no table"))
-    meanings = shared | {key: x for key, x in own.items() if x != f"as {_SHARED}"}
+    own = _meanings(_HEADINGS.get(name, "no heading"))
+    meanings = shared | {key: x for key, x in own.items() if x != "as of every source"}
     schema.pop("description", None)
     properties = cast(dict[str, dict[str, Any]], schema.get("properties", {}))
     properties.pop(INTERNAL_KEY, None)
@@ -102,19 +105,16 @@ def _complete(name: str, schema: dict[str, Any]) -> None:
             value["description"] = meaning
 
 
-def _meanings(column: str) -> dict[str, str]:
-    """What the page says of each key in the tables whose first column is called so."""
+def _meanings(heading: str) -> dict[str, str]:
+    """What the page says of each key in the lists below this heading."""
     meanings: dict[str, str] = {}
-    is_in_table = False
+    above = ""
     for line in PAGE.read_text(encoding="utf-8").splitlines():
-        cells = [x.strip() for x in line.strip().strip("|").split(" | ")]
-        if not line.startswith("|"):
-            is_in_table = False
-        elif cells[0] == column:
-            is_in_table = True
-        elif is_in_table:
-            meaning = _LINK.sub(r"\1", cells[-1].strip(" |"))
-            meanings |= dict.fromkeys(re.findall(r"`([^`]+)`", cells[0]), meaning)
+        if line.startswith("#"):
+            above = line.lstrip("# ")
+        elif above == heading and (item := _KEYS.fullmatch(line)):
+            meaning = _LINK.sub(r"\1", item[2])
+            meanings |= dict.fromkeys(re.findall(r"`([^`]+)`", item[1]), meaning)
     return meanings
 
 

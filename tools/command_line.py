@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sized
 from typing import Any
 
 from typer.main import get_command
@@ -13,6 +13,7 @@ from xai_mcp_agent.cli.main import app
 Record = tuple[str, str]
 
 _SHARED_BY = 3  # commands; with fewer a reader finds it sooner under each
+_NEARLY_ALL = 0.8  # of the commands: then those are named that do not take it
 
 _HEAD = """\
 # The command line
@@ -46,9 +47,11 @@ def commands() -> dict[tuple[str, ...], Any]:
 def command_page() -> str:
     """The page."""
     own = {words: x for words, x in commands().items() if words and not _is_only_a_group(x)}
-    shared = _shared_rows(own)
-    sections = (_section(words, command, shared) for words, command in own.items())
-    return "\n".join([_HEAD, _overview(own), _shared_section(shared), *sections])
+    shared = _shared_records(own)
+    many = f"## What many commands take\n\n{_list(_with_exceptions(shared, own))}\n"
+    named = [x for x, lacking in shared.items() if not _is_nearly_all(lacking, own)]
+    sections = (_section(words, command, shared, named) for words, command in own.items())
+    return "\n".join([_HEAD, _overview(own), many, *sections])
 
 
 def _collect(command: Any, words: tuple[str, ...], by_words: dict[tuple[str, ...], Any]) -> None:
@@ -70,17 +73,32 @@ def _overview(by_words: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(f"- {', '.join(links)}" for links in groups.values()) + "\n"
 
 
-def _shared_rows(by_words: Mapping[tuple[str, ...], Any]) -> list[Record]:
-    """What several commands take and explain alike."""
-    counts = Counter(record for command in by_words.values() for record in _records(command))
-    return [record for record, count in counts.items() if count >= _SHARED_BY]
+def _shared_records(by_words: Mapping[tuple[str, ...], Any]) -> dict[Record, list[str]]:
+    """What several commands take and explain alike, each with the commands that do not."""
+    records = {" ".join(words): _records(command) for words, command in by_words.items()}
+    counts = Counter(x for of_command in records.values() for x in of_command)
+    return {
+        record: [command for command, of_command in records.items() if record not in of_command]
+        for record, count in counts.items()
+        if count >= _SHARED_BY
+    }
 
 
-def _shared_section(shared: Sequence[Record]) -> str:
-    return f"## What many commands take\n\n{_list(shared)}\n"
+def _is_nearly_all(lacking: Sized, by_words: Sized) -> bool:
+    return len(lacking) <= (1 - _NEARLY_ALL) * len(by_words)
 
 
-def _section(words: tuple[str, ...], command: Any, shared: Sequence[Record]) -> str:
+def _with_exceptions(shared: Mapping[Record, list[str]], by_words: Sized) -> Iterator[Record]:
+    for (name, text), lacking in shared.items():
+        if _is_nearly_all(lacking, by_words):
+            besides = ", ".join(f"`{x}`" for x in lacking)
+            text += f" Every command takes it{f' but {besides}' if besides else ''}."
+        yield name, text
+
+
+def _section(
+    words: tuple[str, ...], command: Any, shared: Container[Record], named: Container[Record]
+) -> str:
     parts = [f"## {' '.join(words)}", *_paragraphs(command)]
     pieces = [x for x in command.collect_usage_pieces(_context(command)) if x != "[OPTIONS]"]
     if pieces:
@@ -89,7 +107,7 @@ def _section(words: tuple[str, ...], command: Any, shared: Sequence[Record]) -> 
     records = _records(command)
     if own := [x for x in records if x not in shared]:
         parts.append(_list(own))
-    others = [x.split()[0] for x, text in records if (x, text) in shared and x.startswith("-")]
+    others = [x.split()[0] for x, text in records if (x, text) in named and x.startswith("-")]
     if others:
         parts.append(f"{'Also' if own else 'Takes'} {', '.join(f'`{x}`' for x in others)}.")
     return "\n\n".join(parts) + "\n"

@@ -148,7 +148,7 @@ class AgentRun(Component):
     - wait_for_approval (bool): Waits in that file also when somebody is there. Default: False.
 
     ##### outPorts:
-    - out_conversation (list): The conversation with everything that was said and done.
+    - out_conversation (list): The conversation with all that was said and done.
     - last_response (str): The answer.
     - thought (str): In the branch on_thought: what the agent said when it used the tool.
     - stopped (str): How it ended, such as `answered`, `max_thoughts`, `limit`, `error`, or
@@ -500,16 +500,15 @@ class AgentUseOpenAPI(Component):
 class AgentUseWorkflow(Component):
     """Gives an agent another workflow as a tool, which has the name of its file.
 
-    The model gives the workflow's Argument nodes, and the agent gets what is wired to its Finish.
+    The model fills the workflow's Argument nodes, and the agent gets what is wired to its Finish.
     A comment titled Description in it tells the model what the tool does; a line in it such as
     `city (default: Berlin): where to look` describes an argument. Each call runs in a process of
-    its own. When you change the workflow, the agent has the new one at its next step. It may have
-    an agent in it; three such levels are allowed.
+    its own. A changed workflow counts from the agent's next step. It may have an agent in it, three
+    levels deep.
 
     ##### inPorts:
-    - workflow (str): A file that ends in .xircuits, or its compiled .py: beside this workflow,
-      in the working folder, or beside `mcp_settings.json`. Or the name of an entry under
-      `workflows` in `mcp_settings.json`.
+    - workflow (str): A .xircuits file, or its compiled .py, beside this workflow, in the working
+      folder or beside `mcp_settings.json`; or an entry's name under `workflows` there.
     - description (str): Tells the model what the tool does. Default: what the workflow says.
     - arguments (dict): Values that the model is not asked for, such as
       `"api_key": "${API_KEY}"`, which takes it from the environment. Default: none.
@@ -537,9 +536,9 @@ class AgentUseWorkflow(Component):
 class AgentUseAgents(Component):
     """Lets an agent ask another one, which runs somewhere else: each of its skills is a tool.
 
-    The other agent speaks A2A. Its card is read in the background. If that fails, the agent works
-    without it and says so. When the other agent asks something before it goes on, the question
-    comes back as the tool's result, and the agent can answer it. Use one node for each.
+    The other agent speaks A2A. Its card is read in the background; if that fails, the agent works
+    without it and says so. What the other agent asks comes back as the tool's result, and the agent
+    can answer it. Use one node for each.
 
     ##### inPorts:
     - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.
@@ -597,9 +596,9 @@ class AgentPreferTools(Component):
 class AgentNumpyMemory(Component):
     """Gives an agent a memory on this machine: it can note things and find them again.
 
-    It needs no key: notes are compared by their words. With an embedding model they are
-    compared by their meaning. Agents that share this node do not see each other's notes.
-    Only you can read the file, an SQLite database; several runs may use it at once.
+    It needs no key: notes are compared by their words, or with an embedding model by their meaning.
+    Agents that share this node do not see each other's notes. Several runs may use one file, which
+    only you can read.
 
     ##### inPorts:
     - file (str): Keeps the notes in this file, and finds them there in the next run.
@@ -786,8 +785,7 @@ class AgentRouter(Component):
 class AgentUpdate(Component):
     """Changes an agent that AgentInit set up. What is not wired, or empty, stays as it is.
 
-    With another provider or base_url the agent talks to another service: the old one's key,
-    base_url and extra_body are forgotten, not sent to it.
+    With another provider or base_url the old service's key, base_url and extra_body are forgotten.
 
     ##### inPorts:
     - new_system_prompt (str): As system_prompt of AgentInit. Default: unchanged.

@@ -224,8 +224,8 @@ class MCPSearchTools(Component):
 
     ##### inPorts:
     - query (str): What a tool should do, in your words, such as `lend a book`.
-    - toolbelt_spec (dict): Search only this toolbelt's servers, without what it blocks; from
-      AgentMakeToolbelt. Default: all servers of the settings.
+    - toolbelt_spec (dict): Search only this toolbelt's servers, without what it blocks.
+      Default: all servers of the settings.
     - limit (int): At most so many. Default: 10.
 
     ##### outPorts:
@@ -263,8 +263,8 @@ class MCPExplainTool(Component):
     - tool_name (str): The tool, by the server's own name for it.
     - request (str): What is asked for, in the words that an agent would be given. Default: only the
       tool is explained.
-    - toolbelt_spec (dict): With request: as for an agent with this toolbelt, from
-      AgentMakeToolbelt. Default: with all servers of the settings.
+    - toolbelt_spec (dict): With request: as for an agent with this toolbelt. Default: with all
+      servers of the settings.
 
     ##### outPorts:
     - definition (dict): server, name, signature, description, input_schema, example, first_seen,
@@ -303,8 +303,8 @@ class MCPPlan(Component):
 
     ##### inPorts:
     - request (str): What is to be done, in your words.
-    - toolbelt_spec (dict): Only tools of this toolbelt, drawn ones too, without what it blocks;
-      from AgentMakeToolbelt. Default: all servers of the settings.
+    - toolbelt_spec (dict): Only tools of this toolbelt, drawn ones too, without what it blocks.
+      Default: all servers of the settings.
     - model (str): A model that is asked once, such as `openai:gpt-5-mini`; each call, argument and
       reference in its answer is checked. Default: none is asked.
     - base_url (str): Where the model's service is, as for AgentModel. Default: the provider's own.
@@ -359,8 +359,8 @@ class MCPRunPlan(Component):
     - again (int): The call, counted from 1, to repeat although it may have been made when the run
       was killed. Default: none.
     - agent_name (str): The agent in whose name the calls are made. Default: `plan`.
-    - toolbelt_spec (dict): The toolbelt whose approvals, locks, blocked and drawn tools hold; from
-      AgentMakeToolbelt. Default: those of the settings, and all tools that are drawn.
+    - toolbelt_spec (dict): The toolbelt whose approvals, locks, blocked and drawn tools hold.
+      Default: those of the settings, and all drawn tools.
 
     ##### outPorts:
     - result (any): What the last call gave, as data if it is any, else as text.

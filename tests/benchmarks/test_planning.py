@@ -72,7 +72,7 @@ def test_sets_are_measured_and_told_in_tables(data: Path, scorer: Path) -> None:
     assert one.figure(quality.GIVEN, "edge_f1") == 1.0
     assert one.next_known == 1.0
     text = quality.markdown(scored)
-    assert "| shop | 7 | 4 |" in text
+    assert "| node F1, plan | 1.000 | 0.59 |" in text
     assert "| next tool, request known | 1.000 | 0.75 |" in text
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import pytest
 
 import xai_mcp_agent
-from tests.support.pages import PAGES, ROOT, Block, blocks_of, rows_of, text_of
+from tests.support.pages import PAGES, ROOT, Block, blocks_of, text_of
 from xai_mcp_agent import settings_from
 from xai_mcp_agent.settings.auth import AuthSettings
 from xai_mcp_agent.settings.entry import BreakerSettings
@@ -54,12 +54,19 @@ CREDENTIALS = ("object", "`{}`")  # in a dict, too, and not of texts
 # These are put together from parts where they are read.
 JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "npm_config_registry"}
 BY_ITSELF = "by itself"
+# - `key`, `other` (type, default): meaning
+_KEYS = re.compile(r"^- (`[^(]+`) \((.+?), (none|by itself|`[^`]*`)\): ", re.MULTILINE)
 
 
-def documented(column: str) -> dict[str, tuple[str, str]]:
-    """The type and the default that the page gives for each key in tables with this head."""
-    rows = [row for row in rows_of(PAGE) if column in row.cells]
-    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
+def documented(heading: str) -> dict[str, tuple[str, str]]:
+    """The type and the default that the page gives for each key in the list below a heading."""
+    section = re.search(rf"^#+ {heading}\n(.*?)(?=^#)", text_of(PAGE), re.MULTILINE | re.DOTALL)
+    assert section is not None, f"no heading {heading}"
+    return {
+        key: (kind, default)
+        for keys, kind, default in _KEYS.findall(section[1])
+        for key in re.findall(r"`([^`]+)`", keys)
+    }
 
 
 def accepted(cls: type) -> dict[str, tuple[str, str]]:
@@ -88,28 +95,28 @@ def _default(field: Field[Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("column", "cls"),
+    ("heading", "cls"),
     [
-        ("key", ServerEntry),
-        ("of functions", FunctionSettings),
-        ("of built-in tools", BuiltinSettings),
-        ("of OpenAPI services", OpenApiSettings),
-        ("of agents", AgentSettings),
-        ("of workflows", WorkflowSettings),
+        ("Servers", ServerEntry),
+        ("Python functions", FunctionSettings),
+        ("Built-in tools", BuiltinSettings),
+        ("OpenAPI services", OpenApiSettings),
+        ("Agents of others", AgentSettings),
+        ("Workflows", WorkflowSettings),
     ],
 )
 def test_every_key_of_a_source_is_on_the_page_with_its_type_and_default(
-    column: str, cls: type
+    heading: str, cls: type
 ) -> None:
-    """Its own table wins over that of every source."""
+    """Its own list wins over that of every source."""
     keys = accepted(cls)
-    common = {key: x for key, x in documented("of every source").items() if key in keys}
+    common = {key: x for key, x in documented("Every source").items() if key in keys}
     by_itself = {key: ("text", BY_ITSELF) for key in ("type", "transport") if key in keys}
-    assert {**common, **documented(column)} == {**keys, **by_itself}
+    assert {**common, **documented(heading)} == {**keys, **by_itself}
 
 
 def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None:
-    assert documented("under `auth`") == accepted(AuthSettings)
+    assert documented("Under `auth`") == accepted(AuthSettings)
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
@@ -132,7 +139,9 @@ def _environment_names() -> Iterator[str]:
 
 
 def test_every_environment_variable_that_is_read_is_on_the_page() -> None:
-    said = {x for r in rows_of(PAGE) if "variable" in r.cells for x in r.codes("variable")}
+    (section,) = re.findall(r"^## Environment variables\n(.*?)(?=^#)", text_of(PAGE), re.M | re.S)
+    named = re.findall(r"^- (.+?): ", section, re.MULTILINE)
+    said = {x for names in named for x in re.findall(r"`([^`]+)`", names)}
     assert said == {*_environment_names(), *JOINED}
 
 

@@ -49,8 +49,7 @@ def graph(
 
     It starts no server. With SERVER it shows only that server and its neighbours, and which results
     can feed which tools, and why. GitHub, GitLab and notebooks draw mermaid; html is a page for a
-    browser. Switched-off tools are marked as they are now; with --at or --store, as the history
-    recorded them. --json is --format json.
+    browser. --json is --format json.
     """
     suffix = out.suffix.lower() if out else ""
     form = format_ or ("json" if frame.as_json else _BY_SUFFIX.get(suffix, "mermaid"))

@@ -346,7 +346,7 @@ def init(
     workshop: Annotated[
         bool, typer.Option("--workshop", help="Add the five lessons of the workshop.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Make a folder ready for Xircuits with our components, settings and examples.
 

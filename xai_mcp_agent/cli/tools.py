@@ -82,10 +82,9 @@ def list_tools(
 ) -> Report:
     """List the tools of one server, of a group, or of all servers.
 
-    --limit and --offset show one page. --as-list prints names that you can paste into a node: plain
-    names for one server, `server/tool` for a group or all servers. --all shows every tool ever
-    seen, with its calls and errors, and when and why it disappeared. --at shows the tools known at
-    that time and starts no server.
+    --as-list prints plain names for one server, `server/tool` for a group or all servers. --all
+    shows every tool ever seen, with its calls and errors, and when and why it disappeared. --at
+    starts no server.
 
     For an OpenAPI document (its name ends in .json, .yaml or .yml) it shows which tools it gives,
     and what cannot be a tool, and why. It reads only the document and calls nothing.

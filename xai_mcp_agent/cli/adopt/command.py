@@ -143,7 +143,7 @@ def adopt(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace what is there; it is kept as .bak.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Convert workflows made with xai-agent to our nodes.
 
