@@ -251,7 +251,7 @@ class OneIsBad:
     def _told(self, heard: Heard) -> str:
         if not self.cause:
             is_there = any(x["usable"] == "crooked" for x in heard.all("usable"))
-            return "the slow one later" if is_there else "the slow one never"
+            return "slow one later" if is_there else "slow one never"
         failed = (heard.result or {}).get("failed", {})
         said = f"{failed} {heard.terminal} {heard.problem if heard.result is None else ''}"
         said = re.sub(r"\s+", " ", said)

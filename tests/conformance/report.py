@@ -11,10 +11,10 @@ COMMAND = "make conformance ARGS=--write"
 
 _TITLES = {
     "required": "required of a {side}, {spec}",
-    "later": "added for a {side} after the release of {spec}",
+    "later": "added for a {side} after {spec}",
     "back-compat": "OAuth of {spec}, for older servers",
-    "pending": "pending for a {side}, {spec}, reported and not scored",
-    "extension": "extensions for a {side}, reported and not scored",
+    "pending": "pending for a {side}, {spec}, not scored",
+    "extension": "extensions for a {side}, not scored",
 }
 
 
