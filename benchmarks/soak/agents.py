@@ -10,8 +10,9 @@ from typing import Any
 
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.agents import init_agent
-from xai_mcp_agent.canvas.sources import use_server
+from xai_mcp_agent.canvas.sources import Chosen, use_source
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt
+from xai_mcp_agent.core.tools import MCP
 
 from .tally import Tally
 
@@ -51,7 +52,7 @@ class Agents:
         """One run of one agent, as its nodes would do it."""
         ctx: dict[str, Any] = {}
         for server in choice.sample(self._servers, min(_SERVERS_EACH, len(self._servers))):
-            use_server(ctx, server, None)
+            use_source(ctx, MCP, server, Chosen())
         init_agent(
             ctx, name, provider="openai", model="random",
             model_settings={"base_url": self._model, "api_key": "sk-none"},

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.agents_in_ctx import init_agent
+from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
 from tests.support.journals import pids_in
 from tests.support.media_samples import PNG
@@ -18,7 +18,6 @@ from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Agent, AgentModel, Bridge
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from tests.support.agents_in_ctx import init_agent
+from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
 from tests.support.histories import events_in_file
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
@@ -19,7 +19,6 @@ from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, Tool, ToolKey
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 
 Ctx = dict[str, Any]

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents_in_ctx import init_agent
+from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
 from tests.support.histories import events_in_file, short, told
 from xai_mcp_agent import Event
 from xai_mcp_agent.agent.memory.notes import NoteStore
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
-from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.history.place import project_of
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 from tests.support.canvas_file import Document, links_of, load, nodes_of
-from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
-from tests.support.scripts import Finished, compile_workflow, run_script
+from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.scripts import compile_workflow, run_script
 from tests.support.xai_agent_workflow import (
     QUESTION,
     install,
@@ -40,32 +39,6 @@ def adopted(working_folder: Path) -> Iterator[Path]:
     shutil.rmtree(library)
 
 
-@dataclass(frozen=True)
-class Run:
-    """What the script printed, and what the model was asked."""
-
-    done: Finished
-    asked: list[ModelAsked]
-
-
-@pytest.fixture(scope="module")
-def ran(adopted: Path) -> Run:
-    """The script with the model that the workflow names, played by a scripted one."""
-    script = [calls(("get_current_time", {})), says("It is late.")]
-    with model_endpoint(script) as endpoint:
-        done = run_script(
-            compile_workflow(adopted), OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url
-        )
-    return Run(done, endpoint.requests)
-
-
-def test_the_original_compiles_as_well(working_folder: Path) -> None:
-    """So the workflow that is adopted here is one that people could have."""
-    script = compile_workflow(xai_agent_workflow("before").write(working_folder))
-    text = script.read_text(encoding="utf-8")
-    assert "from xai_components.xai_agent.agent_components import" in text
-
-
 def test_the_compiled_script_asks_nothing_of_xai_agent(adopted: Path) -> None:
     text = compile_workflow(adopted).read_text(encoding="utf-8")
     assert "class clock_adopted(Component)" in text
@@ -74,31 +47,27 @@ def test_the_compiled_script_asks_nothing_of_xai_agent(adopted: Path) -> None:
     assert text.count("import OpenAIAuthorize") == 1
 
 
-def test_the_adopted_workflow_runs_to_its_answer(ran: Run) -> None:
-    assert (ran.done.status, ran.done.errors) == (0, "")
-    assert "It is late." in ran.done.output.split("Executing: Print")[-1]
-
-
-def test_its_drawn_tool_is_offered_and_really_called(ran: Run) -> None:
-    first, second = (x.body for x in ran.asked)
+def test_the_adopted_workflow_runs_to_its_answer_with_tool_memory_and_prompt(
+    adopted: Path,
+) -> None:
+    """With the model that the workflow names, played by a scripted one."""
+    script = [calls(("get_current_time", {})), says("It is late.")]
+    with model_endpoint(script) as endpoint:
+        done = run_script(
+            compile_workflow(adopted), OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url
+        )
+    assert (done.status, done.errors) == (0, "")
+    assert "It is late." in done.output.split("Executing: Print")[-1]
+    first, second = (x.body for x in endpoint.requests)
     assert first["model"] == "gpt-5-mini"
-    assert "get_current_time" in {x["function"]["name"] for x in first["tools"]}
-    assert first["messages"][-1] == {"role": "user", "content": "What time is it?"}
-    assert second["messages"][-1]["role"] == "tool"
-    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", second["messages"][-1]["content"])
-
-
-def test_its_memory_is_wired_to_the_agent(ran: Run) -> None:
-    """Its port had a type of xai-agent's own."""
-    names = {x["function"]["name"] for x in ran.asked[0].body["tools"]}
-    assert {"lookup_memory", "create_memory"} <= names
-
-
-def test_its_system_prompt_is_filled(ran: Run) -> None:
-    system = ran.asked[0].body["messages"][0]
-    assert system["role"] == "system"
+    offered = {x["function"]["name"] for x in first["tools"]}
+    assert {"get_current_time", "lookup_memory", "create_memory"} <= offered
+    system, asked = first["messages"]
+    assert asked == {"role": "user", "content": "What time is it?"}
     assert system["content"].startswith("You are a clock. ")
     assert "{tool" not in system["content"]
+    assert second["messages"][-1]["role"] == "tool"
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d", second["messages"][-1]["content"])
 
 
 def test_the_key_of_its_argument_does_not_reach_the_agent(adopted: Path) -> None:

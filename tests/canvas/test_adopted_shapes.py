@@ -28,21 +28,8 @@ def test_a_shape_comes_to_what_the_page_says(name: str, folder: Path) -> None:
     assert found.wrong == ()
     assert "fails" not in found.ran
     assert found.row() in PAGE.read_text(encoding="utf-8"), "python -m tools.build_adopted"
+    said = " ".join(x.text for x in found.report.remarks)
+    for value in ("not-a-key", "nobody", "tasks.db", "guest", "127.0.0.1", "page-0"):
+        assert value not in said, "the value of a literal"
     if found.report.written is not None:
         assert adopt_file(found.report.written).status == "nothing to do"
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_no_value_of_a_literal_is_reported(name: str, tmp_path: Path) -> None:
-    """Names of parameters are said, which stand in literals as well."""
-    file = tmp_path / f"{name}.xircuits"
-    file.write_text(SHAPES[name].text(), encoding="utf-8")
-    said = " ".join(x.text for x in adopt_file(file).remarks)
-    for value in ("not-a-key", "nobody", "tasks.db", "guest", "127.0.0.1", "page-0"):
-        assert value not in said
-
-
-def test_nineteen_were_published_and_fourteen_of_them_have_agents() -> None:
-    published = [x for x in SHAPES.values() if x.public]
-    with_agents = [x for x in published if "AgentInit" in x.text()]
-    assert (len(SHAPES), len(published), len(with_agents)) == (23, 19, 14)

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents_in_ctx import init_agent
+from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 
 _AGENTS = 6

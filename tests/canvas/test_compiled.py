@@ -1,25 +1,37 @@
-"""The examples, compiled by Xircuits' own compiler, run as plain scripts."""
+"""The examples: compiled and run as scripts, then drawn from their transcripts and run again.
+
+Who decided it: issue 16, a drawn run makes the same calls without a model.
+"""
 
 from __future__ import annotations
 
-import ast
+import json
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.canvas_file import load, problems
 from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
 from tools.build_examples import all_examples
-from tools.example_agents import BASE_URL, FIRST_QUESTION, MODEL, openai_compatible
-from tools.workflows import Workflow
+from tools.example_agents import BASE_URL, FIRST_QUESTION, MODEL
 from xai_mcp_agent.bridge.transcript import read_transcript
+from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.drawing.recorded import runs_in_transcript
+from xai_mcp_agent.drawing.tracing import traced
 
 DUMMY_KEY = "sk-dummy-0123456789"
+WITH_MODEL = "ex05_openai_compatible"
+SCRIPT = [
+    calls(("library_search_books", {"query": "sea"}), ("library_list_loans", {})),
+    says("Moby-Dick is on loan."),
+]
 
-
-# What the run of each example shows, in this order; the one for language models has tests below.
+# What the run of each example shows, in this order.
 SHOWN = {
     "ex01_quickstart": ['-> library_search_books(query="sea")', "Moby-Dick"],
     "ex09_quickstart_with_many_tools": [
@@ -91,28 +103,61 @@ SHOWN = {
         "A search for this finds library/borrow_book first",
         'query: "whales"',
     ],
+    WITH_MODEL: ["-> library_list_loans()", "Moby-Dick is on loan."],
+}
+# How many calls are drawn of those that are run again.
+DRAWN = {
+    "ex08_native_and_text": 2,
+    "ex10_agent_as_a_tool": 1,
+    "ex03_mcp_without_a_model": 1,
+    "ex15_plan_and_run": 2,
+    "ex04_two_servers_and_a_drawn_tool": 3,
+    WITH_MODEL: 2,
 }
 
 
+@dataclass(frozen=True)
+class Runs:
+    """The run of each example, and what the model of one was asked."""
+
+    folder: Path
+    done: dict[str, Finished]
+    asked: list[ModelAsked]
+
+    def transcript(self, name: str) -> Path:
+        return self.folder / f"{name}.jsonl"
+
+
+def run_all(folder: Path, names: Iterable[str], **variables: str) -> dict[str, Finished]:
+    """Compile and run these workflows; each with its transcript beside it."""
+
+    def run_one(name: str) -> Finished:
+        transcript = str(folder / f"{name}.jsonl")
+        return run_script(folder / f"{name}.py", XAI_MCP_TRANSCRIPT=transcript, **variables)
+
+    for name in names:
+        compile_workflow(folder / f"{name}.xircuits")
+    with ThreadPoolExecutor(4) as pool:  # one after the other each would wait for its servers
+        return dict(zip(names, pool.map(run_one, names), strict=True))
+
+
 @pytest.fixture(scope="module")
-def finished(working_folder: Path) -> dict[str, Finished]:
-    """Every example that needs no model, as `init` put it there, compiled and run."""
-    examples = [working_folder / "examples" / f"{name}.xircuits" for name in SHOWN]
-    scripts = [compile_workflow(x, working_folder / f"{x.stem}.py") for x in examples]
-    # One after the other each would wait for its servers alone.
-    with ThreadPoolExecutor(4) as pool:
-        return dict(zip(SHOWN, pool.map(run_script, scripts), strict=True))
-
-
-def test_every_example_is_run_here() -> None:
-    assert {flow.name for flow in all_examples()} == {*SHOWN, openai_compatible().name}
+def runs(working_folder: Path) -> Runs:
+    """Every example as `init` put it there; one with the address of a scripted model."""
+    with model_endpoint(SCRIPT) as endpoint:
+        for name in SHOWN:
+            example = working_folder / "examples" / f"{name}.xircuits"
+            text = example.read_text(encoding="utf-8").replace(BASE_URL, endpoint.base_url)
+            (working_folder / example.name).write_text(text, encoding="utf-8")
+        # The key of the environment goes to the address that is named beside it.
+        key = {"OPENAI_API_KEY": DUMMY_KEY, "OPENAI_BASE_URL": endpoint.base_url}
+        done = run_all(working_folder, SHOWN, **key)
+    return Runs(working_folder, done, endpoint.requests)
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_an_example_does_what_it_teaches_without_a_key(
-    finished: dict[str, Finished], name: str
-) -> None:
-    done = finished[name]
+def test_an_example_does_what_it_teaches(runs: Runs, name: str) -> None:
+    done = runs.done[name]
     assert (done.status, done.errors) == (0, "")
     assert done.output.endswith("\nFinished Executing\n")
     rest = done.output
@@ -121,55 +166,14 @@ def test_an_example_does_what_it_teaches_without_a_key(
         rest = rest.partition(wanted)[2]
 
 
-def test_of_many_tools_the_agent_searches_one_and_uses_it_within_its_budget(
-    working_folder: Path, tmp_path: Path, finished: dict[str, Finished]
+def test_every_example_is_run_here() -> None:
+    assert {flow.name for flow in all_examples()} == {*SHOWN}
+
+
+def test_a_language_model_gets_the_tools_and_their_results_and_its_key_is_not_shown(
+    runs: Runs,
 ) -> None:
-    """What the transcript tells: search, then use, and no request over the budget."""
-    lines = tmp_path / "run.jsonl"
-    assert finished["ex09_quickstart_with_many_tools"].status == 0  # it is compiled
-    script = working_folder / "ex09_quickstart_with_many_tools.py"
-    assert run_script(script, XAI_MCP_TRANSCRIPT=str(lines)).status == 0
-    told = read_transcript(lines)
-    called = [x["tool"] for x in told if x["event"] == "ToolFinished" and not x["is_error"]]
-    assert called == ["tool_search", "workbench_sphere_volume"]
-    (started,) = (x for x in told if x["event"] == "RunStarted")
-    assert len(started["tool_names"]) > 1
-    first, then = (x for x in told if x["event"] == "ToolsSelected")
-    shown = [{y["name"] for y in x["shown"]} for x in (first, then)]
-    assert shown[0] == {"tool_search", "tool_explain", "workbench_weekday_of_date"}
-    assert first["deferred"] > 300
-    assert "workbench_sphere_volume" in shown[1]
-    assert all(x["tokens"] <= x["budget_tokens"] == 1500 for x in (first, then))
-
-
-@dataclass(frozen=True)
-class WithModel:
-    """A run with a scripted language model, and what that was asked."""
-
-    done: Finished
-    asked: list[ModelAsked]
-
-
-@pytest.fixture(scope="module")
-def edited(working_folder: Path) -> WithModel:
-    """The example for language models with another address, as a learner would edit it."""
-    script = [
-        calls(("library_search_books", {"query": "sea"}), ("library_list_loans", {})),
-        says("Moby-Dick is on loan."),
-    ]
-    with model_endpoint(script) as endpoint:
-        text = openai_compatible().text().replace(BASE_URL, endpoint.base_url)
-        file = working_folder / "ex05_openai_compatible.xircuits"
-        file.write_text(text, encoding="utf-8")
-        # The key of the environment goes to the address that is named beside it.
-        environment = {"OPENAI_API_KEY": DUMMY_KEY, "OPENAI_BASE_URL": endpoint.base_url}
-        done = run_script(compile_workflow(file), **environment)
-    return WithModel(done, endpoint.requests)
-
-
-def test_a_language_model_gets_the_tools_and_their_results(edited: WithModel) -> None:
-    bodies = [x.body for x in edited.asked]
-    assert (edited.done.status, edited.done.errors) == (0, "")
+    bodies = [x.body for x in runs.asked]
     assert {body["model"] for body in bodies} == {MODEL}
     offered = {tool["function"]["name"] for tool in bodies[0]["tools"]}
     assert {"library_search_books", "library_list_loans"} <= offered
@@ -177,87 +181,73 @@ def test_a_language_model_gets_the_tools_and_their_results(edited: WithModel) ->
     results = [x["content"] for x in bodies[-1]["messages"] if x["role"] == "tool"]
     assert "Moby-Dick" in results[0]
     assert "Esi" in results[1]
+    assert {x.headers["authorization"] for x in runs.asked} == {f"Bearer {DUMMY_KEY}"}
+    texts = [x.read_text(encoding="utf-8") for x in runs.folder.glob(f"{WITH_MODEL}.*")]
+    assert not any(DUMMY_KEY in x for x in [runs.done[WITH_MODEL].output, *texts])
 
 
-def test_the_answer_of_a_language_model_is_printed(edited: WithModel) -> None:
-    assert "Moby-Dick is on loan." in edited.done.output.split("Executing: Print")[-1]
+def test_of_many_tools_only_some_are_shown_within_the_budget(runs: Runs) -> None:
+    lines = read_transcript(runs.transcript("ex09_quickstart_with_many_tools"))
+    first, then = (x for x in lines if x["event"] == "ToolsSelected")
+    assert first["deferred"] > 300
+    assert "workbench_sphere_volume" in {x["name"] for x in then["shown"]}
+    assert all(x["tokens"] <= x["budget_tokens"] == 1500 for x in (first, then))
 
 
-def test_the_key_comes_from_the_environment_and_is_shown_nowhere(
-    edited: WithModel, working_folder: Path
+# Drawn from what was recorded
+
+
+def made_in(transcript: Path) -> list[tuple[str, Any]]:
+    """The calls of the newest run that can be made again: tools and arguments."""
+    kept = [
+        x
+        for x in runs_in_transcript(read_transcript(transcript))[-1].calls
+        if not (x.is_own or x.is_error or x.is_made_of_others)
+    ]
+    return [(x.name, x.arguments) for x in kept]
+
+
+@pytest.fixture(scope="module")
+def drawn(runs: Runs) -> dict[str, Finished]:
+    """The runs of the drawn workflows; no model is to be reached."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(runs.folder)
+        for name in DRAWN:
+            example = f"examples/{name}.xircuits"
+            with pytest.raises(SystemExit) as ended:
+                run(["plan", "draw", f"{name}.jsonl", "--overwrite", "--tools-from", example])
+            assert not ended.value.code
+    return run_all(runs.folder, [f"{name}_drawn" for name in DRAWN])
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_recorded_run_is_drawn_and_makes_the_same_calls_without_a_model(
+    runs: Runs, drawn: dict[str, Finished], name: str
 ) -> None:
-    assert {x.headers["authorization"] for x in edited.asked} == {f"Bearer {DUMMY_KEY}"}
-    files = [*working_folder.glob("openai_compatible.*"), *working_folder.glob("examples/*")]
-    texts = [x.read_text(encoding="utf-8") for x in files if x.is_file()]
-    assert not any(DUMMY_KEY in text for text in [edited.done.output, edited.done.errors, *texts])
+    done, recorded = drawn[f"{name}_drawn"], made_in(runs.transcript(name))
+    assert (done.status, done.errors) == (0, "")
+    assert "Executing: AgentRun\n" not in done.output
+    assert len(recorded) == DRAWN[name]
+    assert made_in(runs.transcript(f"{name}_drawn")) == recorded
+    assert problems(load(runs.folder / f"{name}_drawn.xircuits"), f"{name}_drawn") == []
 
 
-def test_a_missing_service_is_explained_and_ends_the_script_with_an_error(
-    working_folder: Path,
+def test_a_title_that_the_search_found_is_a_wire_to_the_drawn_tool(runs: Runs) -> None:
+    transcript = runs.transcript("ex04_two_servers_and_a_drawn_tool")
+    newest = runs_in_transcript(read_transcript(transcript))[-1]
+    (reference,) = traced(newest.calls)[0][-1].arguments.values()
+    assert reference.path[-1] == "title"
+
+
+def test_a_run_without_any_call_that_can_be_made_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with model_endpoint([]) as endpoint:
-        gone = endpoint.base_url
-    flow = Workflow("nobody_answers")
-    agent = flow.node(
-        "AgentInit", agent_provider="openai", agent_model="m", model_settings={"base_url": gone}
-    )
-    flow.main(agent, flow.node("AgentRun", question="Hello!"))
-    done = run_script(compile_workflow(flow.write(working_folder)), OPENAI_API_KEY=DUMMY_KEY)
-    assert done.status == 1
-    assert gone.removesuffix("/v1") in done.errors
-    assert "Finished Executing" not in done.output
-
-
-def test_a_branch_runs_after_each_use_of_a_tool(working_folder: Path) -> None:
-    flow = Workflow("branching")
-    belt_of = flow.node("AgentUseMCPTools", server_name="units")
-    belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node("AgentInit", agent_name="a", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", agent_name="a", conversation="How many weeks are 80 days?")
-    flow.main(belt_of, belt, agent, run)
-    flow.branch(run, "on_thought", flow.node("Print", msg=run["thought"]))
-    done = run_script(compile_workflow(flow.write(working_folder)))
-    assert done.status == 0, done.errors
-    assert done.output.count("Executing: Print") == 1
-    assert "units_convert_units" in done.output.split("Executing: Print")[-1].splitlines()[1]
-
-
-def test_a_plan_over_a_toolbelt_runs_the_nodes_of_a_tool_that_is_drawn(
-    working_folder: Path,
-) -> None:
-    flow = Workflow("plan_with_a_drawn_tool")
-    use = flow.node("AgentUseMCPTools", server_name="library")
-    belt = flow.node("AgentMakeToolbelt")["toolbelt_spec"]
-    request = "Search for books about 'sea', then make a poster of the title of that book."
-    plan = flow.node("MCPPlan", request=request, toolbelt_spec=belt)
-    run = flow.node("MCPRunPlan", plan=plan["plan"], toolbelt_spec=belt)
-    flow.main(use, belt.node, plan, run, flow.node("Print", msg=run["text"]))
-    tool = flow.node(
-        "AgentDefineTool",
-        tool_name="make_poster",
-        description="Make a poster of the title of a book.",
-        parameters={"title": "string"},
-    )
-    text = flow.node("FormatString", format_str="*** {title} ***", args=tool["tool_args"])
-    flow.side(tool, text, flow.node("AgentToolOutput", results=[text["out_str"]]))
-    done = run_script(compile_workflow(flow.write(working_folder)))
-    assert done.status == 0, done.errors
-    assert "Executing: FormatString" in done.output.split("-> make_poster")[1]
-    assert "Executing: Print\n*** Moby-Dick ***" in done.output
-
-
-def test_outputs_of_a_workflow_are_printed_at_its_end(working_folder: Path) -> None:
-    """By the compiler's own script; nothing of ours is needed."""
-    flow = Workflow("with_output")
-    call = flow.node(
-        "MCPCallTool",
-        server_name="units",
-        tool_name="convert_units",
-        arguments={"value": 1, "from_unit": "mile", "to_unit": "km"},
-    )
-    flow.main(call)
-    flow.outputs(call["structured"])
-    done = run_script(compile_workflow(flow.write(working_folder)))
-    assert done.status == 0, done.errors
-    printed = done.output.split("output:\n")[1].split("\n\nFinished")[0]
-    assert ast.literal_eval(printed)["result"] == pytest.approx(1.609344)
+    """The memory belongs to the agent."""
+    monkeypatch.chdir(tmp_path)
+    key = {"kind": "meta", "source": "", "name": "lookup_memory"}
+    line = {"event": "ToolFinished", "run": "r", "source": "canvas", "key": key, "arguments": {}}
+    Path("memory.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        run(["plan", "draw", "memory.jsonl"])
+    assert ended.value.code == 1
+    assert "no call that can be made again" in capsys.readouterr().err

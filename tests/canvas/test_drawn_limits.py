@@ -37,30 +37,7 @@ def play(ctx: dict[str, Any], script: Any) -> tuple[str, list[str]]:
     return outcome.answer, read
 
 
-def test_a_drawn_tool_over_its_limit_gives_an_error_and_the_agent_goes_on():
-    ctx, release = dict[str, Any](), threading.Event()
-
-    def slow(_ctx: Any, _text: str, _arguments: Any) -> str:
-        assert release.wait(_MOST_SECONDS)
-        return "too late"
-
-    def script(body: dict[str, Any]) -> Step:
-        results = [x for x in body["messages"] if x["role"] == "tool"]
-        if len(results) == 2:
-            release.set()
-            return says("Without it.")
-        return calls(("other" if results else "slow", {}))
-
-    define_tool(ctx, None, "slow", "Takes long.", slow, None, _LIMIT_SECONDS)
-    define_tool(ctx, None, "other", "Quick.", lambda *_: "other", None, _LIMIT_SECONDS)
-    answer, (first, second) = play(ctx, script)
-    assert answer == "Without it."
-    assert first.startswith("ERROR: The drawn tool 'slow' did not end within its limit of 0.2")
-    assert second.startswith("ERROR: The drawn tool 'other' was not begun within 0.2 seconds")
-    assert "the nodes of 'slow'" in second
-
-
-def test_drawn_tools_run_again_when_the_late_one_has_ended():
+def test_a_drawn_tool_over_its_limit_is_an_error_and_others_wait_until_its_nodes_end():
     ctx, release, ended = dict[str, Any](), threading.Event(), threading.Event()
 
     def slow(_ctx: Any, _text: str, _arguments: Any) -> None:
@@ -69,15 +46,21 @@ def test_drawn_tools_run_again_when_the_late_one_has_ended():
 
     def script(body: dict[str, Any]) -> Step:
         results = [x for x in body["messages"] if x["role"] == "tool"]
-        if not results:
-            return calls(("slow", {}))
-        release.set()
-        assert ended.wait(_MOST_SECONDS)
-        return says("Done.") if len(results) == 2 else calls(("other", {}))
+        if len(results) == 2:
+            release.set()
+            assert ended.wait(_MOST_SECONDS)
+        if len(results) == 3:
+            return says("Done.")
+        return calls(("other" if results else "slow", {}))
 
     define_tool(ctx, None, "slow", "Takes long.", slow, None, _LIMIT_SECONDS)
-    define_tool(ctx, None, "other", "Quick.", lambda *_: "other")
-    assert play(ctx, script)[1][1] == "other"
+    define_tool(ctx, None, "other", "Quick.", lambda *_: "other", None, _LIMIT_SECONDS)
+    answer, (first, second, third) = play(ctx, script)
+    assert answer == "Done."
+    assert first.startswith("ERROR: The drawn tool 'slow' did not end within its limit of 0.2")
+    assert second.startswith("ERROR: The drawn tool 'other' was not begun within 0.2 seconds")
+    assert "the nodes of 'slow'" in second
+    assert third == "other"
 
 
 def test_the_drawn_tools_of_one_turn_run_one_after_another_each_with_its_whole_limit():

@@ -13,18 +13,15 @@ from tests.support.canvas import agent_nodes, call, chain, make, play, shout
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, fails, model_endpoint, says
 from tests.support.scripts import compile_workflow, run_script
 from tools.workflows import Workflow
-from xai_mcp_agent import ModelAnswerInvalid, ModelAnswerMissing, ModelError, UnknownAgent
+from xai_mcp_agent import ModelAnswerMissing
 from xai_mcp_agent.agent.models.base import Usage
 from xai_mcp_agent.agent_components import (
-    AgentDefineRoute,
     AgentDefineTool,
     AgentLearn,
     AgentNumpyMemory,
-    AgentRouter,
     AgentRun,
     AgentToolOutput,
 )
-from xai_mcp_agent.canvas.lease import bridge_of
 
 from .conftest import UseServers
 
@@ -95,38 +92,16 @@ def test_a_run_without_an_answer_goes_the_way_of_errors_and_not_on(
     assert all(x["content"] for x in run.out_conversation.value if x["role"] == "tool")
 
 
-def test_without_a_way_of_errors_the_workflow_ends_with_them() -> None:
-    with pytest.raises(ModelAnswerMissing, match="ended its turn without an answer"):
-        ended(*NOTHING, way_on=False)
-    with pytest.raises(ModelError, match="no such thing"):
-        ended(fails(400, {"message": "no such thing"}), way_on=False)
-
-
 def test_the_conversation_so_far_and_what_it_used_are_there_after_an_error() -> None:
     run, _ = ended(SHOUT, fails(400, {"message": "no"}))
     assert [x["role"] for x in run.out_conversation.value] == ["user", "assistant", "tool"]
     used = run.usage.value
+    assert used.keys() == {x.name for x in fields(Usage)} | {"turns", "calls", "seconds"}
     assert (used["input_tokens"], used["output_tokens"], used["cached_tokens"]) == (20, 5, 8)
     assert (used["turns"], used["calls"]) == (2, 1)
     assert used["seconds"] > 0
-
-
-def test_what_a_run_used_is_counted() -> None:
-    run, _ = ended(SHOUT, says("HI"))
-    used = run.usage.value
-    assert (used["input_tokens"], used["turns"], used["calls"]) == (40, 2, 1)
-    assert used.keys() == {x.name for x in fields(Usage)} | {"turns", "calls", "seconds"}
-
-
-def test_an_error_before_the_run_goes_the_way_of_errors_too() -> None:
-    heard: list[str] = []
-    run = make(AgentRun, agent_name="nobody", conversation="Go.")
-    with pytest.raises(UnknownAgent):
-        play({}, run)
-    run.on_error = chain(call(heard.append, run.error))
-    play({}, run)
-    assert "No agent 'nobody'" in heard[0]
-    assert run.usage.value["calls"] == 0
+    with pytest.raises(ModelAnswerMissing, match="ended its turn without an answer"):
+        ended(*NOTHING, way_on=False)
 
 
 def test_an_interrupt_is_no_error_to_go_on_after() -> None:
@@ -144,18 +119,6 @@ def test_an_interrupt_is_no_error_to_go_on_after() -> None:
     assert "It may have been carried out" in run.out_conversation.value[-1]["content"]
 
 
-def test_a_bridge_that_is_closed_meanwhile_leaves_what_was_done() -> None:
-    ctx: dict[str, Any] = {}
-    run = make(AgentRun, agent_name="a", conversation="Go.")
-    start = make(AgentDefineTool, tool_name="close", description="Ends it all.")
-    closing = [start, call(lambda _: bridge_of(ctx).close())]
-    both = calls(("shout", {"input": "hi"}), ("close", {}))
-    with model_endpoint([both]) as endpoint, pytest.raises(RuntimeError, match="closed"):
-        play(ctx, *agent(endpoint), run, tools=[shout(), closing])
-    assert [x["role"] for x in run.out_conversation.value] == ["user", "assistant", "tool", "tool"]
-    assert run.out_conversation.value[2]["content"] == "HI"
-
-
 def test_in_the_branch_a_run_has_not_ended() -> None:
     seen: list[tuple[str, int]] = []
     run = make(AgentRun, agent_name="a", conversation="Go.")
@@ -164,7 +127,6 @@ def test_in_the_branch_a_run_has_not_ended() -> None:
     with model_endpoint([SHOUT, SHOUT, says("Done.")]) as endpoint:
         play({}, *agent(endpoint), run, tools=[shout()])
     assert seen == [("running", 1), ("running", 2)]
-    assert run.stopped.value == "answered"
 
 
 def test_an_agent_as_a_tool_that_gives_no_answer_is_a_tool_that_failed() -> None:
@@ -180,18 +142,6 @@ def test_an_agent_as_a_tool_that_gives_no_answer_is_a_tool_that_failed() -> None
     assert outer.last_response.value == "Sorry."
 
 
-def test_a_route_whose_agent_gave_no_answer_has_no_result_of_an_earlier_one() -> None:
-    first = make(AgentRun, agent_name="a", conversation="Go.")
-    second = make(AgentRun, agent_name="a", conversation="Go.")
-    second.on_error = chain(call(lambda _: None))
-    start = make(AgentDefineRoute, agent_flow_name="it", description="All.")
-    steps = [says('{"route": "it"}'), says("Hello."), *NOTHING]
-    with model_endpoint(steps) as endpoint:
-        router = make(AgentRouter, agent_name="a", conversation="Go.")
-        play({}, *agent(endpoint), router, tools=[[start, first, second]])
-    assert router.result.value is None
-
-
 def test_an_agent_that_cannot_learn_goes_the_way_of_errors() -> None:
     heard: list[str] = []
     memory = make(AgentNumpyMemory)
@@ -203,24 +153,18 @@ def test_an_agent_that_cannot_learn_goes_the_way_of_errors() -> None:
     assert (learn.stopped.value, learn.usage.value["turns"]) == ("error", 1)
 
 
-def test_an_answer_of_a_certain_form_is_given_as_data() -> None:
+def test_an_answer_of_a_certain_form_is_data_and_one_that_never_fits_an_error() -> None:
     run, went = ended(says('{"city": "Rome"}'), form=CITY)
     assert run.structured.value == {"city": "Rome"}
     assert (run.stopped.value, went) == ("answered", ["on"])
-
-
-def test_an_answer_that_never_fits_is_an_error_and_no_data_of_an_earlier_run_is_left() -> None:
+    with model_endpoint([says("Rome"), says("Rome!")]) as endpoint:
+        run.on_error = chain(call(went.append, run.error))
+        play({}, *agent(endpoint), run)
+    assert run.structured.value is None, "no data of an earlier run are left"
     run, went = ended(says('{"city": 1}'), says('{"town": "Rome"}'), form=CITY)
     assert '"city" is a required property' in run.error.value
-    assert (run.stopped.value, run.last_response.value) == ("error", "")
-    assert len(went) == 1
+    assert (run.stopped.value, run.last_response.value, len(went)) == ("error", "", 1)
     assert len(run.out_conversation.value) == 4
-    run.structured.value = {"city": "Rome"}
-    with model_endpoint([says("Rome"), says("Rome!")]) as endpoint:
-        play({}, *agent(endpoint), run)
-    assert run.structured.value is None
-    with pytest.raises(ModelAnswerInvalid):
-        ended(says("Rome"), says("Rome!"), form=CITY, way_on=False)
 
 
 def test_a_compiled_workflow_goes_the_way_that_was_drawn(

@@ -77,28 +77,19 @@ def server(**inputs: Any) -> AgentUseMCPTools:
     ("using", "shown"),
     [
         (lambda: [use("reads")], {"tagged_a"}),
+        (lambda: [use("library", tools="search_books")], {"library_search_books"}),
         (lambda: [use("both")], {"library_search_books", "tagged_b"}),
         (lambda: [use("both", except_tools="tagged/*")], {"library_search_books"}),
         (lambda: [use("both"), server(tools="a")], THREE),
-        (lambda: [use("reads"), use("both")], THREE),
         (lambda: [use("reads", tools=["b"])], set()),
         (lambda: [use("reads"), server(except_tools="a")], {"tagged_b"}),
         (lambda: [server()], {"tagged_a", "tagged_b"}),
-        (lambda: [server(tools="", except_tools=[])], {"tagged_a", "tagged_b"}),
-        (lambda: [server(tools=["a"])], {"tagged_a"}),
         (lambda: [server(tools=[])], set()),
         (lambda: [server(tools='"a", "x"')], {"tagged_a"}),
-        (lambda: [server(tools="*", except_tools="tagged/a")], {"tagged_b"}),
         (lambda: [server(tools="a, b", except_tools=["a"])], {"tagged_b"}),
-        (lambda: [server(tools="a", except_tools="*")], set()),
-        (lambda: [server(tools="tagged")], set()),
-        (lambda: [server(tools="a, x*")], {"tagged_a"}),
         (lambda: [server(tools="a"), server(tools="b")], {"tagged_a", "tagged_b"}),
         (lambda: [server(tools="a"), server()], {"tagged_a", "tagged_b"}),
-        (lambda: [server(), server(tools="a")], {"tagged_a", "tagged_b"}),
-        (lambda: [server(except_tools="a")], {"tagged_b"}),
         (lambda: [server(except_tools="a"), server()], {"tagged_b"}),
-        (lambda: [use("reads", except_tools="b")], {"tagged_a"}),
     ],
 )  # fmt: skip
 def test_a_toolbelt_has_what_its_nodes_took_together(using: Any, shown: set[str]):
@@ -109,12 +100,22 @@ def test_a_toolbelt_has_what_its_nodes_took_together(using: Any, shown: set[str]
             shown_by(*using())
 
 
-def test_a_source_of_any_kind_is_used_by_its_name():
-    one = make(AgentUseTools, group_name="tagged_server")
-    with pytest.raises(UnknownServer, match="tagged"):
-        shown_by(one)
-    found = shown_by(use("library", tools="search_books"))
-    assert found == {"library_search_books"}
+@pytest.mark.parametrize(
+    ("node", "error", "said"),
+    [
+        (lambda: use("wrong"), SettingsError, "nmae"),
+        (lambda: use("findin"), UnknownServer, "finding"),
+        (lambda: use("tagged_server"), UnknownServer, "tagged"),
+        (
+            lambda: make(AgentUseMCPTools, server_name="finding"),
+            UnknownServer,
+            "The node for what stands there is AgentUseTools",
+        ),
+    ],
+)
+def test_a_mistake_is_reported_at_its_node(node: Any, error: type[Exception], said: str):
+    with pytest.raises(error, match=said):
+        play({}, node())
 
 
 def test_a_tool_that_is_left_out_is_neither_called_nor_found(tagged: FaultHttp):
@@ -128,73 +129,30 @@ def test_a_tool_that_is_left_out_is_neither_called_nor_found(tagged: FaultHttp):
     assert "tools/call" not in tagged.methods
 
 
-def test_a_tool_that_comes_later_and_fits_is_in_the_next_request(tagged: FaultHttp):
-    tools = [listed("set_tools", "read"), listed("a", "read")]
-    later = [*tools, listed("new", "read"), listed("other")]
-    tagged.peer.tools[:] = tools
-    script = [calls(("tagged_set_tools", {"tools": later})), says("Done.")]
-    with model_endpoint(script) as endpoint:
-        run(endpoint, use("reads"))
-        before, after = (
-            {x["function"]["name"] for x in r.body["tools"]} for r in endpoint.requests
-        )
-    assert "tagged_new" in after - before
-    assert "tagged_other" not in after
-
-
 def test_what_a_person_named_and_is_not_there_is_reported_with_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ):
     shown_by(use("odd"), use("empty"), server(tools="aa, b", except_tools="bb"))
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "names the source 'libary', which is not there" in printed
-    assert "'library/serch_books', which is not there. Did you mean 'search_books'" in printed
-    assert "The group 'empty' has no tools" in printed
-    assert "tagged has no tool 'aa'." in printed
-    assert "tagged has no tool 'bb'." in printed
-    assert "leave none" not in printed
-
-
-def test_a_node_that_leaves_nothing_of_a_source_is_reported(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(NoTools):
         shown_by(server(except_tools="*"))
     printed = " ".join(capsys.readouterr().out.split())
-    assert "`tools` and `except_tools` of its node leave none of its 2." in printed
+    for said in (
+        "names the source 'libary', which is not there",
+        "'library/serch_books', which is not there. Did you mean 'search_books'",
+        "The group 'empty' has no tools",
+        "tagged has no tool 'aa'.",
+        "tagged has no tool 'bb'.",
+    ):
+        assert said in printed
+    assert printed.count("`tools` and `except_tools` of its node leave none of its 2.") == 1
 
 
-@pytest.mark.parametrize(
-    ("node", "error", "said"),
-    [
-        (lambda: use("wrong"), SettingsError, "nmae"),
-        (lambda: use("findin"), UnknownServer, "finding"),
-        (
-            lambda: make(AgentUseMCPTools, server_name="finding"),
-            UnknownServer,
-            "The node for what stands there is AgentUseTools",
-        ),
-    ],
-)
-def test_a_mistake_is_reported_at_its_node(node: Any, error: type[Exception], said: str):
-    with pytest.raises(error, match=said):
-        play({}, node())
-
-
-@pytest.mark.parametrize(
-    "filters", [{"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"only": 5}}, 5]
-)
-def test_a_spec_with_a_filter_that_cannot_be_read_is_refused(filters: Any):
+def test_a_spec_with_a_filter_that_cannot_be_read_is_refused():
     """As another one it could let in what nobody wants."""
-    spec = {"standard_tools": {}, "mcp_servers": ["tagged"], "tool_filters": filters}
-    with pytest.raises(BadSetting):
-        play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
-
-
-def test_a_workflow_without_filters_has_the_spec_it_always_had():
-    belt = make(AgentMakeToolbelt)
-    play({}, server(), belt)
-    assert belt.toolbelt_spec.value == {
-        "toolbelt": "default", "standard_tools": {}, "mcp_servers": ["tagged"],
-    }  # fmt: skip
+    for filters in ({"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"only": 5}}, 5):
+        spec = {"standard_tools": {}, "mcp_servers": ["tagged"], "tool_filters": filters}
+        with pytest.raises(BadSetting):
+            play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
 
 
 def test_a_group_is_listed_and_searched_like_a_server():

@@ -29,32 +29,21 @@ def called() -> Any:
     return make(MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 14})
 
 
-def test_what_an_agent_did_is_reported_as_data_and_to_read() -> None:
+def test_what_was_done_is_reported_as_data_and_to_read() -> None:
     node = make(MCPToolHistory, server_name="library", since="1h")
-    play({}, called(), node)
-    assert node.events.value[0]["change"] == "connected"
-    assert (node.events.value[-1]["change"], node.events.value[-1]["tool"]) == (
-        "called",
-        "get_book",
-    )
+    newest, one = make(MCPToolHistory, limit=2), make(MCPToolHistory, tool_name="get_book", limit=1)
+    play({}, called(), called(), node, newest, one)
+    events = node.events.value
+    assert events[0]["change"] == "connected"
+    assert (events[-1]["change"], events[-1]["tool"]) == ("called", "get_book")
     lines = node.text.value.splitlines()
     assert max(map(len, lines)) <= 80
-    assert "library.get_book: called by MCPCallTool (run " in lines[-1]
-
-
-def test_the_newest_of_one_tool_can_be_asked_for() -> None:
-    node = make(MCPToolHistory, tool_name="get_book", limit=1)
-    play({}, called(), node)
-    assert [x["change"] for x in node.events.value] == ["called"]
-    assert node.tools.value == []
-
-
-def test_what_is_left_out_is_counted() -> None:
-    newest, whole = make(MCPToolHistory, limit=2), make(MCPToolHistory, since="1h")
-    play({}, called(), called(), called(), newest, whole)
+    assert "library.get_book: called by MCPCallTool (run " in " ".join(node.text.value.split())
+    assert "left out" not in node.text.value
     assert len(newest.events.value) == 2
     assert newest.text.value.splitlines()[-1].startswith("2 events. Older ones are left out: ")
-    assert "left out" not in whole.text.value
+    assert [x["change"] for x in one.events.value] == ["called"]
+    assert one.tools.value == []
 
 
 def test_only_what_failed_or_has_a_text_in_it_can_be_asked_for() -> None:
@@ -70,12 +59,6 @@ def test_only_what_failed_or_has_a_text_in_it_can_be_asked_for() -> None:
     assert [x["change"] for x in failed.events.value] == ["called"]
     assert found.events.value == failed.events.value
     assert earlier.events.value == []
-
-
-def test_a_server_that_was_never_used_has_no_history() -> None:
-    node = make(MCPToolHistory, server_name="broken")
-    play({}, node)
-    assert (node.events.value, node.text.value) == ([], "Nothing is remembered yet.")
 
 
 def test_how_each_tool_is_doing_is_reported_also_of_a_closed_server() -> None:
@@ -103,23 +86,20 @@ def test_a_refresh_tells_what_there_is_and_what_changed() -> None:
     assert history.events.value[-1]["change"] == "confirmed"
 
 
-@pytest.mark.parametrize("component", [MCPToolHistory, MCPRefreshTools])
-def test_a_name_that_is_unknown_is_answered_with_the_nearest(component: type) -> None:
-    with pytest.raises(UnknownServer, match="library"):
-        play({}, called(), make(component, server_name="librery"))
-
-
-def test_ports_with_values_that_cannot_be_are_reported() -> None:
-    with pytest.raises(BadSetting, match="since: 'soon' is not a time"):
-        play({}, make(MCPToolHistory, since="soon"))
-    with pytest.raises(BadSetting, match="until: 'later' is not a time"):
-        play({}, make(MCPToolHistory, until="later"))
-    with pytest.raises(BadSetting, match="`limit` of MCPToolHistory"):
-        play({}, make(MCPToolHistory, limit=-1))
-    with pytest.raises(UnknownAgent, match="no agent 'nobody'"):
-        play({}, make(MCPToolHistory, agent_name="nobody"))
-    with pytest.raises(UnknownTool, match="get_book"):
-        play({}, called(), make(MCPToolHistory, tool_name="get_bok"))
+def test_values_that_cannot_be_are_reported_at_their_port() -> None:
+    unused = make(MCPToolHistory, server_name="broken")
+    play({}, called(), unused)
+    assert (unused.events.value, unused.text.value) == ([], "Nothing is remembered yet.")
+    for node, error, said in (
+        (make(MCPToolHistory, server_name="librery"), UnknownServer, "library"),
+        (make(MCPRefreshTools, server_name="librery"), UnknownServer, "library"),
+        (make(MCPToolHistory, since="soon"), BadSetting, "since: 'soon' is not a time"),
+        (make(MCPToolHistory, until="later"), BadSetting, "until: 'later' is not a time"),
+        (make(MCPToolHistory, agent_name="nobody"), UnknownAgent, "no agent 'nobody'"),
+        (make(MCPToolHistory, tool_name="get_bok"), UnknownTool, "get_book"),
+    ):
+        with pytest.raises(error, match=said):
+            play({}, node)
 
 
 def test_without_a_place_for_the_history_the_workflow_goes_on(

@@ -1,6 +1,6 @@
 """Ctrl-C at any moment of the first seconds of a compiled workflow ends it, soon and in few words.
 
-`XAI_TEST_INTERRUPTS` is how many there are, 12 if not set; `XAI_TEST_SEED` begins another series.
+`XAI_TEST_INTERRUPTS` is how many there are, 6 if not set; `XAI_TEST_SEED` begins another series.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.scripts import child_environment, compile_workflow
 
 _EXAMPLE = "ex04_two_servers_and_a_drawn_tool"
 _EXAMPLES = Path(xai_mcp_agent.__file__).parents[1] / "examples"
-_INTERRUPTS = int(os.environ.get("XAI_TEST_INTERRUPTS", "12"))
+_INTERRUPTS = int(os.environ.get("XAI_TEST_INTERRUPTS", "6"))
 _SEED = int(os.environ.get("XAI_TEST_SEED", "1"))
 _FIRST_SECONDS = 3.0
 _END_SECONDS = 60.0  # what hangs does so for ever; machines are busy
@@ -39,16 +39,6 @@ _LOADED = "loaded"
 _PYTHON_LOST_IT = re.compile(
     r"Exception ignored in: <function _get_module_lock\b.*\n(.+\n)+?KeyboardInterrupt"
 )
-_A_CLASS = """
-import signal
-import xai_mcp_agent.canvas
-class Part:
-    def __set_name__(self, *_):
-        signal.raise_signal(signal.SIGINT)
-class Whole:
-    part = Part()
-"""
-
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="it has other signals"),
     pytest.mark.timeout(60 + 10 * _INTERRUPTS),
@@ -128,17 +118,3 @@ def check(run: Interrupted, script: Path) -> None:
     assert run.errors.rstrip().endswith("KeyboardInterrupt"), told
     assert len(run.errors.strip().splitlines()) <= _FEW_LINES, told
     assert f"Interrupted in {script.name}, line " in run.errors, told
-
-
-def test_an_interrupt_is_reported_as_one_where_python_makes_something_else_of_it(tmp_path: Path):
-    """A RuntimeError while a class is made."""
-    script = tmp_path / "odd.py"
-    script.write_text(_A_CLASS, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, script.name], cwd=tmp_path, env=child_environment(tmp_path),
-        capture_output=True, text=True, timeout=_END_SECONDS,
-    )  # fmt: skip
-    assert done.returncode == -signal.SIGINT
-    assert done.stderr.split("\n")[1:] == [
-        "Interrupted in odd.py, line 7; what it had started is ended.", "KeyboardInterrupt", "",
-    ]  # fmt: skip

@@ -13,13 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents_in_ctx import init_agent
 from tests.support.fault_server import entry
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent.canvas import lease, servers
-from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.core.errors import SettingsError
 
 Ctx = dict[str, Any]
@@ -48,12 +45,6 @@ def in_a_thread(work: Any) -> None:
     thread.start()
     thread.join(_THREAD_SECONDS)
     assert not thread.is_alive()
-
-
-def shout(ctx: Ctx, run: Any) -> None:
-    """Set up the agent `a` with one drawn tool that does `run`."""
-    define_tool(ctx, None, "shout", "Says a text loudly.", run)
-    init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
 
 
 @pytest.mark.usefixtures("_threads_change_places_often")
@@ -92,20 +83,6 @@ def test_a_run_may_be_collected_by_a_loop_for_which_another_run_waits() -> None:
     wait_until(lambda: not bridge.is_open, "the bridge is closed", _THREAD_SECONDS)
 
 
-def test_a_bridge_that_is_closed_during_a_run_says_so_and_keeps_the_conversation() -> None:
-    ctx: Ctx = {}
-
-    def close(ctx: Any, text: str, _arguments: Any) -> str:
-        bridge_of(ctx).close()
-        return text
-
-    shout(ctx, close)
-    outcome = CanvasRun()
-    with pytest.raises(RuntimeError, match="The bridge was closed before the call was done"):
-        run_agent(ctx, "a", 'Shout "hi".', outcome=outcome)
-    assert outcome.conversation[0] == {"role": "user", "content": 'Shout "hi".'}
-
-
 def test_a_copy_of_ctx_is_still_one_run() -> None:
     ctx: Ctx = {}
     bridge = bridge_of(ctx)
@@ -124,25 +101,17 @@ def pid(ctx: Ctx) -> str:
     return servers.call_tool(ctx, "it", "pid", {}, None).text
 
 
-def test_workflows_that_alternate_in_one_thread_share_their_servers(
+def test_workflows_that_alternate_in_one_thread_keep_their_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle(tmp_path / "mcp_settings.json", monkeypatch)
-    runs: list[Ctx] = [{}, {}, {}]
-    assert len({pid(run) for _ in range(3) for run in runs}) == 1
-
-
-def test_workflows_with_other_settings_that_alternate_keep_their_servers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each works in a folder of its own."""
+    """Those of one settings file share them."""
     used: dict[str, set[str]] = {"one": set(), "other": set()}
-    runs: dict[str, Ctx] = {name: {} for name in used}
+    runs: list[tuple[str, Ctx]] = [("one", {}), ("other", {}), ("one", {})]
     for name in used:
         settle(tmp_path / name / "mcp_settings.json", monkeypatch)
-    for name in list(used) * 3:
+    for name, ctx in runs * 3:
         monkeypatch.setenv("XAI_MCP_SETTINGS", str(tmp_path / name / "mcp_settings.json"))
-        used[name].add(pid(runs[name]))
+        used[name].add(pid(ctx))
     assert [len(x) for x in used.values()] == [1, 1]
     assert not used["one"] & used["other"]
 

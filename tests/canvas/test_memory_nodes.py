@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import chain, make
-from xai_mcp_agent import XaiMcpError
 from xai_mcp_agent.agent.memory.notes import MemoryFailed
 from xai_mcp_agent.agent_components import (
     AgentDefineRoute,
@@ -18,7 +17,6 @@ from xai_mcp_agent.agent_components import (
     AgentNumpyMemory,
     AgentRouter,
     AgentRun,
-    AgentStreamStringResponse,
     AgentToolOutput,
     AgentVectoMemory,
 )
@@ -59,11 +57,6 @@ def test_the_vecto_node_says_what_it_lacks():
         make(AgentVectoMemory, vector_space="x").execute({})
 
 
-def test_a_memory_port_wired_to_something_else_is_reported():
-    with pytest.raises(XaiMcpError, match="agent_memory of 'a' is str"):
-        make(AgentInit, agent_name="a", agent_memory="notes").execute({})
-
-
 def test_the_router_runs_the_chosen_route_and_gives_its_result():
     ctx: dict[str, Any] = {}
     make(AgentInit, agent_name="a").execute(ctx)
@@ -90,10 +83,3 @@ def test_a_system_message_is_added_to_and_made():
     again.execute({})
     assert again.out_conversation.value[0]["content"] == "Be brief.\n\nBe kind."
     assert given[0]["content"] == "Be brief."
-
-
-@pytest.mark.parametrize("text", ["", "Hi.", "a  b\n\nc", "an extraordinarily long word"])
-def test_a_stream_of_a_text_is_the_text(text: str):
-    node = make(AgentStreamStringResponse, input_str=text)
-    node.execute({})
-    assert "".join(node.result_stream.value) == text

@@ -68,30 +68,23 @@ def test_a_script_ends_with_status_1_and_says_why_on_stderr(tmp_path: Path) -> N
     assert (last["event"], last["stopped"]) == ("RunFailed", "no_tools")
 
 
-def test_in_the_lab_the_card_ends_red_and_says_it_in_its_last_line(tmp_path: Path) -> None:
+def test_the_card_in_the_lab_says_why_there_are_no_tools(tmp_path: Path) -> None:
     settings = {"mcpServers": {"gone": GONE}}
     (tmp_path / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    script = compile_workflow(drawn().write(tmp_path))
-    with kernel(tmp_path, XAI_MCP_TRUST="1") as lab:
-        ran = lab.run(f"%run {script.name}")
-    page = ran.displayed[-1]["text/html"]
-    assert "Stopped by an error" in page
-    assert page.count("no-such-program-anywhere") == 1
-    assert "failed: it had no tools" in page.rpartition("xai-end")[2]
-
-
-def test_a_toolbelt_that_is_not_wired_is_reported_in_the_card(tmp_path: Path) -> None:
-    (tmp_path / "mcp_settings.json").write_text('{"mcpServers": {}}', encoding="utf-8")
     flow = Workflow("unwired")
     belt, helper = flow.node("AgentMakeToolbelt"), flow.node("AgentInit")
     flow.main(belt, helper, flow.node("AgentRun", question="Count the wibbles."))
-    script = compile_workflow(flow.write(tmp_path))
+    scripts = [compile_workflow(x.write(tmp_path)).name for x in (drawn(), flow)]
     with kernel(tmp_path, XAI_MCP_TRUST="1") as lab:
-        ran = lab.run(f"%run {script.name}")
-    page = ran.displayed[-1]["text/html"]
+        gone, unwired = (lab.run(f"%run {x}") for x in scripts)
+    page = gone.displayed[-1]["text/html"]
+    assert "Stopped by an error" in page
+    assert page.count("no-such-program-anywhere") == 1
+    assert "failed: it had no tools" in page.rpartition("xai-end")[2]
+    page = unwired.displayed[-1]["text/html"]
     assert "Draw a line from" in page
     assert "I have no tools." in page
-    assert "Draw a line from" not in ran.output
+    assert "Draw a line from" not in unwired.output
 
 
 def test_the_branch_for_errors_is_taken_where_it_is_wired(use_servers: UseServers) -> None:
@@ -104,18 +97,19 @@ def test_the_branch_for_errors_is_taken_where_it_is_wired(use_servers: UseServer
     assert seen == [run.error.value]
 
 
-@pytest.mark.parametrize("node", [AgentUseMCPTools, AgentUseTools])
-def test_a_node_makes_one_server_enough_to_fail(use_servers: UseServers, node: Any) -> None:
+def test_a_node_makes_one_server_enough_to_fail(use_servers: UseServers) -> None:
     use_servers(it=entry(), gone=GONE)
-    port = "server_name" if node is AgentUseMCPTools else "group_name"
     with model_endpoint([says("Done.")]) as endpoint:
         model = endpoint.inputs
         run = make(AgentRun, question="Go.")
-        play({}, *agent(use("it"), make(node, **{port: "gone"}), **model), run)
+        play({}, *agent(use("it"), use("gone"), **model), run)
         assert run.last_response.value == "Done."
-        needed = make(node, **{port: "gone"}, required=True)
-        with pytest.raises(NoTools, match=r"Required, but without a tool .*: gone"):
-            play({}, *agent(use("it"), needed, **model), make(AgentRun, question="Go."))
+        for node in (
+            use("gone", required=True),
+            make(AgentUseTools, group_name="gone", required=True),
+        ):
+            with pytest.raises(NoTools, match=r"Required, but without a tool .*: gone"):
+                play({}, *agent(use("it"), node, **model), make(AgentRun, question="Go."))
     assert len(endpoint.requests) == 1
 
 

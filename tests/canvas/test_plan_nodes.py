@@ -66,18 +66,15 @@ def test_a_request_is_planned_and_the_plan_is_run() -> None:
     assert run.results.value == [run.result.value]
 
 
-def test_what_a_plan_lacks_leads_to_its_branch() -> None:
+@pytest.mark.parametrize("has_branch", [True, False])
+def test_what_a_plan_lacks_leads_to_its_branch(has_branch: bool) -> None:
     plan = make(MCPPlan, request="Shred a paper.")
-    way_on, taken = branch()
-    plan.on_missing = way_on
-    after, later = branch()
+    (way_on, taken), (after, later) = branch(), branch()
+    if has_branch:
+        plan.on_missing = way_on
     play({}, plan, after)
     assert plan.problems.value
-    assert (taken, later) == (["here"], [])
-    plan = make(MCPPlan, request="Shred a paper.")
-    after, later = branch()
-    play({}, plan, after)
-    assert later == ["here"]
+    assert (bool(taken), bool(later)) == (has_branch, not has_branch)
 
 
 def poster(made: list[Any], **ports: Any) -> tuple[Component, ...]:
@@ -116,69 +113,40 @@ def test_a_plan_over_a_toolbelt_has_the_tools_that_are_drawn_and_runs_them() -> 
 POSTER = {"calls": [{"tool": "canvas/make_poster", "args": {"title": "Emma"}}]}
 
 
-def test_a_plan_calls_what_is_drawn_in_its_workflow_as_canvas_and_its_name() -> None:
+def test_a_plan_calls_what_is_drawn_in_its_workflow_or_its_toolbelt() -> None:
     made: list[Any] = []
     run = make(MCPRunPlan, plan=POSTER)
     play({}, run, tools=[poster(made)])
     assert (run.status.value, made) == ("finished", [{"title": "Emma"}])
-
-
-@pytest.mark.parametrize("is_drawn", [True, False], ids=["in_another_toolbelt", "not_drawn"])
-def test_a_drawn_tool_that_the_plan_cannot_have_is_reported(is_drawn: bool) -> None:
     belt = make(AgentMakeToolbelt)
-    run = make(MCPRunPlan, plan=POSTER, toolbelt_spec=belt.toolbelt_spec)
-    made: list[Any] = []
-    tools = [poster(made, for_toolbelt="other")] if is_drawn else []
-    with pytest.raises(UnknownTool, match="No tool 'make_poster' is drawn"):
-        play({}, belt, run, tools=tools)
-    assert made == []
+    other = make(MCPRunPlan, plan=POSTER, toolbelt_spec=belt.toolbelt_spec)
+    for tools in ([poster(made, for_toolbelt="other")], []):
+        with pytest.raises(UnknownTool, match="No tool 'make_poster' is drawn"):
+            play({}, belt, other, tools=tools)
+    asked = make(AgentMakeToolbelt, approval="make_poster: ask")
+    waits = make(MCPRunPlan, plan=POSTER, toolbelt_spec=asked.toolbelt_spec)
+    play({}, asked, waits, tools=[poster(made)])
+    assert (waits.status.value, len(made)) == ("waiting", 1)
 
 
-def test_a_drawn_tool_that_fails_ends_the_plan_with_its_reason() -> None:
-    define = make(AgentDefineTool, tool_name="make_poster", description="Fails.")
-    run = make(MCPRunPlan, plan=POSTER)
-    run.on_error, taken = branch()
-    play({}, run, tools=[(define, call(lambda _: 1 // 0))])
-    assert (run.status.value, taken) == ("failed", ["here"])
-    assert "ZeroDivisionError" in run.problem.value
-
-
-def test_a_drawn_tool_is_asked_for_as_any_other() -> None:
-    made: list[Any] = []
-    belt = make(AgentMakeToolbelt, approval="make_poster: ask")
-    run = make(MCPRunPlan, plan=POSTER, toolbelt_spec=belt.toolbelt_spec)
-    play({}, belt, run, tools=[poster(made)])
-    assert (run.status.value, made) == ("waiting", [])
-
-
-def test_what_is_given_fills_the_plan() -> None:
-    run = make(MCPRunPlan, plan=LEND, given={"book_id": 14})
-    play({}, run)
-    assert run.result.value["title"] == "Moby-Dick"
-    assert "Moby-Dick" in run.text.value
-
-
-def test_a_plan_stops_at_what_is_missing() -> None:
-    run = make(MCPRunPlan, plan=LEND)
+def test_a_plan_stops_at_what_is_missing_and_goes_on_when_it_is_run_again(tmp_path: Path) -> None:
+    state, file = str(tmp_path / "lend.run.json"), tmp_path / "plan.json"
+    file.write_text(json.dumps(LEND), encoding="utf-8")
+    run = make(MCPRunPlan, plan=str(file), run_state=state)
     with pytest.raises(PlanStopped, match="`book_id` is missing: Which book is it"):
         play({}, run)
     assert run.status.value == "missing"
     assert run.missing.value == [{"call": 2, "parameter": "book_id", "reason": "Which book is it?"}]
+    run = make(MCPRunPlan, plan=str(file), run_state=state, given={"2.book_id": 14})
+    play({}, run)
+    assert run.result.value["title"] == "Moby-Dick"
+    assert "Moby-Dick" in run.text.value
+    assert not Path(state).exists(), "the next one begins anew"
     run = make(MCPRunPlan, plan=LEND)
     run.on_missing, taken = branch()
     after, later = branch()
     play({}, run, after)
     assert (taken, later, len(run.results.value)) == (["here"], [], 1)
-
-
-def test_a_run_goes_on_when_the_workflow_is_run_again(tmp_path: Path) -> None:
-    state = str(tmp_path / "lend.run.json")
-    with pytest.raises(PlanStopped):
-        play({}, make(MCPRunPlan, plan=LEND, run_state=state))
-    run = make(MCPRunPlan, plan=LEND, run_state=state, given={"2.book_id": 14})
-    play({}, run)
-    assert run.result.value["title"] == "Moby-Dick"
-    assert not Path(state).exists()  # the next one begins anew
 
 
 def test_a_call_that_needs_approval_waits(tmp_path: Path, journal: Callable[[], list[str]]) -> None:
@@ -189,12 +157,6 @@ def test_a_call_that_needs_approval_waits(tmp_path: Path, journal: Callable[[], 
     assert (run.status.value, taken, later) == ("waiting", ["here"], [])
     assert "xai-mcp-agent plan approve" in run.problem.value
     assert journal() == []
-    run = make(MCPRunPlan, plan=SHRED)
-    play({}, run, after)
-    assert (run.status.value, later, journal()) == ("waiting", [], [])
-
-
-def test_a_toolbelt_that_allows_it_is_not_asked_for(journal: Callable[[], list[str]]) -> None:
     belt = {"standard_tools": {}, "mcp_servers": [], "approval": {"shredder/*": "allow"}}
     play({}, make(MCPRunPlan, plan=SHRED, toolbelt_spec=belt))
     assert journal() == ["shredded the will"]
@@ -215,20 +177,11 @@ def test_an_error_leads_to_its_branch_or_ends_the_workflow() -> None:
         assert run.problem.value
 
 
-def test_a_plan_may_be_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "plan.json"
-    file.write_text(json.dumps(LEND), encoding="utf-8")
-    run = make(MCPRunPlan, plan=str(file), given={"book_id": 14})
-    play({}, run)
-    assert run.status.value == "finished"
-
-
 def test_ports_with_something_else_are_reported() -> None:
-    with pytest.raises(BadSetting, match="MCPPlan has nothing to work with"):
-        play({}, make(MCPPlan))
-    with pytest.raises(BadSetting, match="MCPRunPlan has nothing to run"):
-        play({}, make(MCPRunPlan))
-    with pytest.raises(BadPlan, match="`plan` of MCPRunPlan"):
-        play({}, make(MCPRunPlan, plan=5))
-    with pytest.raises(BadSetting, match="no place for 'x'"):
-        play({}, make(MCPRunPlan, plan=LEND, given={"x": 1}))
+    for node, error, said in (
+        (make(MCPRunPlan), BadSetting, "MCPRunPlan has nothing to run"),
+        (make(MCPRunPlan, plan=5), BadPlan, "`plan` of MCPRunPlan"),
+        (make(MCPRunPlan, plan=LEND, given={"x": 1}), BadSetting, "no place for 'x'"),
+    ):
+        with pytest.raises(error, match=said):
+            play({}, node)

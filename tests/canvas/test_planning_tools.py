@@ -125,33 +125,29 @@ def test_an_executed_call_is_a_call_of_the_tool_itself(run: Callable[..., Ran]) 
     assert told.count("called") == 2
 
 
-@pytest.mark.parametrize(
-    ("tool", "why"),
-    [
-        ("other_cancel_order", "not enabled for this agent"),
-        ("other/cancel_order", "no tool"),
-        ("shop_list_orders", "'gone' does not allow it"),
-        ("shop_get_exchange_rate", "blocked"),
-        ("execute_tool", "by itself"),
-        ("read_result", "no tool"),
-        ("", "no tool"),
-        ("shop_cancel", "shop_cancel_order"),
-    ],
-)
-def test_nothing_is_reached_that_the_toolbelt_does_not_hold(
-    tool: str, why: str, run: Callable[..., Ran]
-) -> None:
+def test_nothing_is_reached_that_the_toolbelt_does_not_hold(run: Callable[..., Ran]) -> None:
     blocked = {"toolSearch": {"blocked": ["shop/get_exchange_rate"]}, "rules": RULES}
+    refusals = {
+        "other_cancel_order": "not enabled for this agent",
+        "other/cancel_order": "no tool",
+        "shop_list_orders": "'gone' does not allow it",
+        "shop_get_exchange_rate": "blocked",
+        "execute_tool": "by itself",
+        "read_result": "no tool",
+        "": "no tool",
+        "shop_cancel": "shop_cancel_order",
+    }
     ran = run(
-        calls(("execute_tool", {"tool": tool, "arguments": {}})),
+        *(calls(("execute_tool", {"tool": x, "arguments": {}})) for x in refusals),
         calls(("list_tools", {})),
         calls(("plan_tools", {"request": REQUEST})),
         calls(("select_tool", {"request": "get the exchange rate"})),
         sections=blocked,
+        max_thoughts=12,
     )
-    refused, *others = ran.results
-    assert why in refused
-    for told in others:
+    for result, why in zip(ran.results, refusals.values(), strict=False):
+        assert why in result
+    for told in ran.results[len(refusals) :]:
         assert not any(x in told for x in ("other_", "list_orders", "get_exchange_rate"))
     told = bridge_of(ran.ctx).records().tools
     assert not [x for x in told if x.source == "other"]
@@ -169,16 +165,3 @@ def test_what_was_selected_or_planned_is_shown_from_then_on(run: Callable[..., R
     assert "shop_cancel_order" not in offered[0]
     assert "shop_cancel_order" in offered[1]
     assert "shop_translate_text" in offered[2]
-
-
-def test_the_offline_model_leaves_them_alone(run: Callable[..., Ran], use_servers: Any) -> None:
-    """It has rules of its own to choose by."""
-    belt = make(AgentMakeToolbelt, planning_tools=True)
-    node = make(
-        AgentRun, agent_name="a", conversation="Plan to list tools, select one, cancel order 7"
-    )
-    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
-    use_servers(shredder=shredder_entry())
-    play({}, make(AgentUseMCPTools, server_name="shredder"), belt, agent, node)
-    used = [y for x in node.out_conversation.value for y in x.get("tool_calls") or []]
-    assert not {x["function"]["name"] for x in used} & {*NAMES}

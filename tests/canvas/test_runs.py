@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,11 @@ from xai_components.base import Component
 from tests.support.canvas import agent_nodes, call, chain, drawn, make, play
 from tests.support.processes import is_running, pid_in, wait_until
 from xai_mcp_agent.agent_components import (
-    AgentDefineTool,
     AgentRun,
     AgentRunTool,
     AgentUseMCPTools,
 )
-from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools, MCPReadResource, MCPServerStatus
+from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
 
 from .conftest import UseServers
 
@@ -84,7 +84,6 @@ def burning_branch() -> AgentRun:
 
 
 ENDINGS: dict[str, Callable[[], Flow]] = {
-    "well": lambda: [make(MCPListTools, server_name="library")],
     "with an agent": lambda: [*agent("library"), asking("Find a book about whales.")],
     "without servers that fail": lambda: [*agent("broken", "half"), asking("Hello!")],
     "with a drawn tool that raises": lambda: [*agent("library"), asking('Cook "soup".')],
@@ -98,13 +97,9 @@ ENDINGS: dict[str, Callable[[], Flow]] = {
         asking("Hello!"),
     ],
     "with a server that fails": lambda: [make(MCPListTools, server_name="broken")],
-    "with a server set up wrong": lambda: [make(MCPServerStatus, server_name="half")],
-    "with an unknown server": lambda: [make(AgentUseMCPTools, server_name="librery")],
-    "with an unknown tool": lambda: [make(MCPCallTool, server_name="library", tool_name="x")],
     "with wrong arguments": lambda: [
         make(MCPCallTool, server_name="library", tool_name="get_book", arguments={})
     ],
-    "with an unknown resource": lambda: [make(MCPReadResource, server_name="library", uri="x:y")],
     "with a node of someone else": lambda: [
         make(MCPListTools, server_name="library"),
         call(burn),
@@ -114,19 +109,14 @@ ENDINGS: dict[str, Callable[[], Flow]] = {
 
 @pytest.mark.parametrize("flow", ENDINGS.values(), ids=ENDINGS)
 def test_nothing_is_left_of_a_run_that_ends(flow: Callable[[], Flow]) -> None:
-    try:
+    with suppress(Exception):
         play({}, *flow(), tools=[cooking()])
-    except Exception as error:  # noqa: BLE001 - whatever it is: it is forgotten here
-        print(f"ended with {error!r}")
     assert open_bridges() == []
 
 
 def test_the_process_of_a_server_is_gone_when_the_run_is(pid_file: Path) -> None:
     play({}, make(MCPListTools, server_name="workshop"))
     assert not is_running(pid_in(pid_file))
-
-
-def test_the_process_of_a_server_is_gone_after_an_error(pid_file: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         play({}, make(MCPListTools, server_name="workshop"), call(burn))
     gc.collect()  # pytest keeps the error a while
@@ -144,13 +134,3 @@ def test_a_run_in_another_thread_is_left_alone(pid_file: Path) -> None:
     assert is_running(pid_in(pid_file))
     kept.clear()
     assert not is_running(pid_in(pid_file))
-
-
-def test_a_workflow_run_by_a_tool_of_another_does_not_end_it() -> None:
-    start = make(AgentDefineTool, tool_name="cook", description="Cooks something.")
-    inner = make(MCPListTools, server_name="library")
-    tool = [start, call(lambda _: play({}, inner), start.tool_input)]
-    run = asking('Cook "soup". Then find a book about whales.')
-    play({}, *agent("library"), run, tools=[tool])
-    assert inner.tools.value
-    assert "Moby-Dick" in run.last_response.value

@@ -18,7 +18,6 @@ from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpo
 from xai_mcp_agent.agent_components import AgentInit, AgentMakeToolbelt, AgentRun, AgentUseMCPTools
 from xai_mcp_agent.mcp_components import MCPCallTool
 
-ERAS = ["auto", "legacy"]
 ADD = {
     "name": "add",
     "description": "Adds.",
@@ -67,12 +66,16 @@ def tool_answer(messages: Sequence[dict[str, Any]]) -> str:
     return next(x["content"] for x in reversed(messages) if x["role"] == "tool")
 
 
-@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_model_of_the_agent_answers_and_is_reported_nothing_else(
     use_servers: UseServers, capsys: pytest.CaptureFixture[str], mode: str
 ) -> None:
     """MCP, sampling: one message, its model and why it ended; the agent's own words stay here."""
-    arguments = request(systemPrompt="Be short.", temperature=0.5, stopSequences=["END"])
+    hidden = "\u202e\u200b\U000e006f\U000e0101"
+    arguments = request(
+        text("user", f"Sum up: abc{hidden}"), systemPrompt=f"Be short.{hidden}", temperature=0.5,
+        stopSequences=["END"],
+    )  # fmt: skip
     entry = asking_entry(sampling="allow", mode=mode)
     endpoint, told = run(use_servers, arguments, says("a, b, c"), entry=entry)
     answer = json.loads(told)
@@ -91,14 +94,6 @@ def test_the_model_of_the_agent_answers_and_is_reported_nothing_else(
     assert "60 (24 cached) + 15 tokens" in shown  # of all three requests
 
 
-def test_a_model_is_lent_no_words_that_nobody_sees(use_servers: UseServers) -> None:
-    hidden = "\u202e\u200b\U000e006f\U000e0101"
-    arguments = request(text("user", f"Sum up{hidden}"), systemPrompt=f"Be short.{hidden}")
-    endpoint, _ = run(use_servers, arguments, says("a"))
-    lent = [x["content"] for x in endpoint.requests[1].body["messages"]]
-    assert lent == ["Be short.", "Sum up"]
-
-
 def test_the_settings_bound_the_tokens_and_the_number(use_servers: UseServers) -> None:
     entry = asking_entry(sampling="allow", samplingMaxTokens=20, samplingMaxCalls=2)
     arguments = request(maxTokens=100_000) | {"rounds": 3}
@@ -109,11 +104,10 @@ def test_the_settings_bound_the_tokens_and_the_number(use_servers: UseServers) -
     assert len(endpoint.requests) == 4
 
 
-@pytest.mark.parametrize("mode", ERAS)
-def test_it_is_refused_and_not_declared_unless_the_settings_allow_it(mode: str) -> None:
-    with bridge_with(it=asking_entry(mode=mode)) as bridge:
+def test_it_is_refused_and_not_declared_unless_the_settings_allow_it() -> None:
+    with bridge_with(it=asking_entry()) as bridge:
         assert "sampling" not in json.loads(bridge.call_tool("it", "declared").text)
-    with bridge_with(it=asking_entry(mode=mode, sampling="allow")) as bridge:
+    with bridge_with(it=asking_entry(sampling="allow")) as bridge:
         declared = json.loads(bridge.call_tool("it", "declared").text)
         assert declared["sampling"] == {"tools": {}}
 

@@ -30,22 +30,24 @@ def searched(query: Any, **inputs: Any) -> MCPSearchTools:
 
 
 def test_tools_are_found_in_all_servers_with_scores_and_reasons() -> None:
-    node = searched("lend a book to a reader")
+    node = make(MCPSearchTools, query="lend a book to a reader", limit=2)
+    miles, none = (make(MCPSearchTools, query=x) for x in ("convert miles", "xylophone"))
+    play({}, node, miles, none)
     assert (node.best_server.value, node.best.value) == ("library", "borrow_book")
+    assert len(node.found.value) == 2
     best = node.found.value[0]
     assert (best["server"], best["name"], best["score"]) == ("library", "borrow_book", 1)
     assert any("book" in x for x in best["reasons"])
     assert best["input_schema"]["properties"]
     assert "borrow_book(book_id: integer" in node.summary.value.splitlines()[0]
-    assert searched("convert miles").best_server.value == "units"
-
-
-def test_a_server_that_cannot_be_searched_is_reported_and_one_switched_off_is_not() -> None:
-    text = searched("convert miles").summary.value
+    assert miles.best_server.value == "units"
+    text = miles.summary.value
     assert "Left out: " in text
     assert "no-such-program-anywhere" in text
     assert "half" in text
-    assert "off:" not in text
+    assert "off:" not in text, "it is switched off on purpose"
+    assert (none.found.value, none.best.value, none.best_server.value) == ([], "", "")
+    assert "MCPListTools" in none.summary.value
 
 
 def test_the_summary_says_what_a_search_by_meaning_had_to_do_without(
@@ -56,18 +58,6 @@ def test_the_summary_says_what_a_search_by_meaning_had_to_do_without(
     file.write_text(json.dumps(settings), encoding="utf-8")
     summary = searched("lend a book").summary.value
     assert "Note: Words alone count: the embedding model cannot be used." in summary.splitlines()
-
-
-def test_as_many_as_wanted_are_found() -> None:
-    assert len(searched("book", limit=2).found.value) == 2
-    with pytest.raises(BadSetting, match="`limit` of MCPSearchTools"):
-        searched("book", limit=-1)
-
-
-def test_where_nothing_fits_the_ports_are_empty_and_the_way_on_is_reported() -> None:
-    node = searched("xylophone")
-    assert (node.found.value, node.best.value, node.best_server.value) == ([], "", "")
-    assert "MCPListTools" in node.summary.value
 
 
 def test_a_toolbelt_is_searched_without_what_it_blocks() -> None:

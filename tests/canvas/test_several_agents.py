@@ -81,24 +81,7 @@ def test_each_agent_has_the_tools_of_its_own_toolbelt() -> None:
     assert [first.last_response.value, second.last_response.value] == ["one", "two"]
 
 
-def test_an_agent_answers_what_another_said() -> None:
-    found = asking("reader", "Find a book about whales.")
-    heard = asking("echo", found.last_response)
-    with model_endpoint(lambda body: says(body["messages"][-1]["content"][:30])) as endpoint:
-        play({}, *agent("reader", "library"), *agent("echo", **endpoint.inputs), found, heard)
-    assert heard.last_response.value == found.last_response.value[:30]
-
-
 # One as a tool of another
-
-
-def test_an_agent_uses_the_tools_of_another_through_a_drawn_tool() -> None:
-    """Both follow rules; only the inner one has the library."""
-    librarian = ("librarian", "Find a book about {}.")
-    tool = agent_as_tool("boss", "ask_librarian", "Finds books about a topic.", *librarian)
-    run = asking("boss", "Find books about whales.")
-    play({}, *agent("librarian", "library"), *agent("boss"), run, tools=[tool])
-    assert "Moby-Dick" in run.last_response.value
 
 
 def test_agents_in_agents_keep_their_conversations_apart() -> None:
@@ -150,17 +133,6 @@ def test_an_agent_in_a_loop_answers_each_item() -> None:
     play({}, *agent("a", "library"), each)
     assert ["Moby-Dick" in x for x in answers] == [True, False]
     assert "Around the World" in answers[1]
-
-
-def test_an_agent_set_up_anew_in_each_round_is_the_one_of_that_round() -> None:
-    each = make(ForEach, items=["one", "two", "three"])
-    with model_endpoint(lambda body: says(body["messages"][0]["content"])) as endpoint:
-        init = make(AgentInit, agent_name="a", system_prompt=each.current_item, **endpoint.inputs)
-        run = asking("a", "Which round is it?")
-        answers: list[str] = []
-        each.body = chain(init, run, call(answers.append, run.last_response))
-        play({}, each)
-    assert answers == ["one", "two", "three"]
 
 
 def test_a_conversation_goes_round_a_loop_and_grows() -> None:

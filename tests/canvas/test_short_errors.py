@@ -29,17 +29,12 @@ def script(folder: Path, error: str) -> Path:
 
 
 def test_an_error_of_ours_is_reported_in_a_few_lines_and_the_status_is_1(tmp_path: Path) -> None:
-    ended = run_script(script(tmp_path, _OURS))
-    assert ended.status == 1
-    assert "The workflow stopped at MyNode (UnknownServer):" in ended.errors
-    assert "Did you mean 'library'?" in ended.errors
-    assert "Traceback" not in ended.errors
-
-
-def test_a_command_in_a_message_stays_on_its_line_to_be_copied(tmp_path: Path) -> None:
     command = f"xai-mcp-agent trust {tmp_path / ('deep/' * 12)}mcp_settings.json"
     ended = run_script(script(tmp_path, f"UnknownServer({command!r}, 'libary', [])"))
-    assert f"  {command}\n" in ended.errors
+    assert ended.status == 1
+    assert "The workflow stopped at MyNode (UnknownServer):" in ended.errors
+    assert f"  {command}\n" in ended.errors, "it stays on its line to be copied"
+    assert "Traceback" not in ended.errors
 
 
 @pytest.mark.parametrize(

@@ -26,60 +26,41 @@ def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
     use_servers(library=library)
 
 
-def test_a_step_uses_what_an_earlier_one_found() -> None:
-    search = make(MCPToolStep, call=SEARCH)
-    book = make(
-        MCPToolStep,
-        results=[search.result],
-        call="library/get_book\nbook_id = results[0].books[0].book_id",
+def get_book(value: str, *results: Any) -> MCPToolStep:
+    given = {"results": list(results)} if results else {}
+    return make(MCPToolStep, call=f"library/get_book\nbook_id = {value}", **given)
+
+
+def test_a_step_uses_what_an_earlier_node_gave() -> None:
+    search, other = make(MCPToolStep, call=SEARCH), call(lambda _: {"book": 14})
+    book = get_book("results[0].books[0].book_id", search.result)
+    again = make(
+        MCPToolStep, results=[other.result], call="library/get_book\nbook_id = results.book"
     )
-    play({}, search, book)
+    play({}, search, book, other, again)
     assert book.result.value["title"] == search.result.value["books"][0]["title"]
     assert book.result.value["title"] in book.text.value
+    assert again.result.value["title"] == "Moby-Dick"
 
 
-def test_a_result_without_that_part_is_reported_by_the_tool_that_gave_it() -> None:
+def test_a_step_that_cannot_be_made_stops_the_workflow_and_says_why() -> None:
     search = make(MCPToolStep, call=SEARCH)
-    book = make(
-        MCPToolStep, results=[search.result], call="library/get_book\nbook_id = results[0].id"
-    )
-    with pytest.raises(BadSetting) as told:
-        play({}, search, book)
-    assert str(told.value).startswith(
-        "library/get_book cannot be called: The result of library/search_books has no `id`; it "
+    lacks = (
+        "^library/get_book cannot be called: The result of library/search_books has no `id`; it "
         "has `total`, `books`."
     )
-
-
-def test_a_result_of_any_node_can_be_taken_apart() -> None:
-    chosen = call(lambda _: {"book": 14})
-    book = make(
-        MCPToolStep, results=[chosen.result], call="library/get_book\nbook_id = results.book"
-    )
-    play({}, chosen, book)
-    assert book.result.value["title"] == "Moby-Dick"
-
-
-def test_a_step_stops_the_workflow_when_its_tool_fails() -> None:
-    with pytest.raises(StepFailed, match="library/get_book failed"):
-        play({}, make(MCPToolStep, call="library/get_book\nbook_id = 999"))
-
-
-def test_wrong_arguments_are_refused_before_anything_is_sent() -> None:
-    with pytest.raises(InvalidArguments, match="book_id"):
-        play({}, make(MCPToolStep, call='library/get_book\nbook_id = "x"'))
-
-
-def test_what_cannot_be_read_is_reported_with_its_line() -> None:
-    with pytest.raises(BadSetting, match=r"`call` of MCPToolStep cannot be read. Line 2: `sea`"):
-        play({}, make(MCPToolStep, call="library/search_books\nquery = sea"))
-
-
-def test_a_wire_from_a_node_that_runs_later_is_reported() -> None:
+    for flow, error, said in (
+        ([search, get_book("results[0].id", search.result)], BadSetting, lacks),
+        ([get_book("999")], StepFailed, "library/get_book failed"),
+        ([get_book('"x"')], InvalidArguments, "book_id"),
+        ([get_book("x")], BadSetting, r"`call` of MCPToolStep cannot be read. Line 2: `x`"),
+        ([get_book("results[0]", TO_BE_GIVEN)], BadSetting, "has no value: .*literal"),
+    ):
+        with pytest.raises(error, match=said):
+            play({}, *flow)
     later = make(MCPToolStep, call=SEARCH)
-    book = make(MCPToolStep, results=[later.result], call="library/get_book\nbook_id = results.x")
     with pytest.raises(BadSetting, match=r"`results\[0\]` of MCPToolStep .* has not run yet"):
-        play({}, book, later)
+        play({}, get_book("results.x", later.result), later)
 
 
 def test_a_drawn_tool_is_a_step_too() -> None:
@@ -90,12 +71,3 @@ def test_a_drawn_tool_is_a_step_too() -> None:
     assert step.result.value == {"said": "AHOY"}
     with pytest.raises(UnknownTool, match=r"No tool 'shuot' is drawn .* 'shout'"):
         play(ctx, make(MCPToolStep, call="canvas/shuot"))
-
-
-def test_a_literal_in_which_nobody_has_written_yet_is_reported() -> None:
-    get = "library/get_book\nbook_id = results[0]"
-    with pytest.raises(BadSetting, match=r"`results\[0\]` of MCPToolStep has no value: .*literal"):
-        play({}, make(MCPToolStep, results=[TO_BE_GIVEN], call=get))
-    book = make(MCPToolStep, results=[14], call=get)
-    play({}, book)
-    assert book.result.value["title"] == "Moby-Dick"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,28 +127,47 @@ def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
     assert len(endpoint.requests) == 2
 
 
-def test_secrets_stand_in_the_file_only_where_a_call_needs_them(
+def test_a_file_is_of_one_conversation_and_only_its_own_answers_count(
     folder: Path, endpoint: ModelEndpoint
 ) -> None:
-    played(compiled(folder, tidying(endpoint)))
-    run = json.loads((folder / "tidying.run.json").read_text(encoding="utf-8"))["run"]
-    pending = run["state"].pop("pending")
-    assert SECRET in json.dumps(pending)
-    assert SECRET not in json.dumps(run)
-
-
-def test_without_answers_it_waits_on_and_asks_the_model_nothing(
-    folder: Path, endpoint: ModelEndpoint
-) -> None:
-    script = compiled(folder, tidying(endpoint))
+    """Secrets stand in it only where a call needs them."""
+    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     played(script)
-    command(folder, "plan", "approve", str(folder / "tidying.run.json"), "--yes", "2")
-    shown = played(script)
-    assert "clerk: waits for approval" in shown
+    value = json.loads(file.read_text(encoding="utf-8"))
+    state = value["run"]["state"]
+    assert SECRET in json.dumps(state["pending"])
+    assert SECRET not in json.dumps({**value["run"], "state": {**state, "pending": []}})
+    other = compiled(folder, tidying(endpoint, "Something else."))
+    done = run_script(other, OPENAI_API_KEY="sk-dummy")
+    assert done.status != 0
+    assert "waits a run with another conversation" in done.errors
+    answer = {"scope": "once", "reason": "", "was_asked": True, "by": "a stranger"}
+    for call in state["awaiting"].values():
+        call["answer"] = answer
+    file.write_text(json.dumps(value), encoding="utf-8")
+    done = run_script(compiled(folder, tidying(endpoint)), OPENAI_API_KEY="sk-dummy")
+    assert done.status != 0
+    assert "is not as a run or command of yours wrote it" in done.errors
+    assert journal(folder) == [f"filed the deed {SECRET}"]
+    assert file.exists()
+
+
+def test_without_all_answers_it_waits_on_and_only_its_newest_state_counts(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
+    played(script)
+    command(folder, "plan", "approve", str(file), "--yes", "2")
+    older = file.read_bytes()
+    assert "clerk: waits for approval" in played(script)
     filed = f"filed the deed {SECRET}"
     assert journal(folder) == [filed, "shredded the diary"]
-    assert len(endpoint.requests) == 1
-    command(folder, "plan", "approve", str(folder / "tidying.run.json"), "--all", "--for-good")
+    assert len(endpoint.requests) == 1, "the model is asked nothing"
+    newest = file.read_bytes()
+    file.write_bytes(older)
+    assert run_script(script, OPENAI_API_KEY="sk-dummy").status != 0
+    file.write_bytes(newest)
+    command(folder, "plan", "approve", str(file), "--all", "--for-good")
     assert "All is tidy." in played(script)
     assert journal(folder) == [filed, "shredded the diary", f"shredded the will {SECRET}"]
     lock = json.loads((folder / "mcp_tools.lock.json").read_text(encoding="utf-8"))
@@ -193,20 +211,10 @@ def test_who_sits_in_front_of_a_run_that_goes_on_is_asked(
     assert journal(folder) == [f"filed the deed {SECRET}", f"shredded the will {SECRET}"]
 
 
-def test_a_file_waits_for_one_conversation(folder: Path, endpoint: ModelEndpoint) -> None:
-    played(compiled(folder, tidying(endpoint)))
-    done = run_script(
-        compiled(folder, tidying(endpoint, "Something else.")), OPENAI_API_KEY="sk-dummy"
-    )
-    assert done.status != 0
-    assert "waits a run with another conversation" in done.errors
-    assert (folder / "tidying.run.json").exists()
-
-
 def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> None:
-    """What was carried out is not known; the model is told so."""
+    """What was carried out is not known; the model is told so, and the answer is used up."""
     asked = calls(("shredder_shred", {"paper": "a library"}))
-    with model_endpoint([asked, says("I will look.")]) as endpoint:
+    with model_endpoint([asked, asked]) as endpoint:
         script = compiled(folder, tidying(endpoint))
         played(script)
         command(folder, "plan", "approve", "tidying.run.json", "--all")
@@ -222,31 +230,10 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> 
         finally:
             child.kill()
             child.wait()
-        assert "I will look." in played(script)
+        assert "clerk: waits for approval" in played(script)
         assert journal(folder) == ["shredded a library"]
         results = [x for x in endpoint.requests[1].body["messages"] if x["role"] == "tool"]
         assert "It may have been carried out" in results[0]["content"]
-
-
-def test_an_answer_is_used_up_by_a_call_that_may_have_been_made(folder: Path) -> None:
-    """Or a person who approved one call would find it made twice."""
-    asked = calls(("shredder_shred", {"paper": "a library"}))
-    with model_endpoint([asked, asked]) as endpoint:
-        script = compiled(folder, tidying(endpoint))
-        played(script)
-        command(folder, "plan", "approve", "tidying.run.json", "--all")
-        child = subprocess.Popen(
-            [warm_python(), script.name], cwd=folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env=child_environment(folder, OPENAI_API_KEY="sk-dummy"),
-        )  # fmt: skip
-        try:
-            wait_until(lambda: journal(folder) == ["shredded a library"], "the call")
-        finally:
-            child.kill()
-            child.wait()
-        assert "clerk: waits for approval" in played(script)
-        assert journal(folder) == ["shredded a library"]
 
 
 def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
@@ -272,68 +259,27 @@ def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
     assert journal(folder) == ["filed it"]
 
 
-def test_nodes_of_a_branch_follow_a_run_that_waits(folder: Path, endpoint: ModelEndpoint) -> None:
-    flow, run = drawn(endpoint)
-    flow.branch(run, "on_waiting", flow.node("Print", msg=run["stopped"]))
-    shown = played(compiled(folder, flow))
-    assert shown.endswith("Executing: Print waiting Finished Executing")
-
-
-def test_answers_that_somebody_else_wrote_count_for_nothing(
-    folder: Path, endpoint: ModelEndpoint
-) -> None:
-    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
-    played(script)
-    value = json.loads(file.read_text(encoding="utf-8"))
-    answer = {"scope": "once", "reason": "", "was_asked": True, "by": "a stranger"}
-    for call in value["run"]["state"]["awaiting"].values():
-        call["answer"] = answer
-    file.write_text(json.dumps(value), encoding="utf-8")
-    done = run_script(script, OPENAI_API_KEY="sk-dummy")
-    assert done.status != 0
-    assert "is not as a run or command of yours wrote it" in done.errors
-    assert journal(folder) == [f"filed the deed {SECRET}"]
-    assert os.path.exists(file)
-
-
 def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
     folder: Path, endpoint: ModelEndpoint
 ) -> None:
     """Or a restored backup would have a destructive call made again."""
-    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
-    played(script)
-    waiting = file.read_bytes()
+    flow, run = drawn(endpoint)
+    flow.branch(run, "on_waiting", flow.node("Print", msg=run["stopped"]))
+    script, file = compiled(folder, flow), folder / "tidying.run.json"
+    assert played(script).endswith("Executing: Print waiting Finished Executing")
     command(folder, "plan", "approve", str(file), "--all")
     answered = file.read_bytes()
     assert "All is tidy." in played(script)
     done, reads = journal(folder), folder / "reads.py"
     reads.write_text(READS, encoding="utf-8")
-    for copy in (waiting, answered):
-        file.write_bytes(copy)
-        for again in (
-            run_script(script, OPENAI_API_KEY="sk-dummy"),
-            command(folder, "plan", "approve", str(file)),
-            run_script(reads),
-        ):
-            assert again.status != 0
-            assert "this state of the run is used up" in " ".join(again.errors.split())
-            assert "Delete the file, and the run starts again" in " ".join(again.errors.split())
+    file.write_bytes(answered)
+    for again in (
+        run_script(script, OPENAI_API_KEY="sk-dummy"),
+        command(folder, "plan", "approve", str(file)),
+        run_script(reads),
+    ):
+        assert again.status != 0
+        assert "this state of the run is used up" in " ".join(again.errors.split())
+        assert "Delete the file, and the run starts again" in " ".join(again.errors.split())
     assert journal(folder) == done
     assert len(endpoint.requests) == 2
-
-
-def test_of_a_run_that_still_waits_only_the_newest_state_counts(
-    folder: Path, endpoint: ModelEndpoint
-) -> None:
-    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
-    played(script)
-    command(folder, "plan", "approve", str(file), "--yes", "2")
-    older = file.read_bytes()
-    played(script)
-    newest = file.read_bytes()
-    file.write_bytes(older)
-    assert run_script(script, OPENAI_API_KEY="sk-dummy").status != 0
-    file.write_bytes(newest)
-    command(folder, "plan", "approve", str(file), "--no", "1")
-    assert "All is tidy." in played(script)
-    assert journal(folder) == [f"filed the deed {SECRET}", "shredded the diary"]

@@ -12,19 +12,10 @@ from typing import Any
 import pytest
 
 from tests.sources.workflows.drawn import draw
-from tests.support.canvas import make, play
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import child_environment, compile_workflow, run_script
 from tools.workflows import Argument, Workflow
-from xai_mcp_agent import BadSetting, UnknownServer
-from xai_mcp_agent.agent_components import (
-    AgentInit,
-    AgentMakeToolbelt,
-    AgentRunTool,
-    AgentUseMCPTools,
-    AgentUseWorkflow,
-)
 
 _SECONDS = 60
 
@@ -107,65 +98,3 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file.write_text(json.dumps({"mcpServers": {}, "workflows": known}), encoding="utf-8")
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     return file
-
-
-def used(tool: str, arguments: dict[str, Any], *workflows: AgentUseWorkflow) -> str:
-    """What a tool gives when these workflows are an agent's, without a model."""
-    belt = make(AgentMakeToolbelt)
-    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
-    node = make(AgentRunTool, agent_name="a", tool_name=tool, tool_args=arguments)
-    play({}, *workflows, belt, agent, node)
-    return node.tool_output.value
-
-
-@pytest.mark.usefixtures("settings")
-def test_an_entry_of_the_settings_is_used_by_its_name() -> None:
-    node = make(AgentUseWorkflow, workflow="known")
-    assert used("known_job", {"value": 1}, node) == '[1, "settings"]'
-
-
-@pytest.mark.usefixtures("settings")
-def test_a_file_is_used_with_what_the_node_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Found beside the settings, where it is neither beside the workflow nor in our folder."""
-    monkeypatch.setenv("SOME_VALUE", "from outside")
-    given = {"more": "${SOME_VALUE}"}
-    node = make(AgentUseWorkflow, workflow="job.xircuits", arguments=given, timeout_seconds=60)
-    assert used("job", {"value": 1}, node) == '[1, "from outside"]'
-
-
-def test_two_files_of_one_name_are_two_tools(settings: Path) -> None:
-    other = settings.parent / "other"
-    other.mkdir()
-    draw(other, "result = 'other'")
-    nodes = [
-        make(AgentUseWorkflow, workflow=str(settings.parent / "job.xircuits")),
-        make(AgentUseWorkflow, workflow=str(other / "job.xircuits")),
-    ]
-    assert used("job", {"value": 1, "more": "x"}, *nodes) == '[1, "x"]'
-    assert used("job_2_job", {"value": 1}, *nodes) == "other"
-
-
-@pytest.mark.usefixtures("settings")
-@pytest.mark.parametrize(
-    ("ports", "error", "said"),
-    [
-        ({}, BadSetting, "set `workflow`"),
-        ({"workflow": "gone.xircuits"}, BadSetting, "finds no file 'gone.xircuits'. Looked for"),
-        ({"workflow": "knwon"}, UnknownServer, "Known: known.*Or set `workflow` to a file"),
-        ({"workflow": "known", "timeout_seconds": 5}, BadSetting, "has timeout for 'known'"),
-        ({"workflow": "job.xircuits", "arguments": "x"}, BadSetting, "`arguments` of AgentUse"),
-        ({"workflow": "job.xircuits", "arguments": {"more": "${NOPE}"}}, BadSetting, "NOPE"),
-        ({"workflow": "job.xircuits", "timeout_seconds": 9999}, BadSetting, "at timeout"),
-    ],
-)
-def test_a_mistake_at_the_node_is_reported_with_what_to_do(
-    ports: dict[str, Any], error: type[Exception], said: str
-) -> None:
-    with pytest.raises(error, match=said):
-        play({}, make(AgentUseWorkflow, **ports))
-
-
-@pytest.mark.usefixtures("settings")
-def test_the_nodes_of_servers_and_of_workflows_name_each_other() -> None:
-    with pytest.raises(UnknownServer, match="node for what stands there is AgentUseWorkflow"):
-        play({}, make(AgentUseMCPTools, server_name="known"))

@@ -12,19 +12,10 @@ from xai_mcp_agent import ApprovalRequest
 from xai_mcp_agent.bridge.callback_host import CallbackHost
 from xai_mcp_agent.console.approval import ApprovalPage, ask_approval, shown_arguments
 from xai_mcp_agent.console.question_page import serving
-from xai_mcp_agent.core.visible import escaped
 
 REQUEST = ApprovalRequest(
     "files", "delete", {"path": "/a", "text": "x\npath: /b", "n": [1]}, "<script>Deletes</script>"
 )
-
-
-def test_what_cannot_be_seen_is_written_out() -> None:
-    assert (
-        escaped("a\u202eb\u200bc\x1b\U000e0041\nd", "\n") == "a\\u202eb\\u200bc\\x1b\\U000e0041\nd"
-    )
-    assert escaped("a\ufe0f\U000e0101b\u3164") == "a\\ufe0f\\U000e0101b\\u3164", "letters to Python"
-    assert escaped("Grüße, 世界") == "Grüße, 世界"
 
 
 def test_no_value_can_pass_for_another_argument() -> None:
@@ -33,13 +24,6 @@ def test_no_value_can_pass_for_another_argument() -> None:
         ("text", ("", "| x", "| path: /b")),
         ("n", ("[", "  1", "]")),
     ]
-
-
-def test_a_long_text_is_shown_to_its_end() -> None:
-    said: list[str] = []
-    request = ApprovalRequest("files", "write", {"text": "x" * 200_000 + "END"})
-    ask_approval(request, lambda _, text: said.append(text), lambda _: "no")
-    assert any('xEND"' in x for x in said)
 
 
 def test_too_many_wrong_words_and_no_time_are_no_approval() -> None:

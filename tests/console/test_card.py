@@ -71,7 +71,10 @@ class Drawn:
 
 def test_it_holds_the_question_the_calls_and_the_answer_once() -> None:
     drawn = Drawn()
-    page = drawn.show(*RUN)
+    page = drawn.show(*RUN[:3])
+    assert "<details" not in page
+    assert "add(a=1, b=2)" in page, "as soon as it begins"
+    page = drawn.show(*RUN[3:])
     for part in (
         "What is 1 + 2?",
         "I will add.",
@@ -83,21 +86,7 @@ def test_it_holds_the_question_the_calls_and_the_answer_once() -> None:
     assert page.count("<details") == 1
     assert page.count("It is <strong>3</strong>.") == 1
     assert drawn.ends == 1
-
-
-def test_whoever_cannot_show_it_has_the_plain_text() -> None:
-    drawn = Drawn()
-    drawn.show(*RUN)
-    assert drawn.text == shown(*RUN)
-
-
-def test_calls_appear_as_they_begin_and_end() -> None:
-    drawn = Drawn()
-    drawn.show(*RUN[:3])
-    assert "<details" not in drawn.pages[-1]
-    assert "add(a=1, b=2)" in drawn.pages[-1]
-    drawn.show(RUN[3])
-    assert "<details" in drawn.pages[-1]
+    assert drawn.text == shown(*RUN), "for whoever cannot show it"
 
 
 def test_calls_with_the_same_id_are_all_there() -> None:
@@ -151,6 +140,8 @@ def test_secrets_are_hidden_in_all_of_it() -> None:
     secret = "sk-hidden-1234"
     drawn = Drawn(lambda text: text.replace(secret, "***"))
     said = f"it is {secret} here"
+    spelled = "".join(f"\\u{ord(x):04x}" for x in secret)  # as JSON may, until it is laid out
+    result = ToolResult.of_text(f'{{"key": "{spelled}"}}')
     drawn.show(
         RunStarted("helper", "m", "native", (), (said,), said),
         TextArrived(f"so {secret[:6]}"),
@@ -158,29 +149,25 @@ def test_secrets_are_hidden_in_all_of_it() -> None:
         ThoughtFinished(1, said, 1, Usage()),
         ToolStarted("c1", "add", {"a": [{"b": said}]}),
         ToolFinished("c1", "add", {}, ToolResult.of_text(said, is_error=True), 0.5, ""),
+        ToolFinished("c2", "add", {}, result, 0.5, ""),
         RunFailed(said),
     )
+    assert "key&#34;: &#34;***" in drawn.pages[-1]
     assert all(secret[:6] not in page for page in drawn.pages)
     assert secret not in drawn.text
 
 
-def test_a_secret_that_json_escapes_is_hidden_in_a_result() -> None:
-    """As a terminal hides it: what is laid out to read is spelled out first."""
-    secret = "sk-hidden-1234"
-    spelled = "".join(f"\\u{ord(x):04x}" for x in secret)
-    drawn = Drawn(lambda text: text.replace(secret, "***"))
-    result = ToolResult.of_text(f'{{"key": "{spelled}"}}')
-    page = drawn.show(STARTED, ToolFinished("c1", "add", {}, result, 0.5, ""), RUN[-1])
-    assert secret not in page
-    assert secret not in drawn.text
-    assert "key&#34;: &#34;***" in page
-
-
-def test_a_result_of_five_megabytes_is_cut_and_says_so() -> None:
+def test_long_results_are_cut_and_hundreds_of_them_stay_within_bounds() -> None:
     result = ToolResult.of_text("x" * 5_000_000)
     page = Drawn().show(STARTED, ToolFinished("c1", "add", {}, result, 0.5, ""))
     assert "... 4,980,000 more characters" in page
     assert len(page) < 50_000
+    result = ToolResult.of_text("line\n" * 10_000)
+    calls = [ToolFinished(f"c{x}", "add", {"a": x}, result, 0.5, "") for x in range(500)]
+    page = Drawn().show(STARTED, *calls, RUN[-1])
+    assert len(page) < 1_000_000
+    assert page.count("<details") == 500
+    assert "add(a=499)" in page
 
 
 def test_a_long_answer_ends_with_a_paragraph_and_says_where_the_rest_is() -> None:
@@ -192,15 +179,6 @@ def test_a_long_answer_ends_with_a_paragraph_and_says_where_the_rest_is() -> Non
     assert page.count("<em>ends</em> here.</p>") == shown
     left = len(answer) - len("\n\n".join(paragraphs[:shown]))
     assert f"... {left:,} more characters. The whole answer is on the node's port" in page
-
-
-def test_hundreds_of_calls_with_long_results_stay_within_bounds() -> None:
-    result = ToolResult.of_text("line\n" * 10_000)
-    calls = [ToolFinished(f"c{x}", "add", {"a": x}, result, 0.5, "") for x in range(500)]
-    page = Drawn().show(STARTED, *calls, RUN[-1])
-    assert len(page) < 1_000_000
-    assert page.count("<details") == 500
-    assert "add(a=499)" in page
 
 
 def test_it_is_drawn_at_a_bounded_rate() -> None:
@@ -259,10 +237,15 @@ def test_notes_have_no_marks_and_trouble_is_set_apart() -> None:
 
 def test_an_error_ends_it() -> None:
     drawn = Drawn()
-    page = drawn.show(*RUN[:4], RunFailed("The service is away."))
+    page = drawn.show(
+        STARTED, TextArrived("Half an "), ModelAskedAgain(1, "cut off", 0.0), *RUN[1:4],
+        RunFailed("The service is away."),
+    )  # fmt: skip
     assert "Stopped by an error" in page
     assert "The service is away." in page
     assert "three" in page
+    assert "Half an" not in page
+    assert "cut off: asked again" in page
     assert "helper stopped: The service is away." in drawn.text
     drawn.card.stop("something else")
     assert drawn.ends == 1
@@ -279,18 +262,3 @@ def test_notes_and_errors_are_as_wide_as_the_card_with_code_in_them() -> None:
     assert f"{shown}: asked again in 1.0 s" in page
     assert f"{shown}. Wait." in page
     assert max(len(x) for x in drawn.text.splitlines()) <= 80
-
-
-def test_a_run_that_is_interrupted_does_not_seem_to_go_on() -> None:
-    drawn = Drawn()
-    drawn.show(*RUN[:3])
-    drawn.card.stop("KeyboardInterrupt")
-    assert "KeyboardInterrupt" in drawn.pages[-1]
-    assert drawn.ends == 1
-
-
-def test_a_turn_that_began_anew_forgets_what_was_said() -> None:
-    drawn = Drawn()
-    drawn.show(STARTED, TextArrived("Half an "), ModelAskedAgain(1, "cut off", 0.0))
-    assert "Half an" not in drawn.pages[-1]
-    assert "cut off: asked again" in drawn.pages[-1]

@@ -10,6 +10,7 @@ from xai_mcp_agent.agent.events import (
     ConversationFolded,
     ModelAsked,
     ProtocolChanged,
+    RunEvent,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -95,11 +96,6 @@ def test_a_run_reads_from_top_to_bottom() -> None:
     ]
 
 
-def test_a_turn_without_words_has_its_number_at_its_first_call() -> None:
-    text = shown(STARTED, FIRST, ThoughtFinished(1, "", 1, Usage()), ToolStarted("c1", "add", {}))
-    assert text.split("\n")[1] == " 1. -> add()"
-
-
 def test_an_error_after_a_broken_stream_has_a_line_of_its_own() -> None:
     text = shown(STARTED, FIRST, TextArrived("Hello, there is "), RunFailed("the line is dead"))
     assert text.split("\n")[1:] == [
@@ -108,62 +104,24 @@ def test_an_error_after_a_broken_stream_has_a_line_of_its_own() -> None:
     ]
 
 
-def test_errors_are_red_to_their_last_line() -> None:
-    text = shown(STARTED, RunFailed("No key.\n  Next step: set one."), colours=True)
-    first, second = text.split("\n")[1:]
-    assert first == "    \x1b[31m!!\x1b[0m\x1b[31m helper stopped: No key.\x1b[0m"
-    assert second == "\x1b[31m         Next step: set one.\x1b[0m"
-
-
-def test_the_reason_and_the_next_step_of_a_server_left_out_are_readable() -> None:
-    reason = f"bad: the command 'npx' was not found.\n  Next step: {'install it ' * 12}now."
-    lines = shown(RunStarted("helper", "m", "native", (), (reason,))).split("\n")
-    assert lines[1] == "    !! left out: bad: the command 'npx' was not found."
-    assert lines[2].startswith("         Next step: install it")
-    assert lines[3].startswith("           install it")
-    assert max(map(len, lines)) <= 80
-
-
-def test_a_change_of_protocol_is_shown() -> None:
-    text = shown(STARTED, ProtocolChanged("text"))
-    assert "the service takes no functions; text protocol from here" in text
-
-
-def test_a_server_cannot_move_the_cursor_nor_turn_the_direction_of_writing() -> None:
+def test_a_result_is_shown_in_a_few_clean_lines() -> None:
     text = shown(STARTED, answered("\x1b[2J\x1b[1Agone\x07 \u202egnorw \x9b1m"))
     assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(text)
     assert "gone" in text
-
-
-def test_a_long_result_is_cut_and_says_so() -> None:
     text = shown(STARTED, answered("\n".join(f"line {n}" for n in range(20))))
     assert "line 5" in text
     assert "line 6" not in text
     assert "... 14 more lines" in text
-
-
-def test_json_takes_no_more_lines_than_it_must() -> None:
     assert shown(STARTED, answered('{\n "a":\n  1\n}')).endswith('<- add (0.50 s): {"a": 1}')
-
-
-def test_a_failed_call_keeps_its_next_step() -> None:
     text = shown(STARTED, answered("it: gone.\n  Next step: look.", is_error=True))
     assert text.split("\n")[1:] == [
         "    !! add (0.50 s): it: gone.",
         "         Next step: look.",
     ]
-
-
-def test_a_megabyte_in_one_word_is_shown_in_a_few_lines() -> None:
     lines = shown(STARTED, answered("x" * 1_000_000)).split("\n")
     assert len(lines) < 12
     assert max(map(len, lines)) <= 80
     assert "more characters" in lines[-1]
-
-
-def test_tools_that_come_and_go_are_reported() -> None:
-    text = shown(STARTED, ToolsChanged(("b",), ("a",)))
-    assert text.split("\n")[1:] == ["    ++ new tools: b", "    -- gone: a"]
 
 
 def test_tools_without_room_are_reported_once_in_their_order_and_not_by_the_hundred() -> None:
@@ -178,22 +136,25 @@ def test_tools_without_room_are_reported_once_in_their_order_and_not_by_the_hund
     assert told == [*(f"not shown: t{n} (why)" for n in range(5)), "nor are 1,995 more"]
 
 
-def test_what_is_not_sent_any_more_is_reported() -> None:
-    text = shown(STARTED, ConversationFolded(3, 2, 0, False, 60_000, 128_000))
-    assert "to fit the model's window, 2 messages in part sent from here" in " ".join(text.split())
-    text = shown(STARTED, ConversationFolded(3, 1, 12, True, 60_000, 128_000))
-    told = "1 message in part and 12 messages summed up sent from here: about 60,000 of 128,000"
-    assert told in " ".join(text.split())
-
-
-def test_a_run_at_its_limit_says_which_to_raise() -> None:
-    text = shown(STARTED, RunFinished("3", "limit", 10, 9, 1.0, Usage()))
-    assert "raise `max_run_tokens` or `max_run_cost`" in " ".join(text.split())
-
-
-def test_an_answer_that_was_cut_off_says_what_to_do() -> None:
-    text = shown(STARTED, RunFinished("3", "max_thoughts", 10, 9, 1.0, Usage()))
-    assert "!! out of thoughts: raise `max_thoughts`" in text
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (ProtocolChanged("text"), "the service takes no functions; text protocol from here"),
+        (ToolsChanged(("b",), ("a",)), "++ new tools: b -- gone: a"),
+        (
+            ConversationFolded(3, 2, 0, False, 60_000, 128_000),
+            "to fit the model's window, 2 messages in part sent from here",
+        ),
+        (
+            ConversationFolded(3, 1, 12, True, 60_000, 128_000),
+            "1 message in part and 12 messages summed up sent from here: about 60,000 of 128,000",
+        ),
+        (RunFinished("3", "limit", 10, 9, 1.0, Usage()), "`max_run_tokens` or `max_run_cost`"),
+        (RunFinished("3", "max_thoughts", 1, 9, 1.0, Usage()), "!! out of thoughts: raise `max_th"),
+    ],
+)
+def test_what_changes_and_runs_out_is_reported(event: RunEvent, said: str) -> None:
+    assert said in " ".join(shown(STARTED, event).split())
 
 
 def test_quiet_leaves_only_what_went_wrong_and_whose_it_is() -> None:
@@ -216,10 +177,6 @@ def test_quiet_leaves_only_what_went_wrong_and_whose_it_is() -> None:
     ]
 
 
-def test_a_run_in_which_nothing_went_wrong_prints_nothing_when_quiet() -> None:
-    assert shown(STARTED, FIRST, TextArrived("Hi"), DONE, show="quiet") == ""
-
-
 def test_verbose_shows_the_prompt_the_tools_whole_values_and_the_tokens_of_turns() -> None:
     lines = shown(
         STARTED,
@@ -236,21 +193,14 @@ def test_verbose_shows_the_prompt_the_tools_whole_values_and_the_tokens_of_turns
     assert "       line 19" in lines
 
 
-@pytest.mark.parametrize("wrong", ["loud", 3, True])
-def test_a_wrong_wish_on_the_port_names_the_choices(wrong: object) -> None:
+def test_the_port_wins_over_the_environment_and_a_wrong_wish_names_the_choices(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(BadSetting, match=r"`show`.*quiet, normal, verbose"):
-        Paper().console(show=wrong)
-
-
-def test_the_port_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+        Paper().console(show="loud")
     monkeypatch.setenv(VARIABLE, "quiet")
     assert shown(STARTED) == ""
     assert "== helper" in shown(STARTED, show="normal")
-
-
-def test_a_wrong_wish_in_the_environment_is_reported_once_and_the_run_goes_on(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
     monkeypatch.setenv(VARIABLE, "louder")
     for _ in range(2):
         assert shown(STARTED) == "== helper: offline rules, 1 tool"

@@ -16,7 +16,6 @@ import pytest
 from tests.support.processes import wait_until
 from xai_mcp_agent import Answer, Question
 from xai_mcp_agent.console.question_page import Page, serving
-from xai_mcp_agent.console.question_words import host_of
 
 FORM = Question(
     "booking",
@@ -115,20 +114,6 @@ def test_a_page_to_sign_in_at_can_be_opened_until_somebody_says_no() -> None:
     text, elsewhere = page.take({"action": ["decline"]})
     assert (elsewhere, page.answer.result(_SECONDS).action) == ("", "decline")
     assert "You may close this page" in text
-
-
-def test_an_address_leads_on_in_characters_that_a_header_can_carry() -> None:
-    page = Page(Question("shop", "Pay.", url="https://pay.example/a?b=1&c=\u20ac%20"))
-    _, elsewhere = page.take({"action": ["accept"]})
-    assert elsewhere == "https://pay.example/a?b=1&c=%E2%82%AC%20"
-
-
-@pytest.mark.parametrize(
-    "url", ["https://pay.example/\r\nSet-Cookie: a=b", "http://pay.example/ x", "javascript:a()"]
-)
-def test_what_is_no_address_has_no_host(url: str) -> None:
-    """And what has no host is never offered to be opened."""
-    assert not host_of(url)
 
 
 @pytest.mark.parametrize(

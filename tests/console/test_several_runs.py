@@ -114,38 +114,6 @@ def test_a_streamed_line_is_not_cut_by_another_run() -> None:
     ]
 
 
-def test_lines_are_not_rewritten_while_others_write_theirs() -> None:
-    paper = Paper("terminal")
-    with paper.console("ada") as ada:
-        ada.show(ASKED)
-        paper.pass_time(1.5, ada)
-        assert paper.lines == [".. waiting for the model: 1 s"]
-
-        def watch() -> None:
-            with paper.console("bob") as bob:
-                bob.show(started("bob"))
-                paper.pass_time(1, ada, bob)
-
-        in_thread(watch)
-    assert paper.lines == [
-        "bob | == bob: m, 0 tools",
-        "ada | .. waiting for the model: 2 s",
-    ]
-
-
-def test_two_agents_of_one_name_are_distinguished() -> None:
-    paper = Paper()
-    with paper.console("helper") as one:
-
-        def other() -> None:
-            with paper.console("helper") as two:
-                two.show(STARTED)
-
-        in_thread(other)
-        one.show(STARTED)
-    assert [x.partition(" | ")[0] for x in paper.lines] == ["helper (2)", "helper"]
-
-
 def test_a_run_inside_another_is_moved_to_the_right_and_as_quiet_as_that() -> None:
     paper = Paper()
     with paper.console("boss") as boss:
@@ -211,21 +179,6 @@ def test_real_agents_nested_and_in_threads_never_mix_their_lines(
         assert len(inner) == 2, "the begin and the end of the nested run"
         words = " ".join(own).split()
         assert words.count("many") == words.count("words") == 60, "inner answer, tool, answer"
-
-
-def test_a_nested_agent_alone_reads_as_part_of_the_other(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with model_endpoint(answer) as endpoint:
-        flow, tools = nested_flow(endpoint.base_url, "boss")
-        play({}, *flow, tools=tools)
-    lines = capsys.readouterr().out.splitlines()
-    first = lines.index(" 1. I ask the clerk.")
-    shown = [x for x in lines[first:] if x and not x.startswith("Executing: ")]
-    assert shown[1] == '    -> ask(input="How?")'
-    assert shown[2].startswith("    == clerk: openai m, 0 tools")
-    assert shown[3].startswith("     1. many short words")
-    assert shown[-1].startswith("== boss: 2 turns, 1 tool call")
 
 
 def test_a_run_that_is_interrupted_while_it_writes_is_not_on_the_screen_for_ever() -> None:

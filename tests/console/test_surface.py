@@ -7,7 +7,7 @@ import os
 import pty
 import struct
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO
 
 import pytest
 
@@ -34,62 +34,37 @@ def set_columns(stream: IO[str], number: int) -> None:
     fcntl.ioctl(stream.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", 24, number, 0, 0))
 
 
-def test_a_terminal_has_colours_and_is_rewritten(terminal: IO[str]) -> None:
-    found = surface_of(terminal, {"TERM": "xterm"})
-    assert (found.kind, found.has_colours, found.rewrites) == ("terminal", True, True)
-
-
-def test_files_and_pipes_get_plain_text() -> None:
-    assert surface_of(io.StringIO(), {"TERM": "xterm"}) == Surface("plain", False)
-
-
-@pytest.mark.parametrize(
-    ("given", "colours"),
-    [
-        ({"NO_COLOR": "1"}, False),
-        ({"NO_COLOR": "", "TERM": "xterm"}, True),
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-        ({"FORCE_COLOR": "0"}, False),
-    ],
-)
-def test_a_person_decides_about_colours(
-    terminal: IO[str], given: dict[str, str], colours: bool
+def test_a_terminal_has_colours_and_is_rewritten_unless_a_person_says_otherwise(
+    terminal: IO[str],
 ) -> None:
-    assert surface_of(terminal, given).has_colours is colours
-
-
-def test_colours_can_be_forced_into_a_pipe() -> None:
+    for variables, kind, has_colours in (
+        ({"TERM": "xterm"}, "terminal", True),
+        ({"TERM": "dumb"}, "plain", False),
+        ({"NO_COLOR": "", "TERM": "xterm"}, "terminal", True),
+        ({"NO_COLOR": "1", "TERM": "xterm"}, "terminal", False),
+        ({"FORCE_COLOR": "0", "TERM": "xterm"}, "terminal", False),
+    ):
+        found = surface_of(terminal, variables)
+        assert (found.kind, found.has_colours) == (kind, has_colours), variables
+    for columns, width in ((0, 80), (20, 40), (80, 80), (300, 100)):
+        set_columns(terminal, columns)
+        assert surface_of(terminal, {}).width == width
+    assert surface_of(io.StringIO(), {"TERM": "xterm"}) == Surface("plain", False)
     assert surface_of(io.StringIO(), {"FORCE_COLOR": "1"}) == Surface("plain", True)
 
 
-def test_a_terminal_that_knows_no_codes_gets_none(terminal: IO[str]) -> None:
-    assert surface_of(terminal, {"TERM": "dumb"}) == Surface("plain", False)
-
-
-@pytest.mark.parametrize(("columns", "width"), [(0, 80), (20, 40), (60, 60), (80, 80), (300, 100)])
-def test_lines_are_as_wide_as_the_terminal_within_reason(
-    terminal: IO[str], columns: int, width: int
-) -> None:
-    set_columns(terminal, columns)
-    assert surface_of(terminal, {}).width == width
-
-
-@pytest.mark.parametrize("stream", [None, object(), io.StringIO()])
 def test_any_stream_and_none_is_written_to_without_an_error(
-    monkeypatch: pytest.MonkeyPatch, stream: Any
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A Python without a console has no stdout."""
-    if stream is None or isinstance(stream, io.StringIO):
+    """A Python without a console has no stdout, and some encodings lack letters."""
+    for stream in (None, io.StringIO()):
         monkeypatch.setattr("sys.stdout", stream)
         write_to_stdout("\u2192 \ud800\n")
-    assert surface_of(stream, {}).kind == "plain"
-
-
-def test_what_an_encoding_cannot_say_does_not_end_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
-    monkeypatch.setattr("sys.stdout", stream)
+        assert surface_of(stream, {}).kind == "plain"
+    western = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
+    monkeypatch.setattr("sys.stdout", western)
     write_to_stdout("日本 ok\n")
-    assert stream.buffer.getvalue() == b"?? ok\n"  # pyright: ignore[reportAttributeAccessIssue]
+    assert western.buffer.getvalue() == b"?? ok\n"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_a_reader_that_is_gone_does_not_end_a_run_and_is_reported_once(

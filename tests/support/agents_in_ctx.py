@@ -1,5 +1,6 @@
-"""Agents in a `ctx` as AgentInit sets them up, with what AgentModel says about their models.
+"""Agents in a `ctx` as nodes set them up, with what AgentModel says about their models.
 
+use_server(ctx, "it")
 init_agent(ctx, "a", provider="openai", model="m", base_url=endpoint.base_url)
 """
 
@@ -9,8 +10,16 @@ from inspect import signature
 from typing import Any
 
 from xai_mcp_agent.canvas import agents
+from xai_mcp_agent.canvas.ports import DEFAULT_TOOLBELT
+from xai_mcp_agent.canvas.sources import Chosen, use_source
+from xai_mcp_agent.core.tools import MCP
 
 _OF_AGENT = signature(agents.init_agent).parameters
+
+
+def use_server(ctx: dict[str, Any], server: str, toolbelt: str | None = None) -> None:
+    """Add all tools of an MCP server to a toolbelt."""
+    use_source(ctx, MCP, server, Chosen(toolbelt or DEFAULT_TOOLBELT))
 
 
 def init_agent(ctx: dict[str, Any], name: str, **values: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.canvas.test_approvals import shredding
+from tests.canvas.test_people import shredding
 from tests.canvas.test_waiting import tidying
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel

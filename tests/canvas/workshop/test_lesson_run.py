@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ from tests.support.kernels import Kernel, Ran, kernel
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.warm_python import warm_python
 from tools.build_lessons import solution_of, start_of
-from tools.workflows import Shown, Workflow
+from tools.workflows import Workflow
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS, lesson_of_file
 from xai_mcp_agent.canvas.workshop.run import LessonRun, goal_lines
 from xai_mcp_agent.cli.init import init_folder
@@ -100,9 +98,15 @@ def test_after_an_error_what_it_stopped_with_is_the_next_step(
 def test_a_run_in_the_lab_ends_with_the_goals_each_time(folder: Path, shell: Kernel) -> None:
     """The Run button executes `%run` in a kernel that goes on."""
     script_of(folder, solution_of(FIRST))
-    script = f"%run '{HOME}/{FIRST.name}_solution.py'"
+    script_of(folder, mistaken())
+    ran = shell.run(f"%run '{HOME}/mistaken.py'")
+    assert ran.error == "UnknownServer"
+    met, *goals = told_in_lab(ran)
+    assert met == "0 of 4 goals met"
+    assert "No source 'unit'" in " ".join(" ".join(goals).split())
+    # The error of the run before is no error of the next.
     for _ in range(2):
-        ran = shell.run(script)
+        ran = shell.run(f"%run '{HOME}/{FIRST.name}_solution.py'")
         assert (ran.error, ran.errors) == ("", "")
         met, *_, following = told_in_lab(ran)
         assert met == "4 of 4 goals met"
@@ -111,46 +115,18 @@ def test_a_run_in_the_lab_ends_with_the_goals_each_time(folder: Path, shell: Ker
     assert (another.output, another.displayed) == ("another cell\n", ())
 
 
-def test_a_run_in_the_lab_that_fails_says_what_is_missing(folder: Path, shell: Kernel) -> None:
-    script_of(folder, mistaken())
-    ran = shell.run(f"%run '{HOME}/mistaken.py'")
-    assert ran.error == "UnknownServer"
-    met, *goals = told_in_lab(ran)
-    assert met == "0 of 4 goals met"
-    assert "No source 'unit'" in " ".join(" ".join(goals).split())
-    # The error of the run before is no error of this one.
-    script_of(folder, solution_of(FIRST))
-    ran = shell.run(f"%run '{HOME}/{FIRST.name}_solution.py'")
-    assert told_in_lab(ran)[0] == "4 of 4 goals met"
-
-
-@pytest.mark.parametrize("home", [".", "examples", "workshop", "workshop/my_own", "1_call_a_tool"])
 def test_outside_of_a_lessons_folder_nothing_is_printed(
-    folder: Path, settings: dict[str, str], home: str
+    folder: Path, settings: dict[str, str]
 ) -> None:
-    done = run_script(script_of(folder, solution_of(FIRST), home), **settings)
+    done = run_script(script_of(folder, solution_of(FIRST), "workshop/my_own"), **settings)
     assert done.status == 0, done.errors
     assert done.output.endswith("Finished Executing\n")
-
-
-def test_a_transcript_is_written_beside_the_goals(
-    folder: Path, settings: dict[str, str], tmp_path: Path
-) -> None:
-    file = tmp_path / "transcript.jsonl"
-    script = script_of(folder, solution_of(FIRST))
-    done = run_script(script, XAI_MCP_TRANSCRIPT=str(file), **settings)
-    assert told_by(done.output)[0] == "4 of 4 goals met"
-    events = [json.loads(x)["event"] for x in file.read_text(encoding="utf-8").splitlines()]
-    assert events == ["NodeStarted", "NodeFinished"]
+    for file in ("mine.py", "1_call_a_tool/mine.py", "workshop/1_call_a_tool/deeper/mine.py"):
+        assert lesson_of_file(Path("/home", file)) is None
+    assert lesson_of_file(Path("/home/a b/workshop/1_call_a_tool/mine.py")) is FIRST
 
 
 # Without a process
-
-
-def test_a_file_belongs_to_the_lesson_in_whose_folder_it_is() -> None:
-    assert lesson_of_file(Path("/home/a b/workshop/1_call_a_tool/mine.py")) is FIRST
-    assert lesson_of_file(Path("/home/workshop/1_call_a_tool/deeper/mine.py")) is None
-    assert lesson_of_file(Path("mine.py")) is None
 
 
 def test_goals_that_cannot_be_told_break_no_run(
@@ -174,7 +150,6 @@ def test_a_workflow_in_a_circle_fills_no_memory_and_its_end_is_found() -> None:
     for _ in range(10_000):
         run.note({"event": "NodeStarted"})
     assert [x.is_met for x in run.judged()] == [True, False, False, False]
-    assert run._events[2_000:] == []
 
 
 def test_an_interrupted_run_is_not_taken_for_one_that_ended(
@@ -187,32 +162,9 @@ def test_an_interrupted_run_is_not_taken_for_one_that_ended(
     assert not any(x.missing for x in others), "first things first"
 
 
-def test_a_copied_run_is_the_same_run() -> None:
-    run = LessonRun(FIRST, None)
-    assert copy.deepcopy({"run": run})["run"] is run
-
-
 def test_what_strangers_wrote_moves_no_cursor_in_a_hint() -> None:
     flow = LessonRun(LESSONS[1], None)
     flow.note({"event": "RunStarted", "tool_names": ["library_x"], "asked": "x"})
     flow.note({"event": "RunFinished", "tool_calls": 0, "answer": "\x1b[2J<b>all</b>\u202e done"})
     lines = "\n".join(goal_lines(LESSONS[1], flow.judged()))
     assert "The agent answered without a tool: ?[2J<b>all</b>? done" in lines
-
-
-def test_after_the_last_lesson_there_is_nothing_left_to_do() -> None:
-    done = [*goal_lines(LAST, [])]
-    assert done[-1].startswith("Next: nothing. This was the last lesson")
-
-
-def test_a_value_of_the_learners_is_quoted_in_the_hint(
-    folder: Path, settings: dict[str, str]
-) -> None:
-    flow = Workflow("quoted")
-    values = Shown({"value": 7, "from_unit": "mile", "to_unit": "km"})
-    call = flow.node(
-        "MCPCallTool", server_name="units", tool_name="convert_units", arguments=values
-    )
-    flow.main(call, flow.node("Print", msg=call["text"]))
-    done = run_script(script_of(folder, flow), **settings)
-    assert 'It converted {"value": 7' in done.output

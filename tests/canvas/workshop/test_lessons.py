@@ -22,9 +22,8 @@ from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from tools.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
 from tools.components import all_components
-from tools.workflows import Workflow
 from xai_mcp_agent.canvas.workshop.check import Checked, check_lesson
-from xai_mcp_agent.canvas.workshop.lessons import LESSONS, Lesson, lesson_called
+from xai_mcp_agent.canvas.workshop.lessons import LESSONS, Lesson
 from xai_mcp_agent.cli.init import init_folder
 
 REBUILD = "Rebuild them with: python -m tools.build_examples"
@@ -35,9 +34,6 @@ NO_PORTS = re.compile(
 
 Checks: TypeAlias = dict[str, Checked]
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-each_workflow = pytest.mark.parametrize(
-    ("flow", "home"), all_lessons(), ids=[flow.name for flow, _ in all_lessons()]
-)
 
 
 @pytest.fixture(scope="module")
@@ -81,32 +77,19 @@ def without_line_numbers(text: str) -> object:
     return [{**x, "extras": {**x["extras"], "lineNo": 0}} for x in nodes_of(json.loads(text))]
 
 
-@each_workflow
-def test_a_lesson_is_what_its_description_makes(flow: Workflow, home: Path) -> None:
-    shipped = (home / f"{flow.name}.xircuits").read_text(encoding="utf-8")
-    assert without_line_numbers(shipped) == without_line_numbers(flow.text()), REBUILD
-
-
-def test_every_workflow_of_the_workshop_has_a_description() -> None:
+def test_a_lesson_is_what_its_description_makes_and_has_no_faults() -> None:
+    for flow, home in all_lessons():
+        file = home / f"{flow.name}.xircuits"
+        made = without_line_numbers(flow.text())
+        assert without_line_numbers(file.read_text(encoding="utf-8")) == made, REBUILD
+        assert problems(load(file), flow.name) == []
+        assert faults(flow) == []
     described = {home / f"{flow.name}.xircuits" for flow, home in all_lessons()}
     assert set(WORKSHOP.rglob("*.xircuits")) == described
-
-
-@each_workflow
-def test_a_lesson_keeps_the_rules_of_canvas_and_compiler(flow: Workflow, home: Path) -> None:
-    assert problems(load(home / f"{flow.name}.xircuits"), flow.name) == []
-
-
-@each_workflow
-def test_nothing_in_a_lesson_covers_or_crosses_anything(flow: Workflow, home: Path) -> None:
-    assert faults(flow) == []
-
-
-@each_lesson
-def test_a_lesson_tells_on_the_canvas_what_to_do(lesson: Lesson) -> None:
-    notes = [node for node in start_of(lesson).nodes if node.is_note]
-    assert len(notes) >= 3
-    assert all(node.extras["commentInput"].isascii() for node in notes)
+    for lesson in LESSONS:
+        notes = [node for node in start_of(lesson).nodes if node.is_note]
+        assert len(notes) >= 3
+        assert all(node.extras["commentInput"].isascii() for node in notes)
 
 
 @each_lesson
@@ -116,43 +99,35 @@ def test_a_learner_gets_the_lesson_and_not_its_solution(lesson: Lesson, started:
     assert not list(started.rglob("*solution*"))
 
 
-def test_lessons_are_found_by_number_name_and_folder() -> None:
-    for name in ("3", "draw_a_tool", "3_draw_a_tool", "3_draw_a_tool/"):
-        assert lesson_called(name).number == 3
-
-
 # What happens in them
 
 
 @each_lesson
-def test_an_untouched_lesson_runs_and_is_not_done(lesson: Lesson, starts: Checks) -> None:
+def test_an_untouched_lesson_runs_and_says_what_to_do_next(lesson: Lesson, starts: Checks) -> None:
     """The learner has something real to do, and sees a workflow run before that."""
     found = starts[lesson.folder]
     assert found.problem is None
     assert found.met_count < len(found.goals)
+    for goal in found.goals:
+        assert bool(goal.missing) is not goal.is_met
+        assert goal.is_met or re.search(r"\w{3}.*[.:`]$|\.\.\.$", goal.missing), goal
 
 
 @each_lesson
-def test_each_goal_that_is_not_met_says_what_to_do_next(lesson: Lesson, starts: Checks) -> None:
-    unmet = [x for x in starts[lesson.folder].goals if not x.is_met]
-    assert all(re.search(r"\w{3}.*[.:`]$|\.\.\.$", x.missing) for x in unmet), unmet
-    assert not any(x.missing for x in starts[lesson.folder].goals if x.is_met)
-
-
-@each_lesson
-def test_the_solution_of_a_lesson_meets_its_goals(lesson: Lesson, solutions: Checks) -> None:
+def test_the_solution_meets_its_goals_and_prints_what_the_page_shows(
+    lesson: Lesson, solutions: Checks
+) -> None:
+    """The page shows the card's lines, the solution prints those of a terminal."""
     found = solutions[lesson.folder]
     assert [x for x in found.goals if not x.is_met] == []
-    assert found.is_done
-    assert (found.problem, found.notes) == (None, ())
-
-
-@each_lesson
-def test_what_was_printed_and_what_happened_are_kept(lesson: Lesson, solutions: Checks) -> None:
-    output = Path(solutions[lesson.folder].output or "")
-    assert output.read_text(encoding="utf-8").rstrip().endswith("Finished Executing")
+    assert (found.is_done, found.problem, found.notes) == (True, None, ())
+    output = Path(found.output or "")
+    printed = output.read_text(encoding="utf-8")
+    assert printed.rstrip().endswith("Finished Executing")
     lines = output.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
     assert all(json.loads(line)["run"] for line in lines)
+    printed = printed.replace("== agent: ", "agent ").replace("-> ", "\u2713 ")
+    assert [line for line in shown_in(readme(lesson)) if line not in printed] == []
 
 
 # The READMEs
@@ -178,14 +153,6 @@ def test_a_readme_has_a_page_with_all_its_parts(lesson: Lesson) -> None:
     assert "**Goal:**" in text
     assert lesson.workflow in text
     assert len(text.splitlines()) <= 70
-
-
-@each_lesson
-def test_what_one_should_see_is_printed_by_the_solution(lesson: Lesson, solutions: Checks) -> None:
-    """The page shows the card's lines, the solution prints those of a terminal."""
-    printed = Path(solutions[lesson.folder].output or "").read_text(encoding="utf-8")
-    printed = printed.replace("== agent: ", "agent ").replace("-> ", "\u2713 ")
-    assert [line for line in shown_in(readme(lesson)) if line not in printed] == []
 
 
 def words_of(text: str) -> Iterator[str]:

@@ -1,0 +1,231 @@
+"""Compiled workflows that ask a person: at a terminal, or where nobody is.
+
+For trust in a file of settings, for a tool that is new, for a call that destroys, for what a
+server wants to know.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.asking_server import BOOKING, asking_entry, form, page
+from tests.support.fault_server import entry
+from tests.support.scripts import compile_workflow, run_script
+from tests.support.shredder_server import shredder_entry
+from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
+from tests.support.watchdog import ends_within
+from tools.workflows import Workflow
+from xai_mcp_agent.cli.init import init_folder
+
+LOCK = "mcp_tools.lock.json"
+PAPERS = ("a\ncontract:\u202e x", "will", "deed")
+PROMPT = "Approve shred of shredder? (once, run, always, no): "
+TRUST = "Start them? (yes or no"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder; each test has settings of its own there."""
+    return init_folder(tmp_path_factory.mktemp("asked") / "lab").folder
+
+
+def settle(folder: Path, **servers: Any) -> None:
+    (folder / LOCK).unlink(missing_ok=True)
+    settings = json.dumps({"mcpServers": servers})
+    (folder / "mcp_settings.json").write_text(settings, encoding="utf-8")
+
+
+def asking(folder: Path, name: str, arguments: dict[str, Any]) -> Path:
+    """A compiled workflow that has the server ask this."""
+    settle(folder, booking=asking_entry(elicitationTimeout=20))
+    flow = Workflow(name)
+    node = flow.node("MCPCallTool", server_name="booking", tool_name="ask", arguments=arguments)
+    flow.main(node, flow.node("Print", msg=node["text"]))
+    return compile_workflow(flow.write(folder))
+
+
+def using(name: str, server: str, tool: str, *arguments: Any) -> Workflow:
+    """A workflow whose agent calls this tool, once with each of the arguments."""
+    flow = Workflow(name)
+    use = flow.node("AgentUseMCPTools", server_name=server)
+    belt = flow.node("AgentMakeToolbelt")
+    init = flow.node("AgentInit", agent_name="clerk", toolbelt_spec=belt["toolbelt_spec"])
+    nodes = [use, belt, init]
+    for given in arguments:
+        call = flow.node("AgentRunTool", agent_name="clerk", tool_name=tool, tool_args=given)
+        nodes += [call, flow.node("Print", msg=call["tool_output"])]
+    flow.main(*nodes)
+    return flow
+
+
+def shredding(name: str, papers: tuple[str, ...]) -> Workflow:
+    return using(name, "shredder", "shredder_shred", *({"paper": x} for x in papers))
+
+
+def shredding_script(folder: Path, name: str, *papers: str) -> Path:
+    settle(folder, shredder=shredder_entry())
+    return compile_workflow(shredding(name, papers).write(folder))
+
+
+# Calls that destroy
+
+
+def test_a_terminal_shows_all_of_a_call_and_takes_a_word(folder: Path) -> None:
+    script = shredding_script(folder, "asked", *PAPERS)
+    with terminal(warm_python(), script.name, folder=folder) as screen:
+        screen.expect("?? clerk wants to call shred of shredder")
+        shown = screen.expect(PROMPT)
+        assert "| a\n" in shown
+        assert "| contract:\\u202e x" in shown
+        assert "Shred a paper. \\x1b[2JIt is gone." in shown
+        assert "it may destroy something" in shown
+        screen.type("yes")
+        screen.expect("Type one of these words")
+        screen.type("once")
+        screen.expect("shredded a")
+        screen.expect(PROMPT)
+        screen.type("always")
+        assert screen.end() == 0
+    assert "shredded will" in screen.text
+    assert "shredded deed" in screen.text
+    lock = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+    assert list(lock["sources"]["mcp:shredder"]["approved"]) == ["shred"]
+
+
+def test_what_was_typed_before_is_no_answer_and_no_is_no(folder: Path) -> None:
+    script = shredding_script(folder, "refused", "contract")
+    with terminal(warm_python(), script.name, folder=folder) as screen:
+        screen.type("always")
+        screen.expect(PROMPT)
+        screen.type("no")
+        screen.expect("not approved: the person said no")
+        assert screen.end() == 0
+    assert "shredded contract" not in screen.text
+    assert "a person was asked first, and it was not approved" in " ".join(screen.text.split())
+
+
+def test_with_nobody_there_nothing_hangs_and_both_are_reported(folder: Path) -> None:
+    done = run_script(shredding_script(folder, "alone", "contract"))
+    assert done.status == 0, done.errors
+    shown = " ".join((done.output + done.errors).split())
+    assert "shredded contract" not in shown
+    assert "nobody could be asked. Do not repeat the call." in shown
+    assert '"approval": {"shred": "allow"} under mcpServers.shredder' in shown
+
+
+# Tools that are new
+
+
+def test_what_is_new_is_shown_and_accepted_then_what_changed(folder: Path) -> None:
+    def sell(description: str) -> None:
+        tool = {"name": "pay", "description": description, "inputSchema": {"type": "object"}}
+        servers = {"shop": {**entry(tools=[tool]), "lock": True}}
+        file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+
+    settle(folder)
+    file = folder / "mcp_settings.json"
+    sell("Pays.")
+    script = compile_workflow(using("paying", "shop", "shop_pay", {}).write(folder))
+    unseen = run_script(script).output
+    assert "Held back until you accept it: shop" in unseen
+    assert "May shop be used" not in unseen
+    with terminal(warm_python(), script.name, folder=folder) as screen:
+        screen.expect("May shop be used with this from now on?")
+        screen.expect('"description": "Pays."')
+        screen.expect("asking): ")
+        screen.type("yes")
+        assert screen.end() == 0
+    assert "held back" not in screen.text.casefold()
+    accepted = (folder / LOCK).read_text(encoding="utf-8")
+    assert '"pay"' in accepted
+    sell("Pays all of it.")
+    with terminal(warm_python(), script.name, folder=folder) as screen:
+        screen.expect("pay changed since it was accepted")
+        screen.expect("asking): ")
+        screen.type("no")
+        screen.expect("shop: nothing was accepted")
+        screen.expect("Held back until you accept it: shop")
+        assert screen.end() == 0
+    assert (folder / LOCK).read_text(encoding="utf-8") == accepted
+
+
+# Questions of servers
+
+
+def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
+    script = asking(folder, "typed", form("Who \x1b[31mcomes?", BOOKING))
+    with terminal(warm_python(), script.name, folder=folder) as screen:
+        screen.expect("?? booking asks: Who comes?")
+        for typed in ("Ada", "7", "1"):
+            screen.expect("): ")
+            screen.type(typed)
+        screen.expect("again): ")
+        screen.type("yes")
+        screen.expect('"content": {"name": "Ada", "guests": 7, "seat": "in"}')
+        assert screen.end() == 0
+
+
+def test_an_interrupt_at_a_prompt_stops_the_run(folder: Path) -> None:
+    script = asking(folder, "stopped", page("https://example.org"))
+    with terminal(sys.executable, script.name, folder=folder) as screen:
+        screen.expect("asking): ")
+        screen.type("\x03", enter=False)
+        with ends_within(30):
+            assert screen.end() != 0
+        assert "KeyboardInterrupt" in screen.text
+
+
+def test_a_workflow_that_nobody_attends_is_answered_no_at_once_and_why(folder: Path) -> None:
+    """Services that run checks give a terminal, too, and set `CI`: a wait there is in vain."""
+    script = asking(folder, "unattended", form("Who?", BOOKING))
+    with terminal(warm_python(), script.name, folder=folder, CI="true") as screen:
+        assert screen.end() == 0
+    assert "(the environment variable CI is set)" in " ".join(screen.text.split())
+    done = run_script(script)
+    assert done.status == 0, done.errors
+    shown = " ".join(done.output.split())
+    assert '{"action": "decline"}' in shown
+    assert "note: A question of the server was declined: nobody can be asked" in shown
+    assert '"elicitation": "defaults"' in shown
+
+
+# Settings that nobody agreed to yet
+
+
+def test_settings_are_agreed_to_once_before_anything_starts(folder: Path, tmp_path: Path) -> None:
+    hides = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
+    settle(folder, theirs=asking_entry(), hides=hides)
+    flow = Workflow("lists")
+    node = flow.node("MCPListTools", server_name="theirs")
+    flow.main(node, flow.node("Print", msg=node["summary"]))
+    script = compile_workflow(flow.write(folder))
+    done = run_script(script, XAI_MCP_TRUST="")
+    assert done.status != 0
+    assert f"xai-mcp-agent trust {folder / 'mcp_settings.json'}" in done.errors
+    assert "et XAI_MCP_TRUST" in done.errors
+    done = run_script(script, XAI_MCP_TRUST=str(folder))
+    assert (done.status, "ask(" in done.output) == (0, True)
+    person = {"XAI_MCP_TRUST": "", "XDG_CONFIG_HOME": str(tmp_path)}
+    with terminal(warm_python(), script.name, folder=folder, **person) as screen:
+        screen.expect("mcpServers.hides:")
+        screen.expect("starts sh ./evil.sh")  # though the file calls it a secret
+        screen.expect(TRUST)
+        screen.type("no")
+        assert screen.end() != 0
+        assert "have not agreed" in " ".join(screen.text.split())
+    with terminal(warm_python(), script.name, folder=folder, **person) as screen:
+        screen.expect("mcpServers.theirs:\n")
+        screen.expect(TRUST)
+        screen.type("yes")
+        screen.expect("ask(")
+        assert screen.end() == 0
+    with terminal(warm_python(), script.name, folder=folder, **person) as screen:
+        screen.expect("ask(")
+        assert screen.end() == 0
+        assert TRUST not in screen.text
