@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_servers import command
 from tests.support import catalog_server
+from tests.support.commands import command
 from tests.support.model_endpoint import calls, model_endpoint, says
 from xai_mcp_agent import Agent, AgentModel, Bridge, InvalidArguments
 from xai_mcp_agent.agent.events import ToolFinished

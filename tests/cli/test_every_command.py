@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.commands import SERVERS, Cli, at_terminal, write_settings
+from tests.support.warm_python import warm_python
 from tools.command_line import commands
-from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.cli.output import folded
 
 _COLUMNS = 80
 LEAVES = {" ".join(x): y for x, y in commands().items() if not hasattr(y, "commands")}
@@ -68,45 +68,49 @@ TABLE = {
     "workshop reset": (MAKES, "1 ."),
     "workshop solution": (MAKES, "1 ."),
 }
-AT_ONCE = [x for x, (kind, _) in TABLE.items() if kind != MAKES]
 STARTING = [x for x, (kind, _) in TABLE.items() if kind == STARTS]
 
 
+# With servers that work, fail, and are wrong: what is long in what they print.
+LONG = (
+    "servers check --descriptions",
+    "tools list",
+    "tools list --all",
+    "tools list librari",
+    "search 'borrow a book'",
+    "tools explain library borrow_book --request 'lend Emma'",
+    "tools select 'lend Emma'",
+    "tools suggest library/search_books",
+    "plan make 'Lend Moby-Dick to Ada'",
+    "call library search_books querie=sea",
+    "ask 'Convert 5 miles to kilometres' --show normal",
+    "rules why library borrow_book",
+    "history show",
+    "servers check --nonsense",
+)
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of a person who has agreed to nothing yet."""
-    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-    monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
-    folder = tmp_path / "theirs"
-    folder.mkdir()
+def strange(stranger: Path) -> Path:
+    """A folder of somebody else, with a plan and rules."""
     plan = {"calls": [{"tool": "theirs/x", "args": {}}]}
-    (folder / "plan.json").write_text(json.dumps(plan))
+    (stranger / "plan.json").write_text(json.dumps(plan))
     rule = {"name": "mine", "when": {"tool": "x"}, "then": "deny"}
-    (folder / "rules.json").write_text(json.dumps([rule]))
-    monkeypatch.chdir(folder)
-    return folder
+    (stranger / "rules.json").write_text(json.dumps([rule]))
+    return stranger
 
 
-@pytest.fixture
-def strange(folder: Path) -> Path:
-    """The same with settings of somebody else, whose server leaves a file when it is started."""
-    code = f"open({str(folder / 'started')!r}, 'w')"
-    server = {"command": sys.executable, "args": ["-c", code]}
-    settings = {"mcpServers": {"theirs": server}, "registries": {"official": False}}
-    (folder / "mcp_settings.json").write_text(json.dumps(settings))
-    return folder
+def line_of(command: str) -> str:
+    return f"{command} {TABLE[command][1]}"
 
 
-def typed(capsys: Any, *words: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        run(words)
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
+def is_whole(line: str) -> bool:
+    """Whether it must not be folded: one word, as a path is, a command to copy, or JSON."""
+    return len(line.split()) == 1 or line.lstrip().startswith(("xai-mcp-agent ", '"'))
 
 
-def words_of(command: str) -> list[str]:
-    return [*command.split(), *shlex.split(TABLE[command][1])]
+def long_lines(lines: list[str]) -> list[str]:
+    return [x for x in lines if len(x) > _COLUMNS and not is_whole(x)]
 
 
 def test_the_table_has_every_command() -> None:
@@ -114,61 +118,74 @@ def test_the_table_has_every_command() -> None:
 
 
 @pytest.mark.parametrize("command", STARTING)
-def test_nothing_starts_before_somebody_agreed(strange: Path, capsys: Any, command: str) -> None:
+def test_nothing_starts_before_somebody_agreed(strange: Path, cli: Cli, command: str) -> None:
     """Where nobody can be asked, the error says what to run; with --json it is on stdout."""
-    status, out, err = typed(capsys, *words_of(command))
-    assert (status, out) == (1, "")
-    assert f"xai-mcp-agent trust {strange}" in " ".join(err.split())
-    status, out, err = typed(capsys, *words_of(command), "--json")
-    assert (status, list(json.loads(out)), err) == (1, ["error"], "")
+    ran = cli(line_of(command))
+    assert (ran.status, ran.out) == (1, "")
+    assert f"xai-mcp-agent trust {strange}" in ran.text
+    ran = cli(f"{line_of(command)} --json")
+    assert (ran.status, list(ran.json), ran.err) == (1, ["error"], "")
     assert not (strange / "started").exists()
-
-
-@pytest.mark.parametrize("command", [x for x in AT_ONCE if x not in STARTING])
-def test_what_only_reads_prints_json_and_starts_nothing(
-    strange: Path, capsys: Any, command: str
-) -> None:
-    status, out, _ = typed(capsys, *words_of(command), "--json")
-    assert status in (0, 1)
-    assert json.loads(out) is not None
-    assert not (strange / "started").exists()
-
-
-@pytest.mark.parametrize("command", AT_ONCE)
-def test_without_settings_there_is_json_and_a_status(
-    folder: Path, capsys: Any, command: str
-) -> None:
-    status, out, _ = typed(capsys, *words_of(command), "--json")
-    assert status in (0, 1)
-    assert ("error" in json.loads(out)) <= (status == 1)
 
 
 @pytest.mark.parametrize("command", LEAVES)
-def test_an_option_that_there_is_not_is_wrong_usage(capsys: Any, command: str) -> None:
-    status, out, err = typed(capsys, *command.split(), "--nonsense", *words_of(command)[2:])
-    assert (status, out) == (2, "")
-    assert f"xai-mcp-agent {command} --help" in err
-
-
-@pytest.mark.parametrize("command", [x for x in STARTING if "theirs" in TABLE[x][1].split()])
-def test_a_name_that_is_empty_is_wrong_usage(strange: Path, capsys: Any, command: str) -> None:
-    """A variable of the shell that is not set gives one; without a name they are about all."""
-    words = ["" if x == "theirs" else x for x in words_of(command)]
-    status, out, err = typed(capsys, *words)
-    assert (status, out) == (2, "")
-    assert "The name of a server is empty" in err or "Name a server" in err
+def test_a_command_keeps_the_contract_of_all(
+    strange: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """JSON where it is asked for, the exit statuses, names that are empty, and lines that fit."""
+    kind, words = TABLE[command]
+    wrong = cli(f"{command} --nonsense {words}")
+    assert (wrong.status, wrong.out) == (2, "")
+    assert f"xai-mcp-agent {command} --help" in wrong.err
+    if command != "init":
+        assert long_lines(at_terminal(monkeypatch, line_of(command)).lines()) == []
+    if kind == MAKES:
+        return
+    if kind == STARTS and "theirs" in words.split():
+        empty = cli(" ".join("''" if x == "theirs" else x for x in line_of(command).split()))
+        assert (empty.status, empty.out) == (2, "")
+        assert "The name of a server is empty" in empty.text or "Name a server" in empty.text
+    for has_settings in (True, False):
+        if not has_settings:
+            (strange / "mcp_settings.json").unlink()
+        ran = cli(f"{line_of(command)} --json")
+        assert ran.status in (0, 1)
+        assert ("error" in ran.json) <= (ran.status == 1), has_settings
+    assert not (strange / "started").exists()
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
-def test_help_fits_and_has_words_of_people(
-    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = io.StringIO()
-    monkeypatch.setattr("sys.stdout", shown)
-    with pytest.raises(SystemExit):
-        run([*words, "--help"])
-    text = shown.getvalue()
+def test_help_fits_and_has_words_of_people(words: tuple[str, ...], cli: Cli) -> None:
+    text = cli(" ".join(words), "--help").out
     assert max(map(len, text.splitlines())) <= _COLUMNS
     assert not re.search(r"<\w|list\[|int range|(?m:^Usage.*[{}])", text)
-    listed = text.partition("Commands:")[2]
-    assert "..." not in listed
+    assert "..." not in text.partition("Commands:")[2]
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    crash = "import sys; print('no licence ' * 20, file=sys.stderr); sys.exit(3)"
+    servers: dict[str, Any] = {
+        name: {"command": warm_python(), "args": [str(SERVERS / f"{name}.py")]}
+        for name in ("units", "library")
+    }
+    servers["bad"] = {"command": sys.executable, "args": ["-c", crash]}
+    servers["unset"] = {"command": "x", "args": ["${NO_SUCH_VARIABLE_HERE}"], "nonsense": 1}
+    folder = tmp_path_factory.mktemp("long")
+    write_settings(folder, servers)
+    return folder
+
+
+@pytest.mark.parametrize("line", LONG)
+def test_no_line_is_longer_than_a_terminal(
+    long: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.chdir(long)
+    lines = at_terminal(monkeypatch, line).lines()
+    assert lines
+    assert long_lines(lines) == []
+
+
+def test_a_command_to_copy_stays_in_one_line() -> None:
+    command = "`xai-mcp-agent trust /home/me/mcp_settings.json`"
+    assert any(command in x for x in folded(f"{'word ' * 12}{command} and so on"))

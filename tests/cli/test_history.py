@@ -1,123 +1,296 @@
-"""`xai-mcp-agent history show`, over a history that real servers left behind."""
+"""What `history show` shows of histories that were written without servers; it starts none."""
 
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.fault_server import entry
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.cli.main import run
+from tests.support.commands import AS_A_PROCESS, Cli, write_settings
+from tests.support.processes import wait_until
+from tests.support.recorded import NOON, a_history, a_tool, place_of_file, write_history
+from tests.support.scripts import child_environment
+from xai_mcp_agent import Bridge, Subject, Tool
+from xai_mcp_agent.cli import history as shown_history
+from xai_mcp_agent.core.calls import Caller
+from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent.history.event import Event
+from xai_mcp_agent.history.recording.reports import (
+    Listed,
+    Lost,
+    Report,
+    call_event,
+    kept_use,
+    refusal_event,
+    used_by,
+)
+
+_SECONDS = 60.0
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+LIBRARY, UNITS = Subject(MCP, "library"), Subject(MCP, "units")
+SEARCH, LEND = a_tool("search", "Finds.", query=TEXT), a_tool("lend", "Lends.", book=NUMBER)
+ODD = "\x1b[31m\u202e.*(odd"
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with settings, and the history of two servers that were used."""
-    folder = tmp_path_factory.mktemp("project")
-    servers = {"it": entry(), "other": entry()}
-    (folder / "mcp_settings.json").write_text(json.dumps({"mcpServers": servers}))
-    with Bridge.open(folder / "mcp_settings.json") as bridge:
-        for text in ("a", "b", "c"):
-            bridge.call_tool("it", "echo", {"text": text})
-        bridge.list_tools("other")
-    return folder
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "history.db"
 
 
-@pytest.fixture(autouse=True)
-def _there(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
-    monkeypatch.chdir(project)
+@pytest.fixture
+def show(file: Path, cli: Cli) -> Callable[..., str]:
+    """Show that history; what was printed."""
+
+    def show(*words: str) -> str:
+        status, out, err = cli("history show", *words, "--store", str(file))
+        assert status == 0, err
+        return out
+
+    return show
 
 
-def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """Run the command; its exit status, stdout and stderr."""
-    with pytest.raises(SystemExit) as ended:
-        run(words)
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
+@pytest.fixture
+def lines(show: Callable[..., str]) -> Callable[..., list[str]]:
+    """Its lines, without days and times."""
+    return lambda *words: [x[10:] for x in show(*words).splitlines() if x[2:3] == ":"]
 
 
-def test_the_history_reads_well_in_eighty_columns(capsys: Any):
-    status, out, err = command(capsys, "history", "show", "--server", "it")
-    lines = out.splitlines()
-    assert (status, err) == (0, "")
-    assert max(map(len, lines)) <= 80
-    told = [x[10:] for x in lines]
-    assert told[1].startswith("it: connected for the first time over stdio (")
-    assert any(x.startswith("it.echo: called 3 times") for x in told)
-    assert any(x.startswith("it: disconnected, with 19 tools: ") for x in told)
-    assert not any("other" in x for x in told)
+def session(
+    source: Subject, minute: int, *tools: Tool, reason: str = "it was closed."
+) -> list[Report]:
+    at = NOON + timedelta(minutes=minute)
+    ended = at + timedelta(seconds=9)
+    return [Listed(source, at, tools, True, "stdio"), Lost(source, ended, reason)]
 
 
-def test_programs_get_every_event_as_json(capsys: Any):
-    status, out, _ = command(capsys, "history", "show", "--tool", "echo", "--limit", "2", "--json")
-    events = json.loads(out)
-    assert status == 0
-    assert [(x["change"], x["tool"]) for x in events] == [("unavailable", "echo")] * 2
-    gone = [x for event in events for x in event["contradicts"]]
-    assert sorted(gone) == ["mcp_tool:it_echo", "mcp_tool:other_echo"]
+def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str = "") -> Event:
+    caller = Caller("agent", agent, run=run_id, workflow="my_agent") if agent else Caller("program")
+    at = NOON + timedelta(minutes=minute)
+    by = kept_use(used_by(caller, "call_1"), str)
+    return call_event(Subject(MCP, "library", tool), at, 0.5, error, by=by)
 
 
-def test_older_events_are_left_out_and_said_to_be(capsys: Any):
-    _, out, _ = command(capsys, "history", "show", "--limit", "1")
-    assert out.startswith("The newest line; --limit shows more")
-    _, out, _ = command(capsys, "history", "show", "--since", "2099-01-01")
-    assert out.startswith("Nothing happened")
-    _, out, _ = command(
-        capsys, "history", "show", "--since", "1h", "--server", "it", "--limit", "1000"
-    )
-    assert "called 3 times" in out
+# Lines
+
+
+def test_sessions_in_which_nothing_happened_share_a_line(file: Path, show: Any, lines: Any) -> None:
+    reports = [*session(LIBRARY, 0, SEARCH), *session(UNITS, 0, LEND)]
+    for minute in range(1, 9):
+        reports += [*session(LIBRARY, minute, SEARCH), *session(UNITS, minute, LEND)]
+    write_history(file, *reports)
+    shown = lines()
+    assert len(shown) == 7
+    assert shown[-1].startswith("library, units: connected and closed 16 times until ")
+    assert " ".join(show().split()).endswith(", nothing changed")
+    assert len(lines("--all")) == 6 + 32
+    assert len(json.loads(show("--json"))) == 18 * 4, "programs get every event"
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "hint"),
+    ("between", "reason", "begin"),
     [
-        (["--since", "soon"], 2, "Write 2h or 3d"),
-        (["--limit", "0"], 2, "--limit"),
-        (["--server", "othr"], 1, "Did you mean 'other'?"),
-        (["--tool", "ecko"], 1, "Did you mean 'echo'?"),
-        (["--store", "no.db"], 1, "no such file"),
-        (["--store", "mysql://x/y"], 1, "postgresql://"),
+        (called("search", 1), "it was closed.", "library: connected again, 1 tool"),
+        (Listed(LIBRARY, NOON + timedelta(minutes=1, seconds=3), (SEARCH, LEND)), "it was closed.",
+         "library: connected again, 1 tool"),
+        (None, "The server exited with code 1.", "library: disconnected"),
     ],
-)
-def test_what_cannot_be_answered_says_how_to_ask(
-    capsys: Any, words: list[str], status: int, hint: str
-):
-    got, out, err = command(capsys, "history", "show", *words)
-    assert (got, out) == (status, "")
-    assert hint in err
+    ids=["a call", "a change", "a bad end"],
+)  # fmt: skip
+def test_a_session_in_which_something_happened_has_lines_of_its_own(
+    file: Path, lines: Any, between: Report | None, reason: str, begin: str
+) -> None:
+    first, end = session(LIBRARY, 1, SEARCH, reason=reason)
+    more = [between] if between else []
+    write_history(file, *session(LIBRARY, 0, SEARCH), first, *more, end)
+    shown = lines()
+    assert any(x.startswith(begin) for x in shown), shown
+    assert not any("connected and closed" in x for x in shown)
 
 
-def test_a_folder_without_settings_may_have_a_history_or_be_shown_another(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-):
-    """Nothing is made where there is none."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    status, out, _ = command(capsys, "history", "show")
-    assert status == 0
-    assert "Nothing is remembered yet" in out
-    assert command(capsys, "history", "show", "--json")[1] == "[]\n"
-    assert [*tmp_path.iterdir()] == []
-    (tmp_path / ".xircuits").symlink_to(project / ".xircuits")
-    assert "called 3 times" in command(capsys, "history", "show")[1]
-    store = str(project / ".xircuits" / "history.db")
-    (tmp_path / ".xircuits").unlink()
-    assert "called 3 times" in command(capsys, "history", "show", "--store", store)[1]
+def test_the_limit_is_for_lines_and_not_for_events(file: Path, show: Any, lines: Any) -> None:
+    calls = [called("search", x) for x in range(30)]
+    write_history(file, *session(LIBRARY, 0, SEARCH), *calls, called("lend", 31))
+    shown = lines("--limit", "2")
+    assert [x.partition(":")[0] for x in shown] == ["library.search", "library.lend"]
+    assert "called 30 times" in shown[0]
+    assert show("--limit", "2").startswith("The newest 2 lines; ")
+    assert show("--limit", "1").startswith("The newest line; --limit shows more")
+    assert "newest" not in show("--limit", "9")
 
 
-def test_no_server_is_started_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
-    mark = tmp_path / "started"
-    server = {"command": "touch", "args": [str(mark)]}
-    (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": {"it": server}}))
-    monkeypatch.chdir(tmp_path)
+def test_a_changed_tool_says_what_is_different(file: Path, show: Any) -> None:
+    other = a_tool("search", "Finds things.", query=TEXT, limit=NUMBER)
+    with a_history(place_of_file(file)) as history:
+        history.connected("library", SEARCH, LEND)
+        history.listed("library", other, LEND)
+        history.listed("library", a_tool("search", "Finds.", query=TEXT), a_tool("lend", "Gives."))
+    text = " ".join(show().split())
+    assert "library.search: changed Description: 'Finds.' → 'Finds things.'" in text
+    assert "Parameter 'limit' was added (integer, optional)" in text
+    assert "library: 2 tools changed (lend, search)" in text
+    assert "search: Parameter 'limit' was removed" in text
+
+
+def test_a_call_says_which_agent_made_it_in_which_run(
+    file: Path, cli: Cli, show: Any, lines: Any
+) -> None:
+    calls = [called("search", x, agent="helper", run_id="b1946ac92492") for x in range(3)]
+    write_history(file, *calls, called("search", 4, "There is no shelf 9.", agent="other"))
+    several, _ = lines()
+    begin = "library.search: called by helper in my_agent (run b1946ac92492) 3 times"
+    assert several.startswith(begin[:60])
+    text = " ".join(show().split())
+    assert "called by other in my_agent, failed after 500 ms: There is no shelf 9." in text
+    assert len(lines("--agent", "other")) == 1
+    ran = cli("history show --agent helpr --store", str(file))
+    assert (ran.status, "Did you mean 'helper'" in ran.err) == (1, True)
+
+
+# Choices
+
+
+def test_what_failed_can_be_chosen(file: Path, show: Any, lines: Any) -> None:
+    with a_history(place_of_file(file)) as history:
+        history.connected("library", SEARCH)
+        history.failed("web", "no such program")
+    tool = Subject(MCP, "library", "search")
+    write_history(
+        file, called("search", 1), call_event(tool, NOON, 0.5, arguments={"error": "no"}),
+        called("lend", 2, "no"), refusal_event(tool, NOON, "It is switched off."),
+    )  # fmt: skip
+    heads = [x.partition(": ")[0] for x in lines("--failed")]
+    assert heads == ["web", "library.lend", "library.search"]
+    events = json.loads(show("--failed", "--json"))
+    assert [x["change"] for x in events] == ["failed", "called", "refused"]
+
+
+def test_text_is_looked_for_as_it_stands_in_capitals_or_not(
+    file: Path, show: Any, lines: Any
+) -> None:
+    """Issue 15: plain text, no pattern of any kind."""
+    write_history(
+        file,
+        called("search", 1, "There is no shelf 9."),
+        called("lend", 2, agent="helper", run_id="b1946ac92492"),
+        called("Öl", 3, agent=ODD),
+        called("plain", 4),
+    )
+    for text, count in {
+        "SHELF": 1, "no shelf 9.": 1, "no shelf .": 0, ".*": 1, "(": 1, "%": 0, "_": 4, "\\": 0,
+        "'; DROP": 0, "lib": 4, "library.len": 1, "helper": 1, "b1946": 1, "öl": 1, "CALLED": 4,
+    }.items():  # fmt: skip
+        assert len(json.loads(show("--grep", text, "--json"))) == count, text
+        assert len(lines("--grep", text)) == count, text
+
+
+def test_ten_thousand_tools_in_each_session_are_shown_in_a_moment_and_one_is_found(
+    file: Path, show: Any, lines: Any
+) -> None:
+    many = [a_tool(f"t{number}") for number in range(10_000)]
+    write_history(file, *(x for minute in range(2) for x in session(LIBRARY, minute, *many)))
+    assert lines()[-1].startswith("library: connected and closed until ")
+    new = "10,000 tools new (t0, t1, t10, t100, t1000, t1001 and 9,994 more)"
+    assert new in " ".join(show().split())
+    assert lines("--all").count("library: connected again, 10,000 tools, as before") == 1
+    assert "library.t2777: new" in lines("--grep", "LIBRARY.t2777")
+
+
+def test_a_begin_and_an_end_can_be_given(file: Path, cli: Cli, show: Any, lines: Any) -> None:
+    write_history(file, *(called(f"t{x}", x) for x in range(9)))
+    words = ["--since", "2026-07-28T12:02+00:00", "--until", "2026-07-28T12:05+00:00"]
+    names = [x.partition(":")[0] for x in lines(*words)]
+    assert names == [f"library.t{x}" for x in range(2, 6)]
+    assert len(lines("--until", "2")) == 2
+    assert lines("--until", "2000-01-01") == []
+    assert show("--since", "2099-01-01").startswith("Nothing happened")
+    assert cli("history show --until 2 --follow --store", str(file)).status == 2
+
+
+def test_nothing_of_odd_names_reaches_a_terminal(file: Path, show: Any) -> None:
+    with a_history(place_of_file(file)) as history:
+        history.connected(ODD, a_tool(ODD, ODD))
+        history.listed(ODD, a_tool(ODD, f"{ODD}!"))
+    write_history(file, called(ODD, 1, ODD, agent=ODD))
+    for words in ((), ("--all",), ("--grep", "odd")):
+        out = show(*words)
+        assert "odd" in out
+        assert not {"\x1b", "\u202e"} & set(out)
+
+
+# A folder's own
+
+
+def test_a_folder_without_history_says_so_and_one_with_it_starts_no_server(
+    folder: Path, cli: Cli
+) -> None:
+    ran = cli("history show")
+    assert (ran.status, "Nothing is remembered yet" in ran.out) == (0, True)
+    assert cli("history show --json").out == "[]\n"
+    assert [*folder.iterdir()] == []
+    mark = folder / "started"
+    write_settings(folder, {"it": {"command": "touch", "args": [str(mark)]}})
     with Bridge.open() as bridge:
         bridge.connect(wait=True)
     mark.unlink()
-    _, out, _ = command(capsys, "history", "show")
-    assert "it: failed" in out
+    assert "it: failed" in cli("history show").out
     assert not mark.exists()
+    for words, status, hint in (
+        ("--since soon", 2, "Write 2h or 3d"),
+        ("--limit 0", 2, "--limit"),
+        ("--server ti", 1, "Did you mean 'it'?"),
+        ("--store no.db", 1, "no such file"),
+        ("--store mysql://x/y", 1, "postgresql://"),
+    ):
+        ran = cli(f"history show {words}")
+        assert (ran.status, ran.out, hint in ran.err) == (status, "", True), words
+
+
+# Following
+
+
+def test_what_happens_while_it_follows_is_shown_once(
+    file: Path, show: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def later(*events: Event) -> None:
+        """Have these written while somebody follows; then they interrupt."""
+        left = list(events)
+
+        def pause(_: float) -> None:
+            if not left:
+                raise KeyboardInterrupt
+            write_history(file, left.pop(0))
+
+        monkeypatch.setattr(shown_history.time, "sleep", pause)
+
+    write_history(file, called("search", 1))
+    later(called("lend", 2), called("lend", 3, "no"), called("search", 4))
+    names = [x[10:].partition(":")[0] for x in show("--follow").splitlines()[1:]]
+    assert names == [f"library.{x}" for x in ("search", "lend", "lend", "search")]
+    later(called("lend", 5), called("lend", 6, "no"))
+    events = map(json.loads, show("--follow", "--failed", "--json").splitlines())
+    assert [x["payload"]["status"] for x in events] == ["error", "error"]
+
+
+def test_whoever_follows_ends_it_with_an_interrupt(file: Path, tmp_path: Path) -> None:
+    write_history(file, called("search", 1))
+    out = tmp_path / "out.txt"
+    with out.open("w") as written:
+        process = subprocess.Popen(
+            [sys.executable, *AS_A_PROCESS, "history", "show", "--follow", "--store", str(file)],
+            stdout=written, stderr=subprocess.STDOUT, cwd=tmp_path, env=child_environment(tmp_path),
+        )  # fmt: skip
+        try:
+            wait_until(lambda: "library.search" in out.read_text(), "the first line", _SECONDS)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(_SECONDS) == 0
+        finally:
+            process.kill()
+            process.wait(_SECONDS)
+    assert not {"Traceback", "Aborted"} & set(out.read_text().split())

@@ -1,21 +1,26 @@
-"""`xai-mcp-agent init` prepares a folder in whatever state it is, and harms nothing in it."""
+"""`init` prepares a folder in whatever state it is, harms nothing in it, and names what clashes."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.palette import our_palette
+from tests.support.commands import Cli
+from tests.support.palette import our_palette, palette
+from tests.support.xai_agent_workflow import install, xai_agent_workflow
+from xai_mcp_agent.cli.component_files import Clash, find_clashes
 from xai_mcp_agent.cli.init import InitError, InitReport, init_folder
-from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.core.util import COMPONENT_FILES, installed_components_folder
+from xai_mcp_agent.drawing.components import our_components, read_component_file
 
 LIBRARY = "xai_components/xai_mcp_agent"
+SHIPPED = Path(__file__).parents[2] / "examples"
 STRANGER = 65534  # the user nobody
 
 
@@ -27,113 +32,95 @@ def a_component_file() -> Path:
     return next(iter(sorted(installed_components_folder().glob(COMPONENT_FILES))))
 
 
+@pytest.fixture(autouse=True)
+def _at_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the person who runs the tests is looked at."""
+    monkeypatch.delenv("XIRCUITS_COMPONENTS_DIR", raising=False)
+
+
 @pytest.fixture
-def ready(tmp_path: Path) -> Path:
+def ready(folder: Path) -> Path:
     """A folder that `init` has prepared."""
-    return init_folder(tmp_path / "ready").folder
+    return init_folder(folder / "ready").folder
 
 
 @pytest.fixture
-def copied(tmp_path: Path) -> Path:
+def copied(folder: Path) -> Path:
     """A folder with copies of the component files, as Xircuits itself makes them."""
-    return init_folder(tmp_path / "copied", link=False).folder
+    return init_folder(folder / "copied", link=False).folder
 
 
-def test_an_empty_folder_becomes_a_working_folder(tmp_path: Path) -> None:
-    report = init_folder(tmp_path)
+def test_a_folder_that_need_not_exist_becomes_a_working_folder(folder: Path) -> None:
+    report = init_folder(folder / "deep" / "down")
+    assert Path.cwd() == folder, "the working directory stays what it was"
+    ready = report.folder
     assert actions(report)[LIBRARY] == "linked"
+    assert report.clashes == ()
     for path in (".xircuits/config.ini", "xai_components/base.py", "mcp_settings.json"):
-        assert (tmp_path / path).is_file(), path
-    assert (tmp_path / LIBRARY).samefile(installed_components_folder())
-    assert [path for path in os.listdir(tmp_path) if path.startswith(".xai-init")] == []
-
-
-def test_a_folder_that_does_not_exist_is_created(tmp_path: Path) -> None:
-    init_folder(tmp_path / "deep" / "down")
-    assert (tmp_path / "deep" / "down" / "mcp_settings.json").is_file()
-
-
-def test_the_examples_are_there_with_their_folders(ready: Path) -> None:
-    shipped = Path(__file__).parents[2] / "examples"
-    files = [file for kind in ("*.xircuits", "servers/*.py") for file in shipped.glob(kind)]
-    assert files
-    for file in files:
-        assert (ready / "examples" / file.relative_to(shipped)).read_bytes() == file.read_bytes()
-
-
-def test_the_launcher_gets_its_templates(ready: Path) -> None:
-    """Xircuits makes a card of each workflow there, in the name of the file."""
-    shipped = Path(__file__).parents[2] / "examples" / "templates"
+        assert (ready / path).is_file(), path
+    assert (ready / LIBRARY).samefile(installed_components_folder())
+    assert [x for x in os.listdir(ready) if x.startswith(".xai-init")] == []
+    for file in (x for kind in ("*.xircuits", "servers/*.py") for x in SHIPPED.glob(kind)):
+        assert (ready / "examples" / file.relative_to(SHIPPED)).read_bytes() == file.read_bytes()
+    # Xircuits makes a card of each template, in the name of the file.
     cards = {x.name: x.read_bytes() for x in (ready / ".xircuits/templates").iterdir()}
-    assert cards == {x.name: x.read_bytes() for x in shipped.glob("*.xircuits")} != {}
+    assert cards == {x.name: x.read_bytes() for x in SHIPPED.glob("templates/*.xircuits")} != {}
     assert not (ready / "examples" / "templates").exists()
-
-
-def test_the_lab_lists_our_library_as_installed(ready: Path) -> None:
-    """One without an __init__.py is offered for installation (Xircuits 1.19.2)."""
+    # A library without an __init__.py is offered for installation (Xircuits 1.19.2).
     config = json.loads((ready / ".xircuits/component_library_config.json").read_text())
-    ours = [entry for entry in config["libraries"] if entry["library_id"] == "MCP_AGENT"]
-    assert [entry["status"] for entry in ours] == ["installed"]
+    ours = [x["status"] for x in config["libraries"] if x["library_id"] == "MCP_AGENT"]
+    assert ours == ["installed"]
 
 
-def test_a_second_run_finds_everything_up_to_date(ready: Path) -> None:
-    report = init_folder(ready)
-    assert set(actions(report).values()) == {"up to date"}
-    assert not report.changed
+def test_a_second_run_finds_everything_up_to_date_and_brings_back_nothing(
+    ready: Path, copied: Path
+) -> None:
+    shutil.rmtree(ready / "xai_components/xai_template")  # the user removed it
+    for folder, link in ((ready, True), (copied, False)):
+        report = init_folder(folder, link=link)
+        assert set(actions(report).values()) == {"up to date"}
+        assert not report.changed
+    assert not (ready / "xai_components/xai_template").exists()
 
 
-def test_copies_are_up_to_date_on_a_second_run_too(copied: Path) -> None:
-    assert set(actions(init_folder(copied, link=False)).values()) == {"up to date"}
-
-
-def test_the_working_directory_stays_what_it_was(tmp_path: Path) -> None:
-    before = Path.cwd()
-    init_folder(tmp_path)
-    assert Path.cwd() == before
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "mcp_settings.json",
-        "examples/servers/library.py",
+def test_a_file_of_the_user_is_kept(folder: Path) -> None:
+    paths = (
+        "mcp_settings.json", "examples/servers/library.py",
         ".xircuits/templates/agent_with_tools.xircuits",
-    ],
-)
-def test_a_file_of_the_user_is_kept(tmp_path: Path, path: str) -> None:
-    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / path).write_text("mine", encoding="utf-8")
-    assert actions(init_folder(tmp_path))[path] == "kept"
-    assert (tmp_path / path).read_text(encoding="utf-8") == "mine"
+    )  # fmt: skip
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("mine", encoding="utf-8")
+    report = init_folder(folder)
+    for path in paths:
+        assert actions(report)[path] == "kept"
+        assert (folder / path).read_text(encoding="utf-8") == "mine"
 
 
-def test_copies_that_xircuits_made_become_a_link(copied: Path) -> None:
-    """`xircuits init` copies installed libraries; a link follows every upgrade."""
+def test_copies_that_xircuits_made_become_a_link_and_a_link_copies_on_request(
+    copied: Path,
+) -> None:
+    """A link follows every upgrade; copies are for a folder that is handed to someone else."""
     assert actions(init_folder(copied))[LIBRARY] == "linked"
     assert (copied / LIBRARY).is_symlink()
     assert list(copied.rglob("*.bak")) == []
+    assert actions(init_folder(copied, link=False))[LIBRARY] == "copied"
+    assert not (copied / LIBRARY).is_symlink()
+    assert a_component_file().is_file(), "the installed file must not be harmed"
 
 
 @pytest.mark.parametrize("link", [True, False])
 def test_a_stale_copy_is_replaced_and_the_old_one_kept_aside(copied: Path, link: bool) -> None:
     installed = a_component_file()
     stale = copied / LIBRARY / installed.name
-    stale.write_text("# of an older version, or edited here\n", encoding="utf-8")
-    report = init_folder(copied, link=link)
-    assert actions(report)[f"{LIBRARY}/{installed.name}"] == "replaced"
-    assert stale.read_bytes() == installed.read_bytes()
-    backup = copied / "xai_components" / f"{installed.name}.bak"
-    assert backup.read_text(encoding="utf-8").startswith("# of an older version")
-    assert str(backup.relative_to(copied)) in "".join(step.note for step in report.steps)
-
-
-def test_a_second_stale_copy_does_not_overwrite_the_first_backup(copied: Path) -> None:
-    stale = copied / LIBRARY / a_component_file().name
-    for text in ("first", "second"):
+    texts = ["first", "second"][: 1 if link else 2]
+    for text in texts:
         stale.write_text(text, encoding="utf-8")
-        init_folder(copied, link=False)
-    kept = {file.read_text(encoding="utf-8") for file in copied.rglob("*.bak")}
-    assert kept == {"first", "second"}
+        report = init_folder(copied, link=link)
+        assert actions(report)[f"{LIBRARY}/{installed.name}"] == "replaced"
+        assert stale.read_bytes() == installed.read_bytes()
+        assert f"xai_components/{installed.name}." in "".join(x.note for x in report.steps)
+    assert sorted(x.read_text(encoding="utf-8") for x in copied.rglob("*.bak")) == texts
 
 
 def test_a_folder_with_files_of_the_user_stays_a_folder(copied: Path) -> None:
@@ -158,105 +145,142 @@ def test_a_link_to_another_place_is_mended(ready: Path, target: str) -> None:
     assert (ready / "elsewhere").is_dir()
 
 
-def test_a_link_becomes_copies_on_request(ready: Path) -> None:
-    """For a folder that is handed to someone else."""
-    assert actions(init_folder(ready, link=False))[LIBRARY] == "copied"
-    assert not (ready / LIBRARY).is_symlink()
-    assert a_component_file().is_file(), "the installed file must not be harmed"
-
-
-def test_a_half_made_folder_is_completed(tmp_path: Path) -> None:
+def test_a_half_made_folder_is_completed(folder: Path) -> None:
     """Our history may stand in .xircuits first; `xircuits init` itself refuses such a folder."""
-    (tmp_path / ".xircuits").mkdir()
-    (tmp_path / ".xircuits/history.db").write_text("ours", encoding="utf-8")
-    (tmp_path / "xai_components").mkdir()
-    init_folder(tmp_path)
-    assert (tmp_path / ".xircuits/history.db").read_text(encoding="utf-8") == "ours"
-    assert (tmp_path / ".xircuits/config.ini").is_file()
-    assert (tmp_path / "xai_components/base.py").is_file()
-
-
-def test_a_library_the_user_removed_does_not_come_back(ready: Path) -> None:
-    shutil.rmtree(ready / "xai_components/xai_template")
-    assert not init_folder(ready).changed
-    assert not (ready / "xai_components/xai_template").exists()
+    (folder / ".xircuits").mkdir()
+    (folder / ".xircuits/history.db").write_text("ours", encoding="utf-8")
+    (folder / "xai_components").mkdir()
+    init_folder(folder)
+    assert (folder / ".xircuits/history.db").read_text(encoding="utf-8") == "ours"
+    assert (folder / ".xircuits/config.ini").is_file()
+    assert (folder / "xai_components/base.py").is_file()
 
 
 @pytest.mark.parametrize("link", [True, False])
-def test_the_palette_shows_our_components_in_the_folder(tmp_path: Path, link: bool) -> None:
-    folder = init_folder(tmp_path / "lab", link=link).folder
-    assert our_palette(folder) != {}
-
-
-# What goes wrong
-
-
-def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "taken").touch()
-    with pytest.raises(InitError, match="taken is a file"):
-        init_folder(tmp_path / "taken")
-
-
-@pytest.fixture
-def forbidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that this process may read and not write; as root, by being nobody for a while."""
-    folder = tmp_path_factory.mktemp("forbidden")
-    folder.chmod(0o555)
-    was_root = os.geteuid() == 0
-    if was_root:
-        os.seteuid(STRANGER)
-    yield folder
-    if was_root:
-        os.seteuid(0)
-    folder.chmod(0o755)
-
-
-def test_a_folder_that_may_not_be_written_is_an_error(forbidden: Path) -> None:
-    with pytest.raises(InitError, match=r"Cannot write to .*: Permission denied"):
-        init_folder(forbidden)
+def test_the_palette_shows_our_classes_as_we_read_them(folder: Path, link: bool) -> None:
+    """Xircuits' own handler decides what a class is, its type, colour and lines."""
+    shown = {
+        name: (x["file_path"], x["type"], x["color"], x["docstring"], x["lineno"][0])
+        for name, x in our_palette(init_folder(folder / "lab", link=link).folder).items()
+    }
+    assert shown == {
+        name: (x.path, x.type, x.color, x.description, {"lineno": first, "end_lineno": last})
+        for name, x in our_components().items()
+        for first, last in [x.lines]
+    }
 
 
 # The command
 
 
-def test_the_command_says_what_it_did_and_what_to_do_next(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert exit_status("init", "lab") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "  linked      xai_components/xai_mcp_agent" in lines
-    for command in ("  cd lab", "  xircuits start           (or: jupyter lab)"):
-        assert command in lines
-    own = [line for line in lines if str(tmp_path) not in line and "(to " not in line]
-    assert max(len(line) for line in own) <= 80
-
-
-def test_the_command_says_when_there_is_nothing_to_do(
-    ready: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_status("init", str(ready)) == 0
-    assert "  Everything is up to date." in capsys.readouterr().out.splitlines()
-
-
-def test_the_command_reports_as_json(ready: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_status("init", str(ready), "--json") == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["folder"] == str(ready)
+def test_the_command_says_what_it_did_and_what_to_do_next(folder: Path, cli: Cli) -> None:
+    lines = cli("init lab").out.splitlines()
+    for line in (
+        "  linked      xai_components/xai_mcp_agent", "  cd lab",
+        "  xircuits start           (or: jupyter lab)",
+    ):  # fmt: skip
+        assert line in lines
+    own = [x for x in lines if str(folder) not in x and "(to " not in x]
+    assert max(map(len, own)) <= 80
+    assert "  Everything is up to date." in cli("init lab").out.splitlines()
+    report = cli("init lab --json").json
+    assert report["folder"] == str(folder / "lab")
     assert {"action": "up to date", "path": LIBRARY, "note": ""} in report["steps"]
 
 
-def test_an_error_ends_the_command_with_status_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def forbidden(folder: Path) -> Iterator[Path]:
+    """A folder that this process may read and not write; as root, by being nobody for a while."""
+    forbidden = folder / "forbidden"
+    forbidden.mkdir(0o555)
+    places = [*forbidden.parents][:4]
+    modes = [x.stat().st_mode for x in places]
+    was_root = os.geteuid() == 0
+    if was_root:
+        for place, mode in zip(places, modes, strict=True):
+            place.chmod(mode | 0o755)
+        os.seteuid(STRANGER)
+    yield forbidden
+    if was_root:
+        os.seteuid(0)
+        for place, mode in zip(places, modes, strict=True):
+            place.chmod(mode)
+
+
+def test_a_place_that_cannot_be_a_folder_is_an_error(forbidden: Path) -> None:
+    with pytest.raises(InitError, match=r"Cannot write to .*: Permission denied"):
+        init_folder(forbidden)
+    with pytest.raises(InitError, match=r"test_init\.py is a file"):
+        init_folder(Path(__file__))
+
+
+# Other libraries with the names of our nodes
+
+# Each would raise, print or hang if it were imported or read without care.
+ODD_FILES = {
+    "newer.py": "class AgentRun[T]: type X = ",
+    "nul.py": "AgentRun = '\0'",
+    "latin.py": "# -*- coding: nonsense -*-\nAgentRun = 1",
+    "warns.py": "AgentRun = '\\ '",
+    "raises.py": "raise SystemExit('AgentRun was imported')",
+    "deep.py": "AgentRun = " + "(" * 5000,
+}
+
+
+def component(folder: Path, name: str, class_name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = f"@xai_component\nclass {class_name}(Component):\n    pass\n"
+    (folder / name).write_text(text)
+
+
+def test_both_libraries_in_a_folder_are_a_clash_as_the_palette_shows(
+    folder: Path, cli: Cli
 ) -> None:
-    (tmp_path / "taken").touch()
-    assert exit_status("init", str(tmp_path / "taken")) == 1
-    assert capsys.readouterr().err.startswith("error: ")
-    assert exit_status("init", str(tmp_path / "taken"), "--json") == 1
-    assert "is a file" in json.loads(capsys.readouterr().out)["error"]
+    init_folder(folder)
+    place, again = install("xai_agent", folder), install("xai_agent", folder.parent / "home")
+    shown = [x["file_path"] for x in palette(folder) if x["task"] == "AgentRun"]
+    assert len(shown) == 1, "what we say is so: Xircuits' own handler is asked"
+    (clash,) = find_clashes(folder, folder)
+    assert (clash.library, set(clash.folders)) == ("xai_agent", {place, again})
+    assert set(clash.classes) < set(our_components())
+    assert ("AgentInit" in clash.classes, "AgentMeditate" in clash.classes) == (True, False)
+    assert "The palette shows only one node of a name" in clash.explanation
+    step = "run `xai-mcp-agent adopt` on workflows made with it, then remove"
+    assert f"{step} {place} and {again}." in clash.explanation
+    (folder / "mcp_settings.json").write_text('{"mcpServers": {}}')
+    xai_agent_workflow().write(folder)
+    for line in ("init .", "servers check", "adopt clock.xircuits --overwrite"):
+        assert "note: the library xai_agent has nodes with the names of ours" in cli(line).out
+        (told,) = cli(f"{line} --json").json["clashes"]
+        assert (told["library"], told["classes"]) == ("xai_agent", list(clash.classes))
+        assert set(told) == set(Clash.__dataclass_fields__)
 
 
-def exit_status(*words: str) -> int | str | None:
-    with pytest.raises(SystemExit) as left:
-        run(words)
-    return left.value.code
+def test_the_place_that_a_variable_names_is_looked_at(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    component(folder / "xai_more", "nodes.py", "AgentRun")
+    monkeypatch.setenv("XIRCUITS_COMPONENTS_DIR", str(folder))
+    assert [x.library for x in find_clashes(folder / "lab")] == ["xai_more"]
+
+
+def test_only_what_the_palette_reads_clashes_and_no_odd_file_hides_it(folder: Path) -> None:
+    library = folder / "xai_components" / "xai_odd"
+    component(library / "deeper", "nodes.py", "AgentRun")
+    component(library, ".hidden.py", "AgentRun")
+    component(library, "nodes.py", "AgentRunner")
+    (library / "plain.py").write_text('class AgentRun: "no component"\n')
+    component(folder / "xai_components" / "other", "nodes.py", "AgentRun")
+    assert find_clashes(folder) == ()
+    component(library, "nodes.py", "AgentRun")
+    for name, text in ODD_FILES.items():
+        (library / name).write_text(text, encoding="utf-8")
+    (library / "folder.py").mkdir()
+    (library / "loop.py").symlink_to(library / "loop.py")
+    (library.parent / "xai_loop").symlink_to(library.parent / "xai_loop")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (clash,) = find_clashes(folder)
+    assert clash.classes == ("AgentRun",)
+    with pytest.raises(SyntaxError):
+        read_component_file(library / "newer.py", "xai_odd")

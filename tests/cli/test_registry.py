@@ -1,4 +1,4 @@
-"""`xai-mcp-agent registry`: what is told of a server, what is written, and that nothing is started.
+"""`xai-mcp-agent registry`: what is shown of a server, what is written, that nothing is started.
 
 Who decided it: the issue ("Registries"), reference graph_and_planning.md section 8.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_servers import command
+from tests.support.commands import AS_A_PROCESS, Cli
 from tests.support.registry_service import (
     DATA,
     OFFICIAL,
@@ -31,38 +33,31 @@ from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.trust import TrustStore
 
 NOTES = "io.github.example-org/notes"
-_RUN = "from xai_mcp_agent.cli.main import run; run()"
+VERSION = "@example-org/notes-mcp/1.4.0"
 SERVER = Path(__file__).parents[1] / "support" / "notes_server.py"
 
 
 @pytest.fixture
 def service() -> Iterator[RegistryService]:
-    with registry_service() as found:
-        yield found
+    with registry_service() as service:
+        yield service
 
 
 @pytest.fixture
-def folder(
-    service: RegistryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
+def work(service: RegistryService, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with settings, of somebody with a local copy of their own."""
-    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.setenv("npm_config_registry", service.url)
-    for name in ("NOTES_TOKEN", "NOTES_DIR", "XAI_MCP_SETTINGS"):
+    for name in ("NOTES_TOKEN", "NOTES_DIR"):
         monkeypatch.delenv(name, raising=False)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    write(work, service)
-    return work
+    write(folder, service)
+    return folder
 
 
 def write(folder: Path, service: RegistryService, **registries: Any) -> Path:
     file = folder / "mcp_settings.json"
-    told = {"official": False, "team": {"url": service.url}} | registries
+    registries = {"official": False, "team": {"url": service.url}} | registries
     servers = {"library": {"command": "npx", "args": ["-y", "@example-org/library@1.0.0"]}}
-    text = json.dumps({"mcpServers": servers, "registries": told}, indent=4)
+    text = json.dumps({"mcpServers": servers, "registries": registries}, indent=4)
     file.write_text(text.replace('"mcpServers"', '// mine\n    "mcpServers"'))
     return file
 
@@ -72,82 +67,68 @@ def entries(folder: Path) -> dict[str, Any]:
     return json.loads(text)["mcpServers"]
 
 
-def registry(capsys: Any, *words: str) -> tuple[int, Any, str]:
-    """The command with --json; its status, what it prints as a value, and stderr."""
-    status, out, err = command(capsys, "registry", *words, "--json")
-    return status, json.loads(out), err
+def forget(folder: Path) -> None:
+    """Delete the local copy, which keeps what a version held first."""
+    shutil.rmtree(folder.parent / "home", ignore_errors=True)
 
 
-def told(offer: Any, about: str) -> list[str]:
+def signals(offer: Any, about: str) -> list[str]:
     return [f"{x['weight']}: {x['text']}" for x in offer["signals"] if x["about"] == about]
 
 
-def refused(capsys: Any, *words: str) -> str:
-    status, out, _ = registry(capsys, *words)
-    assert status == 1
-    return out["error"]
+@pytest.fixture
+def offer(cli: Cli) -> Any:
+    """Run `registry` with --json; its answer, once the status was checked."""
+
+    def offer(line: str, *words: str, status: int = 0) -> Any:
+        ran = cli(f"registry {line}", *words, "--json")
+        assert ran.status == status, ran
+        return ran.json["error"] if status == 1 and "error" in ran.json else ran.json
+
+    return offer
 
 
 # Finding
 
 
-def test_sync_and_search(folder: Path, service: RegistryService, capsys: Any) -> None:
-    status, out, _ = command(capsys, "registry", "sync")
-    assert status == 0
-    assert out == "team: 10 documents on 3 pages.\n"
-    status, out, _ = command(capsys, "registry", "search", "weather of a place")
-    assert status == 0
+def test_what_was_fetched_is_searched_without_the_registry(
+    work: Path, service: RegistryService, cli: Cli, offer: Any
+) -> None:
+    assert "xai-mcp-agent registry sync" in offer("search weather", status=1)
+    assert cli("registry sync") == (0, "team: 10 documents on 3 pages.\n", "")
+    out = cli("registry search 'weather of a place'").out
     assert out.startswith("com.example/weather 0.5.0 (team)\n  Weather data for a place")
+    unknown = offer("sync taem", status=1)
+    assert all(x in unknown for x in ("Known: team", "Did you mean 'team'?"))
+    assert "Did you mean" in offer("show io.github.example-org/note", status=1)
     service.http.close()
-    assert registry(capsys, "search", "weather")[1]["found"][0]["name"] == "com.example/weather"
+    assert offer("search weather")["found"][0]["name"] == "com.example/weather"
 
 
-def test_sync_tells_what_is_refused_and_what_went_wrong(
-    folder: Path, service: RegistryService, capsys: Any
+def test_a_sync_says_what_is_refused_and_what_went_wrong_in_the_time_it_is_given(
+    work: Path, service: RegistryService, cli: Cli, offer: Any
 ) -> None:
     service.pages[""]["servers"] += [{"server": x} for x in invalid()]
     service.faults["/v0.1/servers"] = "repeat"
-    status, out, err = command(capsys, "registry", "sync")
-    assert status == 1
+    status, out, err = cli("registry sync")
+    assert (status, "gives the same cursor again" in err) == (1, True)
     for name in ("com.example/evil", "no-namespace", "com.example/bad-latest"):
         assert f"refused: {name}: " in out
-    assert "gives the same cursor again" in err
-
-
-def test_a_slow_registry_ends_with_the_time_that_it_is_given(
-    folder: Path, service: RegistryService, capsys: Any
-) -> None:
+        assert offer("add", name, status=1).startswith(f"{name} is refused: ")
     service.faults["*"] = "slow"
-    status, out, _ = done_within(10, lambda: registry(capsys, "sync", "--timeout", "0.3"))
-    assert status == 1
-    assert service.url in out["registries"][0]["problem"]
-
-
-def test_search_without_a_copy_says_what_to_do(folder: Path, capsys: Any) -> None:
-    assert "xai-mcp-agent registry sync" in refused(capsys, "search", "weather")
-
-
-def test_an_unknown_registry_names_the_known_ones(folder: Path, capsys: Any) -> None:
-    said = refused(capsys, "sync", "taem")
-    assert "Known: team" in said
-    assert "Did you mean 'team'?" in said
-
-
-def test_an_unknown_server_names_the_nearest(folder: Path, capsys: Any) -> None:
-    command(capsys, "registry", "sync")
-    assert "Did you mean" in refused(capsys, "show", "io.github.example-org/note")
+    answer = done_within(10, lambda: offer("sync --timeout 0.3", status=1))
+    assert service.url in answer["registries"][0]["problem"]
 
 
 # Adding
 
 
 def test_add_writes_an_entry_that_is_switched_off_and_pinned(
-    folder: Path, service: RegistryService, capsys: Any
+    work: Path, service: RegistryService, offer: Any
 ) -> None:
-    status, offer, _ = registry(capsys, "add", NOTES)
-    assert status == 0
-    assert list(entries(folder)) == ["library", "notes"]
-    assert entries(folder)["notes"] == offer["entry"] == {
+    made = offer(f"add {NOTES}")
+    assert list(entries(work)) == ["library", "notes"]
+    assert entries(work)["notes"] == made["entry"] == {
         "command": "npx",
         "args": ["-y", "@example-org/notes-mcp@1.4.0", "${NOTES_DIR}", "--log-level", "info"],
         "env": {"NOTES_TOKEN": "${NOTES_TOKEN}", "NOTES_LOCALE": "en"},
@@ -158,115 +139,109 @@ def test_add_writes_an_entry_that_is_switched_off_and_pinned(
             "from": service.url,
             "name": NOTES,
             "version": "1.4.0",
-            "digest": offer["digest"],
+            "digest": made["digest"],
             "checksum": document("npm/packument-version.json")["dist"]["integrity"],
         },
     }  # fmt: skip
-    assert [(x["variable"], x["secret"]) for x in offer["needs"]] == [
+    assert [(x["variable"], x["secret"]) for x in made["needs"]] == [
         ("NOTES_TOKEN", True), ("NOTES_DIR", False),
     ]  # fmt: skip
-    assert "// mine" in (folder / "mcp_settings.json").read_text()
-    assert (folder / "mcp_settings.json.bak").exists()
-    read = load_settings(folder / "mcp_settings.json")
+    assert "// mine" in (work / "mcp_settings.json").read_text()
+    assert (work / "mcp_settings.json.bak").exists()
+    read = load_settings(work / "mcp_settings.json")
     assert read.sources["notes"].disabled
     assert read.problems == {}
     assert read.notes == ()
 
 
 def test_what_was_added_is_asked_about_when_it_is_switched_on(
-    folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    work: Path, offer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("XAI_MCP_TRUST")
-    file = folder / "mcp_settings.json"
+    file = work / "mcp_settings.json"
     TrustStore().agree(load_settings(file))
-    registry(capsys, "add", NOTES)
+    offer(f"add {NOTES}")
     assert TrustStore().untrusted_parts(load_settings(file)) == ()
     file.write_text(file.read_text().replace('"disabled": true', '"disabled": false'))
     (part,) = TrustStore().untrusted_parts(load_settings(file))
     assert "npx -y @example-org/notes-mcp@1.4.0" in part.facts[0]
+    assert "disabled" not in offer(f"add {NOTES} --enable --as two")["entry"]
+    sources = {x.source for x in TrustStore().untrusted_parts(load_settings(file))}
+    assert sources == {"notes", "two"}
 
 
 def test_registries_of_a_stranger_are_not_asked(
-    folder: Path, service: RegistryService, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    work: Path, service: RegistryService, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The settings may have come with somebody else's folder."""
     monkeypatch.delenv("XAI_MCP_TRUST")
-    with Registries() as found:
-        assert list(found.settings) == ["official"]
-    status, _, err = command(capsys, "registry", "sync", "team")
-    assert status == 1
-    assert "because you have not agreed to them: xai-mcp-agent trust" in err
+    with Registries() as registries:
+        assert list(registries.settings) == ["official"]
+    ran = cli("registry sync team")
+    assert ran.status == 1
+    assert "because you have not agreed to them: xai-mcp-agent trust" in ran.text
     assert service.http.got == []
-    TrustStore().agree(load_settings(folder / "mcp_settings.json"))
-    assert command(capsys, "registry", "sync", "team")[0] == 0
+    TrustStore().agree(load_settings(work / "mcp_settings.json"))
+    assert cli("registry sync team").status == 0
 
 
-def test_a_folder_without_settings_gets_them(
-    folder: Path, service: RegistryService, tmp_path: Path, capsys: Any
-) -> None:
-    file = tmp_path / "new" / "mcp_settings.json"
-    words = ["add", "com.example/tickets", "--registry", "here", "--settings", str(file)]
-    assert "No registry 'here'" in refused(capsys, *words)
+def test_settings_with_nothing_but_a_registry_get_servers(work: Path, cli: Cli, offer: Any) -> None:
+    file = work / "new" / "mcp_settings.json"
+    add = "add com.example/tickets --registry here --settings"
+    assert "No registry 'here'" in offer(f"{add} {file}", status=1)
     assert not file.exists()
-    empty = tmp_path / "empty.json"
+    empty = work / "empty.json"
     here = {"registries": {"official": False, "here": {"path": str(DATA / "repository")}}}
     empty.write_text(json.dumps(here))
-    command(capsys, "registry", "sync", "--settings", str(empty))
-    words[-1] = str(empty)
-    assert registry(capsys, *words)[0] == 0
+    cli(f"registry sync --settings {empty}")
+    offer(f"{add} {empty}")
     assert json.loads(empty.read_text())["mcpServers"].keys() == {"tickets"}
 
 
-def test_every_signal_is_reported_in_words(
-    folder: Path, service: RegistryService, capsys: Any
+def test_every_signal_and_the_fields_of_a_manifest_are_shown(
+    work: Path, service: RegistryService, offer: Any
 ) -> None:
-    status, offer, _ = registry(capsys, "show", NOTES)
-    assert status == 0
-    assert told(offer, "namespace") == [
+    """Spec 5, registry integration."""
+    shown = offer(f"show {NOTES}")
+    assert signals(shown, "namespace") == [
         "unknown: team does not check that it is by the GitHub account example-org."
     ]
-    assert told(offer, "package") == [f"good: @example-org/notes-mcp confirms that it is {NOTES}."]
-    assert told(offer, "status") == [
-        "told: Its registry calls it active.",
-        "told: It is the latest version.",
-        "told: It was published 2026-03-04T05:06:07.000Z and updated 2026-03-04T05:06:07.000Z.",
-        "told: 2 versions are known.",
+    assert signals(shown, "package") == [
+        f"good: @example-org/notes-mcp confirms that it is {NOTES}."
     ]
-    hash_told, depends = told(offer, "integrity")
+    assert "told: It is the latest version." in signals(shown, "status")
+    hash_told, depends = signals(shown, "integrity")
     assert hash_told.startswith("good: Its version is exact, and its hash is noted: sha512-")
     assert depends.startswith("warning: Its dependencies are not pinned")
-    assert told(offer, "asks for") == [
+    assert signals(shown, "asks for") == [
         "told: It asks for a secret, NOTES_TOKEN, for the variable NOTES_TOKEN: Access token.",
         "told: It asks for a file or folder, notes_dir, for the argument notes_dir: Folder with "
         "the notes.",
         "warning: It runs as a program on this machine, and can do there whatever you can.",
     ]
-    assert entries(folder).keys() == {"library"}  # show writes nothing
-
-
-def test_the_fields_of_a_manifest_are_kept(folder: Path, capsys: Any) -> None:
-    """Spec 5, registry integration."""
-    manifest = registry(capsys, "show", NOTES)[1]["manifest"]
+    assert signals(shown, "look-alike") == []
+    assert entries(work).keys() == {"library"}  # show writes nothing
+    manifest = shown["manifest"]
     assert (manifest["name"], manifest["version"]) == (NOTES, "1.4.0")
-    assert manifest["schema_version"] == "2025-12-11"
     assert manifest["manifest_url"].endswith("io.github.example-org%2Fnotes/versions/1.4.0")
     assert manifest["download_url"].endswith("notes-mcp-1.4.0.tgz")
-    assert manifest["checksum"].startswith("sha512-")
-    assert manifest["author"] == "example-org"
     assert set(manifest) == {
         "name", "version", "mcp_version", "schema_version", "manifest_url", "download_url",
         "checksum", "tags", "author", "license", "dependencies",
     }  # fmt: skip
 
 
-def test_a_version_can_be_chosen(folder: Path, service: RegistryService, capsys: Any) -> None:
-    service.npm["@example-org/notes-mcp/1.3.0"] = service.npm["@example-org/notes-mcp/1.4.0"] | {
-        "version": "1.3.0"
-    }
-    offer = registry(capsys, "show", NOTES, "--version", "1.3.0")[1]
-    assert "@example-org/notes-mcp@1.3.0" in offer["entry"]["args"]
-    assert "warning: It is not the latest version." in told(offer, "status")
-    assert "Known: 1.4.0, 1.3.0" in refused(capsys, "show", NOTES, "--version", "9")
+def test_a_version_is_chosen_and_none_makes_up_for_a_refused_one(
+    work: Path, service: RegistryService, offer: Any
+) -> None:
+    service.npm["@example-org/notes-mcp/1.3.0"] = service.npm[VERSION] | {"version": "1.3.0"}
+    shown = offer(f"show {NOTES} --version 1.3.0")
+    assert "@example-org/notes-mcp@1.3.0" in shown["entry"]["args"]
+    assert "warning: It is not the latest version." in signals(shown, "status")
+    assert "Known: 1.4.0, 1.3.0" in offer(f"show {NOTES} --version 9", status=1)
+    service.row(NOTES)["server"]["packages"][0]["version"] = "latest"
+    assert "'latest' moves" in offer(f"add {NOTES}", status=1)
+    offer(f"add {NOTES} --version 1.3.0")
 
 
 @pytest.mark.parametrize(
@@ -303,11 +278,10 @@ def test_a_version_can_be_chosen(folder: Path, service: RegistryService, capsys:
     ids=["remote", "given", "remote-first", "pypi", "nuget", "oci"],
 )  # fmt: skip
 def test_the_way_and_its_command_are_composed_as_data(
-    folder: Path, capsys: Any, name: str, words: list[str], entry: dict[str, Any]
+    work: Path, cli: Cli, name: str, words: list[str], entry: dict[str, Any]
 ) -> None:
-    status, _, err = registry(capsys, "add", name, *words)
-    assert (status, err) == (0, "")
-    written = entries(folder)[name.rpartition("/")[2]]
+    assert cli("registry add", name, *words, "--json")[::2] == (0, "")
+    written = entries(work)[name.rpartition("/")[2]]
     beside = ("description", "lock", "disabled", "registry")
     assert {key: x for key, x in written.items() if key not in beside} == entry
 
@@ -331,141 +305,88 @@ def test_the_way_and_its_command_are_composed_as_data(
     ],
 )
 def test_what_is_not_added_is_refused_by_name_and_nothing_written(
-    folder: Path, capsys: Any, name: str, words: list[str], reason: str
+    work: Path, cli: Cli, offer: Any, name: str, words: list[str], reason: str
 ) -> None:
-    before = (folder / "mcp_settings.json").read_bytes()
-    assert reason in refused(capsys, "add", name, *words)
-    assert (folder / "mcp_settings.json").read_bytes() == before
+    before = (work / "mcp_settings.json").read_bytes()
+    assert reason in offer("add", name, *words, status=1)
+    assert (work / "mcp_settings.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["com.example/evil", "com.example/bad-latest", "no-namespace"])
-def test_invalid_documents_are_refused_by_name_when_they_are_asked_for(
-    folder: Path, service: RegistryService, capsys: Any, name: str
-) -> None:
-    service.pages[""]["servers"] += [{"server": x} for x in invalid()]
-    said = refused(capsys, "add", name)
-    assert said.startswith(f"{name} is refused: ")
-
-
-def test_what_is_allowed_is_reported_all_the_same(folder: Path, capsys: Any) -> None:
-    words = ["com.example/database", "--allow", "image-tag", "--allow", "runtime-options"]
-    offer = registry(capsys, "add", *words)[1]
-    assert "warning: Its image is not pinned: the owner of the tag may change what runs." in told(
-        offer, "integrity"
-    )
-
-
-def test_an_older_version_does_not_make_up_for_a_refused_one(
-    folder: Path, service: RegistryService, capsys: Any
-) -> None:
-    service.row(NOTES)["server"]["packages"][0]["version"] = "latest"
-    assert "'latest' moves" in refused(capsys, "add", NOTES)
-    service.npm["@example-org/notes-mcp/1.3.0"] = service.npm["@example-org/notes-mcp/1.4.0"] | {
-        "version": "1.3.0"
-    }
-    assert registry(capsys, "add", NOTES, "--version", "1.3.0")[0] == 0
+def test_what_is_refused_is_shown_with_what_is_known_of_it(work: Path, cli: Cli) -> None:
+    status, out, err = cli("registry show com.example/database --allow runtime-options")
+    assert (status, "--allow image-tag" in err) == (1, True)
+    assert out.startswith("com.example/database 3.1.0, from team")
+    assert "Runs read-only SQL on a database." in out
 
 
 # Alarms
 
 
 def test_changed_content_under_the_same_version_writes_nothing(
-    folder: Path, service: RegistryService, capsys: Any
+    work: Path, service: RegistryService, cli: Cli, offer: Any
 ) -> None:
-    command(capsys, "registry", "sync")
+    cli("registry sync")
     service.row(NOTES)["server"]["packages"][0]["packageArguments"] = []
-    status, offer, err = registry(capsys, "add", NOTES)
-    assert status == 3
-    assert offer["written"] is None
-    assert "has changed under the same version" in err
-    assert "--accept-change" in err
-    assert "notes" not in entries(folder)
-    status, offer, _ = registry(capsys, "add", NOTES, "--accept-change")
-    assert status == 0
-    assert offer["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
+    ran = cli(f"registry add {NOTES} --json")
+    assert (ran.status, ran.json["written"]) == (3, None)
+    assert "has changed under the same version" in ran.err
+    assert "--accept-change" in ran.err
+    assert "notes" not in entries(work)
+    made = offer(f"add {NOTES} --accept-change")
+    assert made["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
 
 
-def test_sync_tells_which_of_your_entries_was_changed(
-    folder: Path, service: RegistryService, capsys: Any
+def test_a_sync_says_which_of_your_entries_was_changed(
+    work: Path, service: RegistryService, cli: Cli, offer: Any
 ) -> None:
-    registry(capsys, "add", NOTES, "--as", "mine")
+    offer(f"add {NOTES} --as mine")
+    owned = signals(offer(f"show {NOTES}"), "look-alike")
+    assert owned == ["told: You already have it, as mine."]
     service.row(NOTES)["server"]["packages"][0]["identifier"] = "@example-org/other"
     service.row(NOTES)["_meta"][OFFICIAL]["updatedAt"] = "2999-01-01T00:00:00Z"
-    status, out, _ = command(capsys, "registry", "sync")
-    assert status == 3
-    assert f"ALARM: {NOTES} 1.4.0 has changed under the same version" in " ".join(out.split())
-    assert f"ALARM: mine in your settings was added as {NOTES} 1.4.0" in " ".join(out.split())
+    ran = cli("registry sync")
+    assert ran.status == 3
+    assert f"ALARM: {NOTES} 1.4.0 has changed under the same version" in ran.text
+    assert f"ALARM: mine in your settings was added as {NOTES} 1.4.0" in ran.text
 
 
-def test_a_package_that_says_it_is_another_server_is_an_alarm(
-    folder: Path, service: RegistryService, capsys: Any
+def test_what_a_package_says_of_itself_counts(
+    work: Path, service: RegistryService, npx: Path, offer: Any
 ) -> None:
-    service.npm["@example-org/notes-mcp/1.4.0"]["mcpName"] = "com.other/notes"
-    status, offer, _ = registry(capsys, "add", NOTES)
-    assert status == 3
-    assert told(offer, "package") == [
+    """npx would say `could not determine executable to run` where it has no command."""
+    package = service.npm[VERSION]
+    package["mcpName"] = None
+    (signal,) = signals(offer(f"show {NOTES}"), "package")
+    assert signal.startswith("unknown: @example-org/notes-mcp does not say which MCP server it is")
+    package["mcpName"] = "com.other/notes"
+    refused = offer(f"add {NOTES} --try", status=3)
+    assert signals(refused, "package") == [
         f"alarm: @example-org/notes-mcp says that it is com.other/notes, not {NOTES}."
     ]
-    assert registry(capsys, "add", NOTES, "--accept-change")[0] == 3
-    assert "notes" not in entries(folder)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"mcpName": None}, "unknown: @example-org/notes-mcp does not say which MCP server it is"),
-        ({}, "good: "),
-    ],
-)
-def test_what_a_package_says_of_itself_is_reported(
-    folder: Path, service: RegistryService, capsys: Any, change: dict[str, Any], said: str
-) -> None:
-    service.npm["@example-org/notes-mcp/1.4.0"] |= change
-    (signal,) = told(registry(capsys, "show", NOTES)[1], "package")
-    assert signal.startswith(said)
-
-
-def test_a_package_without_a_command_is_refused(
-    folder: Path, service: RegistryService, capsys: Any
-) -> None:
-    """npx would say `could not determine executable to run`."""
-    del service.npm["@example-org/notes-mcp/1.4.0"]["bin"]
-    assert "has no command to run" in refused(capsys, "add", NOTES)
+    offer(f"add {NOTES} --accept-change", status=3)
+    assert ("notes" in entries(work), npx.exists()) == (False, False)
+    del package["bin"]
+    assert "has no command to run" in offer(f"add {NOTES}", status=1)
     service.npm.clear()
-    assert "@example-org/notes-mcp 1.4.0 does not exist on npm" in refused(capsys, "add", NOTES)
-
-
-# npm
+    gone = "@example-org/notes-mcp 1.4.0 does not exist on npm"
+    assert gone in offer(f"add {NOTES}", status=1)
 
 
 def test_a_package_of_npm_is_added_by_its_name(
-    folder: Path, service: RegistryService, capsys: Any
+    work: Path, service: RegistryService, cli: Cli, offer: Any
 ) -> None:
-    write(folder, service, npm={"type": "npm", "url": service.url})
-    assert command(capsys, "registry", "sync", "npm")[0] == 0
-    words = ["add", "@example-org/notes-mcp", "--registry", "npm"]
-    status, offer, _ = registry(capsys, *words, "--offline")
-    assert status == 0
-    assert offer["name"] == "notes-mcp"
-    assert offer["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
-    service.npm["@example-org/notes-mcp/latest"] = service.npm["@example-org/notes-mcp/1.4.0"]
-    offer = registry(capsys, *words, "--as", "two")[1]
-    assert told(offer, "package") == [f"told: @example-org/notes-mcp says that it is {NOTES}."]
-    assert "left-pad-mcp-lookalike 0.0.1 does not exist on npm" in refused(
-        capsys, "add", "left-pad-mcp-lookalike", "--registry", "npm"
-    )
-
-
-def test_what_is_refused_is_shown_with_what_is_known_of_it(folder: Path, capsys: Any) -> None:
-    words = ["com.example/database", "--allow", "runtime-options"]
-    status, out, err = command(capsys, "registry", "show", *words)
-    assert status == 1
-    assert out.startswith("com.example/database 3.1.0, from team")
-    assert "Runs read-only SQL on a database." in out
-    assert "--allow image-tag" in err
-
-
-# Look-alikes
+    write(work, service, npm={"type": "npm", "url": service.url})
+    assert cli("registry sync npm").status == 0
+    add = "add @example-org/notes-mcp --registry npm"
+    made = offer(f"{add} --offline")
+    assert made["name"] == "notes-mcp"
+    assert made["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
+    service.npm["@example-org/notes-mcp/latest"] = service.npm[VERSION]
+    made = offer(f"{add} --as two")
+    says = [f"told: @example-org/notes-mcp says that it is {NOTES}."]
+    assert signals(made, "package") == says
+    unknown = offer("add left-pad-mcp-lookalike --registry npm", status=1)
+    assert "left-pad-mcp-lookalike 0.0.1 does not exist on npm" in unknown
 
 
 @pytest.mark.parametrize(
@@ -481,31 +402,20 @@ def test_what_is_refused_is_shown_with_what_is_known_of_it(folder: Path, capsys:
     ids=["digit", "letter", "package", "namespace"],
 )  # fmt: skip
 def test_a_look_alike_of_what_is_configured_is_a_warning(
-    folder: Path, service: RegistryService, capsys: Any, configured: dict[str, Any], said: str
+    work: Path, service: RegistryService, offer: Any, configured: dict[str, Any], said: str
 ) -> None:
     registries = {"official": False, "team": {"url": service.url}}
-    file = folder / "mcp_settings.json"
+    file = work / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": configured, "registries": registries}))
-    (signal,) = told(registry(capsys, "show", NOTES)[1], "look-alike")
+    (signal,) = signals(offer(f"show {NOTES}"), "look-alike")
     assert signal.startswith(f"warning: {said}")
-
-
-def test_what_is_configured_already_is_reported(folder: Path, capsys: Any) -> None:
-    registry(capsys, "add", NOTES, "--as", "mine")
-    assert told(registry(capsys, "show", NOTES)[1], "look-alike") == [
-        "told: You already have it, as mine."
-    ]
-
-
-def test_other_names_are_no_look_alikes(folder: Path, capsys: Any) -> None:
-    assert told(registry(capsys, "show", NOTES)[1], "look-alike") == []
 
 
 # Hostile words
 
 
 def test_what_a_registry_wrote_names_no_variable_of_ours(
-    folder: Path, service: RegistryService, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    work: Path, service: RegistryService, offer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the value of any variable could be had sent anywhere."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-person")
@@ -516,8 +426,8 @@ def test_what_a_registry_wrote_names_no_variable_of_ours(
         {"name": "C", "value": "x{OPENAI_API_KEY}"},
         {"name": "D", "default": "$${OPENAI_API_KEY}"},
     ]
-    assert registry(capsys, "add", "com.example/tickets", "--set", "tenant=acme")[0] == 0
-    file = folder / "mcp_settings.json"
+    offer("add com.example/tickets --set tenant=acme")
+    file = work / "mcp_settings.json"
     file.write_text(file.read_text().replace('"disabled": true', '"disabled": false'))
     server = load_settings(file).server("tickets")
     assert "sk-of-the-person" not in json.dumps(dict(server.headers))
@@ -525,40 +435,19 @@ def test_what_a_registry_wrote_names_no_variable_of_ours(
     assert server.headers["D"] == "$${OPENAI_API_KEY}"
 
 
-@pytest.mark.parametrize("default", ["{OPENAI_API_KEY}", "${OPENAI_API_KEY}"])
-def test_two_words_of_a_registry_make_no_variable(
-    folder: Path, service: RegistryService, capsys: Any, monkeypatch: pytest.MonkeyPatch,
-    default: str,
-) -> None:  # fmt: skip
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-person")
-    row = service.row("com.example/tickets")["server"]["remotes"][0]
-    row["url"] = "https://example.com/mcp"
-    row["variables"] = {}
-    variables = {"v": {"default": default}}
-    row["headers"] = [{"name": "A", "value": "${v}", "variables": variables}]
-    registry(capsys, "add", "com.example/tickets")
-    file = folder / "mcp_settings.json"
-    file.write_text(file.read_text().replace('"disabled": true', '"disabled": false'))
-    assert "sk-of" not in json.dumps(dict(load_settings(file).server("tickets").headers))
-
-
 def test_arguments_of_a_server_are_no_line_for_a_shell(
-    folder: Path, service: RegistryService, capsys: Any
+    work: Path, service: RegistryService, offer: Any
 ) -> None:
     package = service.row(NOTES)["server"]["packages"][0]
     package["packageArguments"] = [
         {"type": "positional", "value": "$(touch pwned); `id` && x | y"},
         {"type": "named", "name": "--text", "value": "--privileged"},
     ]
-    offer = registry(capsys, "add", NOTES)[1]
-    assert offer["entry"]["args"][2:] == [
-        "$(touch pwned); `id` && x | y", "--text=--privileged",
-    ]  # fmt: skip
+    args = offer(f"add {NOTES}")["entry"]["args"]
+    assert args[2:] == ["$(touch pwned); `id` && x | y", "--text=--privileged"]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+DOCKER: list[Any] = [
         [{"type": "named", "name": "--privileged", "isRequired": True}],
         [{"type": "named", "name": "--network", "value": "host"}],
         [{"type": "named", "name": "-v", "value": "/:/host"}],
@@ -584,126 +473,114 @@ def test_arguments_of_a_server_are_no_line_for_a_shell(
         [{"type": "positional", "valueHint": "--rm", "default": "--privileged"}],
         [{"type": "named", "name": "-w", "value": "run"}],
         [{"type": "named", "name": "-w", "format": "boolean", "value": "true"}],
-    ],
-    ids=lambda x: str(x[0].get("name") or x[0].get("value")) + str(len(str(x))),
-)  # fmt: skip
+    ]  # fmt: skip
+NPX: list[Any] = [
+    [{"type": "named", "name": "--registry", "value": "http://127.0.0.1:9"}],
+    [{"type": "positional", "value": "other-package"}],
+    [{"type": "named", "name": "-y", "value": "other-package"}],
+    [{"type": "named", "name": "-c", "value": "id"}],
+]
+
+
 def test_options_of_docker_that_open_the_machine_are_refused(
-    folder: Path, service: RegistryService, capsys: Any, arguments: list[Any]
+    work: Path, service: RegistryService, offer: Any
 ) -> None:
-    package = service.row("com.example/database-pinned")["server"]["packages"][0]
-    package["runtimeArguments"] = arguments
+    name = "com.example/database-pinned"
+    package = service.row(name)["server"]["packages"][0]
     package["environmentVariables"] = []
-    assert "--allow runtime-options" in refused(capsys, "add", "com.example/database-pinned")
+    for arguments in DOCKER:
+        forget(work)
+        package["runtimeArguments"] = arguments
+        assert "--allow runtime-options" in offer(f"add {name}", status=1), arguments
+
+
+def test_a_warning_names_the_folder_that_a_container_gets(
+    work: Path, service: RegistryService, cli: Cli
+) -> None:
+    """Allowed or not, a person sees it."""
+    name = "com.example/database-pinned"
+    service.row(name)["server"]["packages"][0]["runtimeArguments"] = [
+        {"type": "named", "name": "-v", "value": "{p}:/h", "variables": {"p": {"default": "/"}}}
+    ]
+    for words, folder in (("--set p=/home/me/notes", "/home/me/notes"), ("", "/")):
+        write(work, service)
+        ran = cli(f"registry add {name} --allow runtime-options {words}")
+        assert (ran.status, ran.err) == (0, ""), ran.err
+        assert f"! Docker is given -v {folder}:/h." in ran.text
+
+
+def test_options_of_npx_that_run_something_else_are_refused(
+    work: Path, service: RegistryService, offer: Any
+) -> None:
+    package = service.row(NOTES)["server"]["packages"][0]
+    for arguments in NPX:
+        forget(work)
+        package["runtimeArguments"] = arguments
+        assert "--allow runtime-options" in offer(f"add {NOTES}", status=1), arguments
+
+
+def test_a_variable_that_has_other_code_run_is_refused(
+    work: Path, service: RegistryService, offer: Any
+) -> None:
+    """A secret among the arguments as well: other programs see them."""
+    package = service.row(NOTES)["server"]["packages"][0]
+    for name in ("NODE_OPTIONS", "LD_PRELOAD", "npm_config_registry", "PATH"):
+        forget(work)
+        package["environmentVariables"] = [{"name": name, "value": "x"}]
+        why = f"it sets {name}, which can make it run other code"
+        assert why in offer(f"add {NOTES}", status=1)
+    forget(work)
+    package["environmentVariables"] = []
+    package["packageArguments"] = [
+        {"type": "named", "name": "--key", "isSecret": True, "isRequired": True}
+    ]
+    assert "--allow secret-argument" in offer(f"add {NOTES}", status=1)
 
 
 @pytest.mark.parametrize(
-    ("words", "shown"),
+    ("url", "says"),
     [
-        (["--set", "p=/home/me/notes"], "-v /home/me/notes:/h"),
-        ([], "-v /:/h"),
+        ("https://good.example@evil.example/", "its URL has a user before the host"),
+        ("https://{u}evil.example/", "its URL has a user before the host"),
+        (
+            "http://169.254.169.254/latest",
+            "169.254.169.254, which is at a link-local address: why?",
+        ),
     ],
-    ids=["named", "default"],
 )
-def test_a_warning_names_the_folder_that_a_container_gets(
-    folder: Path, service: RegistryService, capsys: Any, words: list[str], shown: str
-) -> None:
-    """Allowed or not, a person sees it."""
-    package = service.row("com.example/database-pinned")["server"]["packages"][0]
-    package["runtimeArguments"] = [
-        {"type": "named", "name": "-v", "value": "{p}:/h", "variables": {"p": {"default": "/"}}}
-    ]
-    words = ["com.example/database-pinned", "--allow", "runtime-options", *words]
-    status, out, err = command(capsys, "registry", "add", *words)
-    assert (status, err) == (0, "")
-    assert f"! Docker is given {shown}." in " ".join(out.split())
-
-
-@pytest.mark.parametrize("url", ["https://good.example@evil.example/", "https://{u}evil.example/"])
-def test_an_address_with_a_user_before_its_host_is_refused(
-    folder: Path, service: RegistryService, capsys: Any, url: str
+def test_an_address_that_hides_its_host_or_is_close_is_named(
+    work: Path, service: RegistryService, cli: Cli, url: str, says: str
 ) -> None:
     """Half of its readers take `https://good.example@evil.example/` for good.example."""
     remote = service.row("com.example/hybrid")["server"]["remotes"][0]
     remote |= {"url": url, "variables": {"u": {"default": "good.example@"}}}
-    said = refused(capsys, "show", "com.example/hybrid", "--prefer", "remote")
-    assert "its URL has a user before the host" in said
+    ran = cli("registry show com.example/hybrid --prefer remote")
+    assert (ran.status == 1) == ("user" in says)
+    assert says in ran.text
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [{"type": "named", "name": "--registry", "value": "http://127.0.0.1:9"}],
-        [{"type": "positional", "value": "other-package"}],
-        [{"type": "named", "name": "-y", "value": "other-package"}],
-        [{"type": "named", "name": "-c", "value": "id"}],
-    ],
-    ids=lambda x: str(x[0].get("name") or x[0]["value"]),
-)
-def test_options_of_npx_that_run_something_else_are_refused(
-    folder: Path, service: RegistryService, capsys: Any, arguments: list[Any]
-) -> None:
-    service.row(NOTES)["server"]["packages"][0]["runtimeArguments"] = arguments
-    assert "--allow runtime-options" in refused(capsys, "add", NOTES)
-
-
-@pytest.mark.parametrize("name", ["NODE_OPTIONS", "LD_PRELOAD", "npm_config_registry", "PATH"])
-def test_a_variable_that_has_other_code_run_is_refused(
-    folder: Path, service: RegistryService, capsys: Any, name: str
-) -> None:
-    package = service.row(NOTES)["server"]["packages"][0]
-    package["environmentVariables"] = [{"name": name, "value": "x"}]
-    assert f"it sets {name}, which can make it run other code" in refused(capsys, "add", NOTES)
-
-
-def test_a_secret_among_the_arguments_is_refused(
-    folder: Path, service: RegistryService, capsys: Any
-) -> None:
-    """Other programs see them."""
-    package = service.row(NOTES)["server"]["packages"][0]
-    package["packageArguments"] = [
-        {"type": "named", "name": "--key", "isSecret": True, "isRequired": True}
-    ]
-    assert "--allow secret-argument" in refused(capsys, "add", NOTES)
-
-
-def test_a_remote_on_this_machine_or_unprotected_is_a_warning(
-    folder: Path, service: RegistryService, capsys: Any
-) -> None:
-    remote = service.row("com.example/hybrid")["server"]["remotes"][0]
-    remote["url"] = "http://169.254.169.254/latest"
-    (signal,) = told(registry(capsys, "show", "com.example/hybrid")[1], "asks for")
-    assert "169.254.169.254, which is at a link-local address: why?" in signal
-
-
-def test_a_variable_that_is_set_already_is_a_warning(
-    folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NOTES_TOKEN", "of the person")
-    found = told(registry(capsys, "show", NOTES)[1], "asks for")
-    assert any("NOTES_TOKEN is already set in your environment" in x for x in found)
-
-
-def test_a_server_is_not_given_what_another_one_is_given(
-    folder: Path, service: RegistryService, capsys: Any
+def test_a_server_is_not_given_what_another_one_or_the_environment_has(
+    work: Path, offer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many call it API_KEY."""
-    registry(capsys, "add", NOTES)
-    offer = registry(capsys, "add", NOTES, "--as", "two")[1]
-    assert offer["entry"]["env"]["NOTES_TOKEN"] == "${TWO_NOTES_TOKEN}"
-    assert entries(folder)["notes"]["env"]["NOTES_TOKEN"] == "${NOTES_TOKEN}"
-    offer = registry(capsys, "show", NOTES)[1]
-    assert offer["entry"]["env"]["NOTES_TOKEN"] == "${NOTES_NOTES_TOKEN}"
+    offer(f"add {NOTES}")
+    made = offer(f"add {NOTES} --as two")
+    assert made["entry"]["env"]["NOTES_TOKEN"] == "${TWO_NOTES_TOKEN}"
+    assert entries(work)["notes"]["env"]["NOTES_TOKEN"] == "${NOTES_TOKEN}"
+    monkeypatch.setenv("NOTES_NOTES_TOKEN", "of the person")
+    asks = signals(offer(f"show {NOTES}"), "asks for")
+    assert any("NOTES_NOTES_TOKEN is already set in your environment" in x for x in asks)
 
 
-# Starting, asking
+# Starting, asking, writing
 
 
 @pytest.fixture
-def npx(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def npx(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program `npx` that notes how it was started, and is a server of notes."""
-    programs = folder / "bin"
+    programs = work / "bin"
     programs.mkdir()
-    started = folder / "started"
+    started = work / "started"
     program = programs / "npx"
     program.write_text(
         f'#!/bin/sh\nprintf "%s\\n" "$@" "token=$NOTES_TOKEN" >> {started}\n'
@@ -714,63 +591,73 @@ def npx(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return started
 
 
-def test_nothing_is_started_without_try(folder: Path, npx: Path, capsys: Any) -> None:
-    assert registry(capsys, "add", NOTES)[0] == 0
-    assert not npx.exists()
-
-
-def test_try_starts_it_once_and_lists_its_tools(
-    folder: Path, npx: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+def test_it_is_started_with_try_once_and_only_with_what_it_needs(
+    work: Path,
+    service: RegistryService,
+    npx: Path,
+    cli: Cli,
+    offer: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    offer(f"add {NOTES}")
+    write(work, service)
+    assert "set NOTES_TOKEN, NOTES_DIR first" in offer(f"add {NOTES} --try", status=1)
+    assert ("notes" in entries(work), npx.exists()) == (True, False)
     monkeypatch.setenv("NOTES_TOKEN", "abc-secret-word")
-    words = ["registry", "add", NOTES, "--set", "NOTES_DIR=/tmp/my notes", "--try"]
-    status, out, err = command(capsys, *words)
+    write(work, service)
+    status, out, err = cli(f"registry add {NOTES} --set 'NOTES_DIR=/tmp/my notes' --try")
     assert (status, err) == (0, "")
     assert "Started once, and ended. Its tools: " in out
-    assert "abc-secret-word" not in out + (folder / "mcp_settings.json").read_text()
+    assert "abc-secret-word" not in out + (work / "mcp_settings.json").read_text()
     assert npx.read_text().splitlines() == [
         "-y", "@example-org/notes-mcp@1.4.0", "/tmp/my notes", "--log-level", "info",
         "token=abc-secret-word",
     ]  # fmt: skip
-    assert entries(folder)["notes"]["disabled"] is True
+    assert entries(work)["notes"]["disabled"] is True
 
 
-def test_try_without_what_must_be_given_starts_nothing(
-    folder: Path, npx: Path, capsys: Any
-) -> None:
-    assert "set NOTES_TOKEN, NOTES_DIR first" in refused(capsys, "add", NOTES, "--try")
-    assert not npx.exists()
-    assert "notes" in entries(folder)
-
-
-def test_an_alarm_starts_nothing(
-    folder: Path, service: RegistryService, npx: Path, capsys: Any
-) -> None:
-    service.npm["@example-org/notes-mcp/1.4.0"]["mcpName"] = "com.other/notes"
-    assert registry(capsys, "add", NOTES, "--try")[0] == 3
-    assert not npx.exists()
-
-
-def test_a_person_is_asked_for_what_is_no_secret(folder: Path) -> None:
-    words = [warm_python(), "-c", _RUN, "registry", "add", NOTES]
+def test_a_person_is_asked_for_what_is_no_secret_and_told_the_next_steps(work: Path) -> None:
     home = {x: os.environ[x] for x in ("HOME", "XDG_CACHE_HOME", "npm_config_registry")}
-    with terminal(*words, folder=folder, **home) as person:
+    words = (warm_python(), *AS_A_PROCESS, "registry", "add", NOTES)
+    with terminal(*words, folder=work, **home) as person:
         person.expect("NOTES_DIR")
         person.type("/home/me/notes")
         person.expect("Written into")
         assert person.end() == 0
     assert "Access token (" not in person.text
-    written = entries(folder)["notes"]
+    text = " ".join(person.text.split())
+    assert "+ @example-org/notes-mcp confirms" in text
+    assert "You must give: NOTES_TOKEN: Access token, a secret" in text
+    assert 'switch it on: remove "disabled" of notes' in text
+    assert "xai-mcp-agent tools accept notes" in text
+    written = entries(work)["notes"]
     assert written["args"][2] == "/home/me/notes"
     assert written["env"]["NOTES_TOKEN"] == "${NOTES_TOKEN}"
 
 
-def test_what_is_written_reads_well(folder: Path, capsys: Any) -> None:
-    status, out, _ = command(capsys, "registry", "add", NOTES)
-    assert status == 0
-    told = " ".join(out.split())
-    assert "+ @example-org/notes-mcp confirms" in told
-    assert "You must give: NOTES_TOKEN: Access token, a secret" in told
-    assert "set NOTES_TOKEN, NOTES_DIR in the environment" in told
-    assert 'switch it on: remove "disabled" of notes' in told
-    assert "xai-mcp-agent tools accept notes" in told
+@pytest.mark.parametrize("trap", [".mcp_settings.json.part", "mcp_settings.json.bak"])
+def test_no_link_in_a_folder_of_a_stranger_is_written_through(
+    work: Path, tmp_path: Path, offer: Any, trap: str
+) -> None:
+    """git brings links along: one may lead to what a shell reads at its start."""
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    (work / trap).symlink_to(mine)
+    (work / "mcp_settings.json.2.bak").symlink_to(tmp_path / "not there yet")
+    offer(f"add {NOTES}")
+    assert mine.read_text() == "mine"
+    assert not (tmp_path / "not there yet").exists()
+    assert not (work / "mcp_settings.json").is_symlink()
+    assert "notes" in entries(work)
+
+
+def test_of_several_adds_at_once_none_loses_what_another_wrote(work: Path) -> None:
+    words = [sys.executable, *AS_A_PROCESS, "registry", "add", NOTES, "--json", "--as"]
+    started = [
+        subprocess.Popen([*words, f"notes-{n}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for n in range(3)
+    ]
+    ends = [x.communicate(timeout=120) for x in started]
+    assert [x.returncode for x in started] == [0] * 3, ends
+    assert {f"notes-{n}" for n in range(3)} <= {*entries(work)}
+    assert [*work.glob("*.part"), *work.glob(".*.part")] == []

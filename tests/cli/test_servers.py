@@ -1,8 +1,9 @@
-"""`xai-mcp-agent servers check`, `tools` and `call`, against real servers over stdio."""
+"""`servers check` and `call`, against real servers and files of functions."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -10,214 +11,202 @@ from typing import Any
 
 import pytest
 
-from tests.support import fault_server
+from tests.support.commands import AS_A_PROCESS, SERVERS, Cli, write_settings
+from tests.support.fault_server import entry
+from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import InvalidArguments, Tool, ToolKey
 from xai_mcp_agent.cli.call import read_arguments
 from xai_mcp_agent.cli.main import run
 
-FAULT_SERVER = Path(fault_server.__file__)
-SERVERS = Path(__file__).parents[2] / "examples" / "servers"
+TOOLS = """
+import os, subprocess, time
+os.write(1, b"loaded")
+
+def add(a: int, b: int = 1) -> int:
+    '''Add two numbers.'''
+    print("adding")
+    os.write(1, b"raw")
+    subprocess.run(["echo"])
+    return a + b
+
+def fail():
+    raise ValueError("no soup today")
+
+def hang():
+    while True:
+        time.sleep(1)
+"""
+
+
+@pytest.fixture
+def functions(folder: Path) -> Path:
+    """Settings with a good and a broken file of functions."""
+    (folder / "tools.py").write_text(TOOLS, encoding="utf-8")
+    (folder / "broken.py").write_text("def f(:\n", encoding="utf-8")
+    entries = {"mine": {"file": "tools.py"}, "broken": {"file": "broken.py"}}
+    write_settings(folder, {}, functions=entries)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A settings file with one good, one broken, one disabled and one wrong server."""
+def settings(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One good, one broken, one disabled and one wrong server."""
     crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
-    servers = {
+    servers: dict[str, Any] = {
         "units": {"command": warm_python(), "args": [str(SERVERS / "units.py")]},
         "bad": {"command": sys.executable, "args": ["-c", crash]},
         "off": {"command": "x", "disabled": True},
         "unset": {"command": "x", "args": ["${NO_SUCH_VARIABLE_HERE}"]},
     }
-    file = tmp_path_factory.mktemp("cli") / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": servers}))
-    return file
+    return str(write_settings(tmp_path_factory.mktemp("cli"), servers))
 
 
-def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """Run the command; its exit status, stdout and stderr."""
-    with pytest.raises(SystemExit) as ended:
-        run(words)
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
-
-
-def test_servers_shows_each_with_its_state_or_its_reason(settings: Path, capsys: Any):
-    status, out, _ = command(capsys, "servers", "check", "--settings", str(settings))
+def test_servers_are_shown_each_with_its_state_or_its_reason(settings: str, cli: Cli) -> None:
+    status, out, _ = cli("servers check --settings", settings)
+    history = str(Path(settings).parent / ".xircuits" / "history.db")
     assert status == 1
-    assert "units: ready, 2 tools in" in out
-    assert "stdio, protocol 2026-07-28" in out
-    assert "exited with code 3" in out
-    assert "stderr: no licence" in out
-    assert "Next step: Run it by hand" in out
-    assert "off: disabled" in out
-    assert "NO_SUCH_VARIABLE_HERE is not set" in out
-    assert f"History: {settings.parent / '.xircuits' / 'history.db'}\n" in out
-
-
-def test_servers_as_json_has_the_same_facts(settings: Path, capsys: Any):
-    status, out, _ = command(capsys, "servers", "check", "--json", "--settings", str(settings))
-    shown = {x["name"]: x for x in json.loads(out)["servers"]}
-    store = {"place": str(settings.parent / ".xircuits" / "history.db"), "error": ""}
-    assert (status, json.loads(out)["store"]) == (1, store)
+    for text in (
+        "units: ready, 2 tools in", "stdio, protocol 2026-07-28", "exited with code 3",
+        "stderr: no licence", "Next step: Run it by hand", "off: disabled",
+        "NO_SUCH_VARIABLE_HERE is not set", f"History: {history}\n",
+    ):  # fmt: skip
+        assert text in out
+    ran = cli("servers check --json --settings", settings)
+    shown = {x["name"]: x for x in ran.json["servers"]}
+    assert (ran.status, ran.json["store"]) == (1, {"place": history, "error": ""})
     assert (shown["units"]["state"], shown["units"]["tool_count"]) == ("ready", 2)
     assert shown["bad"]["stderr_tail"] == ["no licence"]
     assert shown["unset"]["state"] == "disabled"
 
 
-def test_servers_shows_what_each_says_of_itself_without_secrets_and_cut(
-    tmp_path: Path, capsys: Any
-):
+def test_what_a_server_says_of_itself_is_shown_without_secrets_and_cut(
+    folder: Path, cli: Cli
+) -> None:
     """It is a stranger's text, on a person's terminal."""
     hostile = "Be kind.\x1b[2J\r\u202e I saw hush-hush-hush-1234. " + "More. " * 9999
-    says, quiet = (fault_server.entry(instructions=x) for x in (hostile, "Nobody hears this."))
+    says, quiet = (entry(instructions=x) for x in (hostile, "Nobody hears this."))
     servers = {
         "it": {**says, "env": {"API_TOKEN": "hush-hush-hush-1234"}},
         "off": {**quiet, "instructions": False},
     }
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": servers}))
-    status, out, _ = command(capsys, "servers", "check", "--settings", str(file))
-    assert status == 0
+    write_settings(folder, servers)
+    _, out, _ = cli("servers check")
     (line,) = [x for x in out.splitlines() if "Be kind." in x]
     assert line.strip().startswith("Instructions: Be kind.")
     assert line.endswith("...")
     assert len(line) < 250
     assert not any(x in out for x in ("\x1b", "\u202e", "hush-hush"))
     assert "    Instructions (agents are not told): Nobody hears this." in out
-    _, out, _ = command(capsys, "servers", "check", "--json", "--settings", str(file))
-    shown = {x["name"]: x for x in json.loads(out)["servers"]}
-    assert "hush-hush" not in out
+    ran = cli("servers check --json")
+    shown = {x["name"]: x for x in ran.json["servers"]}
+    assert "hush-hush" not in ran.out
     assert len(shown["it"]["instructions"]) <= 2000
     assert shown["off"]["tells_instructions"] is False
 
 
-def test_tools_lists_how_to_call_each(settings: Path, capsys: Any):
-    status, out, _ = command(capsys, "tools", "list", "units", "--settings", str(settings))
-    assert status == 0
-    assert "convert_units(value: number, from_unit: string, to_unit: string):" in out
+def test_a_call_reads_words_or_an_object_and_prints_the_result(settings: str, cli: Cli) -> None:
+    call = f"call units convert_units --settings {settings}"
+    ran = cli(f"{call} value=5 from_unit=mile to_unit=kilometre")
+    assert (ran.status, ran.json["result"]) == (0, 8.04672)
+    ran = cli(call, '{"value": 1, "from_unit": "km", "to_unit": "m"}', "--json")
+    assert (ran.status, ran.json["structured"]["result"]) == (0, 1000)
+    ran = cli(f"{call} value=5 from_unit=mile to_unit=kilometr")
+    assert (ran.status, ran.out) == (3, "")  # the tool's own error
+    assert "Did you mean" in ran.err
 
 
-def test_tools_of_all_servers_go_on_past_a_bad_one(settings: Path, capsys: Any):
-    status, out, _ = command(capsys, "tools", "list", "--json", "--settings", str(settings))
-    shown = json.loads(out)
-    assert status == 1
-    assert [x["name"] for x in shown["tools"]["units"]] == ["convert_units", "list_units"]
-    assert "no licence" in shown["failed"]["bad"]
-    assert "NO_SUCH_VARIABLE_HERE" in shown["failed"]["unset"]
-    assert "off" not in shown["failed"]
+def test_wrong_names_are_answered_with_the_nearest(settings: str, cli: Cli) -> None:
+    for line, hint in (
+        ("call unit convert_units", "Known: units"),
+        ("call units convert", "Did you mean 'convert_units'?"),
+        ("call units convert_units valu=3", "Did you mean 'value'?"),
+        ("call units convert_units", '"value" is a required property'),
+        ("tools list bda", "Known: bad"),
+    ):
+        ran = cli(f"{line} --settings {settings}")
+        assert (ran.status, hint in ran.err) == (1, True), line
 
 
-def test_call_reads_words_as_the_schema_wants_and_prints_the_result(settings: Path, capsys: Any):
-    words = ["value=5", "from_unit=mile", "to_unit=kilometre", "--settings", str(settings)]
-    status, out, _ = command(capsys, "call", "units", "convert_units", *words)
-    assert status == 0
-    assert json.loads(out)["result"] == 8.04672
-
-
-def test_call_takes_one_json_object_and_prints_json(settings: Path, capsys: Any):
-    arguments = '{"value": 1, "from_unit": "km", "to_unit": "m"}'
-    words = [arguments, "--json", "--settings", str(settings)]
-    status, out, _ = command(capsys, "call", "units", "convert_units", *words)
-    assert status == 0
-    assert json.loads(out)["structured"]["result"] == 1000
-
-
-def test_a_tool_that_fails_has_an_exit_status_of_its_own(settings: Path, capsys: Any):
-    words = ["value=5", "from_unit=mile", "to_unit=kilometr", "--settings", str(settings)]
-    status, out, err = command(capsys, "call", "units", "convert_units", *words)
-    assert (status, out) == (3, "")
-    assert "Did you mean" in err
-
-
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["call", "unit", "convert_units"], "Known: units"),
-        (["call", "units", "convert"], "Did you mean 'convert_units'?"),
-        (["call", "units", "convert_units", "valu=3"], "Did you mean 'value'?"),
-        (["call", "units", "convert_units", "value=1", "value=2"], "'value' is given twice"),
-        (["call", "units", "convert_units"], '"value" is a required property'),
-        (["tools", "list", "bda"], "Known: bad"),
-    ],
-)
-def test_wrong_names_are_answered_with_the_nearest(
-    settings: Path, capsys: Any, words: list[str], hint: str
-):
-    status, _, err = command(capsys, *words, "--settings", str(settings))
-    assert status == 1
-    assert hint in err
-
-
-def test_no_settings_file_says_where_it_looked_and_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
-    status, _, err = command(capsys, "servers", "check")
-    assert status == 1
-    assert str(tmp_path) in err
-    assert "xai-mcp-agent init" in err
+def test_without_settings_the_places_and_what_to_do_are_named(folder: Path, cli: Cli) -> None:
+    ran = cli("servers check")
+    assert ran.status == 1
+    assert all(x in ran.text for x in (str(folder), "xai-mcp-agent init", "the URL of a server"))
 
 
 @pytest.mark.parametrize(("option", "shown"), [("--json", "\\u65e5\\u672c"), ("", "??")])
 def test_what_the_terminal_cannot_show_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, shown: str
-):
+    folder: Path, monkeypatch: pytest.MonkeyPatch, option: str, shown: str
+) -> None:
     """Windows' terminals know a few hundred letters."""
-    server = {"command": sys.executable, "args": ["-S", str(FAULT_SERVER)]}
-    (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": {"it": server}}))
-    words = ["call", "it", "echo", "text=\u65e5\u672c", *option.split()]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    write_settings(folder, {"it": entry()})
     screens = [TextIOWrapper(BytesIO(), "cp1252", write_through=True) for _ in range(2)]
     monkeypatch.setattr(sys, "stdout", screens[0])
     monkeypatch.setattr(sys, "stderr", screens[1])
     with pytest.raises(SystemExit) as ended:
-        run(words)
+        run(["call", "it", "echo", "text=\u65e5\u672c", *option.split()])
     out, err = (x.buffer.getvalue().decode("cp1252") for x in screens)
     assert (ended.value.code or 0, err) == (0, "")
     assert shown in out
 
 
-def test_wrong_usage_has_exit_status_2(capsys: Any):
-    assert command(capsys, "call")[0] == 2
+def test_words_become_values_and_others_are_refused() -> None:
+    kinds = {"n": "integer", "tags": "array", "s": "string"}
+    schema = {"type": "object", "properties": {k: {"type": x} for k, x in kinds.items()}}
+    tool = Tool(ToolKey("mcp", "s", "t"), "", schema)
+    values = {"n": 3, "tags": ["a", "b"], "s": "x=y"}
+    assert read_arguments(["n=3", "tags=a,b", "s=x=y"], tool) == values
+    for words in (["n"], ["m=1"], ["{not json}"], ["n=1", "n=1"]):
+        with pytest.raises(InvalidArguments):
+            read_arguments(words, tool)
 
 
-KINDS = {"n": "integer", "tags": "array", "s": "string"}
-SCHEMA = {"type": "object", "properties": {name: {"type": kind} for name, kind in KINDS.items()}}
-TOOL = Tool(ToolKey("mcp", "s", "t"), "", SCHEMA)
-
-
-def test_words_become_values():
-    assert read_arguments(["n=3", "tags=a,b", "s=x=y"], TOOL) == {
-        "n": 3, "tags": ["a", "b"], "s": "x=y",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("words", [["n"], ["m=1"], ["{not json}"], ["n=1", "n=1"]])
-def test_words_that_are_no_arguments_are_refused(words: list[str]):
-    with pytest.raises(InvalidArguments):
-        read_arguments(words, TOOL)
-
-
-def test_a_limit_that_was_typed_is_named_and_none_of_the_settings(tmp_path: Path, capsys: Any):
+def test_a_limit_that_was_typed_is_named_and_a_wrong_one_is_refused(folder: Path, cli: Cli) -> None:
     """The one of the settings would not help: it was not what ended the call."""
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"it": fault_server.entry()}}))
-    words = ("call", "it", "never", "--timeout", "0.5", "--settings", str(file))
-    for more in ((), ("--json",)):
-        status, out, err = command(capsys, *words, *more)
-        assert status == 1
-        assert "Give the call more time with `timeout_seconds`" in out + err
-        assert "in the settings" not in out + err
+    write_settings(folder, {"it": entry()})
+    ran = cli("call it never --timeout 0.2")
+    assert ran.status == 1
+    assert "Give the call more time with `timeout_seconds`" in ran.text
+    assert "in the settings" not in ran.text
+    for seconds in ("0", "-1", "nan", "inf", "soon"):
+        ran = cli(f"call it never --timeout {seconds}")
+        assert (ran.status, ran.out) == (2, "")
+        assert f"{seconds!r} is not a number of seconds above 0" in ran.err
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
-def test_a_limit_that_cannot_be_is_wrong_usage(settings: Path, capsys: Any, seconds: str):
-    words = ("call", "units", "list_units", "--timeout", seconds, "--settings", str(settings))
-    status, out, err = command(capsys, *words)
-    assert (status, out) == (2, "")
-    assert f"{seconds!r} is not a number of seconds above 0" in err
+# Functions
+
+
+def test_files_of_functions_are_servers_too(functions: Path, cli: Cli) -> None:
+    ran = cli("servers check")
+    assert ran.status == 1
+    assert "mine: ready, 3 tools in" in ran.text
+    assert "broken.py, line 1: this is not Python" in ran.text
+    assert "Next step: Correct the line" in ran.text
+    assert "add(a: integer, b?: integer = 1): Add two numbers." in cli("tools list mine").out
+    ran = cli("call mine fail")
+    assert ran.status == 3
+    assert "fail failed: ValueError: no soup today (in tools.py, line 13)" in ran.text
+    assert "fail" in cli("history show --server mine").out
+    assert cli("tools disable mine fail").status == 0
+    assert "functions:mine" in cli("history graph --format json").out
+
+
+def test_what_a_function_writes_to_stdout_breaks_no_json_and_one_that_hangs_no_command(
+    functions: Path,
+) -> None:
+    """As a C library does, or a program that it starts: in a process, by the descriptor."""
+    environment = child_environment(functions, XAI_MCP_TRUST="1")
+
+    def ended(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *AS_A_PROCESS, *words],
+            capture_output=True, text=True, env=environment, timeout=60,
+        )  # fmt: skip
+
+    done = ended("call", "mine", "add", "a=2", "--json")
+    assert json.loads(done.stdout)["structured"] == 3, done.stderr
+    assert "raw" in done.stderr
+    assert "adding" in done.stderr
+    done = ended("call", "mine", "hang", "--timeout", "0.3")
+    assert (done.returncode, "goes on in the background" in done.stderr) == (1, True)

@@ -2,156 +2,116 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.test_servers import SERVERS, command
+from tests.support.commands import SERVERS, Cli, write_settings
 from tests.support.fault_http import FaultHttp
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.typed import entry_of, is_typed, own_name_for
 
 UNITS = str(SERVERS / "units.py")
 NAME = own_name_for(entry_of([UNITS]))
-MILES = ("value=5", "from_unit=mi", "to_unit=km")
-QUESTION = "Convert 5 miles to kilometres"
-
-
-@pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of which no settings file is found."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
-    return tmp_path
-
-
-def settings_with(folder: Path, entry: dict[str, Any]) -> None:
-    """A settings file in this folder that has one server, `it`."""
-    text = json.dumps({"mcpServers": {"it": entry}})
-    (folder / "mcp_settings.json").write_text(text, encoding="utf-8")
+CALL = f"call {UNITS} convert_units value=5 from_unit=mi to_unit=km"
+QUESTION = "'Convert 5 miles to kilometres'"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("line", "text"),
     [
-        (("call", UNITS, "convert_units", *MILES), "5 mi = 8.04672 km"),
-        (("tools", "list", UNITS, "--as-list"), '"convert_units", "list_units"'),
-        (("tools", "list", UNITS, "--all"), "never called"),
-        (("tools", "refresh", UNITS), "units"),
-        (("tools", "explain", UNITS, "convert_units"), "from_unit"),
-        (("search", "convert miles", "--server", UNITS), f"{NAME}: convert_units("),
-        (("servers", "check", UNITS, "--descriptions"), f"{NAME}: ready, 2 tools"),
-        (("rules", "check", UNITS), "There are no rules"),
-        (("rules", "why", UNITS, "list_units"), f"{NAME}/list_units"),
-        (("plan", "make", QUESTION, "--server", UNITS), "convert_units"),
-        (("ask", QUESTION, "--server", UNITS), "5 mi = 8.04672 km"),
+        (CALL, "5 mi = 8.04672 km"),
+        (f"tools list {UNITS} --as-list", '"convert_units", "list_units"'),
+        (f"tools explain {UNITS} convert_units", "from_unit"),
+        (f"search 'convert miles' --server {UNITS}", f"{NAME}: convert_units("),
+        (f"servers check {UNITS} --descriptions", f"{NAME}: ready, 2 tools"),
+        (f"rules why {UNITS} list_units", f"{NAME}/list_units"),
+        (f"plan make {QUESTION} --server {UNITS}", "convert_units"),
+        (f"ask {QUESTION} --server {UNITS}", "5 mi = 8.04672 km"),
     ],
-    ids=lambda x: " ".join(y for y in x if y != UNITS)[:20] if isinstance(x, tuple) else "",
+    ids=lambda x: x.split()[0],
 )
 def test_a_file_of_python_stands_wherever_a_name_does_and_needs_no_settings(
-    nowhere: Path, capsys: Any, words: tuple[str, ...], told: str
+    folder: Path, cli: Cli, line: str, text: str
 ) -> None:
-    status, out, err = command(capsys, *words)
-    assert (status, err) == (0, "")
-    assert told in out
+    status, out, err = cli(line)
+    assert (status, err, text in out) == (0, "", True), out
 
 
-def test_a_url_and_a_command_do_too(nowhere: Path, capsys: Any) -> None:
+def test_a_url_and_a_command_do_too(folder: Path, cli: Cli) -> None:
     started = f"'{warm_python()}' '{UNITS}'"
-    assert '"convert_units"' in command(capsys, "tools", "list", started, "--as-list")[1]
+    assert '"convert_units"' in cli("tools list", started, "--as-list").out
     server = FaultHttp()
     server.start()
     try:
-        status, out, _ = command(capsys, "tools", "list", server.url, "--json")
+        assert len(cli(f"tools list {server.url} --json").json["tools"]) == 1
     finally:
         server.close()
-    assert status == 0
-    assert len(json.loads(out)["tools"]) == 1
 
 
-def test_what_cannot_be_reached_is_reported_with_its_address(nowhere: Path, capsys: Any) -> None:
-    status, _, err = command(capsys, "tools", "list", "http://127.0.0.1:9/mcp")
-    assert status == 1
-    assert "http://127.0.0.1:9/mcp cannot be reached" in err
+def test_what_cannot_be_reached_is_named_without_its_secrets(folder: Path, cli: Cli) -> None:
+    url = "http://me:hush-hush-hush-1234@127.0.0.1:9/mcp?api_key=sk-verysecret12345678"
+    ran = cli("tools list", url)
+    assert (ran.status, "cannot be reached" in ran.err) == (1, True)
+    assert not [x for x in ("hush-hush", "verysecret") if x in ran.text]
+    for word, text in (
+        ("ftp://example.org/x", "what you typed, at url: it does not start with http://"),
+        ("no_such.py", "there is no file 'no_such.py'"),
+        ("no/such/program", "there is no file 'no/such/program'"),
+    ):
+        ran = cli(f"call {word} tool")
+        assert (ran.status, text in ran.text) == (1, True), word
 
 
-def test_another_kind_of_address_is_refused_as_what_was_typed(nowhere: Path, capsys: Any) -> None:
-    status, _, err = command(capsys, "call", "ftp://example.org/x", "tool")
-    assert status == 1
-    assert "what you typed, at url: it does not start with http:// or https://" in err
-
-
-@pytest.mark.parametrize("word", ["true", "python3", "my tools", "library", "no_such.py", "", " "])
-def test_a_name_starts_nothing(nowhere: Path, capsys: Any, word: str) -> None:
+def test_a_name_starts_nothing(folder: Path, cli: Cli) -> None:
     """Not even where a program is called so."""
-    assert not is_typed(word)
-    assert command(capsys, "tools", "list", word)[0] == (1 if word.strip() else 2)
+    for word in ("true", "python3", "my tools", "library", ""):
+        assert not is_typed(word)
+        assert cli("tools list", word).status == (1 if word else 2)
 
 
-@pytest.mark.parametrize(
-    "words", [["tools", "list"], ["ask", "x", "--server"], ["servers", "check"]]
-)
-def test_the_name_that_the_history_has_of_it_is_reported_as_one(
-    nowhere: Path, capsys: Any, words: list[str]
+def test_the_history_knows_it_as_it_was_typed_and_by_a_name_of_its_own(
+    folder: Path, cli: Cli
 ) -> None:
     """A digest leads back to no address, so the person is told what to type."""
-    command(capsys, "call", UNITS, "convert_units", *MILES)
-    status, out, err = command(capsys, *words, NAME)
-    assert (status, out) == (1, "")
-    assert f"{NAME!r} is the name under which the history has a server that was typed" in err
-    assert "the URL, file or command of 'units'" in err
+    cli(CALL)
+    for line in (
+        f"tools list {UNITS} --at 0s", f"history show --server {UNITS}", f"history diff {UNITS}",
+        f"history graph {UNITS}",
+    ):  # fmt: skip
+        ran = cli(line)
+        assert (ran.status, ran.err, "convert_units" in ran.out) == (0, "", True), line
+    for line in (f"tools list {NAME}", f"ask x --server {NAME}", f"servers check {NAME}"):
+        ran = cli(line)
+        assert (ran.status, ran.out) == (1, "")
+        says = f"{NAME!r} is the name under which the history has a server that was typed"
+        assert says in ran.text
+        assert "the URL, file or command of 'units'" in ran.text
+    assert "convert_units: 1 call" in cli(f"tools list {NAME} --all").out
+    assert cli(f"tools disable {NAME} list_units").status == 0
+    assert "list_units" not in cli(f"tools list {UNITS} --usable").out
+    other = shutil.copy(UNITS, folder / "units.py")
+    assert "list_units" in cli(f"tools list {other} --usable").out, "of the same name"
 
 
-def test_what_is_known_of_it_is_reported_and_decided_by_that_name(
-    nowhere: Path, capsys: Any
-) -> None:
-    command(capsys, "call", UNITS, "convert_units", *MILES)
-    assert "convert_units: 1 call" in command(capsys, "tools", "list", NAME, "--all")[1]
-    assert command(capsys, "tools", "disable", NAME, "list_units")[0] == 0
-
-
-@pytest.mark.parametrize("path", ["no_such.py", "no/such/program"])
-def test_a_path_that_leads_nowhere_is_reported_as_one(
-    nowhere: Path, capsys: Any, path: str
-) -> None:
-    status, _, err = command(capsys, "tools", "list", path)
-    assert status == 1
-    assert f"there is no file {path!r}" in err
-
-
-def test_a_name_that_the_settings_have_is_that_server_whatever_it_looks_like(
-    nowhere: Path, capsys: Any
-) -> None:
-    name = f"{shutil.which('true')} x"
-    text = json.dumps({"mcpServers": {name: {"command": warm_python(), "args": [UNITS]}}})
-    (nowhere / "mcp_settings.json").write_text(text, encoding="utf-8")
-    assert is_typed(name)
-    assert list(json.loads(command(capsys, "tools", "list", name, "--json")[1])["tools"]) == [name]
-
-
-def test_what_the_settings_have_under_a_name_is_used_as_they_say(
-    nowhere: Path, capsys: Any
-) -> None:
+def test_what_the_settings_have_is_used_as_they_say(folder: Path, cli: Cli) -> None:
     """With the headers, limits and decisions that they have for it."""
-    settings_with(nowhere, {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "abc"}})
-    told = json.loads(command(capsys, "tools", "list", "http://127.0.0.1:9/mcp", "--json")[1])
-    assert list(told["failed"]) == ["it"]
+    name = f"{shutil.which('true')} x"
+    url = {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "abc"}}
+    write_settings(folder, {name: {"command": warm_python(), "args": [UNITS]}, "it": url})
+    assert is_typed(name)
+    assert list(cli("tools list", name, "--json").json["tools"]) == [name]
+    assert list(cli("tools list http://127.0.0.1:9/mcp --json").json["failed"]) == ["it"]
 
 
 def test_settings_that_nobody_agreed_to_do_not_stand_in_the_way_and_start_nothing(
-    nowhere: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    stranger: Path, cli: Cli
 ) -> None:
-    monkeypatch.setenv("XAI_MCP_TRUST", "none")
-    mark = nowhere / "started"
-    settings_with(nowhere, {"command": "touch", "args": [str(mark)]})
-    status, out, _ = command(capsys, "call", UNITS, "convert_units", *MILES)
-    assert status == 0
-    assert "8.04672" in out
-    assert command(capsys, "tools", "list", "it")[0] == 1
-    assert not mark.exists()
+    ran = cli(CALL)
+    assert (ran.status, "8.04672" in ran.out) == (0, True)
+    assert cli("tools list theirs").status == 1
+    assert not (stranger / "started").exists()
 
 
 @pytest.mark.parametrize(
@@ -169,55 +129,11 @@ def test_others_of_the_same_name_are_distinguished(one: str, other: str) -> None
     assert own_name_for(entry_of([one])) != own_name_for(entry_of([other]))
 
 
-def test_the_same_server_is_known_again(nowhere: Path) -> None:
-    (nowhere / "mine.py").touch()
-    names = {own_name_for(entry_of([x])) for x in ("mine.py", str(nowhere / "mine.py"))}
+def test_the_same_server_is_known_again(folder: Path) -> None:
+    (folder / "mine.py").touch()
+    names = {own_name_for(entry_of([x])) for x in ("mine.py", str(folder / "mine.py"))}
     keys = {own_name_for({"url": f"http://a.test/?api_key=sk-secret{x}1234567"}) for x in "ab"}
     assert len(names) == len(keys) == 1
-
-
-def test_a_folder_called_as_a_package_does_not_make_it_another_server(nowhere: Path) -> None:
     before = own_name_for(entry_of(["npx some-server"]))
-    (nowhere / "some-server").mkdir()
+    (folder / "some-server").mkdir()
     assert own_name_for(entry_of(["npx some-server"])) == before
-
-
-def test_a_decision_on_one_is_none_on_another_of_the_same_name(nowhere: Path, capsys: Any) -> None:
-    other = nowhere / "units.py"
-    shutil.copy(UNITS, other)
-    assert "switched off" in command(capsys, "tools", "disable", UNITS, "list_units")[1]
-    assert "list_units" not in command(capsys, "tools", "list", UNITS, "--usable")[1]
-    assert "list_units" in command(capsys, "tools", "list", str(other), "--usable")[1]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("tools", "list", UNITS, "--at", "0s"),
-        ("history", "show", "--server", UNITS),
-        ("history", "diff", UNITS),
-        ("history", "graph", UNITS),
-    ],
-    ids=lambda x: x[0],
-)
-def test_what_the_history_has_of_it_is_found_as_it_was_typed(
-    nowhere: Path, capsys: Any, words: tuple[str, ...]
-) -> None:
-    command(capsys, "tools", "list", UNITS)
-    status, out, err = command(capsys, *words)
-    assert (status, err) == (0, "")
-    assert "convert_units" in out
-
-
-def test_a_secret_in_a_url_is_not_shown(nowhere: Path, capsys: Any) -> None:
-    url = "http://me:hush-hush-hush-1234@127.0.0.1:9/mcp?api_key=sk-verysecret12345678"
-    out = "".join(map(str, command(capsys, "tools", "list", url)))
-    assert "cannot be reached" in out
-    assert "hush-hush" not in out
-    assert "verysecret" not in out
-
-
-def test_without_settings_both_ways_on_are_reported(nowhere: Path, capsys: Any) -> None:
-    _, _, err = command(capsys, "tools", "list", "units")
-    assert "xai-mcp-agent init" in err
-    assert "the URL of a server" in err

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests.support.canvas_file import Document, links_of, nodes_of
+from tests.support.commands import Cli
 from tests.support.processes import wait_until
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
@@ -21,12 +22,11 @@ from xai_mcp_agent.canvas.workshop.check import Checked, check_lesson, find_work
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS
 from xai_mcp_agent.canvas.workshop.problems import why_not_compiled, why_stopped
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.cli.main import run
 
 FIRST = LESSONS[0]
 HOME = f"workshop/{FIRST.folder}"
 WIDTH = 80
-CIRCLE_SECONDS = 4.0  # long enough to start on a busy machine, and what this test costs
+CIRCLE_SECONDS = 3.0  # long enough to start on a busy machine, and what this test costs
 
 
 @pytest.fixture
@@ -48,12 +48,6 @@ def bare(tmp_path: Path) -> Path:
 def save(folder: Path, document: Document | Workflow) -> None:
     text = document.text() if isinstance(document, Workflow) else json.dumps(document)
     (folder / HOME / FIRST.workflow).write_text(text, encoding="utf-8")
-
-
-def exit_status(*words: str) -> int | str | None:
-    with pytest.raises(SystemExit) as left:
-        run(words)
-    return left.value.code
 
 
 def problem_of(found: Checked) -> str:
@@ -92,9 +86,12 @@ def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path) -> No
 
 
 def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path) -> None:
+    """Without settings of its own a folder does not get those above it."""
     save(folder, calling(server_name="unit"))
-    found = check_lesson(folder, FIRST)
-    assert problem_of(found).startswith("No source 'unit' in ")
+    assert problem_of(check_lesson(folder, FIRST)).startswith("No source 'unit' in ")
+    settings = folder / "mcp_settings.json"
+    settings.rename(folder.parent / settings.name)
+    assert str(settings) in problem_of(check_lesson(folder, FIRST))
 
 
 def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path) -> None:
@@ -117,7 +114,7 @@ def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path) ->
     )
     save(folder, document)
     found = check_lesson(folder, FIRST, seconds=CIRCLE_SECONDS)
-    assert "it was not finished after 4 s" in problem_of(found)
+    assert "it was not finished after 3 s" in problem_of(found)
     assert "dashed line that leads back" in problem_of(found)
 
 
@@ -151,13 +148,6 @@ def test_a_program_sees_neither_keys_nor_home_of_whoever_checks_it(
     assert seen["home"] != os.environ["HOME"]
     assert seen["files"] == []
     assert seen["all"]["PATH"] == os.environ["PATH"]
-
-
-def test_without_settings_of_its_own_a_folder_does_not_get_those_above_it(folder: Path) -> None:
-    settings = folder / "mcp_settings.json"
-    settings.rename(folder.parent / settings.name)
-    save(folder, calling())
-    assert str(settings) in problem_of(check_lesson(folder, FIRST))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
@@ -211,47 +201,34 @@ def _out_flow(node: dict[str, object]) -> object:
 # What is found without running anything
 
 
-def test_a_folder_without_our_nodes_is_told_to_run_init(bare: Path) -> None:
+def test_what_is_missing_is_named_with_the_way_back(folder: Path, bare: Path) -> None:
     sentence = problem_of(check_lesson(bare, FIRST))
     assert f"xai-mcp-agent init --workshop {bare}" in sentence
-
-
-def test_a_deleted_workflow_is_missed_and_the_way_back_told(folder: Path) -> None:
-    (folder / HOME / FIRST.workflow).unlink()
+    workflow = folder / HOME / FIRST.workflow
+    workflow.write_bytes(b"")
+    assert "call_a_tool.xircuits is empty" in problem_of(check_lesson(folder, FIRST))
+    workflow.unlink()
     sentence = problem_of(check_lesson(folder, FIRST))
     assert f"There is no {HOME}/call_a_tool.xircuits" in sentence
     assert f"xai-mcp-agent workshop reset 1 {folder}" in sentence
 
 
-def test_an_empty_workflow_is_reported(folder: Path) -> None:
-    (folder / HOME / FIRST.workflow).write_bytes(b"")
-    assert "call_a_tool.xircuits is empty" in problem_of(check_lesson(folder, FIRST))
-
-
 def test_a_workflow_saved_under_another_name_is_found_and_named(bare: Path) -> None:
-    other = bare / HOME / "mine.xircuits"
-    other.write_text(calling().text(), encoding="utf-8")
-    (bare / HOME / "call_a_tool_before_reset.xircuits").write_text("{}", encoding="utf-8")
-    (bare / HOME / "call_a_tool_solution.xircuits").write_text("{}", encoding="utf-8")
-    found, notes = find_workflow(bare, FIRST)
-    assert found == other
-    assert notes == [
-        f"call_a_tool.xircuits is as it was; {HOME}/mine.xircuits was checked, under another name."
-    ]
-    (bare / HOME / FIRST.workflow).unlink()
-    found, (note,) = find_workflow(bare, FIRST)
-    assert (found, "is not there" in note) == (other, True)
-
-
-def test_a_copy_in_the_top_folder_is_found_too(bare: Path) -> None:
     copy = bare / "call_a_tool-Copy1.xircuits"
     copy.write_text(calling().text(), encoding="utf-8")
-    assert find_workflow(bare, FIRST)[0] == copy
-
-
-def test_a_changed_workflow_counts_whatever_lies_beside_it(bare: Path) -> None:
+    assert find_workflow(bare, FIRST)[0] == copy, "also in the top folder"
+    copy.unlink()
+    other = bare / HOME / "mine.xircuits"
+    other.write_text(calling().text(), encoding="utf-8")
+    for end in ("before_reset", "solution"):
+        (bare / HOME / f"call_a_tool_{end}.xircuits").write_text("{}", encoding="utf-8")
+    assert find_workflow(bare, FIRST) == (other, [
+        f"call_a_tool.xircuits is as it was; {HOME}/mine.xircuits was checked, under another name."
+    ])  # fmt: skip
+    (bare / HOME / FIRST.workflow).unlink()
+    workflow, (note,) = find_workflow(bare, FIRST)
+    assert (workflow, "is not there" in note) == (other, True)
     save(bare, calling())
-    (bare / HOME / "mine.xircuits").write_text("{}", encoding="utf-8")
     assert find_workflow(bare, FIRST) == (bare / HOME / FIRST.workflow, [])
 
 
@@ -265,11 +242,6 @@ COMPILER_SAYS = {
 }
 
 
-@pytest.mark.parametrize(("errors", "says"), COMPILER_SAYS.items())
-def test_what_the_compiler_says_becomes_a_sentence(errors: str, says: str) -> None:
-    assert says in why_not_compiled(errors)
-
-
 PYTHON_SAYS = {
     "ModuleNotFoundError: No module named 'xai_components.xai_mcp_agent'": "xai-mcp-agent init",
     "ModuleNotFoundError: No module named 'pytz'": "Python package 'pytz'",
@@ -280,116 +252,78 @@ PYTHON_SAYS = {
 }
 
 
-@pytest.mark.parametrize(("errors", "says"), PYTHON_SAYS.items())
-def test_what_python_says_becomes_a_sentence(errors: str, says: str) -> None:
-    assert says in why_stopped(
-        f"Traceback\n{errors}\n", "Executing: Print\nExecuting: FormatString\n"
-    )
+def test_what_the_compiler_and_python_say_becomes_a_sentence() -> None:
+    for errors, says in COMPILER_SAYS.items():
+        assert says in why_not_compiled(errors)
+    for errors, says in PYTHON_SAYS.items():
+        output = "Executing: Print\nExecuting: FormatString\n"
+        assert says in why_stopped(f"Traceback\n{errors}\n", output)
 
 
 # The commands
 
 
-def test_check_lessons_shows_goals_and_the_next_steps_in_eighty_columns(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_check_shows_goals_and_the_next_steps_in_eighty_columns(
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "executable", warm_python())
+    ran = cli("workshop check . 1")
+    assert (ran.status, "1_call_a_tool: Call a tool (not begun)" in ran.out) == (1, True)
+    assert f"Nothing is changed yet. Open {HOME}/{FIRST.workflow}" in ran.text
     save(folder, calling(arguments=Shown({"value": 26.2, "from_unit": "mile", "to_unit": "km"})))
-    assert exit_status("workshop", "check", ".", "1") == 0
-    lines = capsys.readouterr().out.splitlines()
+    status, out, _ = cli("workshop check . 1")
+    lines = out.splitlines()
+    assert status == 0
     assert lines[0].startswith("1_call_a_tool: Call a tool (4 of 4 goals, ")
     assert lines[1:5] == [f"  [x] {x.sentence}" for x in FIRST.all_goals]
     assert lines[-1] == "1 of 1 lesson done."
     (folder / HOME / FIRST.workflow).unlink()
-    assert exit_status("workshop", "check", "call_a_tool") == 1, "the current folder"
-    shown = capsys.readouterr().out
-    assert "  [ ] The workflow ran to its end." in shown
-    assert "Stuck? A solution: xai-mcp-agent workshop solution 1" in shown
-    assert max(len(line) for line in (*lines, *shown.splitlines())) <= WIDTH
+    status, out, _ = cli("workshop check call_a_tool")
+    assert status == 1, "the current folder"
+    assert "  [ ] The workflow ran to its end." in out
+    assert "Stuck? A solution: xai-mcp-agent workshop solution 1" in out
+    assert max(map(len, (*lines, *out.splitlines()))) <= WIDTH
 
 
 def test_several_folders_are_shown_in_a_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A teacher with thirty learners."""
+    """A teacher with thirty learners, of whom one has left; names move no cursor."""
     monkeypatch.chdir(tmp_path)
-    names = ["anna", "ben", "a-learner-with-a-very-long-name-for-a-folder"]
+    names = ["anna", "an\nna", "b\x1b[2Jen\u202e", "a-learner-with-a-very-long-name-for-a-folder"]
     for name in names:
         (tmp_path / name).mkdir()
-    assert exit_status("workshop", "check", *names) == 1
-    lines = capsys.readouterr().out.splitlines()
+    status, out, err = cli("workshop check", *names, "nobody")
+    lines = out.splitlines()
+    assert status == 1
+    assert err == "note: skipped 'nobody', which is neither a folder nor a lesson.\n"
     start = next(n for n, line in enumerate(lines) if line.startswith("folder "))
     assert lines[start].split() == ["folder", "1", "2", "3", "4", "5"]
+    assert all(x.endswith("?") for x in lines[start + 1 : start + 5]), "a name ends no row"
     assert lines[start + 1].split() == ["anna", *"?????"]
-    assert lines[start + 3].startswith("...ith-a-very-long-name-for-a-folder ")
+    assert lines[start + 4].startswith("...ith-a-very-long-name-for-a-folder ")
     assert max(map(len, lines)) <= WIDTH
-    said = " ".join(" ".join(lines[:start]).split())
-    assert (
-        said.count("anna: This is no working folder with our nodes. Run: xai-mcp-agent init") == 1
-    )
+    assert not {"\x1b", "\u202e"} & set(out)
+    told = "anna: This is no working folder with our nodes. Run: xai-mcp-agent init"
+    assert " ".join(lines[:start]).count(told[:40]) == 1
+    out = cli("workshop check anna 2 3", names[3]).out
+    assert next(x for x in out.splitlines() if x.startswith("folder ")).split()[1:] == ["2", "3"]
+    ran = cli("workshop check nobody 1")
+    assert ran.status == 1
+    assert "is neither a folder nor a lesson. Lessons: 1_call_a_tool, " in ran.err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no file can be called so there")
-def test_a_folders_name_moves_no_cursor_and_ends_no_row(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("an\nna", "b\x1b[2Jen\u202e"):
-        (tmp_path / name / "workshop").mkdir(parents=True)
-    assert exit_status("workshop", "check", *map(str, tmp_path.iterdir()), "1") == 1
-    shown = capsys.readouterr().out
-    assert "\x1b" not in shown
-    assert "\u202e" not in shown
-    *rows, _ = shown.splitlines()[-3:]
-    assert all(x.endswith("?") for x in rows)
-
-
-def test_a_lesson_that_was_not_begun_is_not_run_and_shown_so(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder.parent)
-    assert exit_status("workshop", "check", folder.name, ".", "1") == 1
-    assert capsys.readouterr().out.splitlines()[-3].split() == ["lab", "-"]
-    assert exit_status("workshop", "check", folder.name, "1") == 1
-    shown = capsys.readouterr().out
-    assert "1_call_a_tool: Call a tool (not begun)" in shown
-    assert f"Nothing is changed yet. Open {HOME}/{FIRST.workflow}" in " ".join(shown.split())
-    assert not (folder / "workshop/checked").exists()
-
-
-def test_the_check_is_given_as_json(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_status("workshop", "check", str(bare / "workshop"), "1", "--json") == 1
-    (found,) = json.loads(capsys.readouterr().out)["checked"]
-    assert (found["folder"], found["lesson"], found["is_done"]) == (str(bare), FIRST.folder, False)
-    assert found["goals"][0]["sentence"] == "The workflow ran to its end."
-
-
-@pytest.mark.parametrize("words", [("nobody",), ("nobody", "1")])
-def test_without_any_folder_a_wrong_name_is_refused(
-    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    assert exit_status("workshop", "check", *words) == 1
-    assert "is neither a folder nor a lesson. Lessons: 1_call_a_tool, " in capsys.readouterr().err
-
-
-def test_a_wrong_name_among_others_is_skipped_and_several_lessons_are_checked(
-    bare: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One learner of thirty has left; a teacher wants lessons 2 and 3."""
-    other = bare.parent / "other"
-    (other / "workshop").mkdir(parents=True)
-    assert exit_status("workshop", "check", str(bare), "nobody", str(other), "2", "3") == 1
-    out, err = capsys.readouterr()
-    assert err == "note: skipped 'nobody', which is neither a folder nor a lesson.\n"
-    head, *rows, _ = out.splitlines()[-4:]
-    assert head.split() == ["folder", "2", "3"]
-    assert len(rows) == 2
+def test_a_program_gets_the_check_as_json(bare: Path, cli: Cli) -> None:
+    ran = cli("workshop check", str(bare / "workshop"), "1", "--json")
+    (checked,) = ran.json["checked"]
+    assert (checked["folder"], checked["lesson"]) == (str(bare), FIRST.folder)
+    assert (ran.status, checked["is_done"]) == (1, False)
+    assert checked["goals"][0]["sentence"] == "The workflow ran to its end."
 
 
 def test_watching_prints_the_table_when_a_learner_saved(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter([lambda: None, lambda: save(folder, calling(server_name="unit")), lambda: None])
 
@@ -400,102 +334,76 @@ def test_watching_prints_the_table_when_a_learner_saved(
             raise KeyboardInterrupt from None
 
     monkeypatch.setattr("xai_mcp_agent.cli.workshop.sleep", pause)
-    assert exit_status("workshop", "check", str(folder), "1", "--watch") == 0
-    rows = [x.split()[-1] for x in capsys.readouterr().out.splitlines() if x.endswith(("-", "/4"))]
-    assert rows == ["-", "0/4"]
+    status, out, _ = cli("workshop check 1 --watch", str(folder))
+    rows = [x.split()[-1] for x in out.splitlines() if x.endswith(("-", "/4"))]
+    assert (status, rows) == (0, ["-", "0/4"])
 
 
 def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(
-    bare: Path, capsys: pytest.CaptureFixture[str]
+    bare: Path, cli: Cli
 ) -> None:
     home, start = bare / HOME, start_of(FIRST).text()
+    for _ in range(2):
+        report = cli("workshop reset call_a_tool", str(bare), "--json").json
+    assert report == {"lesson": FIRST.folder, "restored": [], "kept": []}
+    assert {x.name for x in home.iterdir()} == {FIRST.workflow, "README.md"}
     (home / "notes.txt").write_text("mine", encoding="utf-8")
     for text in ("first try", "second try"):
         (home / FIRST.workflow).write_text(text, encoding="utf-8")
-        assert exit_status("workshop", "reset", "1", str(bare)) == 0
+        ran = cli("workshop reset 1", str(bare))
+        assert ran.status == 0
+    assert "before_reset_2.xircuits  (yours, under a new name)" in ran.out
     assert (home / FIRST.workflow).read_text(encoding="utf-8") == start
-    assert (home / "README.md").is_file()
     kept = {x.name: x.read_text(encoding="utf-8") for x in home.glob("*before_reset*")}
     assert kept == {
         "call_a_tool_before_reset.xircuits": "first try",
         "call_a_tool_before_reset_2.xircuits": "second try",
     }
     assert (home / "notes.txt").read_text(encoding="utf-8") == "mine"
-    assert "before_reset_2.xircuits  (yours, under a new name)" in capsys.readouterr().out
+    ran = cli("workshop reset 9", str(bare))
+    assert ran.status == 1
+    assert "There is no lesson '9'. The lessons are: 1_call_a_tool" in ran.err
 
 
-def test_a_reset_of_what_is_in_order_changes_nothing(
-    bare: Path, capsys: pytest.CaptureFixture[str]
+def test_a_solution_is_put_beside_the_lesson_and_not_to_where_a_link_leads(
+    bare: Path, cli: Cli
 ) -> None:
+    solution, elsewhere = bare / HOME / "call_a_tool_solution.xircuits", bare / "elsewhere"
     for _ in range(2):
-        assert exit_status("workshop", "reset", "call_a_tool", str(bare), "--json") == 0
-        report = json.loads(capsys.readouterr().out)
-    assert report == {"lesson": FIRST.folder, "restored": [], "kept": []}
-    assert {x.name for x in (bare / HOME).iterdir()} == {FIRST.workflow, "README.md"}
-
-
-def test_an_unknown_lesson_is_refused_with_the_known_ones(
-    bare: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_status("workshop", "reset", "9", str(bare)) == 1
-    assert "There is no lesson '9'. The lessons are: 1_call_a_tool" in capsys.readouterr().err
-
-
-def test_a_solution_is_put_beside_the_lesson(
-    bare: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for _ in range(2):
-        assert exit_status("workshop", "solution", "1", str(bare)) == 0
-    solution = bare / HOME / "call_a_tool_solution.xircuits"
-    assert str(solution) in capsys.readouterr().out
+        ran = cli("workshop solution 1", str(bare))
+        assert (ran.status, str(solution) in ran.out) == (0, True)
     assert {x.name for x in (bare / HOME).iterdir()} == {FIRST.workflow, solution.name}
-    assert find_workflow(bare, FIRST) == (bare / HOME / FIRST.workflow, [])
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-def test_a_solution_is_not_written_to_where_a_link_leads(bare: Path, is_there: bool) -> None:
-    elsewhere = bare / "elsewhere"
-    if is_there:
-        elsewhere.write_text("mine", encoding="utf-8")
-    (bare / HOME).mkdir(parents=True, exist_ok=True)
-    solution = bare / HOME / "call_a_tool_solution.xircuits"
-    solution.symlink_to(elsewhere)
-    assert exit_status("workshop", "solution", "1", str(bare)) == 0
-    assert solution.is_file()
-    assert not solution.is_symlink()
-    assert elsewhere.exists() == is_there
-    assert not is_there or elsewhere.read_text(encoding="utf-8") == "mine"
+    for is_there in (False, True):
+        if is_there:
+            elsewhere.write_text("mine", encoding="utf-8")
+        solution.unlink()
+        solution.symlink_to(elsewhere)
+        assert cli("workshop solution 1", str(bare)).status == 0
+        assert (solution.is_file(), solution.is_symlink()) == (True, False)
+        assert elsewhere.exists() == is_there
+    assert elsewhere.read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize("inside", ["workshop", HOME])
-@pytest.mark.parametrize("command", ["reset", "solution"])
 def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
-    bare: Path, monkeypatch: pytest.MonkeyPatch, inside: str, command: str
+    bare: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, inside: str
 ) -> None:
     """The lab opens a terminal where its file browser is."""
     monkeypatch.chdir(bare / inside)
     (bare / HOME / FIRST.workflow).write_text("mine", encoding="utf-8")
-    assert exit_status("workshop", command, "1") == 0
+    for line, status in (("reset 1", 0), ("solution 1", 0), ("check . 1", 1)):
+        assert cli(f"workshop {line}").status == status
     assert [x.name for x in bare.iterdir()] == ["workshop"]
     assert [x.name for x in (bare / "workshop").iterdir()] == [FIRST.folder]
-    assert len(list((bare / HOME).glob("*.xircuits"))) == 2
-    assert exit_status("workshop", "check", ".", "1") == 1
-    assert not (bare / "workshop" / "workshop").exists()
+    assert len(list((bare / HOME).glob("*.xircuits"))) == 3
+    for name in ("reset", "solution"):
+        ran = cli(f"workshop {name} 1", str(bare / "lerner"))
+        assert (ran.status, "xai-mcp-agent init --workshop" in ran.err) == (1, True)
+    assert not (bare / "lerner").exists()
 
 
-@pytest.mark.parametrize("command", ["reset", "solution"])
-def test_a_wrong_name_of_a_folder_makes_no_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    assert exit_status("workshop", command, "1", str(tmp_path / "lerner")) == 1
-    assert "xai-mcp-agent init --workshop" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_init_tells_the_way_into_the_workshop(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert exit_status("init", "--workshop", str(tmp_path / "lab")) == 0
-    assert "then open workshop/README.md" in capsys.readouterr().out
-    assert exit_status("init", str(tmp_path / "plain")) == 0
+def test_init_shows_the_way_into_the_workshop(tmp_path: Path, cli: Cli) -> None:
+    out = cli("init --workshop", str(tmp_path / "lab")).out
+    assert "then open workshop/README.md" in out
+    cli("init", str(tmp_path / "plain"))
     assert not list((tmp_path / "plain").rglob("*workshop*"))

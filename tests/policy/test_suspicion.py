@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_servers import command
 from tests.policy.attacks import ATTACKS, HONEST
 from tests.support.canvas import make, play
+from tests.support.commands import command
 from tests.support.fault_server import entry
 from tests.support.watchdog import done_within
 from xai_mcp_agent import Bridge, Tool, ToolKey

@@ -101,3 +101,16 @@ def a_history(place: Place = IN_MEMORY) -> Generator[History]:
         yield history
     finally:
         history.close()
+
+
+def place_of_file(file: Path) -> Place:
+    """The place of a history in this file."""
+    return Place(f"sqlite:///{file}", str(file), file.parent, file, is_own=True)
+
+
+def write_history(file: Path, *reports: Report) -> None:
+    """Add reports to the history in this file, as one process."""
+    writer = ReportWriter(open_history(place_of_file(file)), str)
+    for report in reports:
+        writer.record([report])
+    writer.close()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.canvas_file import load, nodes_of
+from tests.support.commands import Cli
 from tests.support.xai_agent_workflow import xai_agent_workflow
-from xai_mcp_agent.cli.adopt.command import FileReport, Target, adopt_file
+from xai_mcp_agent.cli.adopt.command import Target, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import WorkflowFileError
-from xai_mcp_agent.cli.main import run
 
 TEXT = xai_agent_workflow().text()
 
@@ -34,14 +38,6 @@ def is_adopted(file: Path) -> bool:
     return any("xai_mcp_agent" in x for x in paths) and not any("xai_agent/" in x for x in paths)
 
 
-def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """Run the command; its exit status, stdout and stderr."""
-    with pytest.raises(SystemExit) as ended:
-        run(["adopt", *words])
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
-
-
 def component(name: str) -> dict[str, Any]:
     extras = {"path": "xai_components/xai_agent/a.py"}
     return {"name": name, "extras": extras, "ports": [], "x": 0.0, "y": 0.0}
@@ -52,85 +48,63 @@ def component(name: str) -> dict[str, Any]:
 
 def test_the_original_is_kept_and_the_adopted_one_stands_beside_it(original: Path) -> None:
     report = adopt_file(original)
-    assert report.written == original.with_name("clock_adopted.xircuits")
-    assert is_adopted(report.written)
+    written = original.with_name("clock_adopted.xircuits")
+    assert report.written == written
+    assert is_adopted(written)
     assert original.read_text(encoding="utf-8") == TEXT
-    assert [x.name for x in original.parent.iterdir() if x.name.startswith(".")] == []
+    before = written.stat().st_mtime_ns
+    assert adopt_file(original).status == "adopted"
+    assert written.stat().st_mtime_ns == before, "again it writes the same"
+    assert {x.name for x in original.parent.iterdir()} == {original.name, written.name}
 
 
-def test_in_place_keeps_a_backup_and_the_permissions(original: Path) -> None:
+def test_in_place_keeps_a_backup_and_the_permissions_and_follows_a_link(original: Path) -> None:
     original.chmod(0o640)
-    report = adopt_file(original, Target(in_place=True))
+    link = original.with_name("link.xircuits")
+    link.symlink_to(original)
+    report = adopt_file(link, Target(in_place=True))
     assert report.backup is not None
     assert report.backup.read_text(encoding="utf-8") == TEXT
+    assert link.is_symlink()
     assert is_adopted(original)
     assert stat.S_IMODE(original.stat().st_mode) == 0o640
     again = adopt_file(original, Target(in_place=True))
     assert (again.status, again.backup) == ("nothing to do", None)
 
 
-def test_in_place_follows_a_link(tmp_path: Path, original: Path) -> None:
-    link = tmp_path / "link.xircuits"
-    link.symlink_to(original)
-    adopt_file(link, Target(in_place=True))
-    assert link.is_symlink()
-    assert is_adopted(original)
-
-
-def test_another_folder_gets_the_same_name_and_is_made(tmp_path: Path, original: Path) -> None:
-    report = adopt_file(original, Target(folder=tmp_path / "new" / "flows"))
-    assert report.written == tmp_path / "new" / "flows" / "clock.xircuits"
-    assert is_adopted(report.written)
-
-
-def test_a_file_that_is_there_is_replaced_only_when_told(original: Path) -> None:
-    taken = named(original.parent, "clock_adopted", "mine")
+@pytest.mark.parametrize("taken", [b"mine", b"\xff\xfe", None], ids=["text", "bytes", "link"])
+def test_a_file_that_is_there_is_replaced_only_when_that_is_said(
+    original: Path, taken: bytes | None
+) -> None:
+    """A link in a folder of a stranger may lead anywhere: it is not followed."""
+    target, elsewhere = original.with_name("clock_adopted.xircuits"), original.parent / "elsewhere"
+    if taken is None:
+        target.symlink_to(elsewhere)
+    else:
+        target.write_bytes(taken)
     with pytest.raises(WorkflowFileError, match=r"clock_adopted\.xircuits exists .* --overwrite"):
         adopt_file(original)
-    assert taken.read_text(encoding="utf-8") == "mine"
-    report = adopt_file(original, Target(overwrite=True))
-    assert report.backup is not None
-    assert report.backup.read_text(encoding="utf-8") == "mine"
-    assert is_adopted(taken)
+    assert not elsewhere.exists()
+    if taken is not None:
+        assert target.read_bytes() == taken
+        report = adopt_file(original, Target(overwrite=True))
+        assert report.backup is not None
+        assert report.backup.read_bytes() == taken
+        assert is_adopted(target)
 
 
-def test_a_file_that_is_no_text_is_not_replaced_either(original: Path) -> None:
-    taken = original.with_name("clock_adopted.xircuits")
-    taken.write_bytes(b"\xff\xfe")
-    with pytest.raises(WorkflowFileError, match="exists already"):
-        adopt_file(original)
-
-
-def test_adopting_twice_writes_the_same_and_is_no_error(original: Path) -> None:
-    first = adopt_file(original)
-    assert first.written is not None
-    before = first.written.stat().st_mtime_ns
-    assert adopt_file(original).status == "adopted"
-    assert first.written.stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize(
-    ("stem", "adopted"),
-    [
-        ("my-agent", "my-agent_adopted"),
-        ("my agent (2)", "my_agent__2__adopted"),
-        ("01_first", "workflow_01_first_adopted"),
-        ("\u4f60\u597d", "\u4f60\u597d_adopted"),
-        ("x\u00b2", "x__adopted"),
-    ],
-)
-def test_the_new_name_is_one_that_xircuits_can_compile_and_run(
-    tmp_path: Path, stem: str, adopted: str
-) -> None:
+def test_the_new_name_is_one_that_xircuits_can_compile_and_run(tmp_path: Path) -> None:
     """reference: Xircuits, section 3: it becomes the name of a class."""
-    report = adopt_file(named(tmp_path, stem))
-    assert report.written == tmp_path / f"{adopted}.xircuits"
-
-
-@pytest.mark.parametrize("stem", ["async", "args", "AgentRun", "Print"])
-def test_a_name_that_could_not_be_compiled_is_not_taken_over(tmp_path: Path, stem: str) -> None:
-    report = adopt_file(named(tmp_path, stem), Target(folder=tmp_path / "out"))
-    assert report.written == tmp_path / "out" / f"workflow_{stem}.xircuits"
+    for stem, adopted in {
+        "my-agent": "my-agent_adopted", "my agent (2)": "my_agent__2__adopted",
+        "01_first": "workflow_01_first_adopted", "\u4f60\u597d": "\u4f60\u597d_adopted",
+        "x\u00b2": "x__adopted",
+    }.items():  # fmt: skip
+        written = adopt_file(named(tmp_path, stem)).written
+        assert written == tmp_path / f"{adopted}.xircuits"
+    for stem in ("async", "args", "AgentRun"):
+        written = adopt_file(named(tmp_path, stem), Target(folder=tmp_path / "new" / "out")).written
+        assert written == tmp_path / "new" / "out" / f"workflow_{stem}.xircuits"
 
 
 def test_odd_letters_survive(original: Path) -> None:
@@ -140,14 +114,11 @@ def test_odd_letters_survive(original: Path) -> None:
     assert report.written is not None
     labels = [x["ports"][0]["label"] for x in nodes_of(load(report.written)) if x["ports"]]
     assert any(x.startswith("\ud83d \u65e5\u672c \u2605") for x in labels)
+    original.write_text(TEXT, encoding="utf-8-sig")
+    assert adopt_file(original).status == "adopted", "with a byte order mark"
 
 
-def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
-    (tmp_path / "bom.xircuits").write_text(TEXT, encoding="utf-8-sig")
-    assert adopt_file(tmp_path / "bom.xircuits").status == "adopted"
-
-
-# What cannot be read
+# What cannot be read or written
 
 LAYERS = '{"layers": [{"type": "diagram-links", "models": {}}, %s]}'
 NODES = '{"type": "diagram-nodes", "models": %s}'
@@ -166,40 +137,99 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize(("text", "says"), UNREADABLE.values(), ids=UNREADABLE)
-def test_what_is_no_workflow_is_named_with_the_place(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(WorkflowFileError) as error:
-        adopt_file(named(tmp_path, "bad", text))
-    assert str(tmp_path / "bad.xircuits") in str(error.value)
-    assert says in str(error.value)
-    assert "Name the .xircuits file" in str(error.value)
-
-
-def test_a_folder_a_missing_file_and_a_binary_are_named(tmp_path: Path) -> None:
+def test_what_is_no_workflow_is_named_with_the_place(tmp_path: Path) -> None:
+    for text, says in UNREADABLE.values():
+        with pytest.raises(WorkflowFileError) as error:
+            adopt_file(named(tmp_path, "bad", text))
+        assert str(tmp_path / "bad.xircuits") in str(error.value)
+        assert says in str(error.value)
+        assert "Name the .xircuits file" in str(error.value)
     (tmp_path / "photo.xircuits").write_bytes(b"\x89PNG\xff")
+    (tmp_path / "circle.xircuits").symlink_to(tmp_path / "circle.xircuits")
+    (tmp_path / "lost.xircuits").symlink_to(tmp_path / "gone.xircuits")
     for name, says in {
         "": "is a folder",
-        "gone.xircuits": "There is no file",
+        "lost.xircuits": r"There is no file .*lost",
+        "circle.xircuits": r"circle\.xircuits cannot be read",
         "photo.xircuits": "byte 0: this is not text",
     }.items():
         with pytest.raises(WorkflowFileError, match=says):
             adopt_file(tmp_path / name)
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, original: Path) -> None:
-    (tmp_path / "taken").touch()
-    with pytest.raises(WorkflowFileError, match=r"taken/clock\.xircuits cannot be written"):
-        adopt_file(original, Target(folder=tmp_path / "taken"))
+@pytest.mark.parametrize("step", ["fsync", "replace", "open"])
+def test_a_file_that_cannot_be_written_is_named_and_stays(
+    step: str, original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever step fails: a full disk, a folder that is only to be read."""
+    real = getattr(os, step)
+
+    def fails(*words: Any, **more: Any) -> Any:
+        if step == "open" and not words[1] & os.O_CREAT:
+            return real(*words, **more)
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, fails)
+        with pytest.raises(WorkflowFileError, match=r"cannot be written: Read-only file system"):
+            adopt_file(original, Target(in_place=True))
+    assert {x.read_text() for x in original.parent.iterdir()} == {TEXT}
+    assert adopt_file(original, Target(in_place=True)).status == "adopted"
+
+
+STOPPED = """
+import os, sys
+from pathlib import Path
+from xai_mcp_agent.cli.adopt.command import Target, adopt_file
+step, when, file = sys.argv[1:]
+real = getattr(os, step)
+def stops(*words, **more):
+    result = real(*words, **more) if when == "after" else None
+    os._exit(9)
+setattr(os, step, stops)
+adopt_file(Path(file), Target(in_place=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "when"),
+    [("link", "after"), ("fsync", "after"), ("replace", "before"), ("replace", "after")],
+)
+def test_after_a_power_failure_there_is_the_old_file_or_the_new_one(
+    step: str, when: str, original: Path
+) -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED, step, when, str(original)], timeout=60)
+    assert done.returncode == 9
+    assert original.read_text() == TEXT or is_adopted(original)
+    backups = list(original.parent.glob("*.bak"))
+    assert all(x.read_text() == TEXT for x in backups)
+    assert backups or not is_adopted(original)
+    assert adopt_file(original, Target(in_place=True)).status in ("adopted", "nothing to do")
+    assert is_adopted(original)
+
+
+def test_a_backup_is_a_copy_where_files_cannot_have_two_names(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original.chmod(0o640)
+
+    def fails(*_: Any) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", fails)
+    backup = adopt_file(original, Target(in_place=True)).backup
+    assert backup
+    assert (backup.read_text(), backup.stat().st_mode & 0o777) == (TEXT, 0o640)
 
 
 # The command
 
 
-def test_the_command_tells_in_eighty_columns_what_it_did_and_what_to_do(
-    original: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+def test_the_command_shows_in_eighty_columns_what_it_did_and_what_to_do(
+    original: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(original.parent)
-    status, out, _ = command(capsys, original.name)
+    status, out, _ = cli("adopt clock.xircuits")
     lines = out.splitlines()
     assert status == 0
     assert lines[:3] == [
@@ -211,76 +241,48 @@ def test_the_command_tells_in_eighty_columns_what_it_did_and_what_to_do(
     assert "environment variable OPENAI_API_KEY" in out
     assert lines[-1] == "  xircuits compile clock_adopted.xircuits clock_adopted.py"
     assert max(map(len, lines)) <= 80
+    out = cli("adopt clock_adopted.xircuits").out
+    assert out == "clock_adopted.xircuits\n  Nothing to do: it has no node of xai-agent.\n"
+    ran = cli("adopt clock.xircuits --in-place --output x")
+    assert (ran.status, "--in-place" in ran.err) == (2, True)
+    (original.parent / "taken").touch()
+    ran = cli("adopt clock.xircuits --output taken")
+    assert (ran.status, "taken/clock.xircuits cannot be written" in ran.err) == (1, True)
 
 
-def test_a_bad_file_does_not_stop_the_others(original: Path, capsys: Any) -> None:
+def test_a_bad_file_does_not_stop_the_others(original: Path, cli: Cli) -> None:
     bad = named(original.parent, "bad", "{")
-    status, _, err = command(capsys, str(bad), str(original))
+    status, _, err = cli("adopt", str(bad), str(original))
     assert status == 1
     assert err.startswith(f"error: {bad}, line 1, column 2: this is not JSON")
-    assert is_adopted(original.with_name("clock_adopted.xircuits"))
-
-
-def test_a_file_that_is_adopted_already_has_nothing_to_do(original: Path, capsys: Any) -> None:
-    adopted = adopt_file(original).written
-    status, out, _ = command(capsys, str(adopted))
-    assert status == 0
-    assert out == f"{adopted}\n  Nothing to do: it has no node of xai-agent.\n"
-    assert len(list(original.parent.iterdir())) == 2
-
-
-def test_the_command_reports_as_json(original: Path, capsys: Any) -> None:
-    bad = named(original.parent, "bad", "{")
-    status, out, err = command(capsys, str(original), str(bad), "--json")
-    good, failed = json.loads(out)["files"]
-    assert (status, err) == (1, "")
-    assert good["status"] == "adopted"
-    assert good["written"] == str(original.with_name("clock_adopted.xircuits"))
+    written = original.with_name("clock_adopted.xircuits")
+    assert is_adopted(written)
+    ran = cli("adopt", str(original), str(bad), "--json")
+    good, failed = ran.json["files"]
+    assert (ran.status, ran.err) == (1, "")
+    assert (good["status"], good["written"]) == ("adopted", str(written))
     assert {x["node"] for x in good["adopted"]} >= {"AgentInit", "AgentRun"}
     assert good["remarks"][0]["node"] == "OpenAIAuthorize"
     assert good["remarks"][0]["to_do"]
     assert (failed["status"], "not JSON" in failed["error"]) == ("failed", True)
 
 
-def test_in_place_and_another_folder_exclude_each_other(original: Path, capsys: Any) -> None:
-    status, _, err = command(capsys, str(original), "--in-place", "--output", "x")
-    assert status == 2
-    assert "--in-place" in err
+def test_nodes_are_counted_or_named_whatever_they_are_called(tmp_path: Path, cli: Cli) -> None:
+    """A workflow may come from a stranger; control codes move the cursor and hide lines."""
 
+    def adopt(*nodes: dict[str, Any]) -> tuple[int, str]:
+        models = json.dumps({str(n): x for n, x in enumerate(nodes)})
+        ran = cli("adopt", str(named(tmp_path, "odd", LAYERS % (NODES % models))))
+        return ran.status, ran.out
 
-def test_a_file_with_nothing_but_nodes_that_have_no_counterpart_says_so(
-    tmp_path: Path, capsys: Any
-) -> None:
-    node = component("AgentMeditate")
-    file = named(tmp_path, "calm", LAYERS % (NODES % json.dumps({"m": node})))
-    status, out, _ = command(capsys, str(file))
+    status, out = adopt(component("AgentMeditate"))
     assert status == 1
     assert out.splitlines()[1:4] == [
         "  Nothing could be adopted.",
         "  To do:",
         "    - AgentMeditate: there is no such node here. It stays as it is, needs",
     ]
-
-
-def test_what_a_file_says_does_not_reach_the_terminal_as_it_is(tmp_path: Path, capsys: Any) -> None:
-    """A workflow may come from a stranger; control codes move the cursor and hide lines."""
-    node = component("\x1b[2JAgent\n" + "x" * 100_000)
-    file = named(tmp_path, "odd", LAYERS % (NODES % json.dumps({"m": node})))
-    _, out, _ = command(capsys, str(file))
-    assert "?[2JAgent" in out
-    assert "\x1b" not in out
-    assert len(out) < 1_000
-
-
-def test_several_nodes_of_a_class_are_counted(tmp_path: Path, capsys: Any) -> None:
-    nodes = {str(x): component("AgentToolOutput") for x in range(3)}
-    file = named(tmp_path, "three", LAYERS % (NODES % json.dumps(nodes)))
-    _, out, _ = command(capsys, str(file))
+    _, out = adopt(component("\x1b[2JAgent\n" + "x" * 100_000))
+    assert ("?[2JAgent" in out, "\x1b" in out, len(out) < 1_000) == (True, False, True)
+    _, out = adopt(*[component("AgentToolOutput")] * 3)
     assert "3 nodes now come from xai_mcp_agent: AgentToolOutput (3)." in out
-
-
-def test_a_report_without_anything_to_do_is_short(tmp_path: Path) -> None:
-    text = LAYERS % (NODES % "{}")
-    assert adopt_file(named(tmp_path, "plain", text)) == FileReport(
-        tmp_path / "plain.xircuits", "nothing to do"
-    )

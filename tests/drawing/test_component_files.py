@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.palette import our_palette
-from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import (
     ComponentClass,
     PortSpec,
@@ -42,14 +40,10 @@ class Plain(Component):
 '''
 
 
-def read(tmp_path: Path, source: str) -> list[ComponentClass]:
-    file = tmp_path / "court_components.py"
-    file.write_text(source, encoding="utf-8")
-    return read_component_file(file, "xai_court")
-
-
 def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path) -> None:
-    judge, _ = read(tmp_path, SOURCE)
+    file = tmp_path / "court_components.py"
+    file.write_text(SOURCE, encoding="utf-8")
+    judge, plain = read_component_file(file, "xai_court")
     assert judge == ComponentClass(
         name="Judge",
         path="xai_components/xai_court/court_components.py",
@@ -65,32 +59,9 @@ def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path)
             PortSpec("verdict", "out", "dict"),
         ),
     )
-
-
-def test_a_class_without_words_of_its_own_gets_the_palette_s(tmp_path: Path) -> None:
-    _, plain = read(tmp_path, SOURCE)
     assert (plain.type, plain.description, plain.ports) == ("library_component", "", ())
 
 
 def test_a_port_that_is_not_there_is_answered_with_the_existing_ones() -> None:
     with pytest.raises(KeyError, match=r"AgentRun has no port 'metadatum'.*metadata"):
         our_components()["AgentRun"].port("metadatum")
-
-
-def test_what_is_not_python_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SyntaxError):
-        read(tmp_path, "class {")
-
-
-def test_our_classes_are_those_of_the_palette(tmp_path: Path) -> None:
-    """Xircuits' own handler decides what a class is, its type, colour and lines."""
-    folder = init_folder(tmp_path / "lab").folder
-    shown = {
-        name: (x["file_path"], x["type"], x["color"], x["docstring"], x["lineno"][0])
-        for name, x in our_palette(folder).items()
-    }
-    assert shown == {
-        name: (x.path, x.type, x.color, x.description, {"lineno": first, "end_lineno": last})
-        for name, x in our_components().items()
-        for first, last in [x.lines]
-    }

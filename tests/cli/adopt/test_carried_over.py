@@ -1,0 +1,221 @@
+"""What adopted workflows carry over: the service's address, and what drawn tools take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.adopt.test_adopt import named
+from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
+from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
+from tools.components import all_components
+from tools.workflows import Argument, Shown, Workflow
+from xai_mcp_agent.canvas.model_settings import UNDECIDED
+from xai_mcp_agent.cli.adopt.command import FileReport, Target, adopt_file
+
+OURS = "https://llm.example.com/v1"
+
+
+def adopted(flow: Workflow, folder: Path) -> tuple[FileReport, Document]:
+    report = adopt_file(flow.write(folder))
+    assert report.written is not None
+    document = load(report.written)
+    known = all_components() | {"OpenAIAuthorize": upstream_components()["OpenAIAuthorize"]}
+    assert problems(document, report.written.stem, known) == []
+    return report, document
+
+
+def wired(document: Document, name: str, port: str) -> list[dict[str, Any]]:
+    """What is wired to this port, of all nodes of that class."""
+    nodes = {x["id"]: x for x in nodes_of(document)}
+    ids = {p["id"] for x in nodes.values() if x["name"] == name for p in x["ports"]
+           if p["varName"].endswith(port)}  # fmt: skip
+    return [nodes[x["source"]] for x in links_of(document) if x["targetPort"] in ids]
+
+
+def agents(flow: Workflow, *providers: str) -> list[Any]:
+    """A memory, a toolbelt, and an agent of each of these providers."""
+    memory, belt = flow.node("AgentNumpyMemory"), flow.node("AgentMakeToolbelt", name="default")
+    made = [
+        flow.node(
+            "AgentInit",
+            agent_name=f"a{number}",
+            agent_provider=provider,
+            agent_model="m",
+            system_prompt="x",
+            max_thoughts=1,
+            agent_memory=memory["memory"],
+            toolbelt_spec=belt["toolbelt_spec"],
+        )
+        for number, provider in enumerate(providers)
+    ]
+    return [memory, belt, *made]
+
+
+def unlocked(addresses: list[Any], *providers: str) -> Workflow:
+    """A node that unlocks the service for each address, then agents of these providers."""
+    flow = Workflow("flow", upstream_components())
+    keys = [flow.node("OpenAIAuthorize", **({"base_url": x} if x else {})) for x in addresses]
+    flow.main(*keys, *agents(flow, *providers))
+    return flow
+
+
+def test_an_address_is_carried_over(tmp_path: Path) -> None:
+    for address in (OURS, Shown(OURS)):
+        report, document = adopted(xai_agent_workflow(base_url=address), tmp_path)
+        (literal,) = wired(document, "AgentModel", "base_url")
+        assert literal["ports"][0]["label"] == OURS
+        (remark,) = [x for x in report.remarks if x.port == "base_url"]
+        assert (remark.node, remark.to_do) == ("AgentInit", False)
+        (key,) = [x for x in report.remarks if x.to_do]
+        assert "OPENAI_API_KEY goes to OpenAI alone" in key.text
+        assert report.written is not None
+        before = report.written.read_bytes()
+        assert adopt_file(report.file).status == "adopted"
+        assert report.written.read_bytes() == before, "again it draws the same"
+        assert adopt_file(report.written).status == "nothing to do"
+        report.written.unlink()
+    _, document = adopted(xai_agent_workflow(base_url=Argument("address")), tmp_path)
+    (argument,) = wired(document, "AgentModel", "base_url")
+    assert argument == wired(document, "OpenAIAuthorize", "base_url")[0]
+
+
+def test_only_agents_of_that_service_get_it(tmp_path: Path) -> None:
+    report, document = adopted(unlocked([OURS, OURS], "openai", "bedrock"), tmp_path)
+    assert len(wired(document, "AgentModel", "base_url")) == 1
+    assert [x.to_do for x in report.remarks if x.port == "base_url"] == [False]
+
+
+@pytest.mark.parametrize(
+    "addresses", [[OURS, "https://other.example/v1"], [OURS, None], []],
+    ids=["two", "one of two", "computed"],
+)  # fmt: skip
+def test_an_address_that_is_unclear_is_to_be_decided_before_it_runs(
+    tmp_path: Path, addresses: list[Any]
+) -> None:
+    """Whether a computed one is there when the agent is set up depends on the order of nodes."""
+    flow = unlocked(addresses, "openai") if addresses else Workflow("flow", upstream_components())
+    if not addresses:
+        now = flow.node("GetCurrentTime")
+        key = flow.node("OpenAIAuthorize", base_url=now["time_str"])
+        flow.main(now, key, *agents(flow, "openai"))
+    report, document = adopted(flow, tmp_path)
+    (literal,) = wired(document, "AgentModel", "base_url")
+    assert literal["ports"][0]["label"] == UNDECIDED
+    first = report.remarks[0]
+    assert (first.node, first.port, first.to_do) == ("AgentInit", "base_url", True)
+
+
+def test_a_workflow_without_agents_says_that_others_do_not_get_its_address(
+    tmp_path: Path,
+) -> None:
+    flow = Workflow("flow", upstream_components())
+    flow.main(
+        flow.node("OpenAIAuthorize", base_url=OURS),
+        flow.node("AgentRun", agent_name="of another file", conversation=Shown([])),
+    )
+    report, _ = adopted(flow, tmp_path)
+    assert (report.remarks[0].node, report.remarks[0].to_do) == ("OpenAIAuthorize", True)
+
+
+# What drawn tools take
+
+
+def weather(**more: Any) -> tuple[Workflow, Any]:
+    """A workflow with a drawn tool; nodes are yet to be drawn behind it."""
+    flow = Workflow("weather", upstream_components())
+    tool = flow.node("AgentDefineTool", tool_name="t", description="Tells the weather.", **more)
+    flow.main(flow.node("Print", msg="x"))
+    return flow, tool
+
+
+def parameters_of(file: Path) -> str:
+    """The literal that is wired to `parameters` of the tool."""
+    nodes = nodes_of(load(file))
+    (tool,) = [x for x in nodes if x["name"] == "AgentDefineTool"]
+    (port,) = [x for x in tool["ports"] if x["label"] == "parameters"]
+    literals = [x for x in nodes if x["name"] == "Literal Dict"]
+    (own,) = [x for x in literals if x["ports"][0]["links"] == port["links"]]
+    assert port["dataType"] == "dict"
+    return own["ports"][0]["label"]
+
+
+def test_what_is_looked_up_in_the_arguments_becomes_parameters(tmp_path: Path) -> None:
+    flow, tool = weather()
+    city = flow.node("DictGetItem", the_dict=tool["tool_args"], key="city")
+    days = flow.node("GetDictValue", obj=tool["tool_args"], name="days")
+    wait = flow.node("SleepComponent", sleep_timer=days["value"])
+    flow.side(tool, city, days, wait, flow.node("Print", msg=city["out_item"]))
+    report = adopt_file(named(tmp_path, "weather", flow.text()))
+    assert report.written
+    assert json.loads("{" + parameters_of(report.written) + "}") == {
+        "city": "string", "days": "number",
+    }  # fmt: skip
+    (remark,) = [x for x in report.remarks if x.port == "parameters"]
+    assert "`city` (string), `days` (number)" in remark.text
+
+
+def test_what_code_reads_becomes_parameters(tmp_path: Path) -> None:
+    for number, code in enumerate(('tool_args["zone"]', "x = tool_args.get('zone', 1)")):
+        flow, tool = weather()
+        flow.side(tool, flow.node("Print", msg=code))
+        written = adopt_file(named(tmp_path, f"weather{number}", flow.text())).written
+        assert written
+        assert parameters_of(written) == '"zone": "string"'
+
+
+def test_a_tool_whose_reading_is_unclear_is_named_and_one_that_reads_nothing_is_not(
+    tmp_path: Path,
+) -> None:
+    for port, texts in (("tool_args", ["it is unclear what is read"]), ("tool_input", [])):
+        flow, tool = weather()
+        flow.side(tool, flow.node("Print", msg=tool[port]))
+        report = adopt_file(named(tmp_path, port, flow.text()))
+        remarks = [x.text for x in report.remarks if x.port == "parameters"]
+        assert [x in y for x, y in zip(texts, remarks, strict=True)] == [True] * len(texts)
+
+
+def test_a_node_whose_text_or_class_reaches_into_the_old_library_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, (code, uses) in enumerate((
+        ("ctx['agent_clock']['conversation']", "`ctx['agent_...']`"),
+        ('ctx.get(f"toolbelt_{name}")', "`ctx['toolbelt_...']`"),
+        ("from xai_components.xai_agent.agent_components import Memory", "`xai_agent.agent_comp"),
+    )):  # fmt: skip
+        flow, tool = weather()
+        flow.side(tool, flow.node("Print", msg=code))
+        report = adopt_file(named(tmp_path, f"weather{number}", flow.text()))
+        (remark,) = [x for x in report.remarks if "of xai-agent, which" in x.text]
+        assert (remark.node, remark.to_do, uses in remark.text) == ("Print", True, True)
+    folder = tmp_path / "xai_components" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "mine.py").write_text(
+        "class Print(Component):\n    def execute(self, ctx):\n"
+        "        ctx['agent_' + self.name]\n\n"
+        "class Other(Component):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    report = adopt_file(named(tmp_path, "weather", with_path("xai_components/mine/mine.py")))
+    nodes = {x.node for x in report.remarks if "its code uses `ctx['agent_...']`" in x.text}
+    assert nodes == {"Print"}
+
+
+def test_a_path_that_leads_elsewhere_is_not_read(tmp_path: Path) -> None:
+    for path in ("../../etc/passwd", "/etc/passwd", "a\0b.py", "x" * 5_000):
+        report = adopt_file(named(tmp_path, "weather", with_path(path)), Target(overwrite=True))
+        assert report.status == "adopted"
+
+
+def with_path(path: str) -> str:
+    """A workflow in which the class of Print is in this file."""
+    flow, tool = weather()
+    flow.side(tool, flow.node("Print", msg="y"))
+    document = flow.document()
+    for node in nodes_of(document):
+        if node["name"] == "Print":
+            node["extras"]["path"] = path
+    return json.dumps(document)

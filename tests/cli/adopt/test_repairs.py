@@ -1,0 +1,241 @@
+"""What old versions, scripts and hands left in a drawing is mended, soon, and no key is said."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cli.adopt.test_adopt import named
+from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
+from tests.support.commands import Cli
+from tests.support.old_workflows import wear
+from tests.support.old_workflows.drawn import SHAPES
+from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
+from tools.workflows import Shown
+from tools.workflows import Workflow as Flow
+from xai_mcp_agent.cli.adopt.cleanup import clean_up
+from xai_mcp_agent.cli.adopt.command import Target, adopt_file
+from xai_mcp_agent.cli.adopt.workflow import Workflow, WorkflowFileError
+
+KEY = "sk-proj-0815abcdefghijklmnopqrstuvwxyz0815"
+PLAIN = xai_agent_workflow().document()
+
+
+def worn(*wears: Callable[[Document], None]) -> Document:
+    document = copy.deepcopy(PLAIN)
+    for one in wears:
+        one(document)
+    return document
+
+
+def link(document: Document, into: str) -> dict[str, Any]:
+    """The first wire to a port of this name."""
+    ports = {y["id"] for x in nodes_of(document) for y in x["ports"] if y["varName"].endswith(into)}
+    return next(x for x in links_of(document) if x["targetPort"] in ports)
+
+
+def backwards(document: Document) -> None:
+    wire = link(document, "msg")
+    wire |= {
+        "source": wire["target"], "sourcePort": wire["targetPort"],
+        "target": wire["source"], "targetPort": wire["sourcePort"],
+    }  # fmt: skip
+
+
+def unlisted(document: Document) -> None:
+    for node in nodes_of(document):
+        for port in node["ports"]:
+            port["links"] = []
+
+
+def mistyped(document: Document) -> None:
+    for one in links_of(document):
+        one["type"] = "default"
+
+
+def mended(document: Document) -> tuple[Document, str]:
+    """The document as it is mended, and what is said of it."""
+    copied = copy.deepcopy(document)
+    remarks = clean_up(Workflow(copied))
+    return copied, " ".join(x.text for x in remarks)
+
+
+@pytest.mark.parametrize(
+    ("wears", "says"),
+    [
+        ([wear.loose], "1 wire leads nowhere and is left out."),
+        ([wear.doubled("msg")], "1 wire was drawn twice and is there once."),
+        ([wear.doubled("agent_name")], "2 wires were drawn twice and are there once."),
+        ([backwards], "1 wire was drawn backwards and is turned."),
+        ([wear.of_2024], ""),
+        ([unlisted], ""),
+    ],
+    ids=["loose", "doubled", "several", "backwards", "of 2024", "unlisted"],
+)
+def test_it_is_mended_and_said(wears: list[Callable[[Document], None]], says: str) -> None:
+    document = worn(*wears)
+    after, said = mended(document)
+    assert after != document
+    assert problems(after, "clock", upstream_components()) == []
+    assert {x["id"] for x in links_of(after)} == {x["id"] for x in links_of(PLAIN)}
+    assert said == says
+
+
+def test_wires_of_any_kind_get_the_one_that_the_compiler_reads() -> None:
+    """Arguments are wired as the flow is; it goes by the names of ports."""
+    document = worn(mistyped)
+    after, said = mended(document)
+    kinds = {x["id"]: x["type"] for x in links_of(PLAIN)}
+    assert {x["id"]: x["type"] for x in links_of(after)} == kinds
+    assert f"{len(kinds)} wires have the kind now that the compiler reads." in said
+
+
+def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path) -> None:
+    written = adopt_file(named(tmp_path, "clock", json.dumps(worn(wear.of_a_script)))).written
+    assert written
+    assert {x["type"] for x in links_of(load(written))} == {"triangle-link", "parameter-link"}
+    document = worn()
+    nodes = {x["name"]: x for x in nodes_of(document)}
+    back, into = nodes["GetCurrentTime"], nodes["AgentToolOutput"]
+    end = next(x["id"] for x in into["ports"] if x["name"] == "out-0")
+    start = next(x["id"] for x in back["ports"] if x["name"] == "in-0")
+    document["layers"][0]["models"]["back"] = links_of(document)[0] | {
+        "id": "back", "source": into["id"], "sourcePort": end, "target": back["id"],
+        "targetPort": start,
+    }  # fmt: skip
+    written = adopt_file(named(tmp_path, "loop", json.dumps(document))).written
+    assert written
+    assert "back" in {x["id"] for x in links_of(load(written))}
+
+
+def test_a_drawing_in_order_stays_as_it_is_and_two_ports_of_one_id_are_refused(
+    tmp_path: Path, cli: Cli
+) -> None:
+    assert mended(PLAIN) == (PLAIN, "")
+    document = worn()
+    first, second = [x for x in nodes_of(document) if x["extras"].get("path")][:2]
+    second["ports"][0]["id"] = first["ports"][0]["id"]
+    status, out, err = cli("adopt", str(named(tmp_path, "twins", json.dumps(document))))
+    assert (status, out, "two ports have one id" in err) == (1, "", True)
+    assert [x.name for x in tmp_path.iterdir()] == ["twins.xircuits"]
+
+
+# Anything
+
+SMALL = ("agent_template", "demo_of_a_talk", "gradio_agent", "robot_agent", "with_routes")
+DOCUMENTS = {name: SHAPES[name].document() for name in SMALL}
+ODD: list[Any] = [
+    None, 3, -1.5, "", True, [], {}, [None], {"a": 1}, "\ud800", 10**400, ["gone"], "parameter-",
+    "in-0", "\u2605", "Literal String", "AgentInit", "DictGetItem",
+]  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if len(path) > 3:
+        yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        if isinstance(inner, dict | list):
+            yield from places(inner, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def edited(document: Document, path: tuple[Any, ...], value: Any, *, is_gone: bool) -> Document:
+    changed = inner = copy.deepcopy(document)
+    for key in path[:-1]:
+        inner = inner[key]
+    if is_gone:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return changed
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_broken_file_is_adopted_or_named(tmp_path: Path, data: st.DataObject) -> None:
+    document = DOCUMENTS[data.draw(st.sampled_from(SMALL))]
+    path = data.draw(st.sampled_from([x for x in places(document) if len(x) > 3]))
+    odd = data.draw(st.sampled_from(ODD))
+    changed = edited(document, path, odd, is_gone=data.draw(st.booleans()))
+    file = named(tmp_path, "odd", json.dumps(changed))
+    try:
+        report = adopt_file(file, Target(overwrite=True))
+    except WorkflowFileError as error:
+        assert str(file) in str(error)  # noqa: PT017
+        return
+    assert report.written is None or adopt_file(report.written).written is None
+
+
+def many(copies: int) -> str:
+    """A workflow that many agents with all that is theirs were pasted into."""
+    document = xai_agent_workflow(base_url="http://127.0.0.1:9/v1").document()
+    links, nodes = (x["models"] for x in document["layers"])
+    text = json.dumps([links, nodes])
+    ids = [*links, *nodes, *(port["id"] for x in nodes.values() for port in x["ports"])]
+    for one in ids:
+        text = text.replace(one, f"@-{one}")
+    for number in range(copies):
+        more_links, more_nodes = json.loads(text.replace("@-", f"{number}-"))
+        links |= more_links
+        nodes |= more_nodes
+    return json.dumps(document)
+
+
+def test_a_large_workflow_takes_no_longer_than_its_size(tmp_path: Path) -> None:
+    """Eight times as much takes about eight times as long, and not sixty-four times."""
+    files = [named(tmp_path, f"large{x}", many(x)) for x in (27, 216)]
+    assert len(nodes_of(load(files[1]))) > 5_000
+    limit = 24 * min(seconds(files[0]) for _ in range(3))
+    assert any(seconds(files[1]) < limit for _ in range(3))
+
+
+def seconds(file: Path) -> float:
+    began = time.thread_time()
+    assert adopt_file(file, Target(overwrite=True)).status == "adopted"
+    return time.thread_time() - began
+
+
+# Keys
+
+
+def with_keys() -> Flow:
+    """Keys where they belong, and where somebody wired them by mistake."""
+    flow = Flow("keys", upstream_components())
+    access = flow.node("OpenAIAuthorize", organization=Shown(KEY), base_url=Shown(KEY))
+    memory, belt = flow.node("AgentNumpyMemory"), flow.node("AgentMakeToolbelt", name=KEY)
+    agent = flow.node(
+        "AgentInit", agent_name=KEY, agent_provider=KEY[:20], agent_model=KEY,
+        agent_memory=memory["memory"], system_prompt=f"{{{{{KEY}\nTOOL: {KEY}", max_thoughts=1,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )  # fmt: skip
+    flow.main(access, memory, belt, agent)
+    tool = flow.node("AgentDefineTool", tool_name=KEY, description=KEY)
+    found = flow.node("DictGetItem", the_dict=tool["tool_args"], key=KEY)
+    code = flow.node("Print", msg=f"ctx['agent_{KEY}'] {KEY}")
+    flow.side(tool, found, code, flow.node("AgentToolOutput", results=[found["out_item"]]))
+    return flow
+
+
+def test_no_key_is_said(tmp_path: Path, cli: Cli, caplog: pytest.LogCaptureFixture) -> None:
+    file = named(tmp_path, "keys", with_keys().text())
+    document = xai_agent_workflow(organization="sk-0815-not-a-key").document()
+    wear.secrets("sk-0815-not-a-key")(document)
+    literal = named(tmp_path, "clock", json.dumps(document))
+    broken = named(tmp_path, "cut", with_keys().text()[:-4_000])
+    for words in ((), ("--json",)):
+        for name, shown in ((file, "Literal String"), (literal, "Literal Secret")):
+            status, out, err = cli("adopt", str(name), *words)
+            assert (status, err, shown in out) == (0, "", True)
+            assert not [x for x in ("0815", KEY[:20]) if x in out]
+        ran = cli("adopt", str(broken), *words)
+        assert (ran.status, "0815" in ran.text + caplog.text) == (1, False)

@@ -1,0 +1,263 @@
+"""`tools disable`, `enable`, `accept` and `approve`, over a history that real servers left."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import AS_A_PROCESS, Cli, write_settings
+from tests.support.fault_server import entry
+from tests.support.shredder_server import shredder_entry
+from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
+from xai_mcp_agent import Bridge
+
+COMMAND = (warm_python(), *AS_A_PROCESS, "tools")
+OFF = "is switched off: no agent is offered it."
+
+
+@pytest.fixture
+def project(folder: Path) -> Path:
+    """A folder with a locked server, which has changed a tool since that was used first."""
+
+    def tool(name: str, **properties: object) -> dict[str, object]:
+        schema = {"type": "object", "properties": properties}
+        return {"name": name, "description": f"{name.title()}s.", "inputSchema": schema}
+
+    then = {"tools": [tool("pay", to={"type": "string"}), tool("ask")]}
+    journal = str(folder / "journal")
+    shop = entry(tools=[tool("pay"), tool("ask")], then=then, journal=journal)
+    file = write_settings(folder, {"shop": {**shop, "lock": "first"}})
+    with Bridge.open(file) as bridge:
+        bridge.call_tool("shop", "pay")
+    return folder
+
+
+def lock_of(folder: Path) -> str:
+    return (folder / "mcp_tools.lock.json").read_text()
+
+
+def digest_in(text: str) -> str:
+    """The first digest in it."""
+    match = re.search(r"[0-9a-f]{32}", text)
+    assert match is not None
+    return match[0]
+
+
+# Switching off
+
+
+def test_tools_are_switched_off_and_on_and_lists_show_it(
+    project: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("tools disable shop pay") == (0, f"shop: pay {OFF}\n", "")
+    again = f"shop: pay is switched off already.\nshop: ask {OFF}\n"
+    assert cli("tools disable shop pay ask").out == again
+    assert cli("tools enable shop pay").out == "shop: pay is switched on again.\n"
+    assert (project / "journal").read_text().count("pid ") == 1, "the history knows them"
+    out = cli("tools list shop").out
+    assert "pay(to?: string) (changed since it was accepted): Pays." in out
+    assert "ask(no parameters) (switched off): Asks." in out
+    shown = cli("tools list shop --all --json").json
+    assert [x["name"] for x in shown["tools"] if not x["is_enabled"]] == ["ask"]
+    assert "ask: switched off; " in cli("tools list --all").out
+    monkeypatch.setenv("XAI_MCP_STORE", "memory")
+    assert cli("tools disable shop pay").status == 0, "also where the history is forgotten"
+    assert json.loads(lock_of(project))["sources"]["mcp:shop"]["off"] == ["ask", "pay"]
+    monkeypatch.delenv("XAI_MCP_STORE")
+    write_settings(project, {})
+    assert cli("tools enable shop pay").status == 0, "also when its server is not configured"
+
+
+def test_what_cannot_be_decided_is_said(project: Path, cli: Cli) -> None:
+    for line, status, text in (
+        ("disable shop pya", 1, "shop has no tool 'pya', and had none. Did you mean 'pay'"),
+        ("disable shp pay", 1, "No MCP server 'shp' in "),
+        ("accept shop pay --all", 2, "perhaps some of its tools too, or give --all."),
+        (f"accept --all --digest {'1' * 32}", 2, "some of its tools too, or give --all."),
+        ("accept", 2, "Name a server, perhaps some of its tools too, or give --all."),
+    ):
+        ran = cli(f"tools {line}")
+        assert (ran.status, ran.out, text in ran.text) == (status, "", True), line
+    lock = project / "mcp_tools.lock.json"
+    lock.unlink()
+    lock.mkdir()
+    ran = cli("tools disable shop pay")
+    assert (ran.status, ran.out, "error: The decisions in " in ran.err) == (1, "", True)
+
+
+# Accepting
+
+
+def test_without_a_person_what_waits_is_shown_and_only_its_whole_digest_accepts_it(
+    project: Path, cli: Cli
+) -> None:
+    """Of less, a server could find another definition in hours."""
+    before = lock_of(project)
+    ran = cli("tools accept shop pay")
+    assert (ran.status, ran.out) == (1, "")
+    assert "shop: pay changed since it was accepted (digest " in ran.err
+    assert "'to'" in ran.err
+    digest = digest_in(ran.err)
+    assert f"`xai-mcp-agent tools accept shop pay --digest {digest}` accepts it" in ran.err
+    for part in (digest[:12], digest[:31], "0" * 32, "no"):
+        ran = cli(f"tools accept shop pay --digest {part}")
+        assert (ran.status, "shop: nothing was accepted: " in ran.err) == (1, True)
+        whole = "a digest needs all of its 32 characters" in ran.err
+        assert whole == (len(part) < 32), part
+    assert lock_of(project) == before
+    ran = cli(f"tools accept shop pay --digest {digest.upper()} --json")
+    (choice,) = ran.json
+    assert (ran.status, choice["is_new"], len(choice["lines"])) == (0, True, 1)
+    assert {"server": "shop", "tool": "pay", "decision": "accepted"}.items() <= choice.items()
+    assert json.loads(lock_of(project))["sources"]["mcp:shop"]["accepted"]["pay"] == digest
+    unchanged = "shop: pay has not changed since it was accepted.\n"
+    assert cli("tools accept shop pay") == (0, unchanged, "")
+    (project / "mcp_tools.lock.json").write_text("{}")
+    err = cli("tools accept shop").err
+    assert '"description": "Asks."' in err
+    assert re.search(r"([0-9a-f]{32})  all of it", err)
+
+
+def test_a_person_reads_and_accepts_what_they_read_or_nothing(project: Path) -> None:
+    before = lock_of(project)
+    with terminal(*COMMAND, "accept", "--all", folder=project) as screen:
+        screen.expect("shop: pay changed since it was accepted (digest")
+        screen.expect("Accept this of 'shop'? (yes or no): ")
+        screen.type("")
+        screen.expect("Type yes or no.")
+        screen.type("no")
+        screen.expect("shop: nothing was accepted.")
+        assert screen.end() == 0
+    assert lock_of(project) == before
+    with terminal(*COMMAND, "accept", "--all", folder=project) as screen:
+        screen.expect("Accept this of 'shop'? (yes or no): ")
+        screen.type("y")
+        screen.expect("shop: pay is accepted as it is now.")
+        assert screen.end() == 0
+
+
+def test_lists_of_tools_show_what_a_lock_holds_back_or_that_nobody_knows(
+    project: Path, cli: Cli
+) -> None:
+    lock = project / "mcp_tools.lock.json"
+    decided = json.loads(lock.read_text())
+    del decided["sources"]["mcp:shop"]["accepted"]["ask"]
+    lock.write_text(json.dumps(decided))
+    out = cli("tools list shop").out
+    assert "pay(to?: string) (changed since it was accepted): Pays." in out
+    assert "ask(no parameters) (not accepted yet): Asks." in out
+    shown = cli("tools list shop --json").json
+    assert [x["is_held"] for x in shown["tools"]["shop"]] == [True, True]
+    assert "ask: not accepted yet; never called" in cli("tools list shop --all").out
+    known = cli("tools list shop --all --json").json["tools"]
+    assert {x["name"]: x["is_held"] for x in known} == {"ask": True, "pay": True}
+    assert cli("tools explain shop ask").out.startswith("shop: ask (not accepted yet)")
+    lock.unlink()
+    assert "ask(no parameters): Asks." in cli("tools list shop").out, "the first use accepts it"
+    lock.write_text("{")
+    ran = cli("tools list shop")
+    assert (ran.status, "(not accepted yet)" in ran.out) == (1, True)
+    note = "note: Decisions: they cannot be looked up, so agents are offered no tools."
+    assert ran.err.startswith(note)
+    assert "it is not JSON" in cli("tools list shop --json").json["decisions"]
+    assert cli("servers check shop").status == 1
+
+
+def test_the_graph_has_what_is_decided_now_or_what_the_history_noted_then(
+    project: Path, cli: Cli
+) -> None:
+    def off(*words: str) -> list[str]:
+        nodes = cli("history graph --format json", *words).json["nodes"]
+        return [x["label"] for x in nodes if not x["is_enabled"]]
+
+    cli("tools disable shop pay")
+    lock = project / "mcp_tools.lock.json"
+    lock.write_text('{"sources": {"mcp:shop": {"off": ["ask"]}}}')
+    assert off() == ["ask"]
+    assert off("--at", "0s") == ["pay"]
+    assert "Decisions are shown as the history noted them; " in cli("tools list --at 0s").out
+    lock.write_text("{")
+    assert "What is switched off is as the history notes it." in cli("history graph").err
+
+
+# Approving
+
+
+@pytest.fixture
+def shredder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose only server destroys."""
+    write_settings(folder, {"shredder": shredder_entry(folder / "journal")})
+    monkeypatch.setenv("CI", "true")
+    return folder
+
+
+def approved(folder: Path) -> dict[str, str]:
+    file = folder / "mcp_tools.lock.json"
+    lock = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"sources": {}}
+    return lock["sources"].get("mcp:shredder", {}).get("approved", {})
+
+
+def test_a_digest_binds_it_to_what_was_read(shredder: Path, cli: Cli) -> None:
+    approve = "tools approve shredder shred"
+    status, _, err = cli(approve)
+    assert status == 1
+    assert "Shred a paper." in err
+    assert '"destructive": true' in err
+    assert "shredder: nothing was approved" in err
+    digest = digest_in(err)
+    ran = cli(f"{approve} --digest {'0' * 32}")
+    assert (ran.status, "is not what the server says now" in ran.err) == (1, True)
+    assert approved(shredder) == {}
+    ran = cli(f"{approve} --digest {digest}")
+    assert (ran.status, approved(shredder)) == (0, {"shred": digest})
+    assert "called without a question from now on" in ran.out
+    assert f"shredder: shred (digest {digest})" in cli("tools approve --list").out
+    (shredder / "description").write_text("Keeps a paper.", encoding="utf-8")
+    assert "shred is asked for again" in cli(f"{approve} --withdraw").out
+    assert approved(shredder) == {}
+    assert "Nothing is approved" in cli("tools approve --list").out
+    with Bridge.open() as bridge:
+        events = [x for x in bridge.history("shredder", "shred") if x.event_kind == "decision"]
+    assert [x.change for x in events] == ["approved", "withdrawn"]
+    assert events[0].payload["scope"] == "always"
+    assert "xai-mcp-agent tools approve" in events[0].payload["by"]
+
+
+def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(shredder: Path) -> None:
+    """A yes that was typed before the question approves nothing."""
+    words = (*COMMAND, "approve", "shredder", "shred")
+    with terminal(*words, folder=shredder) as screen:
+        screen.type("y")
+        screen.expect('"description"')
+        screen.expect("May agents call 'shred' of 'shredder' unasked from now on? (yes or no): ")
+        screen.type("no")
+        screen.expect("nothing was approved")
+        assert screen.end() == 1
+    assert approved(shredder) == {}
+    with terminal(*words, folder=shredder) as screen:
+        screen.expect("(yes or no): ")
+        screen.type("yes")
+        assert screen.end() == 0
+    assert list(approved(shredder)) == ["shred"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{}", "is not the file of a waiting run"),
+        ("[" * 100_000, "cannot be read as a run"),
+        ('{"version": 1, "signature": "x", "run": {}}', "nothing in it counts"),
+        ('{"version": 1, "signature": "\\ud800", "run": {}}', "nothing in it counts"),
+        ("\x00", "cannot be read as a run"),
+    ],
+    ids=["other", "deep", "unsigned", "odd", "binary"],
+)
+def test_a_foreign_file_is_no_waiting_run(folder: Path, cli: Cli, text: str, says: str) -> None:
+    file = folder / "x.run.json"
+    file.write_text(text, encoding="utf-8")
+    ran = cli("plan approve x.run.json --all")
+    assert (ran.status, says in ran.err, file.read_text(encoding="utf-8")) == (1, True, text)

@@ -1,0 +1,204 @@
+"""`search`, `tools select`, `explain` and `suggest`, and plans: asked at the example servers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import AS_A_PROCESS, Cli
+from tests.support.model_endpoint import fails, model_endpoint, says
+from tests.support.scripts import child_environment
+from xai_mcp_agent.planning import read_plan
+
+LEND = "Search books about the sea and borrow one for reader R2"
+
+
+def test_a_search_shows_the_best_tool_first_and_a_failure_sinks_nothing(
+    examples: Path, cli: Cli
+) -> None:
+    status, out, err = cli("search 'convert miles'")
+    assert out.startswith("1.00  units: convert_units(")
+    assert "name matches 'convert'" in out
+    assert (status, "bad: " in err) == (1, True)
+    answer = cli("search 'borrow a book' --limit 1 --json").json
+    (hit,) = answer["found"]
+    assert (hit["server"], hit["name"], hit["score"]) == ("library", "borrow_book", 1)
+    assert hit["input_schema"]["properties"]
+    assert list(answer["failed"]) == ["bad"]
+    assert "`xai-mcp-agent tools list` lists all" in cli("search xylophone").out
+
+
+# Selections
+
+
+def test_a_selection_shows_what_fits_the_budget_and_why(examples: Path, cli: Cli) -> None:
+    status, out, err = cli("tools select 'lend a book'")
+    assert out.startswith("8 of 8 tools shown, ")
+    assert all(x in out for x in ("library_borrow_book: ", "all tools fit"))
+    assert (status, "bad" in err) == (1, True)
+    line = "tools select 'lend a book to a reader' --budget 500"
+    out = cli(line).out
+    assert all(x in out for x in ("library_borrow_book: ", "found or used"))
+    assert "can be found with tool_search." in out
+    answer = cli(f"{line} --json").json
+    assert answer["tokens"] <= answer["budget_tokens"] == 500
+    assert answer["tokens"] == sum(x["tokens"] for x in answer["shown"])
+    names = [{x["name"] for x in answer[part]} for part in ("shown", "left_out", "deferred")]
+    assert len(set.union(*names)) == sum(map(len, names)) == 10
+    assert len(answer["unusable"]) == 1
+    out = cli("tools select miles --budget 1").out
+    assert out.startswith("0 of 10 tools shown, 0 of 1 tokens.")
+    assert "No room for:" in out
+    for budget in ("0", "-5", "many"):
+        assert cli(f"tools select x --budget {budget}").status == 2
+
+
+def test_a_variable_that_is_no_budget_is_named(
+    examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("XAI_TOOL_BUDGET", "nonsense")
+    err = cli("tools select 'lend a book'").err
+    assert "XAI_TOOL_BUDGET=nonsense is not a whole number above 0, so 3800" in err + caplog.text
+
+
+# One tool
+
+
+def test_a_tool_is_explained_with_how_to_call_it_and_since_when_it_is_known(
+    examples: Path, cli: Cli
+) -> None:
+    text = cli("tools explain library borrow_book").text
+    assert text.startswith("library: Borrow a book ")
+    assert "borrow_book(book_id: integer, reader: string)" in text
+    assert "book_id (integer, required): " in text
+    assert 'Example: borrow_book {"book_id": ' in text
+    text = cli("tools explain library borrow_book").text
+    assert "Known since 20" in text
+    assert "never called." in text
+    line = "tools explain library borrow_book --request 'lend a book to Ada'"
+    assert "A search for this finds library/borrow_book first" in cli(line).text
+    assert cli(f"{line} --json").json["is_chosen"] is True
+    answer = cli("tools explain library get_book --json").json
+    assert (answer["server"], answer["name"], answer["calls"]) == ("library", "get_book", 0)
+    assert answer["input_schema"]["required"] == ["book_id"]
+    assert cli("call library get_book", json.dumps(answer["example"])).status == 0
+    for line, hint in (("library borow_book", "borrow_book"), ("librery x", "library")):
+        ran = cli(f"tools explain {line}")
+        assert (ran.status, hint in ran.err) == (1, True)
+
+
+def test_since_when_it_is_known_is_there_as_soon_as_its_server_answers(folder: Path) -> None:
+    """In a process of its own: its history is opened while the tool is there already."""
+    (folder / "own.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n")
+    settings = {"functions": {"own": {"file": "own.py"}}}
+    (folder / "mcp_settings.json").write_text(json.dumps(settings))
+    done = subprocess.run(
+        [sys.executable, *AS_A_PROCESS, "tools", "explain", "own", "shout", "--json"],
+        env=child_environment(folder, XAI_MCP_TRUST="1"), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["first_seen"]
+
+
+def test_what_comes_next_is_suggested_with_reasons(examples: Path, cli: Cli) -> None:
+    line = "tools suggest library/search_books --request 'lend a book'"
+    assert cli(line).out.startswith("1.00  library/borrow_book\n")
+    best = cli(f"{line} --json").json["found"][0]
+    assert (best["server"], best["name"], bool(best["reasons"])) == ("library", "borrow_book", True)
+    ran = cli("tools suggest")
+    assert (ran.status, "--request" in ran.err) == (2, True)
+
+
+# Plans
+
+
+def test_a_plan_is_shown_with_what_is_missing_and_which_server_failed(
+    examples: Path, cli: Cli
+) -> None:
+    status, out, err = cli("plan make", LEND)
+    assert out.startswith(f"A rough plan for: {LEND}\n1. library/search_books\n")
+    assert all(x in out for x in ("book_id: ", "of call 1", "without a language model"))
+    assert err.startswith("error: bad: it failed while")
+    assert ("exited with code 3" in err, "bad: " in out, status) == (True, False, 1)
+    assert cli("plan make", LEND, "--server", "library")[::2] == (0, "")
+    for server, text in (("bad", "bad: "), ("units", "Nothing is to be called."), ("untis", "uni")):
+        ran = cli("plan make", LEND, "--server", server)
+        assert (ran.status, text in ran.text, "library/" in ran.out) == (1, True, False)
+    ran = cli("plan make '  '")
+    assert (ran.status, "Say what is to be done" in ran.err) == (2, True)
+
+
+def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
+    examples: Path, cli: Cli
+) -> None:
+    file = examples / "plan.json"
+    file.write_text("mine", encoding="utf-8")
+    ran = cli("plan make", LEND, "--out", "plan.json", "--json")
+    answer = ran.json
+    assert list(answer.pop("failed")) == ["bad"]
+    assert answer == json.loads(file.read_text(encoding="utf-8"))
+    assert [x.name for x in read_plan(file).calls][:2] == ["search_books", "borrow_book"]
+    assert (examples / "plan.json.bak").read_text(encoding="utf-8") == "mine"
+    assert "plan.json.bak" in ran.err
+    ran = cli("plan make", LEND, "--out", "no/x", "--server", "library")
+    assert (ran.status, "cannot be written" in ran.err) == (1, True)
+
+
+def test_a_model_is_asked_for_a_plan_and_what_it_lacks_is_said(
+    examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = {"calls": [{"tool": "search_books", "args": {"query": "sea"}}]}
+    make = ("plan make --server library", LEND, "--model")
+    with model_endpoint([says(json.dumps(answer)), fails(400, {"message": "no"})]) as endpoint:
+        words = (*make, "openai:scripted", "--base-url", endpoint.base_url)
+        out = cli(*words).out
+        assert out.startswith("A plan for: ")
+        assert "planned by openai scripted" in out
+        assert "2. " not in out
+        out = cli(*words).out
+        assert out.startswith("A rough plan for: ")
+        assert "this rough one stands" in out.replace("\n  ", " ")
+    ran = cli(*make, "openai")
+    assert (ran.status, ran.out, "Write openai:NAME" in ran.err) == (2, "", True)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    reasons = " ".join(cli(*make, "openai:x", "--json").json["reasons"])
+    assert "Set OPENAI_API_KEY in the file .env beside mcp_settings.json" in reasons
+
+
+def test_a_plan_is_checked_and_the_exit_status_tells(examples: Path, cli: Cli) -> None:
+    arguments = {"reader": {"value": "Ada"}, "book": {"value": 3}}
+    plan = {"calls": [{"tool": "library/borrow_book", "args": arguments}]}
+    (examples / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    ran = cli("plan check plan.json")
+    assert ran.status == 1
+    assert "Call 1, library/borrow_book: borrow_book takes no 'book'" in ran.text
+    assert "needs 'book_id'" in ran.text
+    arguments["book_id"] = arguments.pop("book")
+    (examples / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    ran = cli("plan check plan.json --json")
+    assert (ran.status, ran.json) == (0, {"problems": [], "checked": 1, "calls": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says", "status"),
+    [
+        ("none.json", '{"calls": []}', "It has no calls to check", 0),
+        ("empty.xircuits", "", "is no workflow of Xircuits: it is empty", 1),
+        ("other.xircuits", "{}", "it has no 'layers'", 1),
+        ("slip.json", '{"calls": [{"tool": "libary/get_book", "args": {}}]}', "'library/", 1),
+        ("no.json", None, "no.json cannot be read", 1),
+        ("no.xircuits", None, "no.xircuits cannot be read", 1),
+    ],
+)
+def test_a_file_without_calls_to_check_is_named(
+    examples: Path, cli: Cli, name: str, text: str | None, says: str, status: int
+) -> None:
+    if text is not None:
+        (examples / name).write_text(text)
+    ran = cli(f"plan check {name}")
+    assert (ran.status, says in ran.text, "?." in ran.text) == (status, True, False), ran.text

@@ -1,0 +1,231 @@
+"""`tools list` and `refresh`: pages, groups, the past, OpenAPI documents, and what changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bakery import bakery
+from tests.support.commands import Cli, write_settings
+from tests.support.fault_server import entry
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.canvas.ports import names
+
+
+def listed(*names: str) -> list[dict[str, Any]]:
+    """Tools as a server lists them."""
+    return [{"name": x, "inputSchema": {"type": "object"}} for x in names]
+
+
+@pytest.fixture
+def shop(folder: Path) -> Path:
+    """Two servers with four tools in all, of which one is blocked."""
+    servers = {
+        "shop": entry(tools=listed("get_order", "set_order", "pay")),
+        "mail": entry(tools=listed("send")),
+    }
+    write_settings(folder, servers, toolSearch={"blocked": ["shop/set_order"]})
+    return folder
+
+
+def shown(out: str) -> list[str]:
+    """The servers and tools in it."""
+    return re.findall(r"^(?:  )?(\w+(?::$|(?=\()))", out, re.MULTILINE)
+
+
+# Pages
+
+
+def test_a_page_says_how_to_go_on_and_the_last_one_does_not(shop: Path, cli: Cli) -> None:
+    out = cli("tools list --limit 2").out
+    assert shown(out) == ["shop:", "get_order", "set_order"]
+    assert out.splitlines()[-1] == "2 more of 4: go on with --offset 2."
+    out = cli("tools list --limit 2 --offset 2").out
+    assert shown(out) == ["shop:", "pay", "mail:", "send"]
+    assert "--offset" not in out
+    out = cli("tools list --limit 2 --offset 9").out
+    assert out == "There are only 4: no tool comes after 9 others.\n"
+
+
+def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(shop: Path, cli: Cli) -> None:
+    def chosen(words: str) -> tuple[dict[str, list[str]], int]:
+        answer = cli(f"tools list --json --named {words}").json
+        return {x: [one["name"] for one in y] for x, y in answer["tools"].items()}, answer["total"]
+
+    assert chosen("*_order") == ({"shop": ["get_order", "set_order"]}, 2)
+    assert chosen("*_order --usable") == ({"shop": ["get_order"]}, 1)
+    assert chosen("*_order --limit 1 --offset 1") == ({"shop": ["set_order"]}, 2)
+    assert chosen("mail/*") == ({"mail": ["send"]}, 1)
+    assert cli("tools list --named xyz*").out == "No tool is chosen by this.\n"
+    ran = cli("tools list --named regex:(")
+    assert (ran.status, "is no pattern for names" in ran.text) == (1, True)
+    for words in ("--all --limit 3", "--at 1h --named x", "--all --as-list"):
+        ran = cli(f"tools list {words}")
+        assert (ran.status, "leave them out" in ran.text) == (2, True)
+
+
+def test_names_are_printed_as_the_box_of_a_list_takes_them(shop: Path, cli: Cli) -> None:
+    """Xircuits reads it as JSON between brackets, and a port that has a text as a text."""
+    as_list = "tools list --as-list"
+    assert cli(f"{as_list} shop --usable") == (0, '"get_order", "pay"\n', "")
+    ran = cli(f"{as_list} shop --named *_order --limit 1")
+    assert ran == (0, '"get_order"\n', "1 more of 2: go on with --offset 1.\n")
+    assert names(ran.out, "tools", "AgentUseMCPTools") == ["get_order"]
+    assert cli(f"{as_list} shop --named xyz*") == (0, "", "No tool is chosen by this.\n")
+    assert cli(f"{as_list} --named se*").out == '"shop/set_order", "mail/send"\n'
+    assert cli(f"{as_list} shop --json").json[0] == "get_order"
+    odd = 'a "b", c'
+    write_settings(shop, {"it": entry(tools=listed(odd))})
+    out = cli(f"{as_list} it").out
+    assert json.loads(f"[{out}]") == names(out, "tools", "x") == [odd]
+
+
+def test_a_group_has_the_tools_of_its_servers_and_says_what_is_not_there(
+    folder: Path, cli: Cli
+) -> None:
+    groups = {"g": {"selectors": [{"name": "get_*"}], "include": ["it/set_b"]}}
+    servers = {"it": entry(tools=listed("get_a", "get_b", "set_a")), "dead": entry(exit=3)}
+    write_settings(folder, servers, groups=groups)
+    ran = cli("tools list g --json")
+    found = {x: [tool["name"] for tool in y] for x, y in ran.json["tools"].items()}
+    assert found == {"it": ["get_a", "get_b"]}
+    assert (ran.status, list(ran.json["failed"])) == (1, ["dead"])
+    assert "'it/set_b', which is not there" in ran.json["notes"][0]
+
+
+# The past
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose server lost a tool; the settings start another program now."""
+    folder = tmp_path_factory.mktemp("project")
+    file = write_settings(folder, {"it": entry(), "old": entry()})
+    with Bridge.open(file) as bridge:
+        bridge.call_tool("it", "echo", {"text": "a"})
+        left = [x for x in bridge.list_tools("it") if x.name in ("echo", "set_tools")]
+        tools = [{"name": x.name, "inputSchema": x.input_schema} for x in left]
+        bridge.call_tool("it", "set_tools", {"tools": tools, "only": True})
+        bridge.refresh("it")
+        bridge.list_tools("old")
+    mark = folder / "started"
+    write_settings(folder, {"it": entry(), "bad": {"command": "touch", "args": [str(mark)]}})
+    return folder
+
+
+def test_what_was_known_at_a_time_is_shown_without_starting_anything(
+    past: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(past)
+    lines = cli("tools list it --at 0s").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("As of 20")
+    assert lines[1].startswith("it (fault 1): 2 tools, not connected since ")
+    assert any(x.startswith("  echo: 1 call, ") for x in lines)
+    gone = lines.index("  pid: never called")
+    assert lines[gone + 1].startswith("      gone since 20")
+    known = cli("tools list --at 1 --json").json
+    assert ([x["name"] for x in known["servers"]], known["tools"]) == (["it"], [])
+    nothing = (0, "As of event 1:\nNothing was known then.\n", "")
+    assert cli("tools list old --at 1") == nothing
+    ran = cli("tools list itt --at 0s")
+    assert (ran.status, "Did you mean 'it'?" in ran.text) == (1, True)
+    ran = cli("tools list --at soon")
+    assert (ran.status, "Or the position of an event" in ran.text) == (2, True)
+    assert not (past / "started").exists()
+
+
+def test_all_connects_what_it_can_and_shows_the_rest_from_memory(
+    past: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(past)
+    status, out, err = cli("tools list --all")
+    assert status == 1
+    assert all(x in out for x in ("it (fault 1): connected, ", "old (fault 1): "))
+    assert "bad: never connected: " in out
+    assert "error: bad: " in err
+    assert (past / "started").exists()
+    ran = cli("tools list old --all --json")
+    assert (ran.status, {x["state"] for x in ran.json["tools"]}) == (0, {"at rest"})
+    ran = cli("tools list itt --all")
+    assert (ran.status, "Did you mean 'it'?" in ran.text) == (1, True)
+
+
+# Refreshing
+
+
+def test_a_refresh_shows_what_changed_and_one_that_fails_stops_no_other(
+    folder: Path, cli: Cli
+) -> None:
+    later = {"tools": listed("buy", "rent")}
+    shop = entry(
+        tools=listed("buy", "sell"), then={"tools": listed("buy", "sell"), "then": later},
+        journal=str(folder / "journal"),
+    )  # fmt: skip
+    write_settings(folder, {"shop": shop, "bad": {"command": "no-such-program-anywhere"}})
+    ran = cli("tools refresh")
+    assert ran[:2] == (1, "shop: 2 tools, listed for the first time\n")
+    assert ran.err.startswith("error: bad: ")
+    ran = cli("tools refresh shop --force")
+    assert ran.status == 0
+    assert ran.out.startswith("shop: 2 tools; nothing changed since 20")
+    changes = [x["change"] for x in cli("history show --tool buy --json").json]
+    assert changes.count("confirmed") == 1, "--force writes every tool down"
+    head, *lines = cli("tools refresh shop").out.splitlines()
+    assert head.startswith("shop: 2 tools; these changed since 20")
+    assert all(x.startswith("  ") for x in lines)
+    assert all(f"shop.{x}" in "".join(lines) for x in ("rent", "sell"))
+    (folder / "taken").write_text("")
+    ran = cli("tools refresh shop --store taken/history.db")
+    assert ran.status == 0
+    assert ran.out.startswith("shop: 2 tools. What changed is not known: The history in ")
+    assert cli("tools refresh shap").status == 1
+
+
+# Documents
+
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "Shop", "version": "2"},
+    "servers": [{"url": "https://shop.example.com/v2"}],
+    "paths": {
+        "/things/{id}": {
+            "get": {
+                "operationId": "get_thing",
+                "summary": "One thing",
+                "parameters": [
+                    {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}},
+                    {"name": "id", "in": "query", "schema": {"type": "array"}},
+                ],
+                "responses": {},
+            },
+            "put": {"$ref": "#/nowhere"},
+        }
+    },
+}
+
+
+def test_a_document_shows_its_tools_and_where_each_argument_goes(folder: Path, cli: Cli) -> None:
+    (folder / "shop.json").write_text(json.dumps(DOCUMENT), encoding="utf-8")
+    lines = cli("tools list shop.json").out.splitlines()
+    assert lines[0] == "Shop 2: 1 tool."
+    assert lines[1].startswith("get_thing(id: string, id__query?: ")
+    assert lines[2:4] == ["    GET /things/{id}", "    One thing"]
+    assert "  PUT /things/{id}: #/nowhere leads to nothing." in " ".join(lines[4:])
+    out = cli("tools list shop.json get_thing").out
+    assert "at https://shop.example.com/v2" in out
+    assert "id__query: in the query, as id (form, exploded)" in out
+    assert "url: " in out.partition("As templates")[2]
+    found = cli("tools list shop.json --base-url http://x.test --json").json
+    assert [(x["name"], x["method"]) for x in found["tools"]] == [("get_thing", "GET")]
+    assert found["tools"][0]["plan"]["base_url"] == "http://x.test"
+    assert found["problems"][0]["method"] == "PUT"
+    for words, text in (("none.yaml", "cannot be read"), ("shop.json get_things", "get_thing")):
+        ran = cli(f"tools list {words}")
+        assert (ran.status, text in ran.err) == (1, True)
+    with bakery() as address:
+        assert cli(f"tools list {address}/openapi.json").out.startswith("Bakery 1.0: 7 tools.")

@@ -1,0 +1,88 @@
+"""Runs the command in this process, as a person or a program types it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from xai_mcp_agent.cli.main import run
+
+SERVERS = Path(__file__).parents[2] / "examples" / "servers"
+# A process that is the command, for tests of terminals, signals and several at once.
+AS_A_PROCESS = ("-c", "from xai_mcp_agent.cli.main import run; run()")
+_CODE = re.compile(r"\x1b\[[\d;]*m")
+
+
+class Ran(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed on stdout, read as JSON."""
+        return json.loads(self.out)
+
+    @property
+    def text(self) -> str:
+        """All that it printed, however it was wrapped."""
+        return " ".join((self.out + self.err).split())
+
+
+class Cli:
+    """Runs commands: `cli("tools list", "shop", "--json").json`."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
+        self._capture = capture
+
+    def __call__(self, line: str, *words: str) -> Ran:
+        """Run a command; `line` is split as a shell does, `words` stay whole."""
+        return Ran(*command(self._capture, *shlex.split(line), *words))
+
+
+def command(capture: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Run the command; its exit status, stdout and stderr."""
+    capture.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        run(words)
+    out, err = capture.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+class Screen(io.StringIO):
+    """A terminal, as far as a program asks."""
+
+    def isatty(self) -> bool:
+        """Yes."""
+        return True
+
+    def lines(self) -> list[str]:
+        """What stands there, without colours."""
+        return _CODE.sub("", self.getvalue()).splitlines()
+
+
+def at_terminal(patch: pytest.MonkeyPatch, line: str, *words: str) -> Screen:
+    """Run a command at a terminal at which nobody types; what stands there then."""
+    screen = Screen()
+    with patch.context() as inner:
+        inner.setattr("sys.stdout", screen)
+        inner.setattr("sys.stderr", screen)
+        inner.setattr("sys.stdin", io.StringIO())
+        with pytest.raises(SystemExit):
+            run([*shlex.split(line), *words])
+    return screen
+
+
+def write_settings(folder: Path, servers: dict[str, Any], **beside: Any) -> Path:
+    """Write the settings of a folder."""
+    file = folder / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": servers, **beside}), encoding="utf-8")
+    return file
