@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commands import SERVERS, Cli, Ran
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.canvas.trust import shown_text
+from xai_mcp_agent.canvas.person import shown_text
 from xai_mcp_agent.core.visible import escaped
 from xai_mcp_agent.secrets.redactor import redact_args
 from xai_mcp_agent.secrets.secrets import Secrets
