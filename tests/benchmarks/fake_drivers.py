@@ -40,17 +40,3 @@ class Stuck(Quick):
         if "trap" in servers:
             time.sleep(_FOR_EVER_SECONDS)
         return failed
-
-
-class Broken(Quick):
-    """Cannot call what it connected."""
-
-    async def call(self, server: str, tool: str, arguments: dict[str, str]) -> str:
-        raise LookupError("no such thing")
-
-
-class Dying(Quick):
-    """Takes its process with it."""
-
-    async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
-        raise SystemExit(7)

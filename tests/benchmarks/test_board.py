@@ -11,7 +11,6 @@ from benchmarks.peers.board import Board
 from benchmarks.peers.environments import Environment
 from benchmarks.peers.peers import CONTROL, OURS, PEERS
 from benchmarks.peers.steps import BY_KEY, Found
-from benchmarks.rows import Row
 
 CALLS, READY = BY_KEY["calls-stdio"], BY_KEY["one-hangs"]
 ONE, _ = CALLS.rows
@@ -43,30 +42,6 @@ def test_the_first_is_bold_and_the_bare_client_takes_no_part(board: Board) -> No
     assert line(board, ONE.title)[1:] == ["1.20", "1.00", "**1.10**"]
 
 
-def test_one_that_failed_in_some_pass_is_shown_and_not_first(board: Board) -> None:
-    key = READY.rows[0].key
-    board.add(OURS, {key: Found((0.5,), "reported")})
-    board.add(FASTMCP, {key: Found((0.1,), "reported")})
-    board.add(FASTMCP, {key: Found((), "0 of 7")})
-    _, ours, _, theirs = line(board, READY.rows[0].title)
-    assert ours == "**0.50 reported**"
-    assert theirs == "0.10 not every time: reported, 0 of 7"
-
-
-def test_what_never_worked_is_reported_in_place_of_a_figure(board: Board) -> None:
-    board.add(FASTMCP, {READY.rows[0].key: Found((), "3 of 7, none within 20 s")})
-    assert line(board, READY.rows[0].title)[1:] == ["-", "-", "3 of 7, none within 20 s"]
-
-
-def test_the_versions_that_were_found_are_below_the_table(board: Board) -> None:
-    assert "fastmcp 4.1.2 (2.3.0)" in board.markdown()
-
-
-def test_calls_from_elsewhere_have_a_table_of_their_own(board: Board) -> None:
-    board.add(THREAD, {ONE.key: Found((1.5,))})
-    assert line(board, "calls of the bridge")[1:] == ["in an agent", "from a thread"]
-
-
 def test_a_command_writes_between_its_own_marks_only(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     mine, other = page.begin("make mine"), page.begin("make other")
@@ -75,18 +50,6 @@ def test_a_command_writes_between_its_own_marks_only(tmp_path: Path) -> None:
     assert file.read_text() == f"a\n{other}\nkept\n{page.END}\n{mine}\nnew\n{page.END}\nz\n"
 
 
-def test_a_page_that_lost_its_marks_is_left_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "page.md"
-    file.write_text("nothing")
-    with pytest.raises(ValueError, match="lost its mark"):
-        page.write("make mine", "new", file)
-    assert file.read_text() == "nothing"
-
-
 def test_the_page_has_the_marks_of_both_commands() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     assert [x for x in ("make bench", "make bench-peers") if page.begin(x) not in text] == []
-
-
-def test_a_missed_target_is_reported_in_the_table() -> None:
-    assert Row("a call", 1.2, "x", 1.1).markdown == "| a call | 1.20x | 1.1x, missed |"

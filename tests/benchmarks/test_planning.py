@@ -11,8 +11,7 @@ import pytest
 from benchmarks import page
 from benchmarks.planning import __main__ as run
 from benchmarks.planning import quality, speed
-from benchmarks.planning.sets import as_prediction, read_sets, score
-from benchmarks.planning.speed import Speed
+from benchmarks.planning.sets import as_prediction, read_sets
 from tests.planning.shop import TOOLS
 from xai_mcp_agent.planning import Planner
 
@@ -76,53 +75,11 @@ def test_sets_are_measured_and_told_in_tables(data: Path, scorer: Path) -> None:
     assert "| next tool, request known | 1.000 | 0.75 |" in text
 
 
-def test_what_is_short_is_named(data: Path, scorer: Path) -> None:
-    missed = quality.misses(quality.measure(read_sets(data), scorer))
-    assert missed == ["plan: edit distance is 1.000, not 0.47"]  # of this scorer
-
-
-def test_a_scorer_that_fails_says_why(data: Path, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.py"
-    bad.write_text("raise SystemExit('no such metric')")
-    with pytest.raises(ValueError, match="no such metric"):
-        score(bad, [GOLD], [{"calls": []}])
-
-
-def test_a_folder_without_sets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"tools\.jsonl and plans\.jsonl"):
-        read_sets(tmp_path)
-
-
 def test_speed_is_measured_in_a_process(data: Path, tmp_path: Path) -> None:
     (one,) = speed.measure(read_sets(data), tmp_path, sizes=(20,))
     assert one.size == 20
     assert 0 < one.p50 <= one.p99
     assert "| 20 |" in speed.markdown([one], 12.0)
-
-
-def test_targets_of_speed_that_are_missed_are_named() -> None:
-    slow = Speed(5_000, 1.0, 50.0, 150.0, 20.0, 10.0)
-    assert speed.misses([slow, Speed(50_000, 1, 1, 1, 1, 500.0)], 31.0) == [
-        "5,000 tools: a plan is 150.0, not 100",
-        "5,000 tools: an update is 20.0, not 10",
-        "50,000 tools: memory is 500.0, not 400",
-        "the import adds 31 ms, not 30",
-    ]
-
-
-def test_a_part_is_printed_and_not_written(
-    data: Path, scorer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(run, "PAGE", data / "there is none")
-    told = ["--data", str(data), "--scorer", str(scorer), "--only", "quality"]
-    assert run.main(told) == 1
-    assert "### Quality" in capsys.readouterr().out
-
-
-def test_an_unknown_part_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        run.main(["--data", str(data), "--scorer", "x", "--only", "beauty"])
-    assert "no part 'beauty'; there are: quality, speed" in capsys.readouterr().err
 
 
 def test_the_page_has_the_marks_of_the_command() -> None:

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from benchmarks.questions import QUESTIONS, SOURCES, Asker, answered, belt, questions
+from benchmarks.questions import QUESTIONS, SOURCES, answered, belt, questions
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import ApprovalRequest
 
 
 @pytest.fixture(autouse=True)
@@ -54,15 +53,3 @@ def test_what_is_answered_by_its_source_alone_is_so_still(source: str) -> None:
     useful = {x[1] for x in re.finditer(r"^\| (.+) \| yes \| (?:yes|no) \|$", page, re.MULTILINE)}
     missed = [x.ask for x, is_useful in answered(questions(source), [source]) if not is_useful]
     assert [x for x in missed if x in useful] == []
-
-
-def test_who_asks_agrees_to_the_calls_that_were_asked_for_and_to_no_others() -> None:
-    asked = next(x for x in questions("library") if x.ask == "Bring back Jane Eyre")
-    approve = Asker(asked).approve
-    assert approve(_request("return_book", {"book_id": 11})) == "once"
-    assert approve(_request("return_book", {"book_id": 12})) == "no"
-    assert approve(_request("delete_book", {"book_id": 11})) == "no"
-
-
-def _request(tool: str, arguments: dict[str, int]) -> ApprovalRequest:
-    return ApprovalRequest(server="library", tool=tool, arguments=arguments)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.bridges import names_of, status_of
-from xai_mcp_agent import BadSetting, Bridge, SettingsError
+from xai_mcp_agent import BadSetting, Bridge
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.sources import Chosen, add_source
 from xai_mcp_agent.canvas.toolbelts import SOURCES, make_toolbelt
@@ -36,19 +35,13 @@ def bridge(tmp_path: Path):
 
 
 def test_an_added_source_is_used_like_one_of_the_file(bridge: Bridge, tmp_path: Path) -> None:
-    assert bridge.add_source(file_with(tmp_path, "one")) == "it"
+    source = file_with(tmp_path, "one")
+    assert bridge.add_source(source) == "it"
     assert names_of(bridge.list_tools("it")) == ["one"]
+    assert bridge.add_source(source) == "it", "which closes nothing"
     assert status_of(bridge, "it").state == "ready"
     assert "it" in bridge.settings.names
     assert "it" not in bridge.settings.of_file
-
-
-def test_adding_the_same_again_closes_nothing(bridge: Bridge, tmp_path: Path) -> None:
-    source = file_with(tmp_path, "one")
-    assert bridge.add_source(source) == "it"
-    bridge.list_tools("it")
-    assert bridge.add_source(source) == "it"
-    assert status_of(bridge, "it").state == "ready"
 
 
 def test_one_of_the_same_origin_takes_the_place_of_what_was_added_before(
@@ -100,13 +93,6 @@ def test_a_wrong_entry_of_a_node_is_reported_with_the_node_and_the_key() -> None
         add_source({}, FUNCTIONS, FunctionSettings, "it", entry, Chosen())
 
 
-def test_a_settings_file_that_cannot_be_read_is_reported_as_it_is(settings_file: Path) -> None:
-    """Nothing is wrong with the ports of the node."""
-    settings_file.write_text("{", encoding="utf-8")
-    with pytest.raises(SettingsError, match=re.escape(str(settings_file))):
-        add_source({}, FUNCTIONS, FunctionSettings, "it", {"file": "x.py"}, Chosen())
-
-
 def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: Path) -> None:
     """Else an agent with a group could do what a node gave to another agent."""
     file = file_with(tmp_path / "own", "own").file
@@ -116,19 +102,6 @@ def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: 
         assert bridge.add_source(file_with(tmp_path, "one")) == "it"
         assert names_of(bridge.list_tools("it")) == ["one"]
         assert bridge.aio.operations.choice(["all"]).all_sources == ("own",)
-
-
-@pytest.mark.usefixtures("settings_file")
-def test_two_nodes_of_a_run_may_set_up_the_same_in_two_ways(tmp_path: Path) -> None:
-    """What one agent may do must not become what another one may."""
-    file_with(tmp_path, "one")
-    ctx: dict[str, object] = {}
-    shut = {"file": str(tmp_path / "tools.py"), "exclude": ["one"]}
-    open_to_all = {"file": str(tmp_path / "tools.py")}
-    for entry, name in ((shut, "it"), (open_to_all, "it_2"), (shut, "it"), (open_to_all, "it_2")):
-        assert add_source(ctx, FUNCTIONS, FunctionSettings, "it", entry, Chosen(name)) == name
-    assert bridge_of(ctx).list_tools("it") == []
-    assert names_of(bridge_of(ctx).list_tools("it_2")) == ["one"]
 
 
 @pytest.mark.usefixtures("settings_file")

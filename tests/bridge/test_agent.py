@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -86,17 +85,6 @@ def test_without_a_toolbelt_it_has_what_can_be_used(bridge: Bridge):
     assert [x.result.text for x in result.calls] == ["here"]
 
 
-def test_a_conversation_goes_on_where_it_was(bridge: Bridge):
-    with model_endpoint([says("You are Ada."), says("Ada, as you said.")]) as endpoint:
-        agent = Agent(bridge, [], model=of(endpoint))
-        first = agent.run("My name is Ada.")
-        asked = [*first.conversation, {"role": "user", "content": "Who am I?"}]
-        second = agent.run(asked)
-        said = [x["content"] for x in endpoint.requests[1].body["messages"]]
-    assert said[-3:] == ["My name is Ada.", "You are Ada.", "Who am I?"]
-    assert second.conversation[:2] == first.conversation
-
-
 def test_events_come_in_order_and_the_result_after_them(bridge: Bridge):
     with Agent(bridge, [shout]).stream("Shout hello") as events:
         with pytest.raises(RuntimeError, match="goes on"):
@@ -155,14 +143,6 @@ def test_cancelling_the_coroutine_stops_the_run(bridge: Bridge):
                 await task
 
     asyncio.run(main())
-
-
-def test_one_agent_serves_several_threads_at_once(bridge: Bridge):
-    agent = Agent(bridge, [shout])
-    words = [f"hello{n}" for n in range(8)]
-    with ThreadPoolExecutor(8) as threads:
-        answers = threads.map(lambda x: agent.run(f"Shout {x}").answer, words)
-        assert list(answers) == [x.upper() for x in words]
 
 
 def test_a_function_that_fails_is_answered_to_the_model(bridge: Bridge):
@@ -283,12 +263,6 @@ def test_the_program_approves_calls_that_wait_for_it():
     assert {x.agent for x in asked} == {"agent"}
 
 
-def test_the_history_knows_who_called(bridge: Bridge):
-    with model_endpoint([calls(("it_echo", {"text": "one"})), says("ok")]) as endpoint:
-        Agent(bridge, ["it"], model=of(endpoint), name="clerk").run("Echo.")
-    assert [x.subject.tool for x in bridge.history(agent="clerk")] == ["echo"]
-
-
 def test_no_key_is_shown_anywhere(bridge: Bridge):
     model = AgentModel(provider="openai", name="m", api_key="sk-very-secret-key")
     agent = Agent(bridge, [], model=model)
@@ -330,13 +304,25 @@ def test_what_is_no_question_is_reported_in_words_of_python(bridge: Bridge, ques
         list(agent.stream(question))
 
 
-def test_a_closed_bridge_says_so(bridge: Bridge):
-    agent = Agent(bridge, [shout])
-    bridge.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        agent.run("Shout hello")
-    with pytest.raises(RuntimeError, match="closed"):
-        agent.stream("Shout hello")
+def test_forgetting_the_events_of_a_coroutine_stops_the_run(bridge: Bridge):
+    begun, ended = threading.Event(), threading.Event()
+
+    async def linger() -> None:
+        """Wait."""
+        begun.set()
+        try:
+            await asyncio.sleep(WAIT_SECONDS * 10)
+        finally:
+            ended.set()
+
+    async def main(model: AgentModel) -> None:
+        events = Agent(bridge, [linger], model=model).aio.stream("Wait.")
+        assert await asyncio.to_thread(begun.wait, WAIT_SECONDS)
+        del events
+        assert await asyncio.to_thread(ended.wait, WAIT_SECONDS)
+
+    with model_endpoint([calls(("linger", {}))]) as endpoint:
+        asyncio.run(main(of(endpoint)))
 
 
 def test_closing_the_bridge_ends_the_events(bridge: Bridge):
@@ -344,5 +330,6 @@ def test_closing_the_bridge_ends_the_events(bridge: Bridge):
         events = Agent(bridge, [], model=of(endpoint)).stream("Think.")
         assert endpoint.asked.wait(WAIT_SECONDS)
         bridge.close()
-        with pytest.raises(RuntimeError, match="closed"):
-            list(events)
+        for use in (lambda: list(events), lambda: Agent(bridge, []).run("Think.")):
+            with pytest.raises(RuntimeError, match="closed"):
+                use()

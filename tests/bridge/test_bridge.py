@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import inspect
 import json
 import os
 import re
@@ -22,12 +21,10 @@ from tests.support.fault_http import Hang, fault_http
 from tests.support.fault_server import entry
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import (
-    AioBridge,
     BadSetting,
     Bridge,
     InvalidArguments,
     SettingsError,
-    SourceClosed,
     SourceFailed,
     ToolKey,
     ToolTimeout,
@@ -119,27 +116,6 @@ async def test_the_same_methods_exist_as_coroutines(bridge: Bridge):
         await aio.call_tool("a", "echo", {})
 
 
-def test_a_method_that_waits_says_what_its_coroutine_says():
-    for name in ("call_tool", "history", "complete"):
-        waits, coroutine = getattr(Bridge, name), getattr(AioBridge, name)
-        assert (waits.__qualname__, waits.__doc__) == (f"Bridge.{name}", coroutine.__doc__)
-        assert inspect.signature(waits) == inspect.signature(coroutine)
-        assert not inspect.iscoroutinefunction(waits)
-
-
-@pytest.mark.anyio
-async def test_many_coroutines_wait_side_by_side_and_block_no_loop(bridge: Bridge):
-    answers: dict[int, str] = {}
-
-    async def call(number: int) -> None:
-        answers[number] = (await bridge.aio.call_tool("a", "echo", {"text": str(number)})).text
-
-    async with anyio.create_task_group() as tasks:
-        for number in range(50):
-            tasks.start_soon(call, number)
-    assert answers == {x: str(x) for x in range(50)}
-
-
 @pytest.mark.anyio
 async def test_cancelling_a_coroutine_cancels_the_call_at_the_server():
     with bridge_with(it=entry()) as made:
@@ -167,30 +143,40 @@ def test_a_call_from_the_bridges_own_loop_is_refused(bridge: Bridge):
     assert "Use the coroutines of `bridge.aio`" in refused[0]
 
 
-def test_the_coroutines_may_be_used_on_the_bridges_own_loop(bridge: Bridge):
-    async def inside(_: Operations) -> str:
-        return (await bridge.aio.call_tool("a", "echo", {"text": "inside"})).text
-
-    assert bridge.run(inside) == "inside"
-
-
 def test_a_server_is_found_by_a_tool_of_it(bridge: Bridge):
     assert bridge.find_server("echo", ["b", "a"]) == "b"
     assert bridge.find_server("no_such_tool", ["a", "b"]) is None
-    assert bridge.find_server("echo", []) is None
-
-
-def test_servers_that_cannot_be_used_have_no_tools_to_find():
-    missing = {"command": "no-such-command"}
-    with bridge_with(missing=missing, it=entry()) as made:
+    with bridge_with(missing={"command": "no-such-command"}, it=entry()) as made:
         assert made.find_server("echo", ["missing", "unknown", "it"]) == "it"
 
 
-def test_disconnecting_what_is_not_connected_is_harmless(bridge: Bridge):
-    with bridge_with(it=entry()) as made:
-        made.disconnect("it")
-        with pytest.raises(UnknownServer):
-            made.disconnect("nope")
+def test_what_no_call_can_have_is_an_error_of_our_own(bridge: Bridge):
+    limits: list[Any] = [0, float("nan"), float("inf"), "5", True]
+    for limit in limits:
+        with pytest.raises(BadSetting, match=r"`timeout_seconds` is .* Give a number above 0"):
+            bridge.call_tool("a", "echo", timeout_seconds=limit)
+    with pytest.raises(BadSetting, match="`limit` is -3"):
+        bridge.history(limit=-3)
+    wrong: list[Any] = ["text", "", 0, False, ()]
+    for arguments in wrong:
+        words = re.escape(f"a dict with the arguments by name, not {arguments!r}")
+        with pytest.raises(InvalidArguments, match=words):
+            bridge.call_tool("a", "pid", arguments)
+
+
+@pytest.mark.parametrize("closes_bridge", [False, True])
+def test_who_waits_for_a_change_is_let_go_when_it_is_closed(*, closes_bridge: bool):
+    """A subscription, or the bridge; else a thread would wait for ever."""
+    changes = list[str]()
+    with bridge_with(one=entry(tools=[])) as made:
+        subscription = made.watch("one")
+        waiting = threading.Thread(target=lambda: changes.append(subscription.wait()), daemon=True)
+        waiting.start()
+        if not closes_bridge:
+            subscription.close()
+            waiting.join(20)
+    waiting.join(20)
+    assert changes == [""]
 
 
 def test_a_server_that_is_disconnected_offers_nothing_until_it_is_used_again():
@@ -203,29 +189,6 @@ def test_a_server_that_is_disconnected_offers_nothing_until_it_is_used_again():
 
         assert made.run(known) == 0
         assert made.call_tool("it", "echo", {"text": "again"}).text == "again"
-
-
-def test_calls_under_way_end_when_the_bridge_is_closed():
-    made = Bridge({"mcpServers": {"it": entry(), "slow": entry(hang=True)}})
-    made.connect("it", wait=True)
-    errors: list[BaseException] = []
-
-    def call(server: str, tool: str) -> None:
-        try:
-            made.call_tool(server, tool)
-        except (SourceClosed, SourceFailed, RuntimeError) as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=call, args=x) for x in (("it", "never"), ("slow", "echo"))]
-    for thread in threads:
-        thread.start()
-    while json.loads(made.call_tool("it", "seen").text).count("tools/call") < 2:
-        pass
-    made.close()
-    for thread in threads:
-        thread.join(20)
-    assert len(errors) == 2
-    assert all("closed" in str(x) for x in errors), errors
 
 
 @pytest.mark.anyio
@@ -260,11 +223,6 @@ def test_a_bridge_that_is_forgotten_is_closed_without_garbage_collection():
         gc.enable()
 
 
-def test_several_bridges_live_side_by_side():
-    with bridge_with(it=entry()) as one, bridge_with(it=entry()) as two:
-        assert one.call_tool("it", "pid").text != two.call_tool("it", "pid").text
-
-
 def test_the_limit_of_a_call_covers_connecting():
     late = pytest.raises(SourceFailed, match="was not ready within")
     with bridge_with(it=entry(hang=True)) as made, ends_within(25), late:
@@ -290,26 +248,6 @@ def test_a_fork_of_the_process_is_told_that_the_bridge_is_not_its_own(bridge: Br
     assert os.read(read, 1000).decode() == "This bridge is closed; open a new one."
     os.close(read)
     assert bridge.call_tool("a", "echo", {"text": "the parent's is open"}).text
-
-
-@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), "5", True])
-def test_a_limit_that_is_invalid_is_an_error_of_our_own(limit: Any):
-    with bridge_with(one=entry(tools=[])) as bridge:
-        with pytest.raises(BadSetting, match=r"`timeout_seconds` is .* Give a number above 0"):
-            bridge.call_tool("one", "echo", timeout_seconds=limit)
-        with pytest.raises(BadSetting, match="`limit` is -3"):
-            bridge.history(limit=-3)
-
-
-@pytest.mark.parametrize("given", ["text", "", 0, False, [], ()])
-def test_arguments_that_are_no_dict_are_wrong_arguments(given: Any):
-    """Also where they are as false as the empty dict."""
-    with bridge_with(one=entry()) as bridge:
-        words = re.escape(f"a dict with the arguments by name, not {given!r}")
-        with pytest.raises(InvalidArguments, match=words):
-            bridge.call_tool("one", "pid", given)
-        with pytest.raises(InvalidArguments, match=words):
-            asyncio.run(bridge.aio.execute_tool("one/pid", given))
 
 
 def test_an_unknown_tool_is_reported_with_a_few_names_and_not_with_all_of_thousands():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Generator
 from typing import Any
 
@@ -11,9 +10,9 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
-from tests.support.fitting import POST, SHOP, TEXT, fitting
+from tests.support.fitting import POST, SHOP
 from tests.support.recorded import History, a_history
-from xai_mcp_agent import Graph, Tool, UnknownServer, UnknownTool
+from xai_mcp_agent import Graph, UnknownServer, UnknownTool
 from xai_mcp_agent.bridge.flows import FlowFinder
 from xai_mcp_agent.history.history import When
 
@@ -57,13 +56,9 @@ def test_around_a_tool_is_what_flows_into_it_and_out_of_it(shop: History):
     labels = {x.label for x in graph.nodes if x.kind in ("source", "tool")}
     assert labels == {"shop", "list_parcels", "find_customer", "post", "trace_parcel"}
     assert graph.focus == ("mcp_tool:shop_list_parcels",)
-
-
-def test_a_flow_says_how_well_it_fits_and_why_in_words(shop: History):
-    (flow,) = [x.flow for x in around(shop, "post").flows if x.source == PARCELS[0]]
-    assert flow is not None
-    assert 0.5 < flow.score <= 1
-    assert flow.why == "both are called parcel_id"
+    (flow,) = [x.flow for x in graph.flows if x.target == PARCELS[2]]
+    assert flow
+    assert (flow.score > 0.5, flow.why) == (True, "both are called parcel_id")
 
 
 def test_every_tool_of_a_server_belongs_to_it_whether_anything_flows_or_not(shop: History):
@@ -84,14 +79,6 @@ def test_the_json_has_what_flows_beside_the_other_links(shop: History):
     assert (told["focus"], told["flows_left_out"]) == (["mcp_tool:shop_list_parcels"], 0)
 
 
-def test_of_more_flows_than_are_wanted_the_best_are_there_and_the_others_counted(shop: History):
-    everything, some = around(shop, "shop"), around(shop, "shop", most=1)
-    assert [x.flow for x in some.flows] == [x.flow for x in everything.flows][:1]
-    assert some.flows_left_out == len(everything.flows) - 1
-    scores = [x.flow.score for x in everything.flows if x.flow]
-    assert scores == sorted(scores, reverse=True)
-
-
 def test_nothing_flows_to_or_from_what_is_gone_or_switched_off(shop: History):
     shop.listed("post")
     assert PARCELS not in flows(around(shop, "shop"))
@@ -101,14 +88,6 @@ def test_nothing_flows_to_or_from_what_is_gone_or_switched_off(shop: History):
     assert PARCELS not in flows(off)
     shop.disabled("post", "trace_parcel")
     assert PARCELS not in flows(around(shop, "shop"))
-
-
-def test_a_tool_that_changed_is_read_again_and_no_other(shop: History):
-    finder = FlowFinder()
-    assert PARCELS in flows(around(shop, "shop", finder=finder))
-    shop.listed("post", fitting("trace_parcel", "Trace a lorry.", {"lorry": TEXT}))
-    assert flows(around(shop, "shop", finder=finder)) == flows(around(shop, "shop"))
-    assert PARCELS not in flows(around(shop, "shop", finder=finder))
 
 
 def test_who_is_not_known_is_reported_with_the_nearest(shop: History):
@@ -127,26 +106,3 @@ def test_a_live_bridge_gives_it_and_what_is_switched_off_now_counts():
         assert bridge.graph().focus == ()
         with pytest.raises(UnknownTool):
             bridge.graph(server="it", tool="nothing of the kind")
-
-
-def many(count: int) -> list[Tool]:
-    """Tools for things of many kinds, of which one gives what another one takes."""
-    return [
-        fitting(f"get_{kind}_{n}", f"Get the {kind} number {n}.", {f"{kind}_id": TEXT},
-                {f"{kind}_{n}_id": TEXT})
-        for n in range(count // 5) for kind in ("parcel", "lorry", "invoice", "customer", "room")
-    ]  # fmt: skip
-
-
-def test_around_one_of_5000_tools_it_takes_no_longer_than_a_part_of_reading_them():
-    """Asked again, nothing is read but what changed."""
-    with a_history() as history:
-        history.connected("many", *many(5_000))
-        told = history.store.tool_graph(When(), "many", "get_lorry_7")
-    finder, seconds = FlowFinder(), list[float]()
-    for _ in range(4):
-        begin = time.perf_counter()
-        graph = finder.around(told)
-        seconds.append(time.perf_counter() - begin)
-        assert len(graph.flows) == 30
-    assert min(seconds[1:]) < seconds[0] / 5, seconds

@@ -7,8 +7,6 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import anyio
-import anyio.lowlevel
 import pytest
 
 from tests.support.agents_in_ctx import init_agent, use_server
@@ -16,8 +14,6 @@ from tests.support.fault_server import entry
 from tests.support.histories import events_in_file
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import Bridge, Tool, ToolKey
-from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 
@@ -80,47 +76,3 @@ def test_a_store_that_cannot_be_written_to_holds_no_run_up(store: Path):
         other.close()
         ctx.clear()
     assert events_in_file(store), "what waited is written when it can be"
-
-
-def test_of_two_agents_each_waits_for_what_it_was_shown(tmp_path: Path):
-    """The second asks while the first still waits: that is not yet a store that is too slow."""
-    file, order = tmp_path / "other.db", list[str]()
-    with Bridge({"mcpServers": {}}, store=file) as bridge:
-        bridge.store()
-        other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-        other.execute("BEGIN IMMEDIATE")
-
-        async def wait(operations: Operations, name: str) -> None:
-            operations.engine.record_static(
-                [Tool(ToolKey("tools", "", name), "x", {"type": "object"})]
-            )
-            order.append(f"{name} asks")
-            await operations.engine.flush()
-            order.append(f"{name} goes on")
-
-        async def go(operations: Operations) -> None:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(wait, operations, "first")
-                tasks.start_soon(wait, operations, "second")
-                while len(order) < 2:
-                    await anyio.lowlevel.checkpoint()
-                await anyio.wait_all_tasks_blocked()
-                order.append("the store is free")
-                other.execute("COMMIT")
-
-        bridge.run(go)
-        other.close()
-    assert order[:3] == ["first asks", "second asks", "the store is free"]
-
-
-def test_a_warning_that_cannot_be_shown_ends_no_history(tmp_path: Path):
-    """The thread that writes goes on, so that everybody who asks is answered."""
-    (tmp_path / "file").write_text("", encoding="utf-8")
-
-    def warn(_: str) -> None:
-        raise BrokenPipeError("stdout is closed")
-
-    place = tmp_path / "file" / "history.db"
-    with Bridge({"mcpServers": {}}, store=place, warn=warn) as bridge, ends_within(_LONG_SECONDS):
-        assert bridge.store().error
-        assert bridge.store().error

@@ -44,25 +44,6 @@ def test_a_child_has_a_bridge_of_its_own_and_leaves_its_parents_servers_alone(tm
     assert output_of(tmp_path, body) == ["True", "True"]
 
 
-def test_a_child_that_never_closes_its_bridge_leaves_nothing(tmp_path: Path):
-    """As the children of multiprocessing, which end without Python's exit."""
-    body = """
-        import multiprocessing
-
-        def work(text):
-            return servers().call_tool("polite", "echo", {"text": text}).text
-
-        bridge = servers()
-        with multiprocessing.get_context("fork").Pool(2) as pool:
-            say(pool.map(work, ["a", "b"], chunksize=1))
-        say(bridge.call_tool("polite", "echo", {"text": "c"}).text)
-    """
-    with script(tmp_path, body, QUIETLY) as child:
-        output, errors = child.communicate(timeout=END_SECONDS)
-    assert (child.returncode, output, errors) == (0, "['a', 'b']\nc\n", "")
-    wait_until(lambda: none_runs(tmp_path / "journal"), "the guards ended what was left")
-
-
 def test_servers_end_with_their_parent_while_a_child_of_it_lives_on(tmp_path: Path):
     """The child must not keep the parent's ends of their pipes open, nor that of the guard's."""
     body = """
@@ -115,35 +96,3 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
     """
     assert output_of(tmp_path, body) == ["True"]
     assert len(pids_in(tmp_path / "journal")) == 1
-
-
-def test_a_child_that_goes_through_its_parents_events_is_reported_and_the_parent_goes_on(
-    tmp_path: Path,
-):
-    body = """
-        from threading import Event
-        from xai_mcp_agent import Agent
-
-        go_on = Event()
-
-        def ponder() -> str:
-            "Ponder."
-            go_on.wait(30)
-            return "done"
-
-        with servers() as bridge:
-            events = Agent(bridge, [ponder]).stream("Ponder")
-            next(x for x in events if type(x).__name__ == "ToolStarted")
-            child = os.fork()
-            if not child:
-                try:
-                    list(events)
-                except RuntimeError:
-                    say("told")
-                os._exit(0)
-            os.waitpid(child, 0)
-            go_on.set()
-            list(events)
-            say(events.result.answer)
-    """
-    assert output_of(tmp_path, body) == ["told", "done"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Generator
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from xai_mcp_agent import (
     UnknownAgent,
     UnknownServer,
     UnknownTool,
-    state_of,
 )
 from xai_mcp_agent.core.tools import MCP
 
@@ -37,14 +35,6 @@ def bridge() -> Generator[Bridge]:
         made.list_tools("other")
         made.disconnect("it")
         yield made
-
-
-def test_the_history_is_reported_oldest_first(bridge: Bridge):
-    events = bridge.history()
-    positions = [x.position for x in events]
-    assert positions == sorted(positions)
-    assert {*positions} == {*range(1, positions[-1] + 1)}
-    assert events[0].change == "connected"
 
 
 def test_the_newest_events_of_a_server_or_a_tool_can_be_chosen(bridge: Bridge):
@@ -72,12 +62,6 @@ def test_failures_texts_and_a_part_of_the_time_can_be_chosen(bridge: Bridge):
         bridge.history("it", "echo", agent="nobody")
 
 
-def test_a_time_without_a_zone_is_one_of_this_machine(bridge: Bridge):
-    """Decided by us: it is what somebody writes who thinks of no zone."""
-    assert bridge.history(since=datetime.now() - timedelta(hours=1)) == bridge.history()
-    assert bridge.history(since=datetime.now() + timedelta(hours=1)) == []
-
-
 def test_names_that_were_never_there_are_answered_with_the_nearest(bridge: Bridge):
     with pytest.raises(UnknownServer, match="Did you mean 'other'"):
         bridge.history("othr")
@@ -87,14 +71,6 @@ def test_names_that_were_never_there_are_answered_with_the_nearest(bridge: Bridg
         bridge.history(tool="nothing_like_it")
 
 
-def test_a_record_tells_how_a_tool_is_doing(bridge: Bridge):
-    record = bridge.tool_record("it", "echo")
-    assert (record.usage.calls, record.usage.errors, record.is_available) == (1, 0, False)
-    assert record.unavailable_since == bridge.history("it", "echo")[-1].time
-    assert bridge.tool_record("it", "rpc_error").usage.errors == 1
-    assert bridge.tool_record("other", "echo").is_available
-
-
 def test_records_are_reported_as_of_now_a_position_or_a_time(bridge: Bridge):
     events = bridge.history()
     assert bridge.records().tools[ECHO].usage.calls == 1
@@ -102,14 +78,6 @@ def test_records_are_reported_as_of_now_a_position_or_a_time(bridge: Bridge):
     assert bridge.records(1).tools == {}
     assert bridge.records(events[0].time).tools[ECHO].is_available
     assert bridge.records(events[0].time - timedelta(seconds=1)).sources == {}
-
-
-def test_a_tool_that_went_with_its_server_is_at_rest(bridge: Bridge):
-    """One that its server went on without is gone."""
-    known = bridge.records()
-    assert state_of(known.tools[ECHO], known.sources[ECHO.anchor]) == "at rest"
-    again = bridge.records(1)
-    assert state_of(known.tools[ECHO], again.sources[ECHO.anchor]) == "gone"
 
 
 def test_what_is_different_between_two_points_is_reported(bridge: Bridge):
@@ -129,13 +97,6 @@ def test_every_definition_of_a_tool_is_reported(bridge: Bridge):
     assert only.definition["name"] == "echo"
 
 
-def test_the_graph_of_all_there_ever_was_can_be_had(bridge: Bridge):
-    states = {x.subject: x.state for x in bridge.graph().nodes}
-    assert states[ECHO] == "at rest"
-    assert states[Subject(MCP, "other", "echo")] == "available"
-    assert ECHO not in {x.subject for x in bridge.graph(1).nodes}
-
-
 def test_a_forced_refresh_writes_every_tool_down():
     with bridge_with(it=entry()) as made:
         count = len(made.list_tools("it"))
@@ -152,20 +113,6 @@ def test_a_forced_refresh_writes_every_tool_down():
         assert written == ["reconnected"] + ["confirmed"] * count
 
 
-def test_the_same_can_be_awaited(bridge: Bridge):
-    async def ask() -> None:
-        aio = bridge.aio
-        assert await aio.history("it", limit=1) == bridge.history("it", limit=1)
-        assert await aio.difference(before=0) == bridge.difference(before=0)
-        assert await aio.versions("it", "echo") == bridge.versions("it", "echo")
-        assert await aio.graph() == bridge.graph()
-        assert await aio.store() == bridge.store()
-        assert await aio.records() == bridge.records()
-        assert await aio.tool_record("it", "echo") == bridge.tool_record("it", "echo")
-
-    asyncio.run(ask())
-
-
 def test_a_place_that_cannot_be_used_is_an_error_and_tools_go_on(tmp_path: Path):
     (tmp_path / "file").write_text("not a folder")
     servers = {"mcpServers": {"it": entry()}}
@@ -175,7 +122,3 @@ def test_a_place_that_cannot_be_used_is_an_error_and_tools_go_on(tmp_path: Path)
             made.history()
         told = made.store()
         assert (told.place, "file" in told.error) == (str(tmp_path / "file" / "history.db"), True)
-
-
-def test_where_the_history_is_kept_is_reported(bridge: Bridge):
-    assert (bridge.store().place, bridge.store().error) == ("memory", "")

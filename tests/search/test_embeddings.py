@@ -95,15 +95,6 @@ def test_a_part_of_a_request_finds_what_is_far_from_the_whole(embed: Model) -> N
     assert names(index.search(f"{whole}. Then umbrella")) == ["forecast"]
 
 
-def test_only_those_among_are_found_and_equals_come_in_the_order_of_their_keys(
-    embed: Model,
-) -> None:
-    many = [tool(f"t{n:02}", "rain") for n in range(60)]
-    index = ToolIndex(reversed(many), embed)
-    assert names(index.search("umbrella", 40)) == [f"t{n:02}" for n in range(32)]
-    assert names(index.search("umbrella", among=[many[57].key, OTHER.key])) == ["t57"]
-
-
 def test_each_different_text_is_embedded_once_in_batches(embed: Model) -> None:
     index = ToolIndex([tool(f"t{n}", str(n)) for n in range(40)] * 2, embed)
     index.update(tool("t0", "0", server="another"))
@@ -125,8 +116,6 @@ def test_each_different_text_is_embedded_once_in_batches(embed: Model) -> None:
         (lambda texts: [[1.0, math.nan, 0.0]] * len(texts), "not finite"),
         (lambda texts: [[1.0, 2.0, 3.0]] * (len(texts) + 1), "5 vectors for 4 texts"),
         (lambda texts: [[1.0] * (n + 1) for n in range(len(texts))], "not a vector for each"),
-        (lambda texts: [["a"]] * len(texts), "not a vector for each"),
-        (lambda texts: None, "not iterable"),
         (lambda texts: 1 / 0, "ZeroDivisionError: division by zero"),
     ],
 )
@@ -167,52 +156,6 @@ def test_a_failed_model_is_asked_again_after_a_pause_one_text_at_a_time(
     assert max(len(index.search("umbrella")) for _ in range(30)) == 8
 
 
-def test_a_query_waits_no_longer_than_its_limit_and_a_late_answer_is_of_use(
-    embed: Model,
-    never: threading.Event,
-    monkeypatch: pytest.MonkeyPatch,
-    warnings: Callable[[], list[str]],
-) -> None:
-    monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.05)
-    index = ToolIndex(TOOLS, embed)
-    index.search("rain")
-    answered = threading.Event()
-
-    def late(texts: list[str]) -> Any:
-        assert never.wait(_SECONDS)
-        answered.set()
-        return meanings(texts)
-
-    embed.instead = late
-    assert index.search("an umbrella") == []
-    assert index.search("an umbrella") == []  # and this one did not ask
-    assert len(embed.asked) == 3
-    assert "no answer within" in warnings()[0]
-    never.set()
-    assert answered.wait(_SECONDS)
-    deadline = time.monotonic() + _SECONDS
-    while not index.search("an umbrella"):
-        assert time.monotonic() < deadline
-    assert len(embed.asked) == 3
-
-
-def test_the_words_of_a_person_are_in_no_log(
-    embed: Model, warnings: Callable[[], list[str]]
-) -> None:
-    """Services repeat what they refuse, and others read the log."""
-    index = ToolIndex(TOOLS, embed)
-    index.search("rain")
-
-    def refuse(texts: list[str]) -> Any:
-        raise ValueError(f"cannot do {texts[0]!r} nor {json.dumps(texts)}")
-
-    embed.instead = refuse
-    index.search('tell "Ada" that I am ill')
-    (warning,) = warnings()
-    assert "cannot do" in warning
-    assert "Ada" not in warning
-
-
 # An endpoint, and the store
 
 
@@ -226,22 +169,12 @@ def settings_for(endpoint: EmbeddingsEndpoint) -> EmbeddingSettings:
     return EmbeddingSettings("m", endpoint.base_url, Secret("sk-a-secret-key"))
 
 
-def test_models_of_one_name_at_two_addresses_are_two(endpoint: EmbeddingsEndpoint) -> None:
-    with embeddings_endpoint() as other:
-        models = [embedder_of(settings_for(x)).model for x in (endpoint, endpoint, other)]
-    assert models[0] == models[1] != models[2]
-    assert "127.0.0.1" not in models[0]
-
-
 @pytest.mark.parametrize(
     ("status", "answer"),
     [
         (401, {"error": {"message": "Incorrect API key sk-a-secret-key."}}),
-        (400, {"error": {"message": "It cannot do this: " + "forecast. rain " * 99_999}}),
         (200, {"object": "list", "data": [{"embedding": [1.0], "index": 0}]}),
-        (200, {"data": [{"index": 0}, {"embedding": None}]}),
         (200, "hello"),
-        (200, {"data": [{"index": 0, "embedding": "abc"}] * 3}),
     ],
 )
 def test_an_endpoint_that_fails_leaves_the_words_and_the_log_says_where(
@@ -291,15 +224,6 @@ def test_a_restart_embeds_nothing_and_a_changed_tool_alone(
     assert len(embed.texts) == 4
 
 
-def test_stored_vectors_of_another_model_of_that_name_are_made_again(
-    embed: Model, tmp_path: Path
-) -> None:
-    place = place_of("", tmp_path)
-    filled(lambda texts: [[1.0, 0.0]] * len(texts), place)
-    with_new = (*TOOLS, tool("new", "Something new."))  # of which the length is learned
-    assert names(filled(embed, place, with_new).search("umbrella")) == ["forecast"]
-
-
 def test_long_unused_vectors_are_removed_and_used_ones_stay(embed: Model, tmp_path: Path) -> None:
     place = place_of("", tmp_path)
     filled(embed, place)
@@ -313,3 +237,49 @@ def test_long_unused_vectors_are_removed_and_used_ones_stay(embed: Model, tmp_pa
         ((count,),) = connection.execute("SELECT count(*) FROM xai_mcp_vectors").fetchall()
     assert count == 2
     connection.close()
+
+
+def test_a_query_waits_no_longer_than_its_limit_and_a_late_answer_is_of_use(
+    embed: Model,
+    never: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+    warnings: Callable[[], list[str]],
+) -> None:
+    monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.05)
+    index = ToolIndex(TOOLS, embed)
+    index.search("rain")
+    answered = threading.Event()
+
+    def late(texts: list[str]) -> Any:
+        assert never.wait(_SECONDS)
+        answered.set()
+        return meanings(texts)
+
+    embed.instead = late
+    assert index.search("an umbrella") == []
+    assert index.search("an umbrella") == []  # and this one did not ask
+    assert len(embed.asked) == 3
+    assert "no answer within" in warnings()[0]
+    never.set()
+    assert answered.wait(_SECONDS)
+    deadline = time.monotonic() + _SECONDS
+    while not index.search("an umbrella"):
+        assert time.monotonic() < deadline
+    assert len(embed.asked) == 3
+
+
+def test_the_words_of_a_person_are_in_no_log(
+    embed: Model, warnings: Callable[[], list[str]]
+) -> None:
+    """Services repeat what they refuse, and others read the log."""
+    index = ToolIndex(TOOLS, embed)
+    index.search("rain")
+
+    def refuse(texts: list[str]) -> Any:
+        raise ValueError(f"cannot do {texts[0]!r} nor {json.dumps(texts)}")
+
+    embed.instead = refuse
+    index.search('tell "Ada" that I am ill')
+    (warning,) = warnings()
+    assert "cannot do" in warning
+    assert "Ada" not in warning

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import anyio
 import pytest
 
-from tests.catalog.test_catalog import lists
 from tests.support.processes import wait_until
 from xai_mcp_agent import Tool, ToolKey
 from xai_mcp_agent.catalog.catalog import Catalog
@@ -41,19 +40,6 @@ async def test_agents_whose_tools_differ_only_in_what_they_say_find_their_own(se
         for thing in ("hammer", "song", "letter", "parcel"):
             tasks.start_soon(find, thing, drawn("x", f"Brings a {thing}."))
     assert found == {x: [f"Brings a {x}."] for x in ("hammer", "song", "letter", "parcel")}
-
-
-async def test_a_tool_that_has_gone_meanwhile_is_found_by_who_has_it_still():
-    catalog = Catalog()
-    search = ToolSearch(catalog)
-    lists(catalog, "a", "pay", "write")
-    tools = {x.key: x for x in catalog.tools("a")}
-    assert len(await search.search("pay", tools, 5)) == 1
-    lists(catalog, "a", "write")
-    now = {x.key: x for x in catalog.tools("a")}
-    assert await search.search("pay", now, 5) == []
-    assert len(await search.search("pay", tools, 5)) == 1
-    search.close()
 
 
 async def test_closing_ends_the_thread_also_while_it_has_thousands_of_tools_to_read():

@@ -77,17 +77,6 @@ def test_a_trusted_tool_comes_first_of_those_that_fit_as_well_also_from_below_th
     assert found[0].score == 1 > found[1].score
 
 
-def test_trust_does_not_hide_the_tool_that_fits() -> None:
-    found = ranked("close the issue", CREATE, CLOSE, preferences=Preferences(trusted=("create*",)))
-    assert [x.tool for x in found] == [CLOSE, CREATE]
-
-
-def test_only_tools_among_those_an_agent_may_use_are_ranked() -> None:
-    index, used = ToolIndex([CREATE, CLOSE]), Remembered({CREATE.key: [intent("an issue", 9)]})
-    found = Ranking().rank(index, "create issue", among=[CLOSE.key], remembered=used)
-    assert [x.tool for x in found] == [CLOSE]
-
-
 def test_rules_change_scores_and_reasons_but_bring_back_nothing_that_is_blocked() -> None:
     def last_first(_: str, found: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
         return [replace(x, score=n + 1.0) for n, x in enumerate(found)]
@@ -132,13 +121,3 @@ def test_in_any_ranking_confidence_and_scores_are_from_0_to_1_and_of_one_order(
     assert pairs == sorted(pairs, reverse=True)
     assert all(0 < score <= 1 and 0 < sure <= 1 for score, sure in pairs)
     assert not pairs or pairs[0][0] == 1
-
-
-def test_plain_dicts_are_ranked_as_well() -> None:
-    tools: list[dict[str, Any]] = [
-        {"id": n, "server": f"s{n}", "name": "order", "description": "Orders.", "input_schema": {}}
-        for n in range(3)
-    ]
-    ranking = Ranking(Preferences(blocked=("s0",), trusted=("s2/order",)))
-    found = ranking.rank(ToolIndex(tools), "order")
-    assert [x.tool["id"] for x in found] == [2, 1]

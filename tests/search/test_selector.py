@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from time import thread_time
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,14 +117,6 @@ def test_core_tools_are_shortened_to_leave_room_for_what_is_found():
     assert {x.shortened for x in selection.shown[:8]} != {0}
 
 
-def test_of_too_many_core_tools_those_to_search_with_come_first():
-    always_shown = [x.tool.name for x in MANY]
-    selection = selector(600, *always_shown).select([*MANY, *META])
-    assert names(selection)[-2:] == ["tool_search", "tool_explain"]
-    assert selection.left_out
-    assert selection.left_out[0].why.startswith("always shown, but")
-
-
 @given(
     budget=st.integers(1, 3_000),
     sizes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 300)), max_size=25),
@@ -148,23 +139,11 @@ def test_never_over_the_budget(
         assert {x.tool.name for x in tools} <= {*told}
 
 
-def test_the_order_only_grows_at_its_end_also_by_core_tools_that_come_later():
-    """Services cache the beginning of a request; `read_result` comes in mid run."""
-    reader = tool("read_result", kind="meta", words=4)
-    late = tool("late")
-    choose = selector(2_000, "late")
-    first = choose.select([*MANY, *META], keys(MANY[1]))
-    second = choose.select([*MANY, *META, reader, late], keys(MANY[1], MANY[2]))
-    assert second.shown[: len(first.shown)] == first.shown
-    assert {*names(second)[-3:]} == {"read_result", "late", "t2"}
-
-
-@pytest.mark.parametrize("always_shown", [True, False])
-def test_however_many_are_shown_or_were_found_a_selection_takes_no_longer(always_shown: bool):
+def test_however_many_were_found_a_selection_takes_no_longer():
     """A stranger may write a conversation that names all tools, or a server that has thousands."""
     many = [tool(f"t{n}", words=8) for n in range(3_000)]
     available = [*many, *META]
-    choose = BudgetSelector(1_000, lambda _: always_shown)
+    choose = BudgetSelector(1_000, lambda _: False)
     selection = choose.select(available, keys(*many))
     began = thread_time()
     assert choose.select(available, keys(*many)) == selection

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,9 +18,17 @@ from tests.support.warm_python import warm_python
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.history import learned_rows
 from xai_mcp_agent.history.history import History
-from xai_mcp_agent.history.learned_rows import LearnedFilter, Learning
+from xai_mcp_agent.history.learned_rows import Learning
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.views.history import events_text
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[LearningAgent]:
+    """An agent that learns."""
+    with LearningAgent(place_of(MEMORY, tmp_path)) as agent:
+        yield agent
+
 
 BILL, SING = ToolKey("mcp", "shop", "create_invoice"), ToolKey("mcp", "choir", "sing")
 
@@ -43,16 +52,6 @@ def test_the_words_are_kept_beside_the_log_and_the_log_tells_that_a_tool_was_of_
     assert not any(word in json.dumps(log) for word in ("Bill", "customer", "invoice."))
 
 
-def test_of_a_tool_the_newest_twenty_texts_are_kept(agent: LearningAgent) -> None:
-    for number in range(25):
-        agent.learn(BILL, f"invoice for {chr(97 + number)}")
-    agent.learn(SING, "a song")
-    words = agent.words()
-    assert len(words) == 21
-    assert "invoice for y" in words
-    assert "invoice for e" not in words
-
-
 def test_thousands_of_texts_stay_within_bounds_and_learning_them_delays_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,40 +67,12 @@ def test_thousands_of_texts_stay_within_bounds_and_learning_them_delays_nobody(
         assert all(x in words for x in texts[-50:])
 
 
-def test_what_nobody_asked_for_in_half_a_year_is_removed(agent: LearningAgent) -> None:
-    now, tool = datetime.now(UTC), agent.recorder.subject(BILL)
-    for days in (1, 100, 181, 1000):
-        then, text = now - timedelta(days=days), "days: " + "x" * days
-        agent.recorder.learn(lambda x, _, t=then, y=text: x.learn(tool, "default", [y], t))
-    assert [len(x) for x in agent.words()] == [7, 106]
-
-
 def test_secrets_in_what_people_say_are_kept_nowhere(lasting: LearningAgent) -> None:
     lasting.learn(BILL, "log in with zebra-crossing and list invoices", "my password is horse")
     lasting.learn(BILL, "zebra-crossing", "sk-abcdefghijklmnopqrstuvwxyz", "  ")
     assert sorted(lasting.words()) == ["log in with *** and list invoices", "my password ***"]
     assert len(lasting.log()) == 2
     assert not any(b"zebra" in x or b"horse" in x for x in written_by(lasting))
-
-
-def test_names_and_words_of_strangers_are_kept_as_they_are(agent: LearningAgent) -> None:
-    names = ("a\0b", "\ud800", "'; DROP TABLE xai_mcp_events; --", "x" * 10_000, "\u202eevil")
-    for name in names:
-        agent.learn(ToolKey("mcp", name, name), f"use {name[:20]}", toolbelt=name)
-    assert {x.tool.key for x in agent.rows()} == {ToolKey("mcp", x, x) for x in names}
-    for name in names:
-        (kept,) = agent.rows(LearnedFilter(name, name, name))
-        assert (kept.toolbelt, kept.words.split()[0]) == (name, "use")
-    assert len(agent.forget(source=names[2])) == 1
-    assert len(agent.rows()) == len(names) - 1
-
-
-def test_toolbelts_do_not_see_what_others_learned(agent: LearningAgent) -> None:
-    agent.learn(BILL, "bill the customer", toolbelt="office")
-    agent.learn(BILL, "charge the guest", toolbelt="hotel")
-    assert (agent.words("office"), agent.words()) == (["bill the customer"], [])
-    assert agent.forget(toolbelt="hotel") == ["charge the guest"]
-    assert agent.words("office") == ["bill the customer"]
 
 
 def test_projects_in_one_database_do_not_see_what_others_learned(
@@ -119,7 +90,12 @@ def test_projects_in_one_database_do_not_see_what_others_learned(
         assert (mine.words(), theirs.words()) == (["my invoice"], [])
 
 
-def test_one_tool_one_server_or_all_is_forgotten_and_the_log_says_so(agent: LearningAgent) -> None:
+def test_one_tool_one_server_or_all_is_forgotten_and_the_log_says_so(place: Place) -> None:
+    with LearningAgent(place) as agent:
+        forget_in_parts(agent)
+
+
+def forget_in_parts(agent: LearningAgent) -> None:
     other = ToolKey("mcp", "shop", "refund")
     for key in (BILL, other, SING):
         agent.learn(key, f"please {key.name}", f"again {key.name}")
@@ -128,18 +104,6 @@ def test_one_tool_one_server_or_all_is_forgotten_and_the_log_says_so(agent: Lear
     assert [len(agent.forget(source="shop")), len(agent.forget()), len(agent.forget())] == [2, 2, 0]
     told = [(x["tool"], x["texts"]) for x in agent.log() if x["change"] == "forgotten"]
     assert told == [("refund", 2), ("create_invoice", 2), ("sing", 2)]
-
-
-def test_what_is_forgotten_stands_nowhere_in_the_file_or_beside_it(tmp_path: Path) -> None:
-    with LearningAgent(place_of("", tmp_path)) as agent:
-        for number in range(300):
-            text = f"unmistakable words {chr(97 + number % 26)} {'padding ' * (number % 30)}"
-            agent.learn(ToolKey("mcp", "shop", f"tool{number % 7}"), text)
-        agent.recorder.settled().result(SECONDS)
-        assert any(b"unmistakable" in x for x in written_by(agent))
-        agent.forget()
-        assert not any(b"unmistakable" in x for x in written_by(agent))
-    assert not any(b"unmistakable" in x for x in written_by(agent))
 
 
 def test_what_waited_to_be_written_when_it_was_forgotten_does_not_come_back(
@@ -214,3 +178,23 @@ def written_by(agent: LearningAgent) -> list[bytes]:
     """All files of a store in a folder."""
     file = agent.recorder.place.file
     return [] if file is None else [x.read_bytes() for x in file.parent.iterdir() if x.is_file()]
+
+
+def test_what_nobody_asked_for_in_half_a_year_is_removed(agent: LearningAgent) -> None:
+    now, tool = datetime.now(UTC), agent.recorder.subject(BILL)
+    for days in (1, 100, 181, 1000):
+        then, text = now - timedelta(days=days), "days: " + "x" * days
+        agent.recorder.learn(lambda x, _, t=then, y=text: x.learn(tool, "default", [y], t))
+    assert [len(x) for x in agent.words()] == [7, 106]
+
+
+def test_what_is_forgotten_stands_nowhere_in_the_file_or_beside_it(tmp_path: Path) -> None:
+    with LearningAgent(place_of("", tmp_path)) as agent:
+        for number in range(300):
+            text = f"unmistakable words {chr(97 + number % 26)} {'padding ' * (number % 30)}"
+            agent.learn(ToolKey("mcp", "shop", f"tool{number % 7}"), text)
+        agent.recorder.settled().result(SECONDS)
+        assert any(b"unmistakable" in x for x in written_by(agent))
+        agent.forget()
+        assert not any(b"unmistakable" in x for x in written_by(agent))
+    assert not any(b"unmistakable" in x for x in written_by(agent))

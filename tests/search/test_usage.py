@@ -15,7 +15,6 @@ import pytest
 from tests.search.test_tools import tool
 from tests.support.databases import place_of
 from xai_mcp_agent import ToolKey, settings_from
-from xai_mcp_agent.history.learned_rows import LearnedFilter
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.search import usage as usage_module
@@ -84,16 +83,6 @@ async def test_a_tool_is_found_by_the_words_it_was_used_for_in_the_next_run(
     later.recorder.close(_SECONDS)
 
 
-async def test_what_a_tool_says_of_itself_counts_more(
-    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(usage_module, "SAME_REQUEST_SECONDS", -1.0)
-    for _ in range(20):
-        bridge.learn(LEDGER.key, "list the meetings")
-    index, remembered = ToolIndex([LEDGER, EVENTS]), await bridge.next_run()
-    assert index.search("list meetings", remembered=remembered)[0].tool is EVENTS
-
-
 async def test_another_toolbelt_remembers_nothing_of_it(bridge: Bridge) -> None:
     bridge.learn(LEDGER.key, "How much did we spend?", toolbelt="office")
     assert set(await bridge.next_run("office")) == {LEDGER.key}
@@ -113,7 +102,7 @@ async def test_one_request_teaches_once_however_often_the_tool_is_called_for_it(
     assert uses(await bridge.next_run(), "sum up all bookings") == 2
 
 
-@pytest.mark.parametrize("text", ["", "yes", "OK, go on please!", "???", "Ja, weiter"])
+@pytest.mark.parametrize("text", ["", "OK, go on please!", "Ja, weiter"])
 async def test_what_asks_for_nothing_teaches_nothing(bridge: Bridge, text: str) -> None:
     bridge.learn(LEDGER.key, text)
     bridge.learn(TOOL_SEARCH.key, "find a tool for bookings")
@@ -129,17 +118,6 @@ async def test_it_counts_less_the_longer_ago_it_was(bridge: Bridge) -> None:
     remembered = await bridge.next_run()
     new, old = remembered[LEDGER.key]["spending"], remembered[EVENTS.key]["spending"]
     assert old == pytest.approx(new / 2, rel=0.05)
-
-
-async def test_what_another_process_forgot_is_forgotten_at_the_next_run(
-    bridge: Bridge, place: Place
-) -> None:
-    bridge.learn(LEDGER.key, "How much did we spend?")
-    assert await bridge.next_run()
-    other = Bridge(place)
-    other.recorder.forget(lambda x: x.forget(LearnedFilter())).result(_SECONDS)
-    other.recorder.close(_SECONDS)
-    assert not await bridge.next_run()
 
 
 async def test_a_long_run_notices_after_a_while_that_something_was_forgotten(

@@ -230,28 +230,6 @@ def test_a_browser_shows_it_in_both_schemes_wide_and_narrow(running: Browser, tm
 
 
 @pytest.mark.browser
-def test_an_arrow_that_is_clicked_opens_its_line_and_a_tool_is_found(
-    running: Browser, tmp_path: Path
-):
-    file = tmp_path / "graph.html"
-    file.write_text(graph_page(odd_flows(2_000)), encoding="utf-8")
-    page, wrong = opened(running, file)
-    arrow, line = page.locator(".flow").first, page.locator(".lines details").first
-    assert line.locator("p").is_hidden()
-    arrow.dispatch_event("click")
-    assert line.locator("p").is_visible()
-    tool = page.get_by_text("other_0042", exact=True)
-    assert not tool.is_visible()
-    page.get_by_label("Find a tool").fill("other_0042")
-    tool.wait_for(state="visible")
-    assert page.locator(".tool:visible").count() == 1
-    assert page.get_by_role("status").inner_text() == "1 tool found."
-    assert page.evaluate("document.documentElement.scrollWidth") == 1280
-    assert wrong == []
-    page.close()
-
-
-@pytest.mark.browser
 @pytest.mark.npm
 def test_mermaid_draws_every_name_as_text(running: Browser):
     """The real Mermaid, also where it is told to trust what it draws."""
@@ -283,4 +261,26 @@ def test_mermaid_draws_every_name_as_text(running: Browser):
         assert any(ODD[1] in x for x in flowing)
         assert page.locator("main").locator("img, script, a, b, i").count() == 0
         assert page.evaluate("window.was_run") is None
+    page.close()
+
+
+@pytest.mark.browser
+def test_an_arrow_that_is_clicked_opens_its_line_and_a_tool_is_found(
+    running: Browser, tmp_path: Path
+):
+    file = tmp_path / "graph.html"
+    file.write_text(graph_page(odd_flows(2_000)), encoding="utf-8")
+    page, wrong = opened(running, file)
+    arrow, line = page.locator(".flow").first, page.locator(".lines details").first
+    assert line.locator("p").is_hidden()
+    arrow.dispatch_event("click")
+    assert line.locator("p").is_visible()
+    tool = page.get_by_text("other_0042", exact=True)
+    assert not tool.is_visible()
+    page.get_by_label("Find a tool").fill("other_0042")
+    tool.wait_for(state="visible")
+    assert page.locator(".tool:visible").count() == 1
+    assert page.get_by_role("status").inner_text() == "1 tool found."
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    assert wrong == []
     page.close()

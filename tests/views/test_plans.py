@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.planning import FromResult, Given, Missing, Parts, Plan, PlannedCall
-from xai_mcp_agent.views.plans import plan_text, source_text
+from xai_mcp_agent.views.plans import plan_text
 
 FIND = PlannedCall(ToolKey("mcp", "shop", "find"), "find", {"email": Given("ada@example.org")})
 SOURCES = {
@@ -41,19 +41,6 @@ def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why() -
     short = plan_text(PLAN, 80, with_reasons=False)
     assert "made of words" not in short
     assert "both are ids" not in short
-
-
-def test_a_plan_says_where_only_the_first_of_several_is_taken() -> None:
-    """A plan has no loops, whoever asked for each of them."""
-    told = {
-        ("orders[].id", "written as text"): ", only the first of several, written as text",
-        ("by_name.{key}.id", ""): ", only the first of several",
-        ("ids", "one of them, read as a number"): ", only the first of several, read as a number",
-        ("id", "put in a list"): ", put in a list",
-    }
-    for (field, conversion), words in told.items():
-        source = FromResult(0, field, conversion)
-        assert source_text(source) == f"{field} of call 1{words}"
 
 
 def test_what_servers_say_in_it_is_cleaned_and_cut() -> None:
