@@ -9,17 +9,38 @@ import json
 import socket
 import threading
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-from .fault_http import Fault, FaultHttp, drop
+from xai_mcp_agent import Bridge
+
+from .bridges import bridge_with
+from .fault_http import Fault, FaultHttp, drop, fault_http
 from .fault_server import FOR_EVER_SECONDS
 
 _JSON = "application/json"
 _STREAM = "text/event-stream"
 _MIB = 1024 * 1024
+
+
+@contextmanager
+def connected(
+    era: str = "modern", tools: list[Any] | None = None, **entry: Any
+) -> Generator[tuple[FaultHttp, Bridge]]:
+    """A server behind a URL, and a bridge that has listed its tools."""
+    with (
+        fault_http(era=era, sessions=era == "legacy", tools=tools) as peer,
+        bridge_with(it=peer.entry(**entry)) as bridge,
+    ):
+        bridge.list_tools("it")
+        yield peer, bridge
+
+
+def call(bridge: Bridge, text: str = "fine", **more: Any) -> str:
+    """What the server's tool `echo` says."""
+    return bridge.call_tool("it", "echo", {"text": text}, **more).text
 
 
 def answered(peer: FaultHttp, message: dict[str, Any]) -> bytes:

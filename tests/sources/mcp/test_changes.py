@@ -53,16 +53,6 @@ def test_a_burst_of_notices_causes_one_listing(era: str):
         assert listings(bridge) == 2
 
 
-def test_a_storm_of_notices_blocks_no_other_work():
-    with bridge_with(it=entry()) as bridge:
-        bridge.list_tools("it")
-        bridge.call_tool(
-            "it", "set_tools", {"tools": ["late"], "notices": 20_000}, timeout_seconds=8
-        )
-        wait_for_tool(bridge, "it", "late")
-        assert listings(bridge) < 10
-
-
 def test_a_server_that_sends_a_notice_for_each_listing_is_not_asked_for_ever(tmp_path: Path):
     journal = tmp_path / "journal"
     with bridge_with(it=entry(echo_notice=True, journal=str(journal))) as bridge:

@@ -83,15 +83,9 @@ def test_arguments_are_completed_for_prompts_and_templates(books: Bridge, server
     assert books.complete(server, template, "line").values == ("template unknown",)
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_a_server_without_completion_completes_nothing(era: str):
-    with bridge_with(it=entry(era=era)) as bridge:
+def test_a_server_without_completion_completes_nothing():
+    with bridge_with(it=entry()) as bridge:
         assert bridge.complete("it", "any", "name", "x") == Completion()
-
-
-@pytest.mark.parametrize("server", WAYS)
-def test_a_server_answers_a_ping_in_either_era(books: Bridge, server: str):
-    assert 0 < books.ping(server) < 20
 
 
 def test_a_ping_of_a_server_that_cannot_start_says_why():
@@ -113,13 +107,12 @@ def test_what_is_for_programs_goes_along_both_ways(books: Bridge, server: str):
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_a_server_says_how_it_wants_to_be_used(books: Bridge, server: str):
-    assert books.instructions(server) == "Write, then read."
-
-
-@pytest.mark.parametrize("server", WAYS)
-def test_a_server_is_told_who_calls(books: Bridge, server: str):
+def test_a_server_is_told_who_calls_says_how_it_wants_to_be_used_and_answers_a_ping(
+    books: Bridge, server: str
+):
     assert books.call_tool(server, "who_calls").text == "xai-mcp-agent"
+    assert books.instructions(server) == "Write, then read."
+    assert 0 < books.ping(server) < 20
 
 
 @pytest.mark.anyio

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -21,34 +22,23 @@ from tests.support.authorization_server import (
     go_there,
     protected_server,
 )
-from tests.support.bridges import status_of
 from tests.support.fault_http import fault_http, refuse
-from tests.support.fault_server import entry
 from tests.support.processes import free_port, listens, wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, SignInRequest
 
-ERAS = ["auto", "legacy"]
 
-
-@pytest.mark.parametrize("mode", ERAS)
-def test_somebody_signs_in_once_and_calls_go_through(
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_somebody_signs_in_once_and_the_next_bridge_uses_the_token(
     protected: Protected, tmp_path: Path, mode: str
 ):
-    with bridge_to(protected, tmp_path, mode=mode) as bridge:
-        token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
+    for sign_in in (go_there, None):
+        with bridge_to(protected, tmp_path, sign_in=sign_in, mode=mode) as bridge:
+            token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
         assert token in protected.service.tokens
         assert protected.service.asked == [
             "metadata", "register", "authorize", "authorization_code",
         ]  # fmt: skip
-
-
-def test_the_next_bridge_uses_the_token_that_is_kept(protected: Protected, tmp_path: Path):
-    with bridge_to(protected, tmp_path) as bridge:
-        bridge.call_tool("it", "who")
-    with bridge_to(protected, tmp_path, sign_in=None) as bridge:
-        assert bridge.call_tool("it", "who").text[::-1].startswith("Bearer access-")
-    assert protected.service.count("authorize") == 1
 
 
 def test_where_nobody_is_there_the_command_to_sign_in_is_named(
@@ -87,18 +77,26 @@ def test_a_sign_in_has_a_limit_of_its_own(protected: Protected, tmp_path: Path):
         assert failure_of(bridge).problem == "nobody signed in within 0.2 s."
 
 
-def test_the_browser_brings_the_outcome_to_a_listener_here(protected: Protected, tmp_path: Path):
-    pages: list[str] = []
+def test_the_browser_comes_to_a_listener_that_heeds_no_strangers_and_is_closed_then(
+    protected: Protected, tmp_path: Path
+):
+    """Any page of the web can have a browser ask for an address on this machine."""
+    ports, pages, statuses = list[int](), list[str](), list[int]()
 
     def in_a_browser(request: SignInRequest) -> None:
+        ports.append(urlsplit(request.redirect_uri).port or 0)
+        for query in ("?code=theirs&state=guessed", "?error=access_denied", "", "?code=theirs"):
+            statuses.append(httpx2.get(request.redirect_uri + query).status_code)
         pages.append(browse(request.url))
 
     with bridge_to(protected, tmp_path, sign_in=in_a_browser) as bridge:
         assert bridge.call_tool("it", "who").text
+        assert not listens(ports[0])
+    assert statuses == [404] * 4
     assert "You can close this window" in pages[0]
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+@pytest.mark.parametrize("host", ["localhost", "[::1]"])
 def test_the_address_of_the_settings_is_listened_to(
     protected: Protected, tmp_path: Path, host: str
 ):
@@ -121,32 +119,6 @@ def has_ipv6() -> bool:
     with suppress(OSError), socket.create_server(("::1", 0), family=socket.AF_INET6):
         return True
     return False
-
-
-def test_strangers_at_the_listener_change_nothing(protected: Protected, tmp_path: Path):
-    """Any page of the web can have a browser ask for an address on this machine."""
-    statuses: list[int] = []
-
-    def with_strangers(request: SignInRequest) -> None:
-        for query in ("?code=theirs&state=guessed", "?error=access_denied", "", "?code=theirs"):
-            statuses.append(httpx2.get(request.redirect_uri + query).status_code)
-        browse(request.url)
-
-    with bridge_to(protected, tmp_path, sign_in=with_strangers) as bridge:
-        assert bridge.call_tool("it", "who").text
-    assert statuses == [404] * 4
-
-
-def test_the_listener_is_closed_when_the_sign_in_is_over(protected: Protected, tmp_path: Path):
-    ports: list[int] = []
-
-    def keep_the_port(request: SignInRequest) -> str:
-        ports.append(urlsplit(request.redirect_uri).port or 0)
-        return go_there(request)
-
-    with bridge_to(protected, tmp_path, sign_in=keep_the_port) as bridge:
-        bridge.list_tools("it")
-        assert not listens(ports[0])
 
 
 def test_a_code_alone_is_enough(protected: Protected, tmp_path: Path):
@@ -182,10 +154,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-@pytest.mark.parametrize("mode", ERAS)
-def test_a_sign_in_that_comes_to_nothing_is_explained_and_not_repeated(
-    tmp_path: Path, case: str, mode: str
-):
+def test_a_sign_in_that_comes_to_nothing_is_explained_and_not_repeated(tmp_path: Path, case: str):
     options, sign_in, words = REFUSED[case]
     asked: list[SignInRequest] = []
 
@@ -195,7 +164,7 @@ def test_a_sign_in_that_comes_to_nothing_is_explained_and_not_repeated(
 
     with (
         protected_server(**options) as protected,
-        bridge_to(protected, tmp_path, sign_in=once, mode=mode) as bridge,
+        bridge_to(protected, tmp_path, sign_in=once) as bridge,
     ):
         error = failure_of(bridge)
         assert words in error.problem
@@ -237,17 +206,6 @@ def test_a_server_that_refuses_the_new_token_does_not_ask_for_ever(
     assert protected.service.count("authorize") == 1
 
 
-def test_a_failure_in_one_server_is_nothing_to_the_others(protected: Protected, tmp_path: Path):
-    async def never(_request: SignInRequest) -> None:
-        await anyio.sleep_forever()
-
-    servers = {"it": protected.entry, "good": entry()}
-    with Bridge({"mcpServers": servers}, sign_in=never, token_folder=tmp_path) as bridge:
-        bridge.connect("it")
-        assert bridge.call_tool("good", "echo", {"text": "calm"}).text == "calm"
-        assert status_of(bridge, "it").state == "connecting"
-
-
 def test_closing_the_bridge_ends_a_sign_in_that_waits(protected: Protected, tmp_path: Path):
     """As Ctrl-C does, which ends the block."""
     requests: list[SignInRequest] = []
@@ -262,16 +220,12 @@ def test_closing_the_bridge_ends_a_sign_in_that_waits(protected: Protected, tmp_
     assert not listens(urlsplit(requests[0].redirect_uri).port or 0)
 
 
-def test_a_configured_header_is_used_and_nobody_signs_in(protected: Protected, tmp_path: Path):
-    headers = {"Authorization": "Bearer worn-out-token"}
-    with bridge_to(protected, tmp_path, headers=headers) as bridge:
+@pytest.mark.parametrize("entry", [{"headers": {"Authorization": "Bearer worn"}}, {"auth": False}])
+def test_nobody_signs_in_where_the_settings_have_a_header_or_switch_it_off(
+    protected: Protected, tmp_path: Path, entry: dict[str, Any]
+):
+    with bridge_to(protected, tmp_path, **entry) as bridge:
         assert "`Authorization` header" in failure_of(bridge).next_step
-    assert protected.service.asked == []
-
-
-def test_it_can_be_switched_off(protected: Protected, tmp_path: Path):
-    with bridge_to(protected, tmp_path, auth=False) as bridge:
-        failure_of(bridge)
     assert protected.service.asked == []
 
 
@@ -284,12 +238,6 @@ def test_a_server_that_wants_a_key_and_offers_no_sign_in_is_told_so(tmp_path: Pa
             error = failure_of(bridge)
     assert "offers no sign-in" in error.problem
     assert "`Authorization` header" in error.next_step
-
-
-def test_the_scopes_of_the_settings_are_asked_for(protected: Protected, tmp_path: Path):
-    with bridge_to(protected, tmp_path, auth={"scopes": ["tools", "notes"]}) as bridge:
-        bridge.list_tools("it")
-    assert protected.service.scopes_asked == ["tools notes"]
 
 
 def test_a_call_that_needs_more_rights_signs_in_for_them(protected: Protected, tmp_path: Path):
@@ -316,11 +264,21 @@ def test_rights_that_are_not_given_are_asked_for_once(protected: Protected, tmp_
 def test_a_client_registered_by_hand_shows_its_secret_as_the_service_wants(tmp_path: Path):
     methods = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
     with protected_server(metadata=methods) as protected:
-        protected.service.add_client("by-hand", "a secret of length")
-        auth = {"clientId": "by-hand", "clientSecret": "a secret of length"}
+        service = protected.service
+        service.add_client("by-hand", "a secret of length")
+        auth = {
+            "clientId": "by-hand",
+            "clientSecret": "a secret of length",
+            "scopes": "tools notes",
+        }
         with bridge_to(protected, tmp_path, auth=auth) as bridge:
             assert bridge.call_tool("it", "who").text
-        assert protected.service.count("register") == 0
+            service.end_access_tokens()
+            assert bridge.call_tool("it", "who").text
+        assert service.scopes_asked == ["tools x"]
+        counts = [service.count(x) for x in ("register", "authorize", "refresh_token")]
+        assert counts == [0, 1, 1]
+        assert "a secret of length" not in next(tmp_path.glob("*.json")).read_text()
 
 
 def test_the_port_that_was_registered_is_used_again(protected: Protected, tmp_path: Path):
@@ -357,11 +315,11 @@ def test_nothing_is_registered_for_a_person_who_does_not_want_to_sign_in(
     protected: Protected, tmp_path: Path
 ):
     servers = {"it": protected.entry}
-    for answer in (Answer.declined("not now"), Answer.cancelled("")):
+    for answer, words in ((Answer.declined("not now"), " (not now)"), (Answer.cancelled(""), "")):
         with Bridge(
             {"mcpServers": servers}, answer=lambda _, a=answer: a, token_folder=tmp_path
         ) as bridge:
-            assert "the page to sign in was not opened" in failure_of(bridge).problem
+            assert f"the page to sign in was not opened{words}" in failure_of(bridge).problem
     assert set(protected.service.asked) == {"metadata"}
 
 
@@ -380,12 +338,3 @@ def test_who_is_registered_already_is_asked_once(protected: Protected, tmp_path:
     with Bridge({"mcpServers": servers}, answer=answer, token_folder=tmp_path) as bridge:
         assert bridge.call_tool("it", "who").text
     assert [x.is_sign_in for x in questions] == [True]
-
-
-def test_whoever_does_not_open_the_page_is_not_signed_in(protected: Protected, tmp_path: Path):
-    with Bridge(
-        {"mcpServers": {"it": protected.entry}},
-        answer=lambda _: Answer.declined("not now"),
-        token_folder=tmp_path,
-    ) as bridge:
-        assert "the page to sign in was not opened (not now)" in failure_of(bridge).problem

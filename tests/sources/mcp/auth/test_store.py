@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import anyio
 import pytest
 
 from xai_mcp_agent import ServerSettings, settings_from
@@ -108,24 +107,6 @@ async def test_a_folder_that_cannot_be_made_is_noted_and_no_error(tmp_path: Path
     async with store.lock(server_at(URL)):
         await store.write(server_at(URL), record_of())
     assert store.notes
-
-
-@pytest.mark.anyio
-async def test_one_at_a_time_has_the_lock(store: TokenStore):
-    """Also within one process: two bridges may use one folder."""
-    order: list[str] = []
-
-    async def another() -> None:
-        async with store.lock(server_at(URL)):
-            order.append("another")
-
-    with anyio.fail_after(20):
-        async with anyio.create_task_group() as tasks, store.lock(server_at(URL)):
-            tasks.start_soon(another)
-            with pytest.raises(TimeoutError), anyio.fail_after(0.2):  # it looks several times
-                await another()
-            order.append("first")
-    assert order == ["first", "another"]
 
 
 def test_printing_a_record_shows_no_secret():

@@ -61,28 +61,6 @@ def test_a_token_that_is_refused_is_renewed_in_the_middle_of_a_session(
     assert protected.service.count("authorize") == 1
 
 
-def test_a_client_that_was_registered_by_hand_renews_its_token(
-    protected: Protected, tmp_path: Path
-):
-    protected.service.add_client("by-hand", "a secret of length")
-    auth = {"clientId": "by-hand", "clientSecret": "a secret of length"}
-    with bridge_to(protected, tmp_path, auth=auth) as bridge:
-        bridge.list_tools("it")
-        protected.service.end_access_tokens()
-        assert bridge.call_tool("it", "who").text
-    assert protected.service.count("refresh_token") == 1
-    assert protected.service.count("authorize") == 1
-    assert "a secret of length" not in next(tmp_path.glob("*.json")).read_text()
-
-
-def test_after_a_revocation_somebody_signs_in_again(protected: Protected, tmp_path: Path):
-    with bridge_to(protected, tmp_path) as bridge:
-        bridge.list_tools("it")
-        protected.service.revoke_tokens()
-        assert bridge.call_tool("it", "who").text
-    assert protected.service.count("authorize") == 2
-
-
 def test_a_revocation_where_nobody_is_there_costs_a_call_and_not_the_connection(
     protected: Protected, tmp_path: Path
 ):

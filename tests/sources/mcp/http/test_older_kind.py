@@ -12,42 +12,30 @@ import pytest
 
 from tests.support.bridges import bridge_with, status_of, wait_for_state
 from tests.support.fault_http import FaultHttp, fault_http, refuse
+from tests.support.http_faults import call
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import SourceFailed
 
 
 def only_sse(peer: FaultHttp, status: int) -> None:
     """The stream is at the URL itself, and a POST to it is refused."""
-
-    def post(handler: Any, message: dict[str, Any]) -> None:
-        if handler.path == "/mcp":
-            handler.answer(status)
-        else:
-            handler.answer_well(message)
-
-    peer.faults["*"] = post
+    peer.faults["*"] = lambda handler, message: (
+        handler.answer(status) if handler.path == "/mcp" else handler.answer_well(message)
+    )
     peer.faults["GET"] = lambda handler, _: handler.open_stream()
 
 
 @pytest.mark.parametrize("status", [400, 404, 405])
-def test_a_refused_post_means_the_older_kind_where_no_type_is_given(status: int):
-    with fault_http() as peer:
+def test_a_refused_post_means_the_older_kind_which_is_remembered(status: int):
+    with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
         only_sse(peer, status)
-        with bridge_with(it=peer.entry()) as bridge:
-            assert bridge.call_tool("it", "echo", {"text": "old"}).text == "old"
-            assert status_of(bridge, "it").transport == "sse"
-
-
-def test_what_was_found_out_is_remembered():
-    with fault_http() as peer:
-        only_sse(peer, 405)
-        with bridge_with(it=peer.entry()) as bridge:
-            bridge.list_tools("it")
-            posted = peer.paths.count("/mcp")
-            peer.end_streams()
-            wait_for_state(bridge, "it", "retrying", "connecting")
-            assert bridge.call_tool("it", "echo", {"text": "back"}).text == "back"
-            assert peer.paths.count("/mcp") == posted
+        assert call(bridge, "old") == "old"
+        assert status_of(bridge, "it").transport == "sse"
+        posted = peer.paths.count("/mcp")
+        peer.end_streams()
+        wait_for_state(bridge, "it", "retrying", "connecting")
+        assert call(bridge, "back") == "back"
+        assert peer.paths.count("/mcp") == posted
 
 
 def test_a_server_that_became_newer_is_found_out_too():
@@ -56,38 +44,33 @@ def test_a_server_that_became_newer_is_found_out_too():
         bridge.list_tools("it")
     port = urlsplit(old.url).port
     with fault_http(era="modern", port=port) as new, bridge_with(it=new.entry()) as bridge:
-        assert bridge.call_tool("it", "echo", {"text": "new"}).text == "new"
+        assert call(bridge, "new") == "new"
 
 
 def test_a_type_that_is_given_is_believed():
-    with fault_http() as peer:
+    with fault_http() as peer, bridge_with(it=peer.entry(type="http")) as bridge:
         only_sse(peer, 405)
-        with bridge_with(it=peer.entry(type="http")) as bridge:
-            with pytest.raises(SourceFailed) as caught:
-                bridge.list_tools("it")
-            assert 'set "type": "sse"' in caught.value.next_step
+        bridge.connect("it", wait=True)
+        assert 'set "type": "sse"' in status_of(bridge, "it").next_step
 
 
 def test_a_server_that_is_of_neither_kind_is_reported_by_its_first_answer():
-    with fault_http() as peer:
+    with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
         peer.faults["*"] = refuse(404, "nothing here")
         peer.faults["GET"] = refuse(500, "nor here")
-        with bridge_with(it=peer.entry()) as bridge:
-            with pytest.raises(SourceFailed) as caught:
-                bridge.list_tools("it")
-            assert "HTTP 404: nothing here" in caught.value.problem
-            assert "also not of the older kind (SSE)" in caught.value.next_step
+        bridge.connect("it", wait=True)
+        assert "HTTP 404: nothing here" in status_of(bridge, "it").error
+        assert "also not of the older kind (SSE)" in status_of(bridge, "it").next_step
 
 
 def test_a_refusal_in_the_protocols_own_words_is_no_sign_of_the_older_kind():
     said = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "expired"}}'
-    with fault_http() as peer:
+    with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
         peer.faults["*"] = refuse(400, said, "application/json")
         peer.faults["GET"] = lambda handler, _: handler.open_stream()
-        with bridge_with(it=peer.entry()) as bridge:
-            with ends_within(25), pytest.raises(SourceFailed, match="expired"):
-                bridge.list_tools("it")
-            assert peer.streams == []
+        with ends_within(25), pytest.raises(SourceFailed, match="expired"):
+            bridge.list_tools("it")
+        assert peer.streams == []
 
 
 def naming(place: bytes, end: bytes) -> Any:
@@ -100,9 +83,7 @@ def naming(place: bytes, end: bytes) -> Any:
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        (b"http://elsewhere.invalid/in?key=x", "http://elsewhere.invalid/in is on another server"),
-        (b"//user:pass@elsewhere.invalid/in", "http://elsewhere.invalid/in is on another server"),
-        (b"https://127.0.0.1/in", "https://127.0.0.1/in is on another server"),
+        (b"//user:pass@elsewhere.invalid/in?key=x", "http://elsewhere.invalid/in is on another"),
         (b"http://[::1/in", "sent to 'http://[::1/in', which is no address"),
     ],
 )
@@ -118,4 +99,4 @@ def test_an_endpoint_elsewhere_is_reported_at_once_and_gets_nothing(
         assert "key=" not in str(caught.value)
         assert caught.value.next_step == "Write the address where the server really is as `url`."
         peer.faults.clear()
-        assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
+        assert call(bridge) == "fine"

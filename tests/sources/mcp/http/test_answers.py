@@ -1,0 +1,299 @@
+"""Answers of servers behind a URL: taken where they can be understood, else told for what they are.
+
+The fault suite has what goes wrong with an answer in both eras; here is what else a body can be.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import bridge_with, status_of
+from tests.support.fault_http import Fault, Hang, drop, fault_http, refuse
+from tests.support.fault_server import entry
+from tests.support.http_faults import answered, call, connected, event, on_a_stream, raw
+from tests.support.processes import wait_until
+from tests.support.watchdog import ends_within
+from xai_mcp_agent import ServerError, SourceClosed, SourceError, SourceFailed, ToolTimeout
+
+TOKEN = "tok-0123456789abcdef"
+ERAS = ["modern", "legacy"]
+JSON = "application/json"
+LOGIN = b"<!DOCTYPE html>\n<html><head><title>Sign in\n &amp; go on</title></head></html>"
+RESULT = {"content": [{"type": "text", "text": "fine"}]}
+
+
+def body(data: bytes, kind: str = JSON, status: int = 200, **headers: str) -> Fault:
+    """Answer with these bytes."""
+    return lambda handler, _: handler.answer(status, data, kind, **headers)
+
+
+def message(before: bytes = b"", encoding: str = "utf-8", headers: Any = (), **parts: Any) -> Fault:
+    """Answer with a message of these parts; the id is the request's unless it is given."""
+
+    def answer(handler: Any, asked: dict[str, Any]) -> None:
+        said = {"jsonrpc": "2.0", "id": asked["id"], **parts}
+        data = before + json.dumps(said, ensure_ascii=False).encode(encoding)
+        handler.answer(200, data, JSON, **dict(headers))
+
+    return answer
+
+
+def as_text(handler: Any, asked: dict[str, Any]) -> None:
+    """A right answer whose id has become text."""
+    message(id=str(asked["id"]), result=RESULT)(handler, asked)
+
+
+UNUSABLE: tuple[tuple[Fault, str], ...] = (
+    (body(LOGIN, "text/html"), "HTTP 200 with text/html instead of JSON: Sign in & go on."),
+    (body(LOGIN), "it is not valid JSON: Sign in & go on."),
+    (body(b" \r\n"), "it is empty."),
+    (body(b"", "", 204), "HTTP 204 with no content type instead of JSON."),
+    (body(b"hello", "text/plain"), "with text/plain instead of JSON: hello."),
+    (body(b"{}", ""), "with no content type instead of JSON: {}."),
+    (body(b"\x89PNG\0", "image/png"), "with image/png instead of JSON"),
+    (body(b'{"jsonrpc": "2.0", "id": 1'), 'it is not valid JSON: {"jsonrpc"'),
+    (body(b'{"ok": true}'), 'it is not a JSON-RPC response: {"ok": true}.'),
+    (message(jsonrpc="1.0", result={}), "it is not a valid message"),
+    (message(), "it is not a JSON-RPC response"),
+    (message(method="ping"), "it is not a JSON-RPC response"),
+    (body(b"[" * 100_000), "it is not a valid message."),
+    (message(encoding="utf-32-le", result={}), "it is not valid JSON"),
+    (message(encoding="latin-1", result="\u00e9"), "it is not valid JSON"),
+    (body(b"{}", content_encoding="gzip"), "it cannot be unpacked."),
+    (body(zlib.compress(b"x" * 9999)[:9], content_encoding="deflate"), "it is"),
+    (body(b"\x0b\x02", content_encoding="br"), "it is not valid JSON"),
+    (message(result={"resultType": 7}), "the result type 7 is unknown"),
+    (body(b"data: x\n\n", "text/event-stream"), "not a valid message."),
+    (body(b'{"jsonrpc": "2.0", "id"' + b" " * 2_000_000), "it is not a valid message"),
+)  # fmt: skip
+
+
+def test_an_answer_that_is_no_message_is_reported_for_what_it_is_and_costs_its_call_only():
+    with connected() as (peer, bridge):
+        for fault, words in UNUSABLE:
+            peer.faults["tools/call"] = fault
+            with pytest.raises(ServerError) as caught:
+                call(bridge, timeout_seconds=20)
+            assert "the call of 'echo' returned an unusable response: " in caught.value.problem
+            assert words in caught.value.problem
+            assert "its other tools are not affected" in caught.value.next_step
+            peer.faults.clear()
+            assert call(bridge) == "fine"
+
+
+UNDERSTOOD: dict[str, Fault] = {
+    "after a byte order mark": message(b"\xef\xbb\xbf", result=RESULT),
+    "id as text": as_text,
+    "id as text on a stream": on_a_stream(as_text),
+    # What answers a POST answers its request.
+    "id of no request": message(id=999_999, result=RESULT),
+    "id of no request on a stream": on_a_stream(message(id=999_999, result=RESULT)),
+    "character set in the wrong header": message(
+        headers={"content_encoding": "utf-8"}, result=RESULT
+    ),
+}
+
+
+def test_an_answer_that_can_be_understood_is_taken():
+    with connected() as (peer, bridge):
+        for name, fault in UNDERSTOOD.items():
+            peer.faults["tools/call"] = fault
+            assert call(bridge, "x") == "fine", name
+        # JSON-RPC 2.0: without an id where the server could not read the one of the request.
+        peer.faults["tools/call"] = message(id=None, error={"code": -1, "message": "no luck"})
+        with pytest.raises(ServerError, match="was refused: no luck"):
+            call(bridge)
+
+
+def test_json_packed_json_and_streams_may_take_turns():
+    """MCP 2026-07-28, transports: a server chooses the kind of each answer."""
+    kinds = iter(["stream", "stream", "json", "gzip", "stream", "json"])
+
+    def by_turns(handler: Any, asked: dict[str, Any]) -> None:
+        data, kind = answered(handler.owner, asked), next(kinds)
+        if kind == "stream":
+            handler.answer(200, event(data), "text/event-stream")
+        elif kind == "gzip":
+            handler.answer(200, gzip.compress(data), JSON, content_encoding="gzip")
+        else:
+            handler.answer(200, data, JSON)
+
+    with connected() as (peer, bridge):
+        peer.faults["tools/call"] = by_turns
+        assert [call(bridge, str(n)) for n in range(6)] == [str(n) for n in range(6)]
+        assert peer.methods.count("tools/call") == 6
+
+
+@pytest.mark.parametrize(("era", "sse"), [("modern", False), ("legacy", True)])
+def test_a_large_answer_arrives_as_it_was_sent(era: str, sse: bool):
+    """The SDK would end the connection of the older kind for more than one MiB."""
+    with (
+        fault_http(era=era) as peer,
+        bridge_with(it={"url": peer.sse_url if sse else peer.url}) as bridge,
+    ):
+        text = '"quoted" and \\ and \u4e2d\n' * 60_000
+        result = {"content": [{"type": "text", "text": text}], "structuredContent": [[text]]}
+        answer = bridge.call_tool("it", "result", result)
+        assert (answer.text, answer.structured) == (text, [[text]])
+        peer.peer.tools.append({"name": "t" * 2_000_000, "inputSchema": {"type": "object"}})
+        assert len(bridge.refresh("it")[0].require()[-1].name) == 2_000_000
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_call_that_is_given_up_is_given_up_at_the_server_as_its_era_wants(era: str):
+    """MCP, transports: by the end of the connection, or by a message in the older era."""
+    with connected(era) as (peer, bridge):
+        peer.faults["tools/call"] = hang = Hang()
+        with pytest.raises(ToolTimeout):
+            call(bridge, timeout_seconds=0.2)
+        if era == "modern":
+            assert hang.gone.wait(20)
+        else:
+            wait_until(lambda: "notifications/cancelled" in peer.methods, "the message")
+        del peer.faults["tools/call"]
+        assert call(bridge, "next") == "next"
+        assert ("notifications/cancelled" in peer.methods) == (era == "legacy")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_all_calls_have_the_same_headers_whoever_posts_them(era: str):
+    own = {"X-Key": "k-17", "User-Agent": "robot", "Host": "named.example"}
+    with connected(era, headers=own) as (peer, bridge):
+        call(bridge)
+    listing, sent = (peer.requests[peer.methods.index(x)] for x in ("tools/list", "tools/call"))
+    assert (sent["x-key"], sent["user-agent"], sent["host"]) == tuple(own.values())
+    named = {"mcp-name", "mcp-method"} if era == "modern" else set[str]()
+    assert listing.keys() | named == sent.keys()
+    assert ("mcp-session-id" in sent) == (era == "legacy")
+    different = {x for x in listing if listing[x] != sent[x]}
+    assert different == {"mcp-method", "content-length"} & sent.keys()
+
+
+@pytest.mark.parametrize("sse", [False, True])
+def test_a_secret_header_is_sent_and_is_in_no_error(sse: bool):
+    def echo_back(handler: Any, _: dict[str, Any]) -> None:
+        handler.answer(403, f"bad: {handler.headers['authorization']}".encode(), "text/plain")
+
+    with fault_http(era="modern") as peer:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        url = peer.sse_url if sse else peer.url
+        peer.faults["*"] = peer.faults["GET"] = echo_back
+        with bridge_with(it={"url": f"{url}?api_key={TOKEN}", "headers": headers}) as bridge:
+            with pytest.raises(SourceFailed, match="HTTP 403") as caught:
+                bridge.list_tools("it")
+            said = (caught.value, repr(caught.value), bridge.servers(), repr(bridge.settings))
+            assert not any(TOKEN in str(x) for x in said)
+        assert {x["authorization"] for x in peer.requests} <= {f"Bearer {TOKEN}"}
+
+
+def echoing(before: int, status: int, kind: str) -> Fault:
+    """Say the secret again that came in a header, after so many other characters."""
+
+    def echo(handler: Any, _: dict[str, Any]) -> None:
+        said = "x" * before + handler.headers["authorization"] + "y" * 300
+        handler.answer(status, said.encode(), kind)
+
+    return echo
+
+
+def test_a_secret_that_is_echoed_stays_hidden_where_a_text_is_cut():
+    with connected(headers={"Authorization": f"Bearer {TOKEN}"}) as (peer, bridge):
+        for before in (0, 60, 85, 99, 280, 290, 299):
+            for status, kind in ((200, "text/plain"), (200, JSON), (500, "text/plain")):
+                peer.faults["tools/call"] = echoing(before, status, kind)
+                with pytest.raises(ServerError) as caught:
+                    call(bridge)
+                assert TOKEN[:6] not in str(caught.value)
+                peer.faults.clear()
+                assert call(bridge) == "fine"
+
+
+LONG = "w" * 60_000
+MANY_CHARACTERS = 1_600  # a part of them ours: what went wrong, where, and what to do
+LONG_WORDS: tuple[Fault, ...] = (
+    message(error={"code": -1, "message": LONG}),
+    refuse(500, LONG),
+    refuse(500, json.dumps({"jsonrpc": "2.0", "error": {"code": -1, "message": LONG}})),
+    raw(f"HTTP/1.1 banana {LONG}\r\n\r\n".encode()),
+    raw(f"HTTP/1.1 500 {LONG}\r\ncontent-length: 0\r\n\r\n".encode()),
+)
+
+
+def test_long_words_of_a_server_are_cut():
+    with connected() as (peer, bridge):
+        for fault in LONG_WORDS:
+            peer.faults["tools/call"] = fault
+            with pytest.raises(SourceError) as caught:
+                call(bridge)
+            assert len(str(caught.value)) < MANY_CHARACTERS
+            peer.faults.clear()
+            assert call(bridge) == "fine"
+    server = {"name": LONG, "version": "1"}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server}
+    with bridge_with(it=entry(on={"initialize": [["reply", hello]]})) as bridge:
+        with pytest.raises(SourceError) as caught:
+            bridge.call_tool("it", "rpc_error", {"code": -5, "message": LONG})
+        assert len(str(caught.value)) < MANY_CHARACTERS
+        assert status_of(bridge, "it").server == "w" * 190 + " ... (cut)"
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_refusal_that_only_a_person_can_change_is_not_tried_again_and_again(status: int):
+    """A wrong token sent many times may lock an account. Its headers may be no text at all."""
+    challenge = b'www-authenticate: Bearer realm="\xff\xfe"\r\n'
+    refusal = raw(b"HTTP/1.1 %d No\r\n%scontent-length: 1\r\n\r\n\x80" % (status, challenge))
+    with fault_http() as peer:
+        peer.faults["*"] = refusal
+        with bridge_with(it=peer.entry(type="http")) as bridge:
+            with pytest.raises(SourceFailed, match=f"HTTP {status}") as caught:
+                bridge.list_tools("it")
+            assert type(caught.value) is SourceFailed, "its name is shown in a lab"
+            wait_until(lambda: status_of(bridge, "it").state == "failed", "it is left alone", 1)
+            posted = [x for x in peer.methods if x in ("server/discover", "initialize")]
+            assert len(posted) == 2, "the probe for the era, and the handshake"
+            peer.faults.clear()
+            assert call(bridge, "mended") == "mended"
+
+
+def test_https_to_a_server_without_it_is_reported():
+    with fault_http() as peer, bridge_with(it={"url": f"https{peer.url[4:]}"}) as bridge:
+        bridge.connect(wait=True)
+        assert "write http:// instead of https://" in status_of(bridge, "it").next_step
+
+
+def test_an_sse_server_that_cannot_be_used_is_explained():
+    rows = (
+        (refuse(403, "your trial is over"), "HTTP 403: your trial is over"),
+        (refuse(200, "<html>", "text/html"), "text/html"),
+        (refuse(200, "", "text/event-stream"), "ended before"),
+        (drop, "cannot be reached"),
+    )
+    with fault_http() as peer:
+        for fault, words in rows:
+            peer.faults["GET"] = fault
+            with bridge_with(it={"url": peer.sse_url}) as bridge:
+                bridge.connect("it", wait=True)
+                assert status_of(bridge, "it").error.startswith(peer.sse_url)
+                assert words in status_of(bridge, "it").error
+
+
+def test_a_refused_message_to_an_sse_server_fails_its_call_at_once():
+    """The answer would come on the other stream, so nobody would ever answer."""
+    with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge:
+        bridge.list_tools("it")
+        for fault in (refuse(500, "boom"), drop):
+            peer.faults["tools/call"] = fault
+            with ends_within(20), pytest.raises((ServerError, SourceClosed)):
+                call(bridge)
+            peer.faults.clear()
+            assert call(bridge, "back") == "back"
+
+
+def test_a_server_that_does_not_answer_the_goodbye_keeps_nobody_waiting():
+    with ends_within(25), connected("legacy") as (peer, _):
+        peer.faults["DELETE"] = Hang()

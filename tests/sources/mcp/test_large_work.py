@@ -1,0 +1,150 @@
+"""Large results, costly schemas and endless questions hold up nobody, and say so in a note."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import status_of
+from tests.support.fault_server import entry
+from tests.support.http_faults import call, connected, event, questions
+from tests.support.processes import wait_until
+from tests.support.stalls import STALL_SECONDS, Stalls, watching
+from xai_mcp_agent import Bridge, Tool, ToolTimeout
+from xai_mcp_agent.bridge.operations import Operations
+
+OBJECT = {"type": "object"}
+ANSWER = '{"jsonrpc": "2.0", "id": ID, "result": %s}'
+ROWS = [{"a": 1}] * 100_000
+MANY = 40_000
+# Far less than all of them; a fast machine answers five thousand within the limit.
+SOME = 15_000
+# The cancellation gives up after five seconds; on a busy machine everything takes longer.
+LATE_SECONDS = 3.0
+
+
+@contextmanager
+def watched(folder: Path, *tools: dict[str, Any]) -> Iterator[tuple[Bridge, Stalls]]:
+    """A bridge with a server that offers these; its loop may not stand still from the start."""
+    options = folder / "options.json"
+    options.write_text(json.dumps({"tools": tools}), encoding="utf-8")
+    server = entry()
+    server["args"] = ["-S", "-E", entry()["args"][2], f"@{options}"]  # pyright: ignore
+    with Bridge({"mcpServers": {"it": server}}) as bridge, watching(bridge) as stalls:
+        yield bridge, stalls
+    assert stalls.longest_step_seconds < STALL_SECONDS
+
+
+def tool(name: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "description": "A tool.", "inputSchema": OBJECT, **fields}
+
+
+def doubled(levels: int) -> dict[str, Any]:
+    """Two kilobytes that ask for 2^levels steps."""
+    parts = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
+    return {**OBJECT, "$ref": "#/$defs/d0", "$defs": {**parts, f"d{levels}": OBJECT}}
+
+
+def costly(number: int) -> dict[str, Any]:
+    repeats = [f"(a{{1,30}}b{{1,20}}|[a-z0-9_-]{{1,60}}){{1,{20 + x}}}{number}" for x in range(10)]
+    return {**OBJECT, "properties": {f"p{n}": {"pattern": x} for n, x in enumerate(repeats)}}
+
+
+def offer(bridge: Bridge, tools: list[Tool]) -> int:
+    """Make what a model is shown of them; how many."""
+
+    async def made(operations: Operations) -> int:
+        return len(await operations.engine.definitions.of((x.name, x) for x in tools))
+
+    return bridge.run(made)
+
+
+def test_arguments_and_results_pass_unchecked_where_references_double(tmp_path: Path):
+    line = ANSWER % '{"content": [], "structuredContent": {"a": 1}}'
+    tools = tool("echo", inputSchema=doubled(45)), tool("raw", outputSchema=doubled(45))
+    with watched(tmp_path, *tools) as (bridge, _):
+        assert call(bridge, "hello") == "hello"
+        assert bridge.call_tool("it", "raw", {"line": line}).structured == {"a": 1}
+        assert offer(bridge, bridge.list_tools("it")) == 2
+        arguments, results = status_of(bridge, "it").notes
+    assert arguments == (
+        "Arguments of tool 'echo' are not checked: its inputSchema is unusable "
+        "(its references and choices multiply, or lead back to themselves)."
+    )
+    assert results.startswith("Results of tool 'raw' are not checked: its outputSchema")
+
+
+def test_very_many_patterns_that_take_long_to_compile_block_no_other_work(tmp_path: Path):
+    tools = [tool("echo", inputSchema=costly(0))]
+    tools += [tool(f"t{n}", inputSchema=costly(n)) for n in range(500)]
+    with watched(tmp_path, *tools) as (bridge, _):
+        assert offer(bridge, bridge.list_tools("it")) == 501
+        assert call(bridge, "hello") == "hello"
+        assert status_of(bridge, "it").notes == ()
+
+
+def test_a_tool_with_very_many_properties_blocks_no_other_work(tmp_path: Path):
+    properties = {f"p{n}": {"type": "string", "description": "One."} for n in range(100_000)}
+    schema = {**OBJECT, "properties": properties, "required": ["p1"]}
+    with watched(tmp_path, tool("echo", inputSchema=schema)) as (bridge, _):
+        assert offer(bridge, bridge.list_tools("it")) == 1
+        assert call(bridge, "hello") == "hello"
+        (note,) = status_of(bridge, "it").notes
+    assert "made of 50,000 parts or more" in note
+
+
+@pytest.mark.parametrize("what", ["parts", "rows"])
+def test_a_result_of_very_many_parts_blocks_no_other_work(tmp_path: Path, what: str):
+    blocks = ", ".join(['{"type": "text", "text": "x"}'] * 450_000)
+    rows = ", ".join(["1"] * 450_000)
+    result = f'{{"content": [{blocks if what == "parts" else ""}]'
+    result += f', "structuredContent": {{"rows": [{rows}]}}}}' if what == "rows" else "}"
+    schema = {"properties": {"rows": {"items": {"type": "integer"}}}}
+    with watched(tmp_path, tool("raw", outputSchema=schema)) as (bridge, _):
+        answer = bridge.call_tool("it", "raw", {"line": ANSWER % result})
+        assert len(answer.parts if what == "parts" else answer.structured["rows"]) == 450_000
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_very_many_objects_over_http_arrive_and_block_no_other_work(kind: str):
+    line = ANSWER % json.dumps({"content": [], "structuredContent": ROWS})
+
+    def answer(handler: Any, message: dict[str, Any]) -> None:
+        data = line.replace("ID", str(message["id"])).encode()
+        handler.answer(200, event(data) if "stream" in kind else data, kind)
+
+    with connected() as (peer, bridge), watching(bridge) as stalls:
+        peer.faults["tools/call"] = answer
+        assert bridge.call_tool("it", "echo", {"text": "x"}).structured == ROWS
+    assert stalls.longest_step_seconds < STALL_SECONDS
+
+
+@pytest.mark.parametrize(("era", "method"), [("legacy", "ping"), ("modern", "unheard/of")])
+def test_the_limit_of_a_call_holds_while_questions_arrive_on_its_stream(era: str, method: str):
+    with connected(era) as (peer, bridge):
+        peer.faults["tools/call"] = questions(method, MANY)
+        began = monotonic()
+        with watching(bridge) as stalls, pytest.raises(ToolTimeout, match=r"after 0\.4 s"):
+            call(bridge, timeout_seconds=0.4)
+        assert monotonic() - began < LATE_SECONDS, "its cancellation waits for no answers"
+        peer.faults.clear()
+        assert call(bridge, "next") == "next"
+        assert peer.methods.count("(answer)") < SOME, "it was let go at once"
+    assert stalls.longest_step_seconds < STALL_SECONDS
+
+
+def test_questions_over_stdio_are_all_answered_and_the_call_too():
+    with Bridge({"mcpServers": {"it": entry(era="modern")}}) as bridge:
+        called = bridge.call_tool("it", "ask", {"method": "ping", "times": 2_000})
+        assert called.text == "asked"
+        # Calls do not wait for answers that are still to be sent.
+        wait_until(
+            lambda: bridge.call_tool("it", "answers").text.count('"id": "s') == 2_000,
+            "all are answered",
+        )
