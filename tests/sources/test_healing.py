@@ -7,7 +7,7 @@ import pytest
 
 from xai_mcp_agent import SourceFailed
 from xai_mcp_agent.core.backoff import STABLE_SECONDS, Backoff
-from xai_mcp_agent.sources.healing import Shared
+from xai_mcp_agent.sources.base import Shared
 
 pytestmark = pytest.mark.anyio
 

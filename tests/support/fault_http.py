@@ -33,6 +33,7 @@ _STREAM_END = object()
 class FaultHttp:
     """One server that may be stopped and started again.
 
+    With sessions `initialize` opens one; with a standing stream a GET opens one.
     `requests` are the headers of all POSTs, `methods` what they asked for, `paths` where.
     Without a `port` it gets one of its own, and keeps it until `close`.
     """
@@ -50,10 +51,9 @@ class FaultHttp:
         self.requests: list[dict[str, str]] = []
         self.methods: list[str] = []
         self.paths: list[str] = []
-        self.closed_early: list[str] = []
         self.peer = FaultServer(options)
-        self._with_sessions = sessions
-        self._with_standing_stream = standing
+        self.with_sessions = sessions
+        self.with_standing_stream = standing
         self._tls = tls
         # Bound, and nobody listens: while the server is stopped its port is refused, and not given
         # to somebody else.
@@ -143,16 +143,6 @@ class FaultHttp:
     def connected(self, connection: socket.socket) -> None:
         """Remember a connection, to be cut."""
         self._sockets.append(connection)
-
-    @property
-    def with_sessions(self) -> bool:
-        """Whether `initialize` opens a session."""
-        return self._with_sessions
-
-    @property
-    def with_standing_stream(self) -> bool:
-        """Whether a GET opens a stream."""
-        return self._with_standing_stream
 
 
 class _Server(ThreadingHTTPServer):

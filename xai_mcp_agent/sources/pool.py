@@ -135,7 +135,8 @@ class SourcePool(Generic[K]):
         except Exception:
             # Our own error in one owner must not end the others. While Python shuts down it means
             # nothing: no new threads start then, whatever a source is doing.
-            level = logging.DEBUG if owner.is_stopping or _is_python_ending() else logging.ERROR
+            is_end = sys.is_finalizing() or not threading.main_thread().is_alive()
+            level = logging.DEBUG if owner.is_stopping or is_end else logging.ERROR
             logger.log(level, "The owner of source %r failed", source.name, exc_info=True)
         finally:
             owner.ended.set()
@@ -153,10 +154,6 @@ class _Owner:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
     is_stopping: bool = False
-
-
-def _is_python_ending() -> bool:
-    return sys.is_finalizing() or not threading.main_thread().is_alive()
 
 
 class StartQueue:

@@ -31,7 +31,7 @@ from ..core.results import ToolResult
 from ..core.tools import SourceKind
 from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
-from .healing import Shared, copy_error
+from .base import Shared, copy_error
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,6 @@ import json
 import logging
 import os
 from pathlib import Path
-from time import monotonic
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 import anyio
@@ -54,8 +53,6 @@ _IN_PYTHON = {
     "debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO,
     "warning": logging.WARNING, "error": logging.ERROR,
 }  # fmt: skip
-# A person reads a few lines a second; a server's last words are a dozen lines.
-_MOST_LINES_A_SECOND = 50
 _MOST_LOGGED_CHARS = 20_000
 _MOST_SYSTEM_CHARS = 200_000  # of a system prompt
 _REJECTED = -1  # the protocol's code for a person's refusal
@@ -305,8 +302,7 @@ def _folders_in(settings: ServerSettings) -> tuple[str, ...]:
 class ServerLog:
     """Log messages of a server, passed to its stderr log and to Python's logging.
 
-    Lines above a limit per second are counted and dropped. Far clients get every message that their
-    calls may have caused, unchanged.
+    Far clients get every message that their calls may have caused, unchanged.
     """
 
     def __init__(self, connection: Connection, requests: Requests) -> None:
@@ -314,7 +310,6 @@ class ServerLog:
         self._logger = SERVERS.getChild(connection.settings.name)
         self._level = connection.settings.log_level
         self._stderr = connection.stderr
-        self._second = self._count = 0
         connection.on_log = self.take
 
     @property
@@ -344,28 +339,15 @@ class ServerLog:
             if far is not None and far.log is not None:
                 far.log(message)
         level = message.get("level")
-        if not isinstance(level, str) or not self._is_enabled(level) or not self._has_room():
+        if level not in _LEVELS or self._level == "off":
+            return
+        if _LEVELS.index(level) < _LEVELS.index(self._level):
             return
         source = message.get("logger")
         origin = f" {source[:_MOST_LOGGED_CHARS]}:" if isinstance(source, str) and source else ""
         line = self._stderr.add(f"log, {level}:{origin} {_text(message.get('data'))}")
         if line:
             self._logger.log(_IN_PYTHON.get(level, logging.CRITICAL), "%s", line)
-
-    def _is_enabled(self, level: str) -> bool:
-        if self._level == "off" or level not in _LEVELS:
-            return False
-        return _LEVELS.index(level) >= _LEVELS.index(self._level)
-
-    def _has_room(self) -> bool:
-        """Return whether this second has room for another line, and report dropped lines."""
-        second = int(monotonic())
-        if second != self._second:
-            lost, self._second, self._count = self._count - _MOST_LINES_A_SECOND, second, 0
-            if lost > 0:
-                self._logger.warning("it logged %d more lines within a second; left out", lost)
-        self._count += 1
-        return self._count <= _MOST_LINES_A_SECOND
 
 
 def _text(data: Any) -> str:

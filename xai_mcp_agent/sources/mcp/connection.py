@@ -1,13 +1,14 @@
-"""One connection to a server: its transport, its process, and notes on its messages."""
+"""One connection to a server: its transport, its process, notes and errors on its messages."""
 
 from __future__ import annotations
 
+import secrets
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import anyio
 
@@ -18,6 +19,23 @@ from ...settings.server import ServerSettings
 from ..process import ChildProcess, StderrLog, inherited_environment, start_process
 from .auth.errors import AuthFailure
 from .auth.token_store import Access
+
+PARSE_ERROR = -32700
+METHOD_NOT_FOUND = -32601
+
+Trouble: TypeAlias = Literal["unsent", "broken", "forgotten", "unreadable"]
+"""Reason for an error of our own.
+
+unsent: no connection, so the server never saw the request. broken: the connection ended before the
+response was complete. forgotten: the server no longer knows our session. unreadable: the response
+is unusable.
+"""
+
+# Random, so that no server can write these keys into an error of its own.
+_PREFIX = f"xai-mcp-agent/{secrets.token_hex(16)}"
+TROUBLE = f"{_PREFIX}/trouble"
+NEXT_STEP = f"{_PREFIX}/next-step"
+HTTP_STATUS = f"{_PREFIX}/status"
 
 _FIRST_MODERN = "2026"  # versions are dates
 _NOTE_CHARS = 300
@@ -150,3 +168,18 @@ def _killed_by(number: int) -> str:
         return f"it was killed by signal {number} ({signal.Signals(number).name})"
     except ValueError:
         return f"it was killed by signal {number}"
+
+
+def error_data(
+    *, status: int | None = None, trouble: Trouble | None = None, next_step: str = ""
+) -> dict[str, Any]:
+    """Return the `data` of an error of ours; `next_step` is what a person can do about it."""
+    return {HTTP_STATUS: status, TROUBLE: trouble, NEXT_STEP: next_step}
+
+
+class NotDelivered(Exception):
+    """A request was not sent, so the server cannot have seen it."""
+
+
+class ConnectionLost(Exception):
+    """The connection ended while a request waited for its response."""

@@ -35,8 +35,6 @@ _OF_ANY_PART = ("_meta", "annotations")
 _MOST_CHARS = 4000  # of a title or a description
 _MOST_VALUE_CHARS = 2000  # of a value suggested for an argument
 _MOST_PROMPT_CHARS = 200_000  # of one message; no model's window holds more
-# Far above real servers; each tag is part of the definition and matched against groups.
-_MOST_TAGS, _TAG_CHARS = 100, 200
 
 
 def tool_of(source: str, raw: JsonObject) -> Tool:
@@ -211,8 +209,8 @@ def _icons(raw: Any) -> tuple[Icon, ...]:
 def _tags(meta: JsonObject) -> tuple[str, ...]:
     """Return a tool's fastmcp tags, sorted because a set's order differs in each run."""
     places = [as_object(meta.get(x)) for x in _TAGGED]
-    texts = {x for place in places for x in as_list(place.get("tags")) if isinstance(x, str) and x}
-    return tuple(sorted(x for x in texts if len(x) <= _TAG_CHARS)[:_MOST_TAGS])
+    tags = {x for place in places for x in as_list(place.get("tags")) if isinstance(x, str) and x}
+    return tuple(sorted(tags))
 
 
 def _more(raw: JsonObject, *fields: str) -> JsonObject | None:

@@ -39,9 +39,8 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from ...core.json import JsonObject, as_object
 from .auth.sign_in import Clocks
-from .connection import Connection
+from .connection import PARSE_ERROR, Connection, ConnectionLost, NotDelivered, error_data
 from .requests import current_request
-from .rpc_errors import PARSE_ERROR, ConnectionLost, NotDelivered, error_data
 from .sanitize import FRAMES, handshake, usable_tools
 
 _RESULT_TYPES = (None, "complete", "input_required")
@@ -116,13 +115,9 @@ class ServerDispatcher(JSONRPCDispatcher):
         On 2026-07-28 a far client takes our place: the server sees the far client's capabilities,
         and the far client answers the server's requests, both unchanged.
         """
-        request = current_request.get()
-        if request is None or request.caller.far is None:
-            return await self._send(method, params, opts, **routing)
-        fields = {**(params or {})}
-        meta: JsonObject = fields.get("_meta") or {}
-        far = request.raw_client if CLIENT_CAPABILITIES_META_KEY in meta else None
-        if far is None:
+        request, fields = current_request.get(), {**(params or {})}
+        far, meta = request and request.raw_client, as_object(fields.get("_meta"))
+        if not request or not far or CLIENT_CAPABILITIES_META_KEY not in meta:
             return await self._send(method, params, opts, **routing)
         capabilities = {
             x: y for x, y in far.capabilities.items() if self._may_elicit or x != "elicitation"
@@ -180,10 +175,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         """Return a result's frame for the SDK; the current `Request` gets the whole result."""
         kind = result.get("resultType")
         if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
-            type_name = (
-                repr(kind)[:_TYPE_CHARS] if isinstance(kind, str | int) else type(kind).__name__
-            )
-            words = f"the result type {type_name} is unknown"
+            words = f"the result type {repr(kind)[:_TYPE_CHARS]} is unknown"
             raise MCPError(PARSE_ERROR, words, error_data(trouble="unreadable"))
         if method in ("initialize", "server/discover"):
             return handshake(method, result)

@@ -19,12 +19,12 @@ from ...core.json import JsonObject, as_object
 from ...secrets.redactor import redacted
 from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
-from .connection import Connection
-from .rpc_errors import (
+from .connection import (
     HTTP_STATUS,
     METHOD_NOT_FOUND,
     NEXT_STEP,
     TROUBLE,
+    Connection,
     ConnectionLost,
     NotDelivered,
 )

@@ -144,10 +144,6 @@ class McpFeatures:
             await session.requests.ask(
                 what, partial(ask, client), caller=self._caller, request=request
             )
-            return request.answer, _note(session, method)
+            return request.answer, partial(session.connection.note, method=method)
 
         return await self._source.over_a_session(get, self._caller)
-
-
-def _note(session: McpSession, method: str) -> Callable[[str], None]:
-    return lambda text: session.connection.note(text, method)

@@ -35,7 +35,7 @@ from ...secrets.secrets import masked_and_cut
 from ..http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
 from ..web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from .auth.errors import AuthFailure
-from .connection import Connection
+from .connection import Connection, Trouble
 from .http_responses import (
     answer_to,
     error_response,
@@ -45,7 +45,6 @@ from .http_responses import (
     rpc_error_response,
 )
 from .older_http import older_streams
-from .rpc_errors import Trouble
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 from pydantic_core import from_json, to_json
 
 from ...core.json import JsonObject, as_object
-from .rpc_errors import Trouble, error_data
+from .connection import Trouble, error_data
 
 
 def error_response(

@@ -225,7 +225,8 @@ class Requests:
         """
         has_own_streams = self._connection.settings.transport == "http"
         client = self._client_of(request)
-        if has_own_streams or not client or self._is_modern:
+        version = self.client.protocol_version if self.client else ""
+        if has_own_streams or not client or is_modern(version):
             return seconds
         began = monotonic()
         with anyio.fail_after(seconds):
@@ -247,10 +248,6 @@ class Requests:
     def _tell_change(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
-
-    @property
-    def _is_modern(self) -> bool:
-        return self.client is not None and is_modern(self.client.protocol_version)
 
     def asking(self) -> list[Request]:
         """Return the requests that may have caused the server's question."""

@@ -15,7 +15,6 @@ from ...core.json import JsonObject, as_object, children, is_list, is_object
 
 Note: TypeAlias = Callable[[str], None]
 
-_MAX_TOOLS = 100_000  # on one page; far more than any agent can use
 _MAX_DEPTH = 450
 # For a server that names no version; every later version adds to this one.
 _USUAL_VERSION = "2024-11-05"
@@ -61,7 +60,7 @@ def usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]
         return [], {}
     tools: list[JsonObject] = []
     frames: JsonObject = {}
-    for tool in map(as_object, listed[:_MAX_TOOLS]):
+    for tool in map(as_object, listed):
         name, schema = tool.get("name"), tool.get("inputSchema")
         if not isinstance(name, str) or not name:
             note("A tool without a name was left out.")

@@ -25,14 +25,6 @@ is_loaded = threading.Event()
 _importing = threading.Lock()
 
 
-def load_now() -> None:
-    """Import the SDK in this thread, or wait until another one has.
-
-    Two threads that import its parts meet half-imported modules.
-    """
-    _import_libraries()
-
-
 async def load(given_up: anyio.Event) -> None:
     """Import the SDK in a thread, because other servers are being served.
 
@@ -55,14 +47,18 @@ async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
 
 def _load(imported: Future[None]) -> None:
     try:
-        _import_libraries()
+        load_now()
     except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
         imported.set_exception(error)
     else:
         imported.set_result(None)
 
 
-def _import_libraries() -> None:
+def load_now() -> None:
+    """Import the SDK in this thread, or wait until another one has.
+
+    Two threads that import its parts meet half-imported modules.
+    """
     with _importing:
         import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
         import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]

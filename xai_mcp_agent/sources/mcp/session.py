@@ -10,7 +10,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
-import anyio.to_thread
 
 from ...core.calls import Host, ToolInvocation, left_of
 from ...core.errors import ServerError
@@ -50,7 +49,6 @@ _DRAIN_SECONDS = 1.0
 # Ending a session over HTTP is a request, which may go unanswered; a process has its own limits.
 _LEAVE_SECONDS = 1.0
 _NAME_CHARS = 200  # of a server's name
-_MANY = 200  # parts of a result; converting more takes long
 
 
 class McpSession:
@@ -112,7 +110,9 @@ class McpSession:
                 self.connection.in_a_hurry = False
                 on_ready()
                 await self.health.over.wait()
-                if self._client_outlives_the_server:
+                is_http = self.connection.settings.transport == "http"
+                if is_http and not self.connection.closed_on_purpose:
+                    # Requests may still be answered: each has its own connection.
                     await self.requests.drain(_DRAIN_SECONDS)
                 tasks.cancel_scope.cancel()
                 limit.deadline = anyio.current_time() + _LEAVE_SECONDS
@@ -166,12 +166,7 @@ class McpSession:
                 raise
 
         await self.requests.ask(f"the call of {tool!r}", ask, seconds, request=request)
-        content = request.answer.get("content")
-        if isinstance(content, list) and len(cast("list[Any]", content)) > _MANY:
-            # In a thread, so that the event loop stays free.
-            result = await anyio.to_thread.run_sync(result_of, request.answer, request.notes)
-        else:
-            result = result_of(request.answer, request.notes)
+        result = result_of(request.answer, request.notes)
         key, schema = invocation.tool.key, invocation.tool.output_schema
         if schema is None or result.is_error:
             return result
@@ -241,12 +236,6 @@ class McpSession:
             await self.requests.ping(PROBE_SECONDS)
         for name in LISTS:
             self.listings.notice(name)
-
-    @property
-    def _client_outlives_the_server(self) -> bool:
-        """Whether requests may still be answered: over HTTP each has its own connection."""
-        connection = self.connection
-        return connection.settings.transport == "http" and not connection.closed_on_purpose
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
         """Keep a stream for changes open if the server has one, and report when it first opens."""

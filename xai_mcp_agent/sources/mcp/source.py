@@ -24,7 +24,7 @@ from ...core.events import (
 )
 from ...core.results import ToolResult
 from ...settings.server import ProtocolMode, ServerSettings
-from ..healing import Shared
+from ..base import Shared
 from ..pool import Start, StartQueue
 from ..process import StderrLog
 from . import sdk
@@ -126,7 +126,12 @@ class McpSource:
         """Connect, serve and heal until stopped. Run by exactly one task."""
         self.state, self._observer = "connecting", observer
         try:
-            await self._heal_until_stopped()
+            while await self._wait_for_turn():
+                self._ready_at = None
+                error = await self._attempt()
+                self._start.end()
+                self._backoff.count(self._ready_at)
+                await self._pause(gives_up=isinstance(error, LastingFailure))
         finally:
             self.state = "closed"
             self._verdict.settle(self._closed_error())
@@ -227,14 +232,6 @@ class McpSource:
                 raise
         # The attempt may have begun before a person repaired its cause.
         return await self._verdict.wait()
-
-    async def _heal_until_stopped(self) -> None:
-        while await self._wait_for_turn():
-            self._ready_at = None
-            error = await self._attempt()
-            self._start.end()
-            self._backoff.count(self._ready_at)
-            await self._pause(gives_up=isinstance(error, LastingFailure))
 
     async def _wait_for_turn(self) -> bool:
         """Wait for the turn of a stdio start; return False if the source was stopped."""

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from ...core.json import JsonObject
 from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine
 from ..web.json_text import LONG_BYTES, read_json
-from .rpc_errors import PARSE_ERROR, error_data
+from .connection import PARSE_ERROR, error_data
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -70,13 +70,14 @@ class Incoming(_Stream):
         super().__init__(process)
         # Imported here, because the SDK is only imported once a server is started.
         from mcp.shared.message import SessionMessage
-        from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
+        from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
         self._stderr = stderr
         self._messages: deque[SessionMessage] = deque()
         self._message = SessionMessage
         self._any_message = jsonrpc_message_adapter.validate_python
         self._answer = JSONRPCResponse.model_validate
+        self._refusal, self._error = JSONRPCError, ErrorData
 
     def __aiter__(self) -> Self:
         return self
@@ -130,7 +131,11 @@ class Incoming(_Stream):
         answered = _LEADING_ID.match(line)
         # A server that ended in mid-response is lost, which says more than this error would.
         if answered and not isinstance(line, UnfinishedLine):
-            yield _unreadable_answer(int(answered[1]), why)
+            error = self._error(
+                code=PARSE_ERROR, message=why, data=error_data(trouble="unreadable")
+            )
+            response = self._refusal(jsonrpc="2.0", id=int(answered[1]), error=error)
+            yield self._message(response)
 
 
 def _json_in(line: bytes) -> Any:
@@ -147,12 +152,8 @@ def _json_in(line: bytes) -> Any:
             # Old encodings, byte order marks, half characters, deeply nested texts.
             text = line.decode("utf-8", "replace").strip("\ufeff\0 \r\n\t")
             if text[:1] in ("{", "["):
-                return read_json(_ESCAPES.sub(_whole, text))
+                return read_json(_ESCAPES.sub(lambda x: "\\ufffd" if x[1] else x[0], text))
     raise ValueError("no JSON")
-
-
-def _whole(escape: re.Match[str]) -> str:
-    return "\\ufffd" if escape[1] else escape[0]
 
 
 class Outgoing(_Stream):
@@ -162,13 +163,3 @@ class Outgoing(_Stream):
         """Write a message here, not in a task, so that its sender gets a JSON error."""
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         self._process.write(text.encode())
-
-
-def _unreadable_answer(request: Any, why: str) -> SessionMessage:
-    """Return an error in place of an unreadable response."""
-    # Imported here, because the SDK is only imported once a server is started.
-    from mcp.shared.message import SessionMessage
-    from mcp_types import ErrorData, JSONRPCError
-
-    error = ErrorData(code=PARSE_ERROR, message=why, data=error_data(trouble="unreadable"))
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))

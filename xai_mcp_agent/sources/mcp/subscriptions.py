@@ -19,10 +19,9 @@ from ...core.backoff import Backoff
 from ...core.errors import ServerError, SourceError
 from ...core.events import LISTS
 from ..base import OnUpdate
-from .connection import is_modern
+from .connection import METHOD_NOT_FOUND, is_modern
 from .failures import is_missing_method
 from .requests import Requests
-from .rpc_errors import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -71,7 +70,7 @@ class Subscriptions:
         async with self._one_change:
             if uri in self._open:
                 return
-            ask = partial(self._listen if self._is_modern else self._subscribe, uri)
+            ask = partial(self._listen if self._is_modern else self._tell, uri)
             try:
                 accepted = await self._requests.ask(f"subscribing to {uri!r}", ask)
             except SourceError as error:
@@ -90,7 +89,7 @@ class Subscriptions:
             scope.cancel()
             try:
                 if not self._is_modern:
-                    ask = partial(self._unsubscribe, uri)
+                    ask = partial(self._tell, uri, ends=True)
                     await self._requests.ask(f"leaving {uri!r}", ask)
             except SourceError as cause:
                 logger.debug("%s", cause)
@@ -107,25 +106,19 @@ class Subscriptions:
         else:
             self._updates.notice(uri)
 
-    async def _subscribe(self, uri: str) -> bool:
+    async def _tell(self, uri: str, *, ends: bool = False) -> bool:
+        """Begin or end a subscription of the handshake era."""
         import mcp_types as types  # as heavy as the SDK, which is loaded by now
 
-        params = types.SubscribeRequestParams(uri=uri)
-        await self._send(types.SubscribeRequest(params=params))
-        self._open[uri] = anyio.CancelScope()
-        return True
-
-    async def _unsubscribe(self, uri: str) -> None:
-        import mcp_types as types
-
-        params = types.UnsubscribeRequestParams(uri=uri)
-        await self._send(types.UnsubscribeRequest(params=params))
-
-    async def _send(self, request: Any) -> None:
-        import mcp_types as types
-
+        if ends:
+            request = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+        else:
+            request = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
         # The client's own method warns that newer servers do not have this one.
         await self._requests.require_client().session.send_request(request, types.EmptyResult)
+        if not ends:
+            self._open[uri] = anyio.CancelScope()
+        return True
 
     async def _listen(self, uri: str) -> bool:
         assert self._streams is not None, "the connection is being served"

@@ -269,7 +269,7 @@ def test_a_client_registered_by_hand_shows_its_secret_as_the_service_wants(tmp_p
         auth = {
             "clientId": "by-hand",
             "clientSecret": "a secret of length",
-            "scopes": "tools notes",
+            "scopes": "tools x",
         }
         with bridge_to(protected, tmp_path, auth=auth) as bridge:
             assert bridge.call_tool("it", "who").text
