@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from tests.support.histories import place_of
 from xai_mcp_agent import Tool, ToolKey, ToolRecord, settings_from
-from xai_mcp_agent.catalog import records as tool_records
 from xai_mcp_agent.catalog.catalog import Catalog, CatalogChanged
 from xai_mcp_agent.catalog.entry import CatalogEntry
 from xai_mcp_agent.core.events import (
@@ -273,18 +272,3 @@ def happens(one: Process, connected: set[str], source: str, what: str, tools: Of
             one.notice(SourceUnreachable(source, "out of memory"))
         case _:
             one.memory.called(key("c", source), 0.25, "no" if tools else "")
-
-
-async def test_of_tools_that_come_and_go_for_days_only_so_much_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(tool_records, "_MOST_GONE", 2)
-    async with process() as one:
-        one.connects({"t0": ""})
-        for n in range(1, 6):
-            one.catalog.digest(tool(f"t{n}"))
-            one.lists({f"t{n}": ""})
-            await one.written()
-        kept = [x.key.name for x in one.catalog.entries("a")]
-        assert sorted(kept) == ["t3", "t4", "t5"]
-        assert len(one.catalog._digests) <= 1  # pyright: ignore[reportPrivateUsage]

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import (
-    DefinitionChanged,
-    InvalidArguments,
     ServerError,
     SettingsError,
     SourceClosed,
@@ -96,23 +94,6 @@ def test_the_panel_does_not_say_again_what_a_card_says():
     assert "  db: it refused." in error.told_by_node()
 
 
-def test_what_is_not_known_is_not_mentioned():
-    assert str(ServerError("db", "it refused.", -32000)) == "db: it refused."
-    assert ServerError("db", "it refused.", -32000).code == -32000
-
-
-def test_wrong_arguments_are_reported_with_what_was_expected():
-    error = InvalidArguments("add", ["a is missing", "b is odd"], "a: integer")
-    assert str(error) == "Wrong arguments for add: a is missing; b is odd. Expected: a: integer."
-    assert error.problems == ("a is missing", "b is odd")
-
-
-def test_an_error_in_the_settings_names_the_place_and_the_fix():
-    error = SettingsError("s.json", "mcpServers.db", "no command.", "Add one.")
-    assert str(error) == "s.json, at mcpServers.db: no command. Add one."
-    assert str(SettingsError("s.json", "", "not JSON.", "Mend it.")) == "s.json: not JSON. Mend it."
-
-
 def test_the_panel_names_the_node_and_tells_the_message_without_a_traceback():
     """IPython asks an exception for `_render_traceback_` before it writes one of its own."""
     assert shown_in_the_panel(SettingsError("s.json", "", "not JSON.", "Mend it.")) == [
@@ -135,11 +116,3 @@ def test_an_error_that_no_node_raised_is_shown_as_python_does():
     with pytest.raises(XaiMcpError) as raised:
         raise XaiMcpError("no")
     assert not hasattr(raised.value, "_render_traceback_")
-
-
-def test_a_tool_with_thousands_of_changes_is_refused_with_the_first_of_them():
-    """All of them are for whoever accepts the tool."""
-    lines = [f"Parameter 'p{number}' was added" for number in range(5000)]
-    refused = DefinitionChanged("shop", "pay", "0" * 32, lines)
-    assert len(refused.lines) == 5000
-    assert "'p99' was added\n    and 4,900 more changes\n  Next step: " in str(refused)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,9 +50,8 @@ def test_only_what_must_be_given_is_in_the_example():
     assert example_arguments(schema) == {"city": "text"}
 
 
-@pytest.mark.parametrize(
-    ("spec", "value"),
-    [
+def test_what_the_schema_shows_is_taken_where_it_fits():
+    cases: list[tuple[JsonObject, Any]] = [
         ({"type": "string", "examples": ["Paris", "Rome"]}, "Paris"),
         ({"type": "string", "default": "Paris"}, "Paris"),
         ({"type": "string", "enum": ["asc", "desc"]}, "asc"),
@@ -63,15 +61,13 @@ def test_only_what_must_be_given_is_in_the_example():
         ({"anyOf": [{"type": "null"}, {"type": "boolean"}]}, True),
         ({"type": "array", "items": {"type": "string", "enum": ["a"]}}, ["a"]),
         ({"type": "string", "default": None}, "text"),
-    ],
-)
-def test_what_the_schema_shows_is_taken_where_it_fits(spec: JsonObject, value: Any):
-    assert example_of(spec) == value
+    ]
+    for spec, value in cases:
+        assert example_of(spec) == value
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
+def test_what_most_schemas_demand_is_met():
+    cases: list[Any] = [
         {"type": "integer", "minimum": 10},
         {"type": "string", "minLength": 30, "maxLength": 31},
         {"type": "string", "format": "uuid"},
@@ -81,10 +77,9 @@ def test_what_the_schema_shows_is_taken_where_it_fits(spec: JsonObject, value: A
         {"oneOf": [{"type": "string"}, {"type": "integer"}]},
         True,
         {},
-    ],
-)
-def test_what_most_schemas_demand_is_met(spec: Any):
-    example_of(spec)
+    ]
+    for spec in cases:
+        example_of(spec)
 
 
 def test_what_is_defined_elsewhere_is_found():
@@ -129,9 +124,8 @@ def _in_a_row(length: int, times: int, word: str) -> JsonObject:
     return {"$defs": defs, **object_with(x={"$ref": "#/$defs/d0"})}
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
+def test_a_schema_made_to_take_long_takes_little():
+    cases: list[JsonObject] = [
         _doubling(40),
         object_with(**{f"p{i}": {"type": "string", "pattern": "a+"} for i in range(2_000)}),
         object_with(x={"enum": list(range(9_000))}, y={"type": "string", "pattern": "(" * 2_000}),
@@ -146,11 +140,9 @@ def _in_a_row(length: int, times: int, word: str) -> JsonObject:
             for words in (["allOf"], ["anyOf"], ["anyOf", "allOf"], ["oneOf"])
         ),
         *(_in_a_row(7, 10, word) for word in ("allOf", "anyOf")),
-    ],
-    ids=range(15),
-)
-def test_a_schema_made_to_take_long_takes_little(schema: JsonObject):
-    done_within(0.3, lambda: example_arguments(schema))
+    ]
+    for schema in cases:
+        done_within(0.3, lambda schema=schema: example_arguments(schema))
 
 
 @given(

@@ -13,7 +13,7 @@ import pytest
 from xai_mcp_agent.core.util import expression_of, literal_in, module_of
 
 _SOURCE = "\n".join(f"x{n} = [{n}, (f({n}), {{'a': {n}}})]" for n in range(200))
-_THREADS, _TIMES = 4, 80
+_THREADS, _TIMES = 4, 16
 
 
 @pytest.fixture

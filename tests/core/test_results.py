@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from xai_mcp_agent import (
     AudioPart,
@@ -18,7 +13,6 @@ from xai_mcp_agent import (
     ToolResult,
     UnknownPart,
 )
-from xai_mcp_agent.core.results import describe
 
 
 def test_parts_are_read_in_their_order_and_pictures_are_named_not_shown():
@@ -50,18 +44,3 @@ def test_a_result_with_nothing_but_a_value_is_read_as_that():
     assert ToolResult(structured=0).text == "0"
     assert ToolResult().text == ""
     assert ToolResult((TextPart("said"),), structured={"n": 1}).text == "said"
-
-
-def test_a_result_of_text_is_made_in_one_step():
-    assert ToolResult.of_text("no", is_error=True) == ToolResult((TextPart("no"),), is_error=True)
-
-
-def test_a_result_is_a_value():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        ToolResult.of_text("x").is_error = True  # type: ignore[misc]
-
-
-@given(st.binary(max_size=200))
-def test_the_size_of_a_picture_is_reported_in_bytes(data: bytes):
-    shown = describe(ImagePart(base64.b64encode(data).decode(), "image/png"))
-    assert shown == f"[image image/png, {len(data)} bytes, not shown as text]"

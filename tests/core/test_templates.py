@@ -10,9 +10,8 @@ from xai_mcp_agent import InvalidArguments
 from xai_mcp_agent.core.util import fill_template
 
 
-@pytest.mark.parametrize(
-    ("template", "values", "uri"),
-    [
+def test_values_are_encoded_for_their_place():
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("x://plain", {}, "x://plain"),
         ("x://{var}", {"var": "value"}, "x://value"),
         ("x://{hello}", {"hello": "Hello World!"}, "x://Hello%20World%21"),
@@ -24,23 +23,20 @@ from xai_mcp_agent.core.util import fill_template
         ("x://a{?x}", {"x": None}, "x://a"),
         ("x://{user-id}{#part}", {"user-id": 7}, "x://7"),
         ("x://{self}", {"self": "me"}, "x://me"),
-    ],
-)
-def test_values_are_encoded_for_their_place(template: str, values: dict[str, Any], uri: str):
-    assert fill_template(template, values) == uri
+    ]
+    for template, values, uri in cases:
+        assert fill_template(template, values) == uri
 
 
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
+def test_what_is_missing_or_misspelled_is_named():
+    """A hole in a path would read another resource."""
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "day is missing"),
         ({"day": ""}, "day is missing"),
         ({"day": None}, "day is missing"),
         ({"day": "x", "dya": "y"}, "there is no parameter dya"),
-    ],
-)
-def test_what_is_missing_or_misspelled_is_named(values: dict[str, Any], problem: str):
-    """A hole in a path would read another resource."""
-    with pytest.raises(InvalidArguments, match=problem) as caught:
-        fill_template("x://{day}{?lang}", values)
-    assert str(caught.value).endswith("Expected: day, lang.")
+    ]
+    for values, problem in cases:
+        with pytest.raises(InvalidArguments, match=problem) as caught:
+            fill_template("x://{day}{?lang}", values)
+        assert str(caught.value).endswith("Expected: day, lang.")

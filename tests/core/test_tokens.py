@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from xai_mcp_agent.agent.text_protocol import describe_tools
 from xai_mcp_agent.catalog.definitions import definition_of, tokens_of
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.tools import Tool, ToolKey
-from xai_mcp_agent.core.util import tokens_at_most, tokens_in
+from xai_mcp_agent.core.util import tokens_at_most
 
 NO_PARAMETERS = {"type": "object", "properties": {}}
 
@@ -32,12 +30,12 @@ COUNTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", COUNTED)
-def test_no_text_of_these_has_more_tokens_than_are_kept_for_it(kind: str) -> None:
+def test_no_text_of_these_has_more_tokens_than_are_kept_for_it() -> None:
     """What bytes alone tell nothing about: numbers, capitals, and scripts of all kinds."""
-    text, counted = COUNTED[kind]
-    slack = 0.9 if kind in ("finnish", "amharic") else 1.0  # they are the hardest
-    assert tokens_at_most(text) >= counted * slack
+    for kind in COUNTED:
+        text, counted = COUNTED[kind]
+        slack = 0.9 if kind in ("finnish", "amharic") else 1.0  # they are the hardest
+        assert tokens_at_most(text) >= counted * slack
 
 
 def test_a_tool_in_usual_english_is_not_taken_for_much_more_than_it_is() -> None:
@@ -45,18 +43,12 @@ def test_a_tool_in_usual_english_is_not_taken_for_much_more_than_it_is() -> None
     assert tokens_at_most(text) <= counted * 1.4
 
 
-def test_a_text_with_half_a_character_is_counted() -> None:
-    assert tokens_in("\ud800 a") >= 1
-    assert tokens_at_most("\ud800 a") >= 2
-
-
-@pytest.mark.parametrize(
-    "description", ["Adds two numbers.", "a  b\n\n\n c", "\\" * 50, "", "-\n-"]
-)
-def test_a_tool_takes_no_more_in_text_than_it_is_said_to_take(description: str) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "number", "description": "first"}}}
-    function = FunctionSpec("add_two-numbers", description, schema)
-    assert tokens_of(function) >= tokens_at_most(describe_tools([function]))
+def test_a_tool_takes_no_more_in_text_than_it_is_said_to_take() -> None:
+    cases: list[str] = ["Adds two numbers.", "a  b\n\n\n c", "\\" * 50, "", "-\n-"]
+    for description in cases:
+        schema = {"type": "object", "properties": {"a": {"type": "number", "description": "first"}}}
+        function = FunctionSpec("add_two-numbers", description, schema)
+        assert tokens_of(function) >= tokens_at_most(describe_tools([function]))
 
 
 def test_a_tool_takes_no_less_than_what_is_sent_for_it() -> None:

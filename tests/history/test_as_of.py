@@ -6,7 +6,6 @@ from tests.support.recorded import History, a_tool
 from xai_mcp_agent import Subject, ToolChanged
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import When
-from xai_mcp_agent.views.changes import change_json
 
 GIT = Subject(MCP, "git")
 LOG = Subject(MCP, "git", "log")
@@ -85,18 +84,3 @@ def test_a_source_that_is_not_connected_has_not_lost_its_tools(history: History)
     assert [(x.tool.tool, x.how) for x in history.store.tools_changed(before, When(), GIT)] == [
         ("add", "removed")
     ]
-
-
-def test_points_may_be_positions_or_before_the_first(history: History):
-    history.connected("git", ONE)
-    assert [x.how for x in history.store.tools_changed(When(position=0), When())] == ["added"]
-    assert history.store.tools_changed(When(position=2), When(), LOG) == []
-    changed = history.store.tools_changed(When(position=0), When(position=2), LOG)
-    assert change_json(changed[0]) == {
-        "kind": "mcp",
-        "source": "git",
-        "tool": "log",
-        "how": "added",
-        "was": None,
-        "lines": [],
-    }

@@ -50,14 +50,6 @@ def test_what_was_written_since_a_time_is_all_that_came_after_it(history: Histor
     assert history.store.events(later) == []
 
 
-def test_two_points_are_compared_in_the_order_of_writing(history: History) -> None:
-    first = history.store.events()[1].position
-    changed = history.store.tools_changed(When(position=first), When())
-    assert [(x.tool, x.how) for x in changed] == [(LOG, "changed")]
-    versions = history.store.versions("git", "log")
-    assert [x.position for x in versions] == sorted(x.position for x in versions)
-
-
 def test_a_view_of_the_past_has_what_was_written_by_then(history: History) -> None:
     """The clock showed that time twice: the second time counts."""
     then = history.store.records(When(history.now + timedelta(minutes=1)))

@@ -87,21 +87,6 @@ def test_the_last_one_out_takes_the_tools_along(tmp_path: Path):
         assert not tool.is_available
 
 
-def test_one_of_several_that_is_killed_takes_nothing_along(tmp_path: Path):
-    with opened(tmp_path) as bridge:
-        bridge.list_tools("it")
-        with script(tmp_path, ENDS_WHEN_TOLD) as child:
-            next_line(child)
-            child.kill()
-            child.wait(END_SECONDS)
-        with opened(tmp_path) as late:
-            (left,) = [x for x in events_of(late) if x.change == "left"]
-        assert "ended without closing it" in left.reason
-        (source,) = records_of(bridge).sources.values()
-        assert source.is_connected
-        assert ends(events_of(bridge)) == [("left", SERVER, left.run)]
-
-
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="tells no open files")
 def test_a_fork_of_a_process_writes_on_its_own_and_breaks_nothing(tmp_path: Path):
     """SQLite: an open connection must not be carried across a fork."""
@@ -127,48 +112,3 @@ def test_a_fork_of_a_process_writes_on_its_own_and_breaks_nothing(tmp_path: Path
             ("refreshed", SERVER),
             ("disconnected", SERVER), ("unavailable", TOOL),
         ]  # fmt: skip
-
-
-# Another program has the file for longer than a bridge waits when it is closed.
-LOCKED = f"""
-    import sqlite3
-
-    store = os.path.join(os.path.dirname(journal), "history.db")
-    def used():
-        with Bridge({{"mcpServers": {{"it": entry(**{LISTED!r})}}}}, store=store) as bridge:
-            bridge.list_tools("it")
-
-    used()
-    lock = sqlite3.connect(store, isolation_level=None, check_same_thread=False)
-    lock.execute("BEGIN IMMEDIATE")
-"""
-
-
-def test_a_process_ends_when_its_history_is_written_and_says_nothing(tmp_path: Path):
-    body = f"""{LOCKED}
-    release = threading.Timer(5.0, lock.rollback)
-    release.daemon = True
-    release.start()
-    used()
-    """
-    with script(tmp_path, body) as child:
-        output, errors = child.communicate(timeout=END_SECONDS)
-    assert (child.returncode, output, errors) == (0, "", "")
-    with opened(tmp_path) as bridge:
-        assert [x for x in short(events_of(bridge)) if x[1] == SERVER] == [
-            ("connected", SERVER), ("disconnected", SERVER),
-            ("reconnected", SERVER), ("disconnected", SERVER),
-        ]  # fmt: skip
-
-
-def test_what_is_missing_in_the_history_is_reported(tmp_path: Path):
-    body = f"""{LOCKED}
-    from xai_mcp_agent.history.recording import writer
-
-    writer._EXIT_SECONDS = 0.5
-    used()
-    """
-    with script(tmp_path, body) as child:
-        output, errors = child.communicate(timeout=END_SECONDS)
-    assert (child.returncode, output) == (0, "")
-    assert re.search(r"could not be written in time: \d+ of what happened are missing", errors)

@@ -9,10 +9,8 @@ import pytest
 from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Event, Prompt, PromptArgument, Resource
 from xai_mcp_agent.history.history import When
-from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.wording import LINE_CHARS
 from xai_mcp_agent.views.changes import changes_text
-from xai_mcp_agent.views.history import lines_of, lines_text
 from xai_mcp_agent.views.tools import records_json, records_text
 
 READ = a_tool("read")
@@ -27,9 +25,9 @@ PROMPT, OTHERS = (
 
 
 @pytest.fixture
-def history(place: Place) -> Iterator[History]:
-    """One life of a server, in each kind of store in turn."""
-    with a_history(place) as history:
+def history() -> Iterator[History]:
+    """One life of a server."""
+    with a_history() as history:
         history.connected("it", READ, features=(REVIEW, PAGE, DAY))
         history.listed("it", READ, features=(STRICT, PAGE))
         history.lost("it")
@@ -96,26 +94,6 @@ def test_records_keep_them_beside_the_tools(history: History):
     assert "  read (prompt)" in text.splitlines()
 
 
-def test_people_read_what_they_are(history: History):
-    text = lines_text(lines_of(history.store.rows()), 200, history.store.what_changed)
-    lines = [x.split("  ", 1)[-1].strip() for x in text.splitlines()]
-    assert lines[1:] == [
-        "it: connected for the first time over stdio, 1 tool, 1 prompt, 1 resource, 1 template",
-        "it.read (prompt): new",
-        "it.notes://page (resource): new",
-        "it.notes://{day} (template): new",
-        "it.read: new",
-        "it: listed its tools again, 1 tool, 1 prompt, 1 resource",
-        "it.read (prompt): changed",
-        "Parameter 'level' was added (string, optional)",
-        "it.notes://{day} (template): not available: It is not listed any more.",
-        "it: disconnected, with 1 tool, 1 prompt, 1 resource: It was closed.",
-        "it: connected again, 1 tool, 1 prompt, 1 resource, 1 template, as before",
-        "it.notes://{day} (template): back, as before",
-        "it: connected again, 1 tool, 1 prompt, 1 resource, 1 template, as before",
-    ]
-
-
 def test_what_changed_between_two_moments_and_the_versions(history: History):
     changes = history.store.changes("it", None, When(position=5), When())
     assert changes_text(changes, LINE_CHARS) == (
@@ -123,15 +101,3 @@ def test_what_changed_between_two_moments_and_the_versions(history: History):
     )
     assert len(history.store.versions("it", "read")) == 1, "that of the tool, which has the name"
     assert len(history.store.versions("it", "notes://page")) == 1
-
-
-def test_they_hang_on_their_server_in_the_graph(history: History):
-    graph = history.store.graph()
-    leaves = [(x.kind, x.id, x.label) for x in graph.children()["mcp:it"]]
-    assert leaves == [
-        ("tool", "mcp_tool:it_read", "read"),
-        ("prompt", PROMPT, "read (prompt)"),
-        ("resource", OTHERS[0], "notes://page (resource)"),
-        ("template", OTHERS[1], "notes://{day} (template)"),
-    ]
-    assert "read #40;prompt#41;" in graph.as_mermaid()

@@ -27,19 +27,6 @@ def test_what_a_short_line_shows_whole_is_not_said_twice():
     assert difference_in_full(before, before) == ()
 
 
-def test_a_long_description_is_there_to_its_end():
-    *_, last = difference_in_full(definition(), definition(f"Pays. {LONG}"))
-    assert last == f"In full, description: 'Pays. {LONG}'"
-
-
-def test_so_are_the_words_and_names_of_parameters():
-    named = {LONG: {}, "to": {"enum": [LONG.upper()], "title": "a" * 200}}
-    told = difference_in_full(definition(), definition(properties=named))
-    assert sum(LONG.strip() in x for x in told) == 1
-    assert sum(LONG.strip().upper() in x for x in told) == 1
-    assert f"In full, input_schema.properties.to.title: '{'a' * 200}'" in told
-
-
 def test_what_nobody_would_read_is_counted():
     many = {f"{number} {LONG}": True for number in range(40)}
     told = difference_in_full(definition(), definition("x" * 10_000, many))

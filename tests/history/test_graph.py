@@ -116,20 +116,6 @@ def test_what_is_dead_says_why(history: History):
     }
 
 
-def test_the_graph_of_a_time_is_as_it_was_then(history: History):
-    history.connected("git", a_tool("log"))
-    then, position = When(history.now), When(position=2)
-    history.listed("git", a_tool("show"))
-    history.lost("git")
-    for moment in (then, position):
-        graph = graph_of(history, moment)
-        assert [x.label for x in graph.nodes[2:]] == ["git", "log"]
-        assert all(x.is_alive for x in graph.nodes)
-        assert links(graph, "mcp:git") == {("related_to", graph.project.knowledge_id): 1}
-    assert [x.label for x in graph_of(history).nodes[3:]] == ["log", "show"]
-    assert len(graph_of(history, When(position=0)).nodes) == 2
-
-
 def test_tools_whose_ids_look_alike_stay_two(history: History):
     """Names may hold the underscores by which spec 2 joins them."""
     history.connected("a", a_tool("b_c"))
@@ -147,14 +133,6 @@ def test_tools_whose_ids_look_alike_stay_two(history: History):
     dead = next(x for x in alike if not x.is_alive)
     assert links(graph, dead.id)["contradicts", dead.id] == 1
     assert "mcp_tool:a_b_d" in hangs_on, "no other id is touched"
-
-
-def test_a_tool_that_is_switched_off_is_marked_and_alive(history: History):
-    history.connected("git", a_tool("log"))
-    history.disabled("git", "log")
-    history.disabled("git", "never_seen")
-    graph = graph_of(history)
-    assert [(x.label, x.is_alive, x.is_enabled) for x in graph.nodes[3:]] == [("log", True, False)]
 
 
 def test_as_json_it_is_all_there(history: History):

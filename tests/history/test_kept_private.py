@@ -32,15 +32,6 @@ def test_nothing_is_written_beside_a_file_that_somebody_named(tmp_path: Path):
     assert not (tmp_path / ".gitignore").exists()
 
 
-def test_a_gitignore_that_is_there_stays_as_it_is(tmp_path: Path):
-    (tmp_path / ".xircuits").mkdir()
-    mine = tmp_path / ".xircuits" / ".gitignore"
-    mine.write_text("mine\n")
-    (tmp_path / "mcp_settings.json").write_text("{}")
-    open_history(find_place(load_settings(tmp_path / "mcp_settings.json"), None, {})).close()
-    assert mine.read_text() == "mine\n"
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX modes of files")
 def test_only_its_owner_reads_a_projects_history_unless_somebody_opens_it(tmp_path: Path):
     """A team may share the file, if it says so."""

@@ -15,7 +15,7 @@ from xai_mcp_agent.core.events import (
     SourceLost,
     SourceUnreachable,
 )
-from xai_mcp_agent.core.tools import META, SourceKind
+from xai_mcp_agent.core.tools import SourceKind
 from xai_mcp_agent.history.place import find_place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.views.history import event_json
@@ -93,18 +93,6 @@ def test_a_further_kind_of_source_is_lost_called_and_comes_back_as_the_others():
     assert (source.title, source.last_error) == ("Reviewer 2", "")
 
 
-def test_a_title_or_transport_that_is_another_one_is_reported():
-    """A new version says who it is, and nothing else does."""
-    newer = SourceConnected("reviewer", "http", "1", AGENT, "Reviewer 3")
-    with memory(CONNECTED, inventory(), CONNECTED, inventory(), newer, inventory()) as made:
-        _, same, other = (x.payload for x in events_of(made))
-        records = made.ask(lambda store: store.records()).result(ANSWER_SECONDS)
-    assert same == {"agent_id": "reviewer", "tool_count": 0, "status": "connected"}
-    assert other == {**same, "agent_name": "Reviewer 3", "transport": "http"}
-    (source,) = records.sources.values()
-    assert (source.title, source.transport) == ("Reviewer 3", "http")
-
-
 def test_nothing_secret_is_kept_of_the_words_of_strangers():
     """Names, descriptions, schemas, reasons, errors of calls: masked before they are cut."""
     schema = {"type": "object", "properties": {"x": {"default": SECRET, "maximum": 12345678}}}
@@ -119,12 +107,3 @@ def test_nothing_secret_is_kept_of_the_words_of_strangers():
     assert SECRET not in told
     assert SECRET[:5] not in told
     assert told.count("***") >= 6
-
-
-def test_what_is_reported_a_tool_of_our_own_is_about_that_one():
-    """Also where the store cannot say what it is; a tool without a source may be a drawn one."""
-    with memory() as told:
-        keys = ToolKey("meta", "", "recall"), ToolKey("tools", "", "recall")
-        told.seeded(META, [Tool(keys[0], "Recalls.", {"type": "object"})])
-        about = [told.subject(key).context_id for key in keys]
-    assert about == ["meta:recall", "tools:recall"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.bridges import bridge_with, wait_for_tool
-from tests.support.histories import events_of, told_by
+from tests.support.histories import events_of
 from tests.support.living_server import SET_TOOLS, OverStdio, tool
 from xai_mcp_agent import Bridge, JsonObject
 
@@ -39,31 +39,3 @@ def test_a_tool_that_is_renamed_is_reported_under_both_names(tmp_path: Path):
             "plus": "Probably renamed from add.",
             "strange": "",
         }
-
-
-def test_a_tool_that_is_renamed_while_its_server_is_away_is_reported_too(tmp_path: Path):
-    peer = OverStdio(tmp_path, "legacy")
-    peer.offer(ADD)
-    with bridge_with(it=peer.entry()) as bridge:
-        bridge.list_tools("it")
-        bridge.disconnect("it")
-        peer.offer(PLUS)
-        bridge.list_tools("it")
-        assert reasons(bridge, "unavailable")["add"].endswith("probably renamed to plus.")
-        assert reasons(bridge, "discovered")["plus"] == "Probably renamed from add."
-        bridge.disconnect("it")
-        count = len(told_by(bridge))
-        bridge.list_tools("it")
-        assert [x["tool"] for x in told_by(bridge)[count:]] == [None, "plus", "set_tools"]
-
-
-def test_a_tool_that_gets_its_old_name_back_returns(tmp_path: Path):
-    peer = OverStdio(tmp_path, "modern")
-    peer.offer(ADD)
-    with bridge_with(it=peer.entry()) as bridge:
-        bridge.list_tools("it")
-        for new in (PLUS, ADD):
-            bridge.call_tool("it", "set_tools", {"tools": [new, SET_TOOLS], "only": True})
-            wait_for_tool(bridge, "it", new["name"])
-        assert reasons(bridge, "returned") == {"add": "Probably renamed from plus."}
-        assert reasons(bridge, "unavailable")["plus"].endswith("probably renamed to add.")

@@ -94,14 +94,3 @@ def test_no_tool_becomes_two_and_no_two_become_one(gone: Any, new: Any):
     assert set(found.values()) <= {x["name"] for x in new}
     assert len(set(found.values())) == len(found)
     assert all(old != one for old, one in found.items())
-
-
-@settings(max_examples=60)
-@given(st.sets(st.sampled_from("abcdefgh"), min_size=1), st.randoms())
-def test_the_order_of_tools_makes_no_difference(names: set[str], chance: Any):
-    gone, new = [tool(f"old_{x}") for x in names], [tool(f"{x}_new") for x in names]
-    found = likely_renames(gone, new)
-    chance.shuffle(gone)
-    chance.shuffle(new)
-    assert likely_renames(gone, new) == found
-    assert len(found) == len(names)

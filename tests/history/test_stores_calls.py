@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import errno
-import json
 import subprocess
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,7 @@ from tests.support.databases import place_of
 from tests.support.histories import recorder_in
 from tests.support.processes import is_running, wait_until
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Event, StoreFailed, Subject
+from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording import call_journal
@@ -44,13 +42,6 @@ def events(recorder: HistoryRecorder) -> list[Event]:
 
 def numbers(found: list[Event], change: str) -> list[int]:
     return [x.payload["arguments"]["number"] for x in found if x.change == change]
-
-
-def line(**told: Any) -> str:
-    """One of the file of calls, as we write it but for what is told."""
-    ours = {"n": 7, "change": "called", "time": "2026-11-23T12:00:00+00:00"}
-    ours |= {"tool": ["mcp", "notes", "save"], "payload": {"status": "ok", "seconds": 0.1}}
-    return json.dumps(ours | told)
 
 
 def _is_full(*_: object) -> None:
@@ -133,50 +124,6 @@ def test_a_call_that_was_not_made_after_all_is_not_told(lasting_place: Place) ->
         assert [x.change for x in events(again)] == ["called"]
 
 
-def test_all_that_is_kept_of_a_call_is_read_back(lasting_place: Place) -> None:
-    journal, subject = CallJournal(lasting_place, "run"), Subject(MCP, "notes", "save")
-    now, by = datetime.now(UTC), (("run_id", "7"), ("caller", "program"))
-    arguments, data = {"number": 7, "none": None}, {"saved": [1], "left": None}
-    call = call_event(subject, now, 0.0, "Full.", arguments, "", data, by=by)
-    journal.note(call)
-    journal.close()
-    (left,) = left_behind(lasting_place)
-    assert left.calls == [replace(call, run="run")]
-    left.remove()
-
-
-def test_what_a_store_did_not_take_is_there_when_it_does(tmp_path: Path) -> None:
-    """The folder of the history was away until the process ended."""
-    place = place_of("", tmp_path)
-    assert place.file is not None
-    place.file.mkdir(parents=True)
-    with recorder_in(place) as recorder:
-        recorder.called(SAVE, 0.1, "", {"number": 7})
-        with pytest.raises(StoreFailed):
-            recorder.settled().result(_SECONDS)
-    place.file.rmdir()
-    with recorder_in(place) as recorder:
-        assert numbers(events(recorder), "called") == [7]
-
-
-def test_where_calls_cannot_be_noted_that_is_reported_once_and_they_are_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def is_full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    said = list[str]()
-    monkeypatch.setattr(call_journal, "open_private", is_full)
-    recorder = HistoryRecorder(place_of("", tmp_path), str, warn=said.append)
-    for _ in range(3):
-        recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
-    wait_until(lambda: any("cannot be noted" in x for x in said), "it is said", _SECONDS)
-    usage = recorder.ask(lambda store: store.records()).result(_SECONDS)
-    assert [x.usage.calls for x in usage.tools.values()] == [3]
-    recorder.close(_SECONDS)
-    assert len([x for x in said if "cannot be noted" in x]) == 1
-
-
 def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path) -> None:
     """It is emptied whenever the store has all of it."""
     place = place_of("", tmp_path)
@@ -203,41 +150,6 @@ def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
     (left,) = left_behind(place)
     assert [x.subject.tool for x in left.calls] == ["save"]
     left.remove()
-
-
-NOT_OURS = {
-    "a list": "[]",
-    "half a character": line(tool=["mcp", "\ud800", "x"]),
-    "no numbers": line(payload={"seconds": "long"}),
-    "no texts": line(tool=["mcp", 5, None]),
-    "no number": line(payload={"seconds": float("nan")}),
-}
-
-
-@pytest.mark.parametrize("hostile", NOT_OURS.values(), ids=[*NOT_OURS])
-def test_lines_that_are_invalid_of_ours_cost_no_other(hostile: str, tmp_path: Path) -> None:
-    """Such a file may come with a clone; with it the history was away for ever."""
-    folder = tmp_path / ".xircuits"
-    folder.mkdir()
-    text = "\n".join(('{"run":"r"}', hostile, line(n=8)))
-    (folder / "history.db.calls-1").write_text(text, encoding="utf-8")
-    with recorder_in(place_of("", tmp_path)) as recorder:
-        assert [x.subject.tool for x in events(recorder)] == ["save"]
-    assert not list(folder.glob("*.calls-*"))
-
-
-def test_lines_say_neither_more_than_we_do_nor_another_outcome(tmp_path: Path) -> None:
-    folder = tmp_path / ".xircuits"
-    folder.mkdir()
-    text = line(
-        time="2026-11-23T12:00:00",
-        payload={"status": "error", "seconds": 0.1, "agent": "clerk", "by": "us"},
-    )
-    for number in range(2):
-        (folder / f"history.db.calls-{number}").write_text(text, encoding="utf-8")
-    with recorder_in(place_of("", tmp_path)) as recorder:
-        (told, *_) = events(recorder)
-    assert told.payload == {"status": "ok", "seconds": 0.1, "agent": "clerk"}
 
 
 def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(

@@ -91,7 +91,7 @@ def copied(sound: Path, folder: Path) -> tuple[Place, Path]:
     return place, place.file
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 def test_after_a_flipped_byte_the_history_works_again_by_itself(
     sound: Path, tmp_path: Path, seed: int
 ) -> None:
@@ -126,8 +126,10 @@ def a_snapshot(file: Path) -> None:
         opened.execute(f"INSERT INTO xai_mcp_snapshots {row}")
 
 
-@pytest.mark.parametrize("spoil", [the_making_of_a_table, a_payload, a_snapshot])
-@pytest.mark.parametrize("has_backup", [True, False])
+@pytest.mark.parametrize(
+    ("spoil", "has_backup"),
+    [(the_making_of_a_table, True), (a_payload, True), (a_snapshot, False)],
+)
 def test_what_is_damaged_where_it_is_hard_to_see_is_found_when_it_is_used(
     sound: Path, tmp_path: Path, spoil: Callable[[Path], object], has_backup: bool
 ) -> None:
@@ -154,20 +156,6 @@ def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(tmp_path:
         assert "locked" in ended.stderr
 
 
-def test_what_cannot_be_read_any_more_comes_from_the_backup(sound: Path, tmp_path: Path) -> None:
-    place, file = copied(sound, tmp_path)
-    before = works_again(place, 6)  # with which a backup is made, if there is none
-    assert backup_of(file).stat().st_mode & 0o777 == 0o600
-    assert {x.name for x in file.parent.glob("*backup*")} == {backup_of(file).name}
-    backup_size = file.stat().st_size
-    after = works_again(place, 7)
-    data = file.read_bytes()
-    file.write_bytes(b"\xde\xad\xbe\xef" * (backup_size // 8) + data[backup_size // 2 :])
-    assert works_again(place, 8) >= before
-    assert after > before
-    assert [x for x in file.parent.iterdir() if ".damaged-" in x.name]
-
-
 def test_a_history_that_was_deleted_does_not_come_back_from_its_backup(
     sound: Path, tmp_path: Path
 ) -> None:
@@ -192,19 +180,11 @@ def half(file: Path) -> None:
     file.write_bytes(data[: len(data) // 2])
 
 
-def nothing(file: Path) -> None:
-    file.write_bytes(b"")
-
-
 def a_text(file: Path) -> None:
     file.write_text("Dear diary,\n" * 1000)
 
 
-def noise(file: Path) -> None:
-    file.write_bytes(random.Random(1).randbytes(50_000))
-
-
-@pytest.mark.parametrize("spoil", [half, nothing, a_text, noise])
+@pytest.mark.parametrize("spoil", [half, a_text])
 def test_where_another_file_took_its_place_the_history_works_again_by_itself(
     sound: Path, tmp_path: Path, spoil: Callable[[Path], object]
 ) -> None:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from xai_mcp_agent import Subject, Tool, ToolKey
-from xai_mcp_agent.catalog.records import records_of
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Listed, decision_event, refusal_event
@@ -70,15 +69,6 @@ def test_it_outlives_loss_change_and_return(writer: ReportWriter):
     assert noted(writer) == {key: (False, "")}
 
 
-def test_what_a_source_says_of_its_use_is_noted_with_the_source(writer: ReportWriter):
-    lists(writer, "a", tool("a", "one"))
-    writer.record([decision_event(Subject(MCP, "a"), NOON, "accepted", DIGEST)])
-    assert noted(writer) == {}
-    last = writer.history.events()[-1]
-    assert (last.context_id, last.change, last.definition) == ("mcp:a", "accepted", DIGEST)
-    assert (last.event_kind, last.source) == ("decision", "user")
-
-
 def test_a_refusal_is_an_event_and_changes_nothing(writer: ReportWriter):
     lists(writer, "a", tool("a", "one"))
     writer.record([refusal_event(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])
@@ -89,10 +79,3 @@ def test_a_refusal_is_an_event_and_changes_nothing(writer: ReportWriter):
     assert (last.event_kind, last.source, last.definition) == ("action", "executor", DIGEST)
     assert last.links.extends == ("mcp_tool:a_one",)
     assert noted(writer) == {}
-
-
-def test_the_whole_of_what_is_known_of_a_source_can_be_read(writer: ReportWriter):
-    lists(writer, "a", tool("a", "one"), tool("a", ODD, ODD))
-    lists(writer, "b", tool("b", "one"))
-    (records,) = records_of("a", writer.history).tools.values()
-    assert {x.name for x in records.values()} == {"one", ODD}

@@ -121,21 +121,6 @@ def test_subjects_that_have_the_same_id_are_distinguished(store: History) -> Non
     assert [own(store, x) for x in alike] == [[n] for n in range(1, len(alike) + 1)]
 
 
-def test_a_megabyte_of_description_is_kept_once(store: History) -> None:
-    text = "ä\0" * 500_000
-    body = BODY.replace("Looks.", "\\u00e4\\u0000" * 500_000)
-    event = replace(told(definition="d1"), change="confirmed")
-    append(store, event, event, bodies={"d1": body})
-    append(store, event, bodies={"d1": body})
-    assert [x.payload["description"] == text for x in read(store)] == [True] * 3
-
-
-def test_a_definition_that_was_lost_leaves_the_event(store: History) -> None:
-    event = replace(told(definition="gone"), change="confirmed")
-    append(store, event)
-    assert [(x.definition, x.payload) for x in read(store)] == [("gone", {})]
-
-
 def test_ranges_are_cut_at_both_ends_and_by_subject(store: History) -> None:
     append(store, connected(GIT, NOON), told("a", 1), told("b", 2), told("a", 3))
     append(store, connected(Subject(MCP, "other"), NOON + timedelta(minutes=4)))
@@ -150,15 +135,6 @@ def test_ranges_are_cut_at_both_ends_and_by_subject(store: History) -> None:
     assert positions(store, changes=("seeded", "accepted")) == []
 
 
-def test_thousands_of_definitions_are_read_at_once(store: History) -> None:
-    many = {f"d{i}": BODY.replace("Looks", f"Looks {i}") for i in range(1200)}
-    append(store, told(), bodies=many)
-    with store.reading() as connection:
-        found = log.definitions_of(connection, [*many, "lost"])
-    assert found.keys() == many.keys()
-    assert found["d7"]["description"] == "Looks 7."
-
-
 def test_a_time_is_found_among_the_positions(store: History) -> None:
     append(store, *(told(minutes=minutes) for minutes in (1, 2, 2, 9)))
 
@@ -168,14 +144,6 @@ def test_a_time_is_found_among_the_positions(store: History) -> None:
             return log.position_at(connection, store.project_id, moment)
 
     assert [at(x) for x in (0, 1, 1.5, 2, 8.9, 9, 99)] == [0, 1, 1, 3, 3, 4, 4]
-
-
-def test_times_of_other_zones_are_the_same_moments(store: History) -> None:
-    there = NOON.astimezone(datetime.now().astimezone().tzinfo)
-    old = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
-    append(store, replace(told(), time=old), replace(told(), time=there))
-    assert [x.time for x in read(store)] == [old, NOON]
-    assert positions(store, since=NOON) == [2]
 
 
 def test_a_transaction_that_fails_leaves_nothing(store: History) -> None:
@@ -214,15 +182,6 @@ def test_those_that_write_at_once_see_each_other_whatever_is_usual_on_the_server
     store = open_history(place)
     assert [x.position for x in read(store)] == list(range(1, 41))
     store.close()
-
-
-def test_two_that_write_in_turn_share_one_count(lasting_place: Place) -> None:
-    one, other = open_history(lasting_place), open_history(lasting_place)
-    for store, name in ((one, "a"), (other, "b"), (one, "c")):
-        append(store, told(name))
-    assert [(x.position, x.subject.tool) for x in read(other)] == [(1, "a"), (2, "b"), (3, "c")]
-    one.close()
-    other.close()
 
 
 def test_projects_in_one_database_do_not_see_each_other(postgresql: Server, tmp_path: Path) -> None:

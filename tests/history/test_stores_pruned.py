@@ -12,7 +12,6 @@ from tests.support.histories import rebuild
 from xai_mcp_agent import StoreFailed, Subject
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history import retention
-from xai_mcp_agent.history.events_table import Range
 from xai_mcp_agent.history.history import History, When
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Listed, Lost, call_event
@@ -72,17 +71,6 @@ def test_definitions_and_inventories_that_nobody_names_go_along(writer: ReportWr
 
     for event in writer.history.events():
         assert event.payload
-
-
-def test_all_but_the_newest_may_go_and_positions_are_counted_on(writer: ReportWriter) -> None:
-    live(writer, 3)
-    store = writer.history
-    last, records = store.events()[-1], store.records()
-    prune(store, Retention(1, None), BEGIN + timedelta(days=900))
-    assert store.events()[-1] == last
-    assert store.records() == records
-    live(writer, 1)
-    assert store.events(Range(after=last.position))[0].position == last.position + 1
 
 
 def test_the_oldest_goes_when_there_is_too_much(

@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
 from tests.history.test_stores_log import ODD_NAMES
-from tests.support.databases import Server, place_of
 from tests.support.histories import rebuild
 from xai_mcp_agent import Records, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC
@@ -113,15 +111,6 @@ def test_tools_of_any_name_have_records_of_their_own(writer: ReportWriter) -> No
     assert all(x.usage.last_error == x.name and x.usage.calls == 1 for x in records.values())
 
 
-def test_a_megabyte_of_description_is_compared_and_kept(writer: ReportWriter) -> None:
-    long = "\0ä" * 500_000
-    for words in (long, long, long + "."):
-        writer.record([listed("a", tool("a", "x", words))])
-    events = writer.history.events(Range(about=Subject(MCP, "a", "x")))
-    assert [x.change for x in events] == ["discovered", "changed"]
-    assert [len(x.payload["description"]) for x in events] == [1_000_000, 1_000_001]
-
-
 def test_what_is_secret_in_a_definition_is_hidden_wherever_it_stands(place: Place) -> None:
     """The JSON of it stays JSON."""
     schema = {
@@ -138,19 +127,6 @@ def test_what_is_secret_in_a_definition_is_hidden_wherever_it_stands(place: Plac
         "description": "use ***",
     }
     made.close()
-
-
-def test_projects_in_one_database_have_records_of_their_own(
-    postgresql: Server, tmp_path: Path
-) -> None:
-    url = postgresql.new_database()
-    made = [ReportWriter(open_history(place_of(url, tmp_path / x)), str) for x in ("one", "two")]
-    made[0].record([listed("a", tool("a", "x"), connected=True)])
-    assert made[1].history.records() == Records()
-    rebuild(made[1].history)
-    assert len(made[0].history.records().tools) == 1
-    for writer in made:
-        writer.close()
 
 
 def test_one_tool_is_known_by_itself_as_it_is_among_all(writer: ReportWriter):

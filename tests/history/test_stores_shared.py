@@ -24,7 +24,7 @@ from xai_mcp_agent.history.recording.reports import Failed
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 90.0
-_WRITES, _LIVES, _AT_ONCE = 10_000, 6, 100
+_WRITES, _LIVES, _AT_ONCE = 10_000, 3, 100
 _WRITERS, _EACH = 30, 20
 
 

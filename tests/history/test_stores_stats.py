@@ -87,20 +87,13 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
         assert (of.calls, of.errors) == (3, 2)
 
 
-def test_where_nothing_was_called_there_is_nothing(writer: ReportWriter) -> None:
-    writer.record([refusal_event(Subject(MCP, "git", "log"), NOON, "It is switched off.")])
-    for since in (None, FIRST):
-        assert writer.history.stats(since).tools == []
-        assert writer.history.stats(since).sources == []
-
-
-@pytest.mark.parametrize("earlier", [0, 3, 499, 500, 501, 999, 1000, 1400, 1499, 1500, 1501, 1700])
-def test_recent_calls_since_a_time_are_those_that_came_after_it(earlier: int) -> None:
+def test_recent_calls_since_a_time_are_those_that_came_after_it() -> None:
     """Of the last 500 to 1,000 calls, those from before do not count."""
     call = Call(NOON, 1.0, "")
-    slow, quick = [call] * earlier, [call._replace(seconds=0.001)] * (1700 - earlier)
-    before = NO_USAGE.with_calls(slow)
-    since = before.with_calls(quick).since(before)
-    assert since.calls == len(quick)
-    most = since.p95_seconds
-    assert most is None if earlier == 1700 else most is not None and most < 0.0011
+    for earlier in (0, 3, 499, 500, 999, 1000, 1499, 1500, 1700):
+        slow, quick = [call] * earlier, [call._replace(seconds=0.001)] * (1700 - earlier)
+        before = NO_USAGE.with_calls(slow)
+        since = before.with_calls(quick).since(before)
+        assert since.calls == len(quick)
+        most = since.p95_seconds
+        assert most is None if earlier == 1700 else most is not None and most < 0.0011

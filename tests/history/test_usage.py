@@ -40,14 +40,3 @@ def test_the_percentile_is_that_of_recent_calls():
 
 def test_a_tool_that_was_never_called_has_neither():
     assert (Usage().mean_seconds, Usage().p95_seconds) == (None, None)
-
-
-def test_a_call_that_took_no_time_that_can_be_measured_counts():
-    usage = after([0.0, 0.0])
-    assert usage.calls == 2
-    assert usage.p95_seconds == pytest.approx(0, abs=1e-5)
-
-
-def test_the_last_error_stays_when_later_calls_go_well():
-    usage = Usage().with_calls([Call(NOW, 0.1, "out of memory"), Call(NOW, 0.1, "")])
-    assert (usage.calls, usage.errors, usage.last_error) == (2, 1, "out of memory")

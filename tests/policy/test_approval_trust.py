@@ -85,18 +85,3 @@ def test_what_this_user_approves_counts_until_it_is_withdrawn(folder: Path) -> N
     (folder / LOCK).write_text(lock, encoding="utf-8")
     with Bridge() as bridge:
         assert "nobody could be asked" in shred(bridge, agent())
-
-
-def test_agreeing_to_changed_settings_keeps_what_was_approved(folder: Path) -> None:
-    trust("--yes")
-    TrustStore().agree(load_settings())
-    with Bridge() as bridge:
-        assert shred(bridge, agent()) == "shredded contract"
-
-
-def test_a_lock_that_cannot_be_read_has_nothing_to_agree_to(folder: Path) -> None:
-    for text in ("", "{", '{"version": 1, "sources": {"x": {"approved": {"a": 1}}}}'):
-        (folder / LOCK).write_text(text, encoding="utf-8")
-        assert approvals_in(load_settings()) == ()
-    (folder / LOCK).unlink()
-    assert approvals_in(load_settings()) == ()

@@ -119,14 +119,12 @@ def test_a_tool_that_changes_while_somebody_reads_is_not_called() -> None:
         assert shred(bridge, agent(), "count") == "0"
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [RuntimeError("no"), True, None, "yes", "", ApprovalAnswer("anything")],  # pyright: ignore[reportArgumentType]
-    ids=["raises", "true", "none", "another-word", "empty", "no-scope"],
-)
-def test_whatever_is_no_answer_is_no_approval(answer: Any) -> None:
-    with shredding(Clerk(answer)) as bridge:
-        assert "was not approved" in shred(bridge, agent())
+def test_whatever_is_no_answer_is_no_approval() -> None:
+    no_scope = ApprovalAnswer("anything")  # pyright: ignore[reportArgumentType]
+    answers = [RuntimeError("no"), True, None, "yes", "", no_scope]
+    with shredding(Clerk(*answers)) as bridge:
+        for answer in answers:
+            assert "was not approved" in shred(bridge, agent()), answer
         assert shred(bridge, agent(), "count") == "0"
 
 
@@ -182,9 +180,8 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a-very-secret-token-1234" not in str(clerk.asked[0].arguments)
 
 
-@pytest.mark.parametrize(
-    ("entry", "belt", "general", "word"),
-    [
+def test_the_most_specific_word_wins_and_then_the_strictest() -> None:
+    cases: list[tuple[dict[str, Any], dict[str, str], dict[str, str], str]] = [
         ({}, {}, {}, "ask"),
         ({"autoApprove": ["shred"]}, {}, {}, "allow"),
         ({"alwaysAllow": True}, {}, {}, "allow"),
@@ -197,33 +194,25 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, {"shredder": "deny"}, {"*": "allow"}, "deny"),
         ({}, {"shredder/shred": "allow"}, {"shred": "deny"}, "deny"),
         ({}, {}, {"*": "allow"}, "allow"),
-    ],
-    ids=[
-        "destructive", "auto", "always", "strictest", "name", "pattern", "longer", "regex",
-        "toolbelt", "source", "equal", "general",
-    ],
-)  # fmt: skip
-def test_the_most_specific_word_wins_and_then_the_strictest(
-    entry: dict[str, Any], belt: dict[str, str], general: dict[str, str], word: str
-) -> None:
-    written = {"mcpServers": {"shredder": {"command": "x", **entry}}, "approval": general}
-    rules = Approvals(settings_from(written), *[None] * 6)  # pyright: ignore[reportArgumentType]
-    annotations = ToolAnnotations(destructive=True)
-    tool = Tool(ToolKey("mcp", "shredder", "shred"), "", {}, annotations=annotations)
-    assert rules.verdict(tool, agent(approval=belt)).word == word
+    ]
+    for entry, belt, general, word in cases:
+        written = {"mcpServers": {"shredder": {"command": "x", **entry}}, "approval": general}
+        rules = Approvals(settings_from(written), *[None] * 6)  # pyright: ignore[reportArgumentType]
+        annotations = ToolAnnotations(destructive=True)
+        tool = Tool(ToolKey("mcp", "shredder", "shred"), "", {}, annotations=annotations)
+        assert rules.verdict(tool, agent(approval=belt)).word == word
 
 
-@pytest.mark.parametrize(("source", "word"), [("bank", "allow"), ("stranger", "ask")])
-def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through(
-    source: str, word: str
-) -> None:
+def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through() -> None:
     """Any server may call a tool `bank/pay`."""
-    written = settings_from({"mcpServers": {}, "approval": {"bank/pay": "allow"}})
-    rules = Approvals(written, *[None] * 6)  # pyright: ignore[reportArgumentType]
-    name = "pay" if source == "bank" else "bank/pay"
-    annotations = ToolAnnotations(destructive=True)
-    tool = Tool(ToolKey("mcp", source, name), "", {}, annotations=annotations)
-    assert rules.verdict(tool, agent()).word == word
+    cases: list[tuple[str, str]] = [("bank", "allow"), ("stranger", "ask")]
+    for source, word in cases:
+        written = settings_from({"mcpServers": {}, "approval": {"bank/pay": "allow"}})
+        rules = Approvals(written, *[None] * 6)  # pyright: ignore[reportArgumentType]
+        name = "pay" if source == "bank" else "bank/pay"
+        annotations = ToolAnnotations(destructive=True)
+        tool = Tool(ToolKey("mcp", source, name), "", {}, annotations=annotations)
+        assert rules.verdict(tool, agent()).word == word
 
 
 @pytest.mark.anyio
@@ -247,16 +236,13 @@ async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_
     assert "changed just now" in refused.value.for_model
 
 
-@pytest.mark.parametrize(
-    "written",
-    ["sometimes", {"x": "perhaps"}, ["ask"], {"regex:(": "deny"}, {"": "deny"}],
-    ids=["word", "word-of-a-tool", "list", "pattern", "no-tool"],
-)
-def test_a_slip_opens_no_door(written: Any) -> None:
-    server = {"command": "x", "approval": written}
-    assert "x" in settings_from({"mcpServers": {"x": server}}).problems
-    with pytest.raises(SettingsError, match="approval"):
-        settings_from({"mcpServers": {}, "approval": written})
+def test_a_slip_opens_no_door() -> None:
+    slips: list[Any] = ["sometimes", {"x": "perhaps"}, ["ask"], {"regex:(": "deny"}, {"": "deny"}]
+    for written in slips:
+        server = {"command": "x", "approval": written}
+        assert "x" in settings_from({"mcpServers": {"x": server}}).problems
+        with pytest.raises(SettingsError, match="approval"):
+            settings_from({"mcpServers": {}, "approval": written})
     with pytest.raises(SettingsError, match="Rename it to 'approval'"):
         settings_from({"mcpServers": {}, "approvals": {"*": "deny"}})
 

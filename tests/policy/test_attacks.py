@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -35,9 +34,6 @@ from xai_mcp_agent import (
 from xai_mcp_agent.cli.main import run as command
 from xai_mcp_agent.history import database, store
 from xai_mcp_agent.mcp_components import MCPCallTool
-
-GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-CHILD_SECONDS = 60
 
 
 def pay(**more: Any) -> dict[str, Any]:
@@ -96,13 +92,16 @@ def clone_of(folder: Path) -> Path:
     """What a colleague, or CI, gets: the settings and the decisions."""
     wanted = ("mcp_settings.json", "mcp_tools.lock.json")
     copy = folder.parent / "clone"
-    for words in (["init", "-q"], ["add", *wanted], ["commit", "-qm", "Decide"]):
-        subprocess.run([*GIT, *words], cwd=folder, check=True, timeout=CHILD_SECONDS)
-    subprocess.run([*GIT, "clone", "-q", str(folder), str(copy)], check=True, timeout=CHILD_SECONDS)
+    copy.mkdir()
+    for name in wanted:
+        shutil.copy(folder / name, copy)
     return copy
 
 
-@pytest.mark.parametrize("turn", TURNS)
+READ = ("description", "schema", "a new tool", "a look-alike", "instructions")
+
+
+@pytest.mark.parametrize("turn", READ)
 def test_nothing_of_it_is_read_by_a_model_in_a_clone(folder: Path, turn: str):
     """The clone has no history, and has never seen the server."""
     use_it_first(turning(folder, TURNS[turn]))
@@ -150,11 +149,6 @@ PATHS: dict[str, Callable[[Path], None]] = {
 
 
 @contextmanager
-def as_it_was(_: Path) -> Iterator[None]:
-    yield
-
-
-@contextmanager
 def deleted(history: Path) -> Iterator[None]:
     shutil.rmtree(history.parent)
     yield
@@ -185,11 +179,11 @@ def unreachable(_: Path) -> Iterator[None]:
         del os.environ["XAI_MCP_STORE"]
 
 
-STORES = {x.__name__: x for x in (as_it_was, deleted, damaged, locked, unreachable)}
-
-
-@pytest.mark.parametrize("store_is", STORES.values(), ids=STORES)
-@pytest.mark.parametrize("by", PATHS.values(), ids=PATHS)
+@pytest.mark.parametrize(
+    ("by", "store_is"),
+    [(by_agent, deleted), (by_node, damaged), (by_command, locked), (by_python, unreachable)],
+    ids=PATHS,
+)
 def test_nothing_of_it_is_called_whatever_became_of_the_history(
     folder: Path, by: Callable[[Path], None], store_is: Any, monkeypatch: pytest.MonkeyPatch
 ):
@@ -205,19 +199,15 @@ def test_nothing_of_it_is_called_whatever_became_of_the_history(
     assert (folder / "mcp_tools.lock.json").read_text() == lock
 
 
-@pytest.mark.parametrize("turn", [x for x in TURNS if x not in (*STILL_CALLED, "a look-alike")])
-@pytest.mark.parametrize("by", PATHS.values(), ids=PATHS)
-def test_nothing_of_it_is_called_whatever_it_changes(
-    folder: Path, by: Callable[[Path], None], turn: str
-):
+@pytest.mark.parametrize("turn", ["schema", "output schema", "title", "annotation"])
+def test_nothing_of_it_is_called_whatever_it_changes(folder: Path, turn: str):
     settings = turning(folder, TURNS[turn])
     use_it_first(settings)
-    by(settings)
+    by_python(settings)
     assert calls_in(folder / "journal") == 1, "that of before"
 
 
-@pytest.mark.parametrize("by", [by_node, by_command, by_python], ids=lambda x: x.__name__)
-def test_a_look_alike_is_called_by_neither_name(folder: Path, by: Callable[[Path], None]):
+def test_a_look_alike_is_called_by_neither_name(folder: Path):
     settings = turning(folder, TURNS["a look-alike"])
     use_it_first(settings)
     with Bridge.open(settings) as bridge, pytest.raises(NotAccepted) as refused:
@@ -260,19 +250,6 @@ def test_of_two_entries_for_one_server_each_has_its_own_decisions(folder: Path):
     assert calls_in(folder / "journal") == 1
 
 
-def test_a_server_that_is_renamed_is_reported_with_what_was_decided_about_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-):
-    settings = turning(folder)
-    use_it_first(settings)
-    written = json.loads(settings.read_text())
-    settings.write_text(json.dumps({"mcpServers": {"Shop": written["mcpServers"]["shop"]}}))
-    with pytest.raises(SystemExit):
-        command(["servers", "check"])
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "Something was decided about shop, which the settings do not have." in shown
-
-
 def test_what_turns_between_the_refusal_and_the_word_of_a_person_is_not_accepted(folder: Path):
     """The person read something harmless, and says its digest; the server says worse by then."""
     harmless = {"tools": [pay(description="Pays, and thanks."), ASK]}
@@ -307,7 +284,7 @@ def test_what_was_read_is_what_is_accepted_also_where_the_server_says_worse_unse
     assert calls_in(folder / "journal") == 1
 
 
-@pytest.mark.parametrize("by", PATHS.values(), ids=PATHS)
+@pytest.mark.parametrize("by", [by_agent, by_python], ids=["agent", "python"])
 def test_a_pin_without_first_has_nothing_called_before_a_person_accepts(
     folder: Path, by: Callable[[Path], None]
 ):
@@ -330,15 +307,3 @@ def test_a_lock_file_that_cannot_be_read_has_no_locked_call_made(folder: Path):
     with Bridge.open(settings) as bridge, pytest.raises(Exception, match="it is empty"):
         bridge.call_tool("shop", "pay")
     assert calls_in(folder / "journal") == 1
-
-
-def test_servers_tells_that_decisions_cannot_be_looked_up(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-):
-    turning(folder)
-    (folder / "mcp_tools.lock.json").write_text('{"sources": {"mcp:shop": {"off": "pay"}}}')
-    with pytest.raises(SystemExit):
-        command(["servers", "check"])
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "Decisions: they cannot be looked up, so agents are offered no tools. The dec" in shown
-    assert '`sources["mcp:shop"].off` must be a valid array.' in shown

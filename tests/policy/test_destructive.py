@@ -109,11 +109,8 @@ def test_a_word_asks_for_all_that_is_not_said_to_be_read_only(is_general: bool):
         ({}, {"delete_order"}),
         ({"approval": {"method:PUT": "ask", "method:patch": "ask"}},
          {"put_order", "patch_order", "delete_order"}),
-        ({"approval": {"method:DELETE": "allow"}}, set[str]()),
-        ({"approval": "ask_unless_read_only"},
-         {"post_order", "put_order", "patch_order", "delete_order"}),
     ],
-    ids=["default", "put and patch", "delete", "not read-only"],
+    ids=["default", "put and patch"],
 )  # fmt: skip
 def test_methods_of_a_service_are_asked_for_as_its_settings_say(
     tmp_path: Path, written: dict[str, Any], asked: set[str]

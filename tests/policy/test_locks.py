@@ -17,15 +17,14 @@ import pytest
 
 from tests.support.agents_in_ctx import use_server
 from tests.support.bridges import accept_now, wait_for_loss, wait_for_tool
-from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in, pids_in
 from tests.support.model_agents import agent, all_told, offered, run, told
-from tests.support.model_endpoint import Step, calls, says
+from tests.support.model_endpoint import Step, calls
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, NoTools, Tool
+from xai_mcp_agent import Bridge, DefinitionChanged, Tool
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.core.calls import ToolInvocation
@@ -115,24 +114,6 @@ def test_what_is_listed_first_is_accepted_not_what_is_there_at_the_first_call(
         bridge.call_tool("shop", "pay")
 
 
-def test_a_change_between_the_first_listing_and_the_run_is_held_back(use_settings: UseSettings):
-    """Servers are started before the first agent runs."""
-    with fault_http(tools=[pay()]) as peer:
-        use_settings(shop=peer.entry(lock="first"))
-        ctx: dict[str, Any] = {}
-        use_server(ctx, "shop", None)
-        bridge = ctx["mcp_bridge"].bridge
-        wait_for_tool(bridge, "shop", "pay")
-        peer.peer.tools = [pay("Pays twice."), {**pay(), "name": "steal"}]
-        bridge.run(_refresh_shop)
-        with agent(ctx), pytest.raises(NoTools, match="2 held back until somebody accepts it"):
-            run(ctx)
-
-
-async def _refresh_shop(operations: Operations) -> None:
-    await operations.refresh("shop")
-
-
 def test_a_server_that_comes_back_changed_for_a_call_is_found_out_before_that_is_sent(
     use_settings: UseSettings, tmp_path: Path
 ):
@@ -162,21 +143,6 @@ def test_without_a_pin_a_changed_tool_is_called_as_ever(use_settings: UseSetting
         with Bridge.open(file) as bridge:
             bridge.call_tool("shop", "pay")
             assert [x for x in events_of(bridge) if x.event_kind == "decision"] == []
-
-
-def test_a_change_of_what_it_claims_alone_counts_too(use_settings: UseSettings):
-    """Every field counts as a change: a tool that turns out to destroy things is another tool."""
-    with Bridge.open(use_settings(grow=growing(lock="first"))) as bridge:
-        grow(bridge, "Says extra.")
-        accept_now(bridge, "grow", "extra")
-        bridge.call_tool("grow", "extra")
-        grow(bridge, "Says extra.", destructive=True)
-        with pytest.raises(DefinitionChanged) as refused:
-            bridge.call_tool("grow", "extra")
-        assert len(refused.value.lines) == 1
-        assert "destructive" in refused.value.lines[0]
-        grow(bridge, "Says extra.")  # as it was accepted
-        assert bridge.call_tool("grow", "extra").text == "I am extra."
 
 
 def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
@@ -277,38 +243,9 @@ def test_nodes_of_a_drawn_tool_that_call_a_changed_one_do_not_quote_it_either(
     assert "Mallory" in capsys.readouterr().out
 
 
-def test_of_two_processes_that_use_it_first_at_once_one_decides(
-    use_settings: UseSettings, tmp_path: Path
-):
-    """Whose server has the other version is refused, whoever comes first."""
-    one, other = (
-        Bridge(
-            {"mcpServers": {"shop": {**entry(tools=[pay(words)]), "lock": "first"}}},
-            lock=tmp_path / "lock.json",
-        )
-        for words in ("Pays.", "Pays twice.")
-    )
-    with one, other:
-        one.connect(wait=True)
-        other.connect(wait=True)
-        answers = [outcome(x) for x in (start(one), start(other))]
-        assert sorted(answers) == ["DefinitionChanged", "this is pay"]
-        refused = (one, other)[answers.index("DefinitionChanged")]
-        accept_now(refused, "shop")
-        assert outcome(start(refused)) == "this is pay"
-
-
 def start(bridge: Bridge) -> Any:
     """Begin to call the tool."""
     return bridge.submit(Operations.call_tool, "shop", "pay")
-
-
-def outcome(call: Any) -> str:
-    """What came of it."""
-    try:
-        return call.result(30).text
-    except DefinitionChanged as reason:
-        return type(reason).__name__
 
 
 def test_a_change_that_another_process_accepts_counts_at_the_next_call(
@@ -340,22 +277,6 @@ def test_all_that_waits_can_be_accepted_at_once(use_settings: UseSettings):
         assert bridge.call_tool("grow", "extra").text == "I am extra."
 
 
-def test_a_pin_holds_where_nothing_is_kept(
-    use_settings: UseSettings, monkeypatch: pytest.MonkeyPatch
-):
-    """Settings from Python: what is decided counts as long as the process lives."""
-    with Bridge({"mcpServers": {"grow": growing(lock="first")}}) as bridge:
-        bridge.call_tool("grow", "grow", {"name": "none"})
-        grow(bridge, "Says extra.")
-        with pytest.raises(NotAccepted):
-            bridge.call_tool("grow", "extra")
-        accept_now(bridge, "grow", "extra")
-        bridge.call_tool("grow", "extra")
-        grow(bridge, POISON)
-        with pytest.raises(DefinitionChanged):
-            bridge.call_tool("grow", "extra")
-
-
 def test_a_secret_in_a_definition_is_not_shown_with_its_change(
     use_settings: UseSettings, tmp_path: Path
 ):
@@ -376,33 +297,3 @@ def test_a_secret_in_a_definition_is_not_shown_with_its_change(
         assert secret not in str(refused.value)
         assert other not in str(refused.value)
         assert refused.value.lines
-
-
-def test_all_that_has_changed_can_be_accepted_by_a_process_that_did_not_list_it(
-    use_settings: UseSettings, tmp_path: Path
-):
-    functions = tmp_path / "functions.py"
-    functions.write_text("def which() -> str:\n    '''One.'''\n    return 'x'\n")
-    file = use_settings()
-    written = {"mcpServers": {}, "functions": {"fn": {"file": str(functions), "lock": "first"}}}
-    file.write_text(json.dumps(written))
-    with Bridge.open(file) as bridge:
-        bridge.call_tool("fn", "which")
-    functions.write_text("def which() -> str:\n    '''Another.'''\n    return 'x'\n")
-    with Bridge.open(file) as bridge:
-        assert [(x.tool, x.is_new) for x in accept_now(bridge, "fn")] == [("which", True)]
-        assert bridge.call_tool("fn", "which").text == "x"
-
-
-def test_thousands_of_locked_tools_block_no_other_work(use_settings: UseSettings):
-    """The fixture that watches the loops looks: they are digested and compared for each run."""
-    shop = {**entry(many=10_000), "lock": "first"}
-    file = use_settings(shop=shop)
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    with agent(ctx, says("one"), says("two")) as endpoint:
-        run(ctx)
-        run(ctx)
-    assert offered(endpoint)
-    lock = json.loads(file.with_name("mcp_tools.lock.json").read_text())
-    assert len(lock["sources"]["mcp:shop"]["accepted"]) > 10_000

@@ -35,17 +35,10 @@ NEVER: dict[str, Any] = {"then": "deny"}
 HOLDING: dict[str, dict[str, Any]] = {
     "off": {},
     "blocked": {"toolSearch": {"blocked": ["del"]}},
-    "blocked with the server": {"toolSearch": {"blocked": ["shop/Del"]}},
-    "blocked pattern": {"toolSearch": {"blocked": ["D*l"]}},
     "blocked expression": {"toolSearch": {"blocked": ["regex:d.l"]}},
     "approval": {"approval": {"DEL": "deny"}},
-    "approval of the server": {"entry": {"approval": {"del": "deny"}}},
-    "approval pattern": {"approval": {"shop/d*": "deny"}},
-    "approval expression": {"approval": {"regex:.*del.*": "deny"}},
     "disabledTools": {"entry": {"disabledTools": ["del"]}},
-    "rule": {"rules": [NEVER | {"when": {"tool": "del"}}]},
     "rule with a pattern": {"rules": [NEVER | {"when": {"tool": "*Del*"}}]},
-    "rule with an expression": {"rules": [NEVER | {"when": {"tool": "regex:.*del.*"}}]},
 }
 
 _WRITTEN = st.text(st.sampled_from("dDeElL\u0435\uff44 _-./\n\u200b"), max_size=6)
@@ -98,15 +91,8 @@ def test_no_spelling_gets_past_a_list(tmp_path: Path, written: dict[str, Any]):
     assert called(tmp_path, written, *ALIKE) == 0
 
 
-def test_an_expression_holds_names_of_several_lines(tmp_path: Path):
-    written = {"approval": {"regex:.*del.*": "deny"}}
-    assert called(tmp_path, written, "a\ndel", "\u0430\ndel\nb") == 0
-
-
 LETTING: dict[str, dict[str, Any]] = {
     "approval": {"approval": {"*": "deny", "del": "allow"}},
-    "approval of the server": {"entry": {"approval": {"*": "deny", "del": "allow"}}},
-    "autoApprove": {"entry": {"approval": {"d*": "deny"}, "autoApprove": ["del"]}},
     "rule that excepts": {
         "rules": [NEVER | {"when": {"tool": "d*"}, "unless": {"tool": "del"}}],
     },
@@ -121,25 +107,17 @@ def test_what_only_looks_like_an_allowed_name_is_not_allowed(
     """`look` is allowed by its name, where all is denied."""
     if "*" in written.get("approval", {}):
         written = {"approval": {**written["approval"], "look": "allow"}}
-    if "*" in written.get("entry", {}).get("approval", {}):
-        written = {"entry": {"approval": {**written["entry"]["approval"], "look": "allow"}}}
     assert called(tmp_path, written, *ALIKE) == 1
 
 
 @pytest.mark.parametrize(
-    ("rule", "calls_made"),
+    "rule",
     [
-        ({"when": {"args.sql": "regex:.*drop.*"}, "then": "deny"}, 0),
-        ({"when": {"args.sql": "not regex:select.*"}, "then": "deny"}, 0),
-        ({"when": {"args.sql": "regex:select.*drop"}, "then": "allow"}, 0),
-        ({"when": {"args.sql": "regex:select.drop"}, "then": "allow"}, 0),
+        {"when": {"args.sql": "regex:.*drop.*"}, "then": "deny"},
+        {"when": {"args.sql": "regex:select.*drop"}, "then": "allow"},
     ],
-    ids=str,
+    ids=["deny", "allow"],
 )
-def test_a_line_break_in_an_argument_gets_past_no_rule(
-    tmp_path: Path, rule: dict[str, Any], calls_made: int
-):
-    written: dict[str, Any] = {"rules": [rule]}
-    if rule["then"] == "allow":
-        written["rules"].append({"when": {"tool": "run"}, "then": "ask"})
-    assert called(tmp_path, written, "run", given={"sql": "select\ndrop"}) == calls_made
+def test_a_line_break_in_an_argument_gets_past_no_rule(tmp_path: Path, rule: dict[str, Any]):
+    written = {"rules": [rule, {"when": {"tool": "run"}, "then": "ask"}]}
+    assert called(tmp_path, written, "run", given={"sql": "select\ndrop"}) == 0

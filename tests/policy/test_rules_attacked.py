@@ -9,15 +9,14 @@ import pytest
 
 from tests.policy.test_rules import agent, said, shred, tool, written
 from tests.support.shredder_server import shredder_entry
-from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, SettingsError, settings_from
 from xai_mcp_agent.core.approval import RunFacts
 from xai_mcp_agent.core.tools import ToolKey
 
 
-@pytest.mark.parametrize(
-    ("when", "says"),
-    [
+def test_what_is_nearly_a_condition_is_no_text_that_never_fits() -> None:
+    """Such a rule would be there, and deny nothing."""
+    cases: list[tuple[dict[str, str], str]] = [
         ({"day": "sat, sun"}, "not a day"),
         ({"day": "mon-tue-sun"}, "not a day"),
         ({"day": "monkey"}, "not a day"),
@@ -32,20 +31,14 @@ from xai_mcp_agent.core.tools import ToolKey
         ({"agent": "NOT coder"}, "looks like a condition with 'not'"),
         ({"agent": "not not coder"}, "looks like a condition with 'not'"),
         ({"agent": "not\tcoder"}, "looks like a condition with 'not'"),
-    ],
-    ids=str,
-)
-def test_what_is_nearly_a_condition_is_no_text_that_never_fits(
-    when: dict[str, str], says: str
-) -> None:
-    """Such a rule would be there, and deny nothing."""
-    with pytest.raises(SettingsError, match=says):
-        written([{"when": when, "then": "deny"}])
+    ]
+    for when, says in cases:
+        with pytest.raises(SettingsError, match=says):
+            written([{"when": when, "then": "deny"}])
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it() -> None:
+    cases: list[str] = [
         " /etc/passwd",
         " file:///etc/passwd",
         "FILE:///etc/passwd",
@@ -55,26 +48,23 @@ def test_what_is_nearly_a_condition_is_no_text_that_never_fits(
         "..\\..\\etc\\passwd",
         "https://example.org/x",
         "//etc/passwd",
-    ],
-)
-def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it(path: str) -> None:
-    outside = [{"when": {"args.path": "outside /desk"}, "then": "deny"}]
-    assert said(outside, tool("files", "write", "path"), {"path": path}).word == "deny"
-    allowed = [{"when": {"args.path": "inside /desk"}, "then": "allow"}]
-    assert said(allowed, tool("files", "write", "path"), {"path": path}).word == ""
+    ]
+    for path in cases:
+        outside = [{"when": {"args.path": "outside /desk"}, "then": "deny"}]
+        assert said(outside, tool("files", "write", "path"), {"path": path}).word == "deny"
+        allowed = [{"when": {"args.path": "inside /desk"}, "then": "allow"}]
+        assert said(allowed, tool("files", "write", "path"), {"path": path}).word == ""
 
 
-@pytest.mark.parametrize(
-    "path", ["/etc/passwd ", "\\etc\\passwd", "file:///etc/passwd?x", "//etc/x"]
-)
-def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it(path: str) -> None:
-    inside = [{"when": {"args.path": "inside /etc"}, "then": "deny"}]
-    assert said(inside, tool("files", "read", "path"), {"path": path}).word == "deny"
+def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it() -> None:
+    cases: list[str] = ["/etc/passwd ", "\\etc\\passwd", "file:///etc/passwd?x", "//etc/x"]
+    for path in cases:
+        inside = [{"when": {"args.path": "inside /etc"}, "then": "deny"}]
+        assert said(inside, tool("files", "read", "path"), {"path": path}).word == "deny"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "value", "word"),
-    [
+def test_a_value_is_not_another_for_being_written_differently() -> None:
+    cases: list[tuple[Any, Any, str]] = [
         (5, "5", "deny"),
         (5, " 5.0", "deny"),
         (5, "six", ""),
@@ -83,14 +73,10 @@ def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it(path: 
         ("5", 5.0, "deny"),
         ("is 5", 5.0, "deny"),
         (1, True, ""),
-    ],
-    ids=str,
-)
-def test_a_value_is_not_another_for_being_written_differently(
-    wanted: Any, value: Any, word: str
-) -> None:
-    rules = [{"when": {"args.n": wanted}, "then": "deny"}]
-    assert said(rules, tool("x", "work"), {"n": value}).word == word
+    ]
+    for wanted, value, word in cases:
+        rules = [{"when": {"args.n": wanted}, "then": "deny"}]
+        assert said(rules, tool("x", "work"), {"n": value}).word == word
 
 
 def test_what_is_only_written_like_an_allowed_value_is_not_allowed() -> None:
@@ -98,16 +84,19 @@ def test_what_is_only_written_like_an_allowed_value_is_not_allowed() -> None:
     assert [said(rules, tool("x", "work"), {"n": x}).word for x in (5, "5")] == ["allow", ""]
 
 
-@pytest.mark.parametrize("name", ["files/read", "files.read"])
-def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source(name: str) -> None:
+def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source() -> None:
     """Any server may call a tool so."""
-    rules = [{"when": {"tool": name}, "then": "allow"}]
-    assert said(rules, tool("files", "read")).word == "allow"
-    assert said(rules, tool("stranger", name)).word == ""
-    assert said([{"when": {"tool": name}, "then": "deny"}], tool("stranger", name)).word == "deny"
-    others = [{"when": {"tool": f"not {name}"}, "then": "deny"}]
-    assert said(others, tool("stranger", name)).word == "deny"
-    assert said(others, tool("files", "read")).word == ""
+    cases: list[str] = ["files/read", "files.read"]
+    for name in cases:
+        rules = [{"when": {"tool": name}, "then": "allow"}]
+        assert said(rules, tool("files", "read")).word == "allow"
+        assert said(rules, tool("stranger", name)).word == ""
+        assert (
+            said([{"when": {"tool": name}, "then": "deny"}], tool("stranger", name)).word == "deny"
+        )
+        others = [{"when": {"tool": f"not {name}"}, "then": "deny"}]
+        assert said(others, tool("stranger", name)).word == "deny"
+        assert said(others, tool("files", "read")).word == ""
 
 
 def test_what_another_source_calls_so_has_not_succeeded() -> None:
@@ -117,26 +106,6 @@ def test_what_another_source_calls_so_has_not_succeeded() -> None:
         for key in (ToolKey("mcp", "stranger", "ci/run_tests"), ToolKey("mcp", "ci", "run_tests"))
     ]
     assert said_of == ["deny", ""]
-
-
-@pytest.mark.parametrize("kind", ["aliases", "merges"])
-def test_a_small_file_that_stands_for_millions_of_rules_keeps_nobody_busy(
-    kind: str, tmp_path: Path
-) -> None:
-    text = "- &a0 {when: {server: x}, then: deny}\n"
-    if kind == "aliases":
-        text += "- *a0\n" * 20_000
-    else:
-        again = ", ".join(["*a{0}"] * 9)
-        text += "".join(f"- &a{x + 1} {{{{<<: [{again}]}}}}\n".format(x) for x in range(12))
-    (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
-
-    def refused() -> None:
-        with pytest.raises(SettingsError, match=r"`<<` are not"):
-            written("rules.yaml", tmp_path)
-
-    with ends_within(30):
-        refused()
 
 
 @pytest.mark.parametrize("key", ["ruels", "Rules", "policies", "toolRules"])

@@ -75,12 +75,6 @@ def test_without_a_store_no_agent_calls_anything(store: str) -> None:
         assert HELD not in count(bridge, PROGRAM)
 
 
-def test_a_store_that_is_away_is_reported() -> None:
-    bridge = bridge_at("postgresql://nobody@127.0.0.1:9/none", {"from": "store"})
-    with bridge, pytest.raises(RulesUnknown, match="Start the server"):
-        bridge.ruled_tools(agent())
-
-
 def test_a_store_that_went_back_behind_what_the_settings_want_is_reported(tmp_path: Path) -> None:
     place = tmp_path / "old.db"
     with bridge_at(place, {"from": "store", "revision": 2}) as bridge:
@@ -105,36 +99,30 @@ def test_what_lets_through_is_neither_put_nor_taken_from_the_store(tmp_path: Pat
         assert HELD in count(bridge)
 
 
-@pytest.mark.parametrize(
-    ("rule", "says"),
-    [
+def test_rules_for_the_store_are_checked_as_those_of_the_settings() -> None:
+    cases: list[tuple[Any, str]] = [
         ({"when": {}, "then": "deny"}, "a name"),
         ("rules.yaml", "a name"),
         ({"name": "x", "when": {"sever": "x"}, "then": "deny"}, "server"),
         ({"name": "x", "when": {"tool": "${HOME}"}, "then": "deny"}, "not set"),
         ({"name": "x", "when": {"is": "elsewhere"}, "then": "deny"}, "no rule sets it"),
-    ],
-    ids=str,
-)
-def test_rules_for_the_store_are_checked_as_those_of_the_settings(rule: Any, says: str) -> None:
-    with pytest.raises(SettingsError, match=says):
-        rules_of_store([rule], "/desk")
+    ]
+    for rule, says in cases:
+        with pytest.raises(SettingsError, match=says):
+            rules_of_store([rule], "/desk")
 
 
-@pytest.mark.parametrize(
-    "asking",
-    [
+def test_a_slip_in_what_asks_for_the_store_is_reported() -> None:
+    cases: list[Any] = [
         {"from": "shop"},
         {"from": "store", "revision": 0},
         {"from": "store", "revision": True},
         {"from": "store", "then": "deny"},
-    ],
-    ids=str,
-)
-def test_a_slip_in_what_asks_for_the_store_is_reported(asking: Any) -> None:
-    with pytest.raises(SettingsError):
-        written([asking])
-    assert settings_from({"mcpServers": {}, "rules": [NO_COUNT]}).stored_rules is None
+    ]
+    for asking in cases:
+        with pytest.raises(SettingsError):
+            written([asking])
+        assert settings_from({"mcpServers": {}, "rules": [NO_COUNT]}).stored_rules is None
 
 
 def gate_with(own: Any, stored: Sequence[Any]) -> RuleGate:

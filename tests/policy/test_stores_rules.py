@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import delete, update
 
-from tests.support.databases import Server, place_of
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.tables import rules as table
@@ -56,19 +53,6 @@ def test_rules_are_replaced_by_name_and_each_change_has_a_number(place: Place) -
     store.close()
 
 
-def test_rules_that_are_refused_change_nothing(place: Place) -> None:
-    store = open_history(place)
-    kept = put_rules(store, [rule("a")], fine)
-
-    def refuse(rules: Sequence[Any]) -> None:
-        raise ValueError(len(rules))
-
-    with pytest.raises(ValueError, match="2"):
-        put_rules(store, [rule("b")], refuse)
-    assert read_rules(store) == kept
-    store.close()
-
-
 def test_of_many_who_put_rules_at_once_none_loses_any(lasting_place: Place) -> None:
     place = lasting_place
     put(place, rule("first"))
@@ -78,16 +62,6 @@ def test_of_many_who_put_rules_at_once_none_loses_any(lasting_place: Place) -> N
     kept = read_rules(store)
     assert {x["name"] for x in kept.rules} == {"first", *(f"of {x}" for x in range(8))}
     assert kept.revision == 9
-    store.close()
-
-
-def test_another_project_has_rules_of_its_own(postgresql: Server, tmp_path: Path) -> None:
-    place = place_of(postgresql.new_database(), tmp_path)
-    put(place, rule("a"))
-    other = tmp_path / "other"
-    other.mkdir()
-    store = open_history(replace(place, folder=other))
-    assert read_rules(store) == StoredRules()
     store.close()
 
 

@@ -38,14 +38,14 @@ def marks(*found: Inventory) -> list[Mark]:
     return marks_of({x.source: x for x in found})
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_a_known_attack_is_marked(attack: str):
-    assert list(find_orders(ATTACKS[attack]))
+def test_a_known_attack_is_marked():
+    for attack in ATTACKS:
+        assert list(find_orders(ATTACKS[attack]))
 
 
-@pytest.mark.parametrize("text", HONEST)
-def test_what_honest_servers_say_is_not(text: str):
-    assert not list(find_orders(text))
+def test_what_honest_servers_say_is_not():
+    for text in HONEST:
+        assert not list(find_orders(text))
 
 
 def test_every_pattern_ends_soon_on_texts_made_to_hold_it_up():
@@ -55,9 +55,8 @@ def test_every_pattern_ends_soon_on_texts_made_to_hold_it_up():
         done_within(10, lambda text=text: list(find_orders(text)))
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
+def test_an_order_is_found_anywhere_in_what_a_model_reads():
+    cases: list[dict[str, Any]] = [
         {"properties": {"a": {"description": ORDER}}},
         {"properties": {"a": {"enum": ["x", ORDER]}}},
         {"properties": {"a": {"default": ORDER}}},
@@ -66,14 +65,12 @@ def test_every_pattern_ends_soon_on_texts_made_to_hold_it_up():
         {"title": ORDER},
         {"anyOf": [{"properties": {"a": {"items": {"examples": [ORDER]}}}}]},
         {"$defs": {"a": {"description": ORDER}}},
-    ],
-    ids=json.dumps,
-)
-def test_an_order_is_found_anywhere_in_what_a_model_reads(schema: dict[str, Any]):
-    tool = Tool(ToolKey("mcp", "shop", "pay"), "Pays.", schema)
-    (mark,) = marks_of({"shop": Inventory("shop", (tool,))})
-    assert (mark.tool, mark.reason) == ("pay", "tells a model to ignore its instructions")
-    assert "previous" in mark.words
+    ]
+    for schema in cases:
+        tool = Tool(ToolKey("mcp", "shop", "pay"), "Pays.", schema)
+        (mark,) = marks_of({"shop": Inventory("shop", (tool,))})
+        assert (mark.tool, mark.reason) == ("pay", "tells a model to ignore its instructions")
+        assert "previous" in mark.words
 
 
 def test_what_is_hidden_and_what_is_too_long_is_marked():
@@ -135,15 +132,6 @@ def test_servers_are_checked_by_a_command(poisoned: Path, capsys: Any):
     status, out, _ = command(capsys, "servers", "check", "--settings", str(poisoned))
     assert status == 0
     assert "Odd" not in out
-
-
-def test_a_check_that_finds_nothing_says_so(poisoned: Path, capsys: Any):
-    poisoned.write_text(json.dumps({"mcpServers": {"plain": entry(tools=[listed("x")])}}))
-    status, out, _ = command(
-        capsys, "servers", "check", "--descriptions", "--settings", str(poisoned)
-    )
-    assert status == 0
-    assert "Checked: nothing odd" in out
 
 
 def test_the_status_node_and_python_tell_the_marks_too_and_block_nothing(poisoned: Path):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -23,7 +21,6 @@ from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.cli import main
-from xai_mcp_agent.history import database, store
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 
@@ -72,18 +69,6 @@ def test_it_stays_off_when_everything_is_new_the_process_and_the_definition(sett
     with agent(ctx) as endpoint:
         run(ctx)
     assert list(offered(endpoint)) == ["shop_ask"]
-
-
-def test_it_stays_off_when_its_server_lists_it_anew_and_is_connected_anew(settings: Path):
-    with Bridge.open(settings) as bridge:
-        bridge.disable("shop", "pay")
-        bridge.refresh("shop")
-        bridge.disconnect("shop")
-        bridge.connect("shop", wait=True)
-        again = bridge.disable("shop", "pay")
-        kinds = [(x.change, x.event_kind, x.source) for x in events_of(bridge)]
-    assert [x.is_new for x in again] == [False]
-    assert kinds.count(("disabled", "decision", "user")) == 1
 
 
 def test_what_another_process_decides_counts_in_the_next_run(settings: Path):
@@ -151,20 +136,6 @@ def test_our_own_tools_can_be_switched_off_too(settings: Path):
     assert "'read_result' cannot be used: a person has switched it off" in told(endpoint)
 
 
-def test_a_tool_that_is_gone_for_now_can_be_switched_off(settings: Path):
-    with Bridge.open(settings) as bridge:
-        bridge.call_tool("grow", "grow", {"name": "extra"})
-        bridge.list_tools("grow")
-    with Bridge.open(settings) as bridge:
-        assert [x.is_new for x in bridge.disable("grow", "extra")] == [True]
-        bridge.call_tool("grow", "grow", {"name": "extra"})
-        ctx: dict[str, Any] = {}
-        use_server(ctx, "grow", None)
-        with agent(ctx, calls(("grow_grow", {"name": "extra"}))) as endpoint:
-            run(ctx)
-    assert "grow_extra" not in offered(endpoint, 1)
-
-
 def test_a_name_that_is_unknown_is_an_error_with_the_nearest(settings: Path):
     with Bridge.open(settings) as bridge:
         with pytest.raises(UnknownTool, match=r"shop has no tool 'pai'.* Did you mean 'pay'"):
@@ -196,9 +167,7 @@ def damage(file: Path) -> None:
 
 STORES: dict[str, Callable[[Path], None]] = {
     "deleted": Path.unlink,
-    "emptied": lambda file: file.write_bytes(b""),
     "damaged": damage,
-    "a folder": lambda file: (file.unlink(), file.mkdir())[-1],
 }
 
 
@@ -235,40 +204,6 @@ def test_a_run_waits_for_no_history_that_somebody_holds(
     assert list(offered(endpoint)) == ["shop_ask"]
 
 
-def test_it_stays_off_in_a_clone_that_has_no_history(settings: Path, tmp_path: Path):
-    """And in CI: the file is in git."""
-    with Bridge.open(settings) as bridge:
-        bridge.disable("shop", "pay")
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    for name in (settings.name, "mcp_tools.lock.json"):
-        shutil.copy(settings.with_name(name), clone / name)
-    os.chdir(clone)
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    with agent(ctx) as endpoint:
-        run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
-
-
-def test_a_name_that_only_looks_like_it_is_off_too(settings: Path):
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "grow", None)
-    with Bridge.open(settings) as bridge:
-        bridge.disable("grow", "shrink")
-
-    def list_again(ctx: dict[str, Any], text: str, _: Any) -> str:
-        ctx["mcp_bridge"].bridge.refresh("grow")
-        return "listed"
-
-    define_tool(ctx, None, "list_again", "Lists the tools again.", list_again)
-    names = ("Shrink", "shr\u0456nk", "shri-nk", "drink")
-    grown = calls(*(("grow_grow", {"name": x}) for x in names))
-    with agent(ctx, grown, calls(("list_again", {})), says("done")) as endpoint:
-        run(ctx)
-    assert list(offered(endpoint, 2)) == ["list_again", "grow_grow", "grow_drink"]
-
-
 def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(
     settings: Path,
 ):
@@ -290,25 +225,6 @@ def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(
     assert "line 1 is a mark of an unresolved git merge" in str(caught.value)
 
 
-def test_a_call_of_one_that_is_off_is_an_event(settings: Path):
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "grow", None)
-    bridge = None
-
-    def switch_off(_: dict[str, Any]) -> Any:
-        nonlocal bridge
-        bridge = ctx["mcp_bridge"].bridge
-        bridge.disable("grow", "shrink")
-        return calls(("grow_shrink", {"name": "x"}), ("grow_shrink", {"name": "x"}))
-
-    with agent(ctx, switch_off) as endpoint:
-        run(ctx)
-        assert "a person has switched it off" in told(endpoint)
-        assert bridge is not None
-        refused = [x for x in events_of(bridge) if x.change == "refused"]
-    assert [(x.context_id, x.event_kind) for x in refused] == [("mcp_tool:grow_shrink", "action")]
-
-
 def test_without_the_file_the_history_brings_no_decision_back(
     settings: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -327,33 +243,13 @@ def test_without_the_file_the_history_brings_no_decision_back(
     assert not lock.exists()
 
 
-def test_without_the_file_a_history_that_cannot_be_read_holds_up_nothing(
-    settings: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
-    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
-    ctx: dict[str, Any] = {}
-    with held(settings, *LOCKED) as lock:
-        lock.unlink()
-        use_server(ctx, "shop", None)
-        with agent(ctx) as endpoint:
-            run(ctx)
-    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
-
-
 SLIPS = {
     '{"sources": {"mcp:shop": {"of": ["pay"]}}}': "Did you mean 'off'?",
     '{"sources": {"MCP:shop": {"off": ["pay"]}}}': "must match pattern '(?s)^(mcp|",
-    '{"sources": {"shop": {"off": ["pay"]}}}': "must match pattern '(?s)^(mcp|",
-    '{"sorces": {"mcp:shop": {"off": ["pay"]}}}': "Did you mean 'sources'?",
-    '{"sources": {"mcp:shop": {"approved": {"pay": "allways"}}}}': "must match pattern '^(always|",
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"), SLIPS.items(), ids=["off", "mcp", "kind", "sources", "always"]
-)
+@pytest.mark.parametrize(("text", "hint"), SLIPS.items(), ids=["off", "mcp"])
 def test_a_misspelt_word_in_the_file_is_reported_and_no_tool_is_offered(
     settings: Path, capsys: pytest.CaptureFixture[str], text: str, hint: str
 ):

@@ -69,17 +69,6 @@ def test_only_its_owner_reads_a_new_file(tmp_path: Path, write: Callable[[Path],
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_a_file_is_never_open_to_others_not_for_a_moment(
-    tmp_path: Path, write: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
-):
-    """With what mode it is made decides, not what becomes of it later."""
-    monkeypatch.setattr(os, "chmod", lambda *_: pytest.fail("it had a mode to be changed"))
-    with umask(0):
-        write(tmp_path / "made.jsonl")
-    assert mode(tmp_path / "made.jsonl") == 0o600
-
-
-@pytest.mark.parametrize("write", WRITERS)
 def test_a_file_that_others_could_read_is_closed_to_them_when_it_is_written(
     tmp_path: Path, write: Callable[[Path], None]
 ):
@@ -207,11 +196,6 @@ def test_a_lock_keeps_other_processes_out_until_its_holder_ends(tmp_path: Path):
     with file_lock(lock, _CHILD_SECONDS) as is_locked:
         assert is_locked
     assert mode(lock) == 0o600
-
-
-def test_where_there_can_be_no_lock_it_goes_on_without(tmp_path: Path):
-    with file_lock(tmp_path / "no" / "such" / "folder", 0.05) as is_locked:
-        assert not is_locked
 
 
 def test_a_lock_is_off_at_the_end_also_where_somebody_has_a_copy_of_the_file(

@@ -9,7 +9,6 @@ import pickle
 import time
 from urllib.parse import quote
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,15 +28,6 @@ def test_a_secret_shows_stars_however_it_is_printed() -> None:
     assert f"{secret:>5}" == "  ***"
 
 
-def test_a_secret_gives_its_text_back_only_when_asked() -> None:
-    assert Secret(KEY).reveal() == KEY
-
-
-def test_an_empty_secret_is_false() -> None:
-    assert not Secret("")
-    assert Secret("x")
-
-
 def test_a_secret_survives_copying_and_pickling() -> None:
     """Xircuits copies port values."""
     secret = Secret(KEY)
@@ -46,14 +36,8 @@ def test_a_secret_survives_copying_and_pickling() -> None:
     assert len({secret, Secret(KEY), Secret("other")}) == 2
 
 
-def test_a_secret_is_not_text_that_json_would_write_out() -> None:
-    with pytest.raises(TypeError):
-        json.dumps(Secret(KEY))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_secret_is_found_in_the_forms_it_travels_in() -> None:
+    cases: list[str] = [
         KEY,
         f"https://example.com/?key={quote(KEY)}",
         f"https://example.com/?key={quote(KEY, safe='')}",
@@ -64,21 +48,21 @@ def test_a_secret_is_not_text_that_json_would_write_out() -> None:
         repr({"key": KEY}),
         "Basic " + base64.b64encode(f"somebody:{KEY}".encode()).decode(),
         base64.urlsafe_b64encode(KEY.encode()).decode(),
-    ],
-)
-def test_a_secret_is_found_in_the_forms_it_travels_in(text: str) -> None:
-    masked = Secrets([KEY]).redact(text)
-    assert "***" in masked
-    for piece in ("s3cr", "et+k", quote(KEY, safe="")[:6], "k=y"):
-        assert piece not in masked.replace("key", "").replace("k=***", "")
+    ]
+    for text in cases:
+        masked = Secrets([KEY]).redact(text)
+        assert "***" in masked
+        for piece in ("s3cr", "et+k", quote(KEY, safe="")[:6], "k=y"):
+            assert piece not in masked.replace("key", "").replace("k=***", "")
 
 
-@pytest.mark.parametrize("before", ["", "u:", "us:", "use:"])
-def test_basic_authentication_is_masked_whatever_the_user_name(before: str) -> None:
-    header = base64.b64encode(f"{before}correct-horse-battery".encode()).decode()
-    masked = Secrets(["correct-horse-battery"]).redact(header)
-    assert "***" in masked
-    assert len(masked) <= len(before) * 2 + 7
+def test_basic_authentication_is_masked_whatever_the_user_name() -> None:
+    cases: list[str] = ["", "u:", "us:", "use:"]
+    for before in cases:
+        header = base64.b64encode(f"{before}correct-horse-battery".encode()).decode()
+        masked = Secrets(["correct-horse-battery"]).redact(header)
+        assert "***" in masked
+        assert len(masked) <= len(before) * 2 + 7
 
 
 def test_the_longest_secret_is_masked_first() -> None:
@@ -98,17 +82,6 @@ def test_a_key_of_many_lines_is_masked_line_by_line() -> None:
     secrets = Secrets(["\n".join(lines)])
     assert secrets.redact(f"bad line: {lines[1]}") == "bad line: ***"
     assert secrets.redact(lines[0]) == lines[0]
-
-
-def test_a_secret_added_later_is_masked_too() -> None:
-    secrets = Secrets()
-    assert secrets.redact("late-secret") == "late-secret"
-    secrets.add(Secret("late-secret"))
-    assert secrets.redact("late-secret") == "***"
-
-
-def test_secrets_do_not_show_themselves() -> None:
-    assert repr(Secrets([KEY])) == "<Secrets: 1 known>"
 
 
 def test_a_megabyte_is_masked_in_a_fraction_of_a_second() -> None:
@@ -133,8 +106,3 @@ def test_mask_never_leaves_the_secret_in(secret: str, before: str, after: str) -
 def test_mask_leaves_no_secret_of_many(found: list[str], text: str) -> None:
     masked = Secrets(found).redact(text + "".join(found) + text)
     assert not [secret for secret in found if secret in masked]
-
-
-@given(text=st.text())
-def test_without_secrets_mask_changes_nothing(text: str) -> None:
-    assert Secrets().redact(text) == text

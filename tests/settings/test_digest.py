@@ -24,23 +24,23 @@ def test_settings_that_were_read_again_have_the_same_digest() -> None:
     assert digest_of(load_settings(EXAMPLE), KEY) == digest_of(load_settings(EXAMPLE), KEY)
 
 
-@pytest.mark.parametrize(
-    "entry", [{"command": "notes", "args": ["b"]}, {"command": "notes", "timeout": 5}]
-)
-def test_other_values_have_another_digest(entry: dict[str, Any]) -> None:
-    assert digest_of(read(entry), KEY) != digest_of(read({"command": "notes"}), KEY)
+def test_other_values_have_another_digest() -> None:
+    cases: list[dict[str, Any]] = [
+        {"command": "notes", "args": ["b"]},
+        {"command": "notes", "timeout": 5},
+    ]
+    for entry in cases:
+        assert digest_of(read(entry), KEY) != digest_of(read({"command": "notes"}), KEY)
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
+def test_a_changed_variable_and_another_key_give_another_digest() -> None:
+    cases: list[dict[str, Any]] = [
         {"command": "notes", "env": {"TOKEN": "${TOKEN}"}},
         {"url": "https://a.example", "auth": {"clientId": "a", "clientSecret": "${TOKEN}"}},
-    ],
-)
-def test_a_changed_variable_and_another_key_give_another_digest(entry: dict[str, Any]) -> None:
-    one, other = (read(entry, TOKEN=x).sources["notes"] for x in ("sesame-1", "sesame-2"))
-    assert len({digest_of(one, KEY), digest_of(other, KEY), digest_of(one, b"another")}) == 3
+    ]
+    for entry in cases:
+        one, other = (read(entry, TOKEN=x).sources["notes"] for x in ("sesame-1", "sesame-2"))
+        assert len({digest_of(one, KEY), digest_of(other, KEY), digest_of(one, b"another")}) == 3
 
 
 def test_the_key_of_a_user_stays_and_is_private(

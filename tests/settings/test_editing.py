@@ -53,34 +53,30 @@ def test_comments_commas_and_order_stay(tmp_path: Path) -> None:
     assert after == before.replace("{ */\n", "{ */\n" + NEW)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{}", '{"mcpServers": {}}', '{"mcpServers": {"a": {"command": "x"}}}',
-        '{"a": {"command": "x"}}', '{"servers": {"a": {"url": "http://x/{,"}}, "inputs": []}',
-        "{mcpServers: {'a': {command: 'x,}'}}}", '{"store": "off"}',
+def test_all_layouts_get_one_more_server(tmp_path: Path) -> None:
+    cases: list[str] = [
+        "{}",
+        '{"mcpServers": {}}',
+        '{"mcpServers": {"a": {"command": "x"}}}',
+        '{"a": {"command": "x"}}',
+        '{"servers": {"a": {"url": "http://x/{,"}}, "inputs": []}',
+        "{mcpServers: {'a': {command: 'x,}'}}}",
+        '{"store": "off"}',
         '{"builtin": {"mcpServers": {"z": {}}}, "mcpServers": {"a": {"command": "}"}}}',
         '{"mcpServers": {"a": {"command": "x", "args": ["[", "//"]} /* last */ } /* end */ }',
         '{\r\n\t"mcpServers": {\r\n\t\t"a": {"command": "x"}\r\n\t}\r\n}\r\n',
         '\ufeff{"mcpServers": {"a": {"command": "x"}}}',
-    ],
-    ids=lambda x: ascii(x)[:40],
-)  # fmt: skip
-def test_all_layouts_get_one_more_server(tmp_path: Path, text: str) -> None:
-    after = json5.loads(added(tmp_path, text).removeprefix("\ufeff"))
-    before: Any = json5.loads(text.removeprefix("\ufeff"))
-    key = next((x for x in ("mcpServers", "servers") if x in before), None)
-    is_bare = key is None and "a" in before
-    if is_bare:
-        assert after == {**before, "new": ENTRY}
-    else:
-        key = key or "mcpServers"
-        assert after == {**before, key: {**before.get(key, {}), "new": ENTRY}}
-
-
-def test_line_ends_stay(tmp_path: Path) -> None:
-    after = added(tmp_path, '{\r\n  "mcpServers": {\r\n    "a": {"command": "x"}\r\n  }\r\n}\r\n')
-    assert after.count("\n") == after.count("\r\n")
+    ]
+    for text in cases:
+        after = json5.loads(added(tmp_path, text).removeprefix("\ufeff"))
+        before: Any = json5.loads(text.removeprefix("\ufeff"))
+        key = next((x for x in ("mcpServers", "servers") if x in before), None)
+        is_bare = key is None and "a" in before
+        if is_bare:
+            assert after == {**before, "new": ENTRY}
+        else:
+            key = key or "mcpServers"
+            assert after == {**before, key: {**before.get(key, {}), "new": ENTRY}}
 
 
 def test_a_new_file_is_written_where_there_is_none(tmp_path: Path) -> None:
@@ -139,19 +135,17 @@ def test_whatever_is_in_a_file_stays_as_it_is(
     }
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
+def test_a_removed_entry_leaves_what_is_around_it(tmp_path: Path) -> None:
+    cases: list[tuple[str, str]] = [
         ('{"mcpServers": {"a": {"x": 1}, "new": {}}}', '{"mcpServers": {"a": {"x": 1}}}'),
         ('{"mcpServers": {"new": {}, "a": 1}}', '{"mcpServers": {"a": 1}}'),
         ("{mcpServers: {\n  'new': {}, // why\n  a: 1\n}}", "{mcpServers: {\n  // why\n  a: 1\n}}"),
         ('{"mcpServers": {\n  "a": 1,\n  "new": {}\n}}', '{"mcpServers": {\n  "a": 1\n}}'),
-    ],
-)
-def test_a_removed_entry_leaves_what_is_around_it(tmp_path: Path, before: str, after: str) -> None:
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(before)
-    assert text_without(file, "mcpServers", "new") == after
+    ]
+    for before, after in cases:
+        file = tmp_path / "mcp_settings.json"
+        file.write_text(before)
+        assert text_without(file, "mcpServers", "new") == after
 
 
 def test_a_replaced_entry_stays_in_its_place(tmp_path: Path) -> None:

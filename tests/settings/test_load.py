@@ -62,12 +62,6 @@ def test_the_search_ends_at_the_home_folder(home: Path) -> None:
     assert find_settings(home, {}) is None
 
 
-def test_outside_the_home_folder_the_search_goes_up_to_the_root(tmp_path: Path) -> None:
-    file = write(tmp_path / "work")
-    (tmp_path / "work" / "a").mkdir()
-    assert find_settings(tmp_path / "work" / "a", {}) == file
-
-
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX has such folders")
 def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path) -> None:
     """Settings name programs to start; in /tmp they may be a stranger's."""
@@ -105,11 +99,6 @@ def test_the_environment_variable_decides(home: Path, tmp_path: Path) -> None:
     assert load_settings(start=home, environ=environ).file == str(file)
 
 
-def test_an_empty_environment_variable_is_like_none(home: Path) -> None:
-    file = write(home)
-    assert find_settings(home, {"XAI_MCP_SETTINGS": " "}) == file
-
-
 def test_an_explicit_path_wins_over_everything(home: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "other", name="mine.json")
     settings = load_settings(file, start=home, environ={"XAI_MCP_SETTINGS": "/nowhere"})
@@ -123,14 +112,6 @@ def test_a_path_may_start_with_a_tilde_or_be_relative(
     assert load_settings("~/mcp_settings.json").file == str(file)
     monkeypatch.chdir(home)
     assert load_settings("mcp_settings.json").file == str(file)
-
-
-def test_the_current_folder_is_where_the_search_starts(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = write(home / "project")
-    monkeypatch.chdir(home / "project")
-    assert load_settings(environ={}).file == str(file)
 
 
 def test_without_any_file_the_settings_are_empty_and_tell_where_they_looked(home: Path) -> None:
@@ -156,51 +137,19 @@ def test_a_missing_file_named_by_the_environment_says_who_named_it(tmp_path: Pat
         load_settings(environ={"XAI_MCP_SETTINGS": str(tmp_path / "no.json")})
 
 
-@pytest.mark.parametrize(
-    ("document", "below"),
-    [
-        ({"mcpServers": {"x": ENTRY}, "other": 1}, "mcpServers."),
-        ({"servers": {"x": ENTRY}, "inputs": [{"id": "k"}]}, "servers."),
-        ({"x": ENTRY}, ""),
-        ({"$schema": "https://h", "inputs": [], "x": ENTRY}, ""),
-    ],
-)
-def test_the_three_usual_layouts_are_read(
-    tmp_path: Path, document: dict[str, Any], below: str
-) -> None:
-    assert [*load_settings(write(tmp_path, document)).servers] == ["x"]
-    for value in document.values():
-        if isinstance(value, dict):
-            value.update({"bad": {}} if below else {})
-    problems = load_settings(write(tmp_path, document)).problems
-    assert [x.key_path for x in problems.values()] == ([f"{below}bad"] if below else [])
+def test_a_server_of_a_bare_map_may_have_the_name_of_a_section() -> None:
+    cases: list[str] = [*SECTIONS, *known_keys(OtherSections), "rules"]
+    for name in cases:
+        if name != "mcpServers":
+            assert [*settings_from({name: ENTRY, "other": ENTRY}).servers] == [name, "other"]
+            assert settings_from({name: ENTRY, "other": ENTRY}).notes == ()
 
 
-def test_the_usual_key_wins_over_vs_codes_and_says_so() -> None:
-    settings = settings_from({"servers": {"a": ENTRY}, "mcpServers": {"b": ENTRY}})
-    assert [*settings.servers] == ["b"]
-    assert "servers: ignored" in settings.notes[0]
-
-
-@pytest.mark.parametrize("name", [*SECTIONS, *known_keys(OtherSections), "rules"])
-def test_a_server_of_a_bare_map_may_have_the_name_of_a_section(name: str) -> None:
-    if name != "mcpServers":
-        assert [*settings_from({name: ENTRY, "other": ENTRY}).servers] == [name, "other"]
-        assert settings_from({name: ENTRY, "other": ENTRY}).notes == ()
-
-
-@pytest.mark.parametrize("key", ["mcp_servers", "MCPServers", "mcp-servers", "mcpServer"])
-def test_a_misspelled_top_key_is_not_taken_for_a_server(key: str) -> None:
-    with pytest.raises(SettingsError, match="Rename it to 'mcpServers'"):
-        settings_from({key: {"x": ENTRY}})
-
-
-@pytest.mark.parametrize(
-    "document", [[], None, "text", 3, {"mcpServers": []}, {"servers": None}, {"mcpServers": "x"}]
-)
-def test_what_is_not_an_object_of_servers_is_an_error(document: Any) -> None:
-    with pytest.raises(SettingsError, match="must be an object of servers"):
-        settings_from(document)
+def test_a_misspelled_top_key_is_not_taken_for_a_server() -> None:
+    cases: list[str] = ["mcp_servers", "MCPServers", "mcp-servers", "mcpServer"]
+    for key in cases:
+        with pytest.raises(SettingsError, match="Rename it to 'mcpServers'"):
+            settings_from({key: {"x": ENTRY}})
 
 
 def test_a_missing_variable_disables_only_that_server(tmp_path: Path) -> None:
@@ -214,12 +163,6 @@ def test_a_missing_variable_disables_only_that_server(tmp_path: Path) -> None:
         "Write GITHUB_TOKEN=... into the file .env beside this one. "
         "Or set it before starting, or give a default: ${GITHUB_TOKEN:-...}."
     )
-
-
-def test_relative_folders_start_from_the_file(tmp_path: Path) -> None:
-    entry = {"command": "a", "args": ["${settingsFolder}"], "cwd": "sub"}
-    server = load_settings(write(tmp_path, {"x": entry})).server("x")
-    assert (server.args, server.cwd) == ((str(tmp_path),), str(tmp_path / "sub"))
 
 
 def test_settings_given_in_python_start_from_the_current_folder(
@@ -238,28 +181,18 @@ def test_a_server_written_twice_is_disabled_and_named(tmp_path: Path) -> None:
     assert "more than once" in settings.problems["x"].problem
 
 
-@pytest.mark.parametrize(
-    ("entry", "key_path"),
-    [
+def test_a_key_written_twice_in_an_entry_is_a_problem(tmp_path: Path) -> None:
+    """With a comment too: then another parser reads the file."""
+    cases: list[tuple[str, str]] = [
         ('{"command": "a", "command": "b"}', "x.command"),
         ('{"command": "a", "env": {"A": "1", "A": "2"}}', "x.env.A"),
         ('{"command": "a", "approval": {"b": "deny", "b": "allow"}}', "x.approval.b"),
         ('{"url": "http://h", "auth": {"clientId": "1", "clientId": "2"}}', "x.auth.clientId"),
         ('{"command": "a", "breaker": {"failures": 1, "failures": 2}}', "x.breaker.failures"),
-    ],
-)
-def test_a_key_written_twice_in_an_entry_is_a_problem(
-    tmp_path: Path, entry: str, key_path: str
-) -> None:
-    """With a comment too: then another parser reads the file."""
-    for text in (f'{{"x": {entry}}}', f'{{/**/"x": {entry}}}'):
-        assert load_settings(write(tmp_path, text)).problems["x"].key_path == key_path
-
-
-def test_the_whole_map_written_twice_is_an_error(tmp_path: Path) -> None:
-    file = write(tmp_path, '{"mcpServers": {}, "mcpServers": {}}')
-    with pytest.raises(SettingsError, match="more than once"):
-        load_settings(file)
+    ]
+    for entry, key_path in cases:
+        for text in (f'{{"x": {entry}}}', f'{{/**/"x": {entry}}}'):
+            assert load_settings(write(tmp_path, text)).problems["x"].key_path == key_path
 
 
 def test_a_word_of_approval_written_twice_is_an_error(tmp_path: Path) -> None:
@@ -267,14 +200,6 @@ def test_a_word_of_approval_written_twice_is_an_error(tmp_path: Path) -> None:
     words = '{"mcpServers": {}, "approval": {"b": "deny", "b": "allow"}}'
     with pytest.raises(SettingsError, match=r"approval\.b: this key is written more than once"):
         load_settings(write(tmp_path, words))
-
-
-def test_a_server_without_a_name_is_a_problem() -> None:
-    assert "must not be empty" in settings_from({"": ENTRY}).problems[""].problem
-
-
-def test_a_name_that_is_not_text_is_a_problem() -> None:
-    assert "must be a text" in settings_from({"mcpServers": {1: ENTRY}}).problems["1"].problem
 
 
 def test_all_secrets_of_a_file_are_known_afterwards() -> None:

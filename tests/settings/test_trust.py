@@ -194,12 +194,6 @@ def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(
     assert waiting(file) == []
 
 
-def test_what_cannot_be_written_down_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("")
-    with pytest.raises(SettingsError, match="cannot be written"):
-        TrustStore(tmp_path / "taken" / "trusted.json").agree(load_settings(write(tmp_path)))
-
-
 def test_only_its_owner_reads_what_was_agreed_to(tmp_path: Path, home: Path) -> None:
     TrustStore().agree(load_settings(write(tmp_path)))
     kept = user_settings_path().parent / "trusted.json"
