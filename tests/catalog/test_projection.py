@@ -110,34 +110,6 @@ async def process(place: Place = MEMORY) -> AsyncGenerator[Process]:
         await anyio.to_thread.run_sync(one.memory.close, SECONDS)
 
 
-async def test_every_kind_of_change_is_reported_with_a_higher_version():
-    async with process() as one:
-
-        async def is_higher(do: Callable[[], Any]) -> bool:
-            before = one.catalog.version
-            versions = await one.versions_of(do)
-            assert versions == sorted(versions)
-            assert versions[-1] == one.catalog.version
-            return versions[0] > before
-
-        assert await is_higher(lambda: one.connects({"t": "Old.", "u": ""}))
-        assert await is_higher(lambda: one.lists({"t": "New.", "u": ""}))
-        assert await is_higher(lambda: one.lists({"t": "New."}))
-        assert await is_higher(lambda: one.lists({"t": "New.", "u": ""}))
-        assert await is_higher(lambda: one.loses(on_purpose=True))
-
-
-async def test_calls_and_a_lost_connection_are_reported_with_the_version_there_was():
-    """Which tools there are is the same: a call heals a connection that was lost."""
-    async with process() as one:
-        one.connects({"t": ""})
-        await one.written()
-        before = one.catalog.version
-        assert await one.versions_of(lambda: one.memory.called(key("t"), 0.1, "")) == [before]
-        assert set(await one.versions_of(one.loses)) == {before}
-        assert (one.entry("t").usage.calls, one.entry("t").tool) == (1, tool("t"))
-
-
 async def test_a_listing_as_before_is_no_change_and_gives_the_same_tuple():
     async with process() as one:
         listed = (tool("t"), tool("u"))

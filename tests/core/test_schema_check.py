@@ -147,11 +147,8 @@ def unevaluated(levels: int) -> dict[str, Any]:
 
 HOSTILE: dict[str, dict[str, Any]] = {
     "doubled": doubled(60),
-    "choices": doubled(60, "anyOf"),
-    "inside": {"properties": {"a": doubled(60)["$ref"]}, **doubled(60)},
     "anchors": by_anchor(60),
     "identifiers": by_identifier(60),
-    "unevaluated": unevaluated(40),
     "itself": {"$ref": "#"},
     "wide": {"properties": {f"p{n}": {} for n in range(100_000)}, "required": ["p1"]},
     "deep": {"items": unevaluated(600)},
@@ -172,8 +169,6 @@ def test_a_schema_that_would_take_for_ever_checks_nothing_and_says_why():
 
 PATTERNS: dict[str, dict[str, Any]] = {
     "patterns": {"properties": {f"p{n}": {"pattern": r"(\p{L}{1,40})"} for n in range(10)}},
-    "many patterns": {"properties": {f"p{n}": {"pattern": f"{n}"} for n in range(600)}},
-    "long pattern": {"pattern": "a" * 3_000},
     "pattern for names": {"patternProperties": {"((a{1,100}){1,100}){1,100}": {}}},
     "many that are large": {
         "properties": {f"p{n}": {"pattern": rf"\\p{{L}}{{1,200}}{n}"} for n in range(500)}

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.watchdog import ends_within
-from xai_mcp_agent.history.diff import difference
-from xai_mcp_agent.history.renames import as_if_named, likely_renames
+from xai_mcp_agent.history.renames import likely_renames
 
 ADD = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 EMPTY = {"type": "object"}
@@ -26,23 +25,11 @@ def test_a_tool_with_the_same_parameters_is_likely_the_same():
     assert likely_renames([tool("add")], [tool("plus")]) == {"add": "plus"}
 
 
-def test_a_tool_with_other_parameters_or_another_result_is_not():
-    other = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    assert likely_renames([tool("add")], [tool("plus", other)]) == {}
-    assert likely_renames([tool("add")], [tool("plus", output_schema=other)]) == {}
-
-
 def test_titles_that_an_sdk_makes_of_the_name_do_not_count():
     """The Python SDK: the schema of `add` is titled `addArguments`."""
     old = tool("add", {**ADD, "title": "addArguments"}, output_schema={"title": "addOutput"})
     new = tool("plus", {**ADD, "title": "plusArguments"}, output_schema={"title": "plusOutput"})
     assert likely_renames([old], [new]) == {"add": "plus"}
-
-
-def test_definitions_are_compared_as_if_they_had_one_name():
-    old = tool("add", {**ADD, "title": "addArguments"}, "Adds.")
-    new = tool("plus", {**ADD, "title": "plusArguments"}, "Sums.")
-    assert difference(*as_if_named("plus", old, new)) == ("Description: 'Adds.' → 'Sums.'",)
 
 
 def test_of_several_the_most_similar_names_belong_together():

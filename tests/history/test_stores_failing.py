@@ -432,16 +432,6 @@ def test_whoever_uses_a_file_that_another_one_sets_aside_goes_on_in_the_new_one(
 # The writer
 
 
-def test_nobody_waits_for_an_answer_that_cannot_come(tmp_path: Path) -> None:
-    memory = HistoryRecorder(place_of("", tmp_path), str, {"arguments"})
-    connect(memory)
-    settle(memory)
-    memory.close(_SECONDS)
-    assert "not used any more" in str(refused(memory))
-    call(memory, 1)  # has no effect, and does no harm
-    assert HistoryRecorder(place_of("", tmp_path), str).close(0) is None
-
-
 def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path) -> None:
     """It is raised as it is, and nobody reads the whole file, which may be large, because of it."""
     place = lasting(tmp_path)
@@ -457,17 +447,6 @@ def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path) -> No
         call(memory, 1000)
         assert numbers(events(memory))[-1] == 1000
     assert asides(tmp_path) == []
-
-
-def test_a_report_that_no_database_takes_does_not_hold_up_the_others(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with recorder_in(place_of("", tmp_path)) as memory:
-        call(memory, 1)
-        list_tools(memory, Tool(ToolKey("mcp", "git", "odd"), "", {"one": 1, 2: "two"}))  # type: ignore
-        call(memory, 2)
-        assert numbers(events(memory)) == [1, 2]
-    assert ["A report was not written" in x for x in said(caplog)] == [True]
 
 
 def test_what_waits_does_not_fill_the_memory(

@@ -135,17 +135,6 @@ def test_ranges_are_cut_at_both_ends_and_by_subject(store: History) -> None:
     assert positions(store, changes=("seeded", "accepted")) == []
 
 
-def test_a_time_is_found_among_the_positions(store: History) -> None:
-    append(store, *(told(minutes=minutes) for minutes in (1, 2, 2, 9)))
-
-    def at(minutes: float) -> int:
-        with store.reading() as connection:
-            moment = NOON + timedelta(minutes=minutes)
-            return log.position_at(connection, store.project_id, moment)
-
-    assert [at(x) for x in (0, 1, 1.5, 2, 8.9, 9, 99)] == [0, 1, 1, 3, 3, 4, 4]
-
-
 def test_a_transaction_that_fails_leaves_nothing(store: History) -> None:
     def half(connection: Connection) -> None:
         store.log.append(connection, [told("half")], {"d": BODY})

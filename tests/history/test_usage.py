@@ -36,7 +36,3 @@ def test_the_percentile_is_that_of_recent_calls():
     usage = after([5.0] * 2000 + [0.01] * 1000)
     assert usage.p95_seconds == pytest.approx(0.01, rel=0.051)
     assert sum(usage.durations.values()) + sum(usage.durations_before.values()) <= 1000
-
-
-def test_a_tool_that_was_never_called_has_neither():
-    assert (Usage().mean_seconds, Usage().p95_seconds) == (None, None)

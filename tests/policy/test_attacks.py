@@ -234,22 +234,6 @@ def test_a_tool_that_is_listed_twice_is_not_another_one_for_that(folder: Path):
         assert "allory" not in all_told(endpoint)
 
 
-def test_of_two_entries_for_one_server_each_has_its_own_decisions(folder: Path):
-    """A name is what people decide about; the other one is refused until it is accepted, too."""
-    settings = turning(folder, TURNS["description"], TURNS["description"])
-    written = json.loads(settings.read_text())
-    shop = written["mcpServers"]["shop"]
-    written["mcpServers"]["again"] = {**shop, "lock": True}
-    settings.write_text(json.dumps(written))
-    use_it_first(settings)
-    with Bridge.open(settings) as bridge:
-        with pytest.raises(NotAccepted):
-            bridge.call_tool("again", "pay")
-        with pytest.raises(DefinitionChanged):
-            bridge.call_tool("shop", "pay")
-    assert calls_in(folder / "journal") == 1
-
-
 def test_what_turns_between_the_refusal_and_the_word_of_a_person_is_not_accepted(folder: Path):
     """The person read something harmless, and says its digest; the server says worse by then."""
     harmless = {"tools": [pay(description="Pays, and thanks."), ASK]}

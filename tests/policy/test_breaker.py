@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -249,18 +247,6 @@ def test_a_server_that_dies_at_each_call_is_left_alone_until_somebody_asks():
         assert status_of(bridge, "it").breaker
         bridge.refresh("it")
         assert status_of(bridge, "it").breaker == ""
-
-
-def test_a_server_that_never_starts_is_not_started_for_each_call(tmp_path: Path):
-    """All who wait for the same start count once together."""
-    journal = tmp_path / "starts"
-    dead = entry(exit=3, journal=str(journal)) | {"breaker": {"failures": 2, "seconds": 600}}
-    with bridge_with(it=dead) as bridge, ThreadPoolExecutor(CALLS) as threads:
-        for _ in range(2):
-            outcomes = set(threads.map(lambda _: _outcome(lambda: _call(bridge)), range(CALLS)))
-            assert SourceFailed in outcomes
-        assert _outcome(lambda: _call(bridge)) is CircuitOpen
-        assert _outcome(lambda: bridge.call_tool("it", "echo", {})) is CircuitOpen
 
 
 def test_a_service_that_answers_500_is_left_alone_and_one_that_works_again_is_called():

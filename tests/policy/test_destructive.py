@@ -133,13 +133,6 @@ def test_methods_of_a_service_are_asked_for_as_its_settings_say(
     assert sent == {x.upper() for x in methods if f"{x}_order" not in asked}
 
 
-def test_a_method_that_is_invalid_is_a_slip_that_is_reported():
-    settings = shop(listed("a"), approval={"method:PUTT": "ask"})
-    with Bridge(settings) as bridge:
-        (status,) = bridge.servers()
-    assert "has no HTTP method. Did you mean 'PUT'" in status.error
-
-
 LINE = re.compile(r'write "approval": (\{.*?\}) under mcpServers\.shop of the settings')
 
 

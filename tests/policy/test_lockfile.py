@@ -10,12 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import anyio
 import pytest
 
 from xai_mcp_agent import LockFailed, settings_from
 from xai_mcp_agent.policy import lockfile
-from xai_mcp_agent.policy.lockfile import Change, DecisionLock, LockFile, SourceLock, find_lock
+from xai_mcp_agent.policy.lockfile import Change, DecisionLock, LockFile, find_lock
 from xai_mcp_agent.secrets.private_files import file_lock
 from xai_mcp_agent.settings.load import load_settings
 
@@ -111,17 +110,6 @@ async def test_a_change_in_place_of_the_same_length_is_seen(path: Path):
         assert file.lock.of("mcp:a").accepted == {"x": digest}
 
 
-async def test_a_look_at_a_file_as_before_reads_nothing(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(lockfile, "_COARSE_NS", 0)
-    await LockFile(path).change(off("x"))
-    file = await looked_at(path)
-    monkeypatch.setattr(lockfile, "_bytes_of", pytest.fail)
-    await file.look()
-    assert tools_off(file) == {"x"}
-
-
 def write(path: Path, data: bytes) -> None:
     """Have these bytes in it."""
     path.write_bytes(data)
@@ -171,15 +159,6 @@ async def test_one_that_is_mended_counts_again_with_what_was_decided_meanwhile(p
     assert (file.trouble, tools_off(file)) == (None, {"x", "y"})
     await file.change(off("z"))
     assert tools_off(await looked_at(path)) == {"x", "y", "z"}
-
-
-def test_a_large_one_is_read_beside_the_loop(path: Path):
-    """Whoever watches the loops in all tests would find a long step."""
-    many = {f"tool_{number}": ONE for number in range(50_000)}
-    lock = DecisionLock({"mcp:a": SourceLock(many)})
-    path.write_text(lock.as_text())
-    assert path.stat().st_size > 2 << 20
-    assert anyio.run(looked_at, path).lock == lock
 
 
 async def test_a_link_is_followed_and_stays_one(path: Path, tmp_path: Path):
@@ -235,14 +214,6 @@ async def test_others_may_read_it_as_they_could(path: Path):
         assert path.stat().st_mode & 0o777 == 0o640
     finally:
         os.umask(before)
-
-
-async def test_who_never_decided_anything_gets_no_file(path: Path):
-    await LockFile(path).change(lambda lock: lock)
-    assert not path.exists()
-    path.write_text("{}")
-    file = await looked_at(path)
-    assert (file.trouble, file.lock) == (None, DecisionLock())
 
 
 async def test_a_process_that_waits_for_another_ends(path: Path, monkeypatch: pytest.MonkeyPatch):

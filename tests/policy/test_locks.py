@@ -104,16 +104,6 @@ def test_a_changed_tool_is_not_called_until_a_person_accepts_the_change(
         assert [x.is_new for x in bridge.accept("shop", "pay")] == [False]
 
 
-def test_what_is_listed_first_is_accepted_not_what_is_there_at_the_first_call(
-    use_settings: UseSettings, tmp_path: Path
-):
-    file = use_settings(shop=shop(tmp_path / "journal", pay("Pays twice.")))
-    with Bridge.open(file) as bridge:
-        bridge.list_tools("shop")
-    with Bridge.open(file) as bridge, pytest.raises(DefinitionChanged):
-        bridge.call_tool("shop", "pay")
-
-
 def test_a_server_that_comes_back_changed_for_a_call_is_found_out_before_that_is_sent(
     use_settings: UseSettings, tmp_path: Path
 ):
@@ -135,14 +125,6 @@ async def _call_over_a_new_connection(operations: Operations) -> None:
     await operations.engine.decisions.hold(known, True)
     check = partial(operations.engine.decisions.check, known)
     await operations.engine.pool.running()["shop"].call(ToolInvocation(known, {}, check=check))
-
-
-def test_without_a_pin_a_changed_tool_is_called_as_ever(use_settings: UseSettings, tmp_path: Path):
-    file = use_settings(shop=shop(tmp_path / "journal", pay("Pays twice."), lock=False))
-    for _ in range(2):
-        with Bridge.open(file) as bridge:
-            bridge.call_tool("shop", "pay")
-            assert [x for x in events_of(bridge) if x.event_kind == "decision"] == []
 
 
 def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
@@ -265,16 +247,6 @@ def test_a_change_that_another_process_accepts_counts_at_the_next_call(
         (choice,) = other.accept("grow", "extra", digest=refused.value.digest)
         assert "politely" in choice.lines[0]
         assert notebook.call_tool("grow", "extra").text == "I am extra."
-
-
-def test_all_that_waits_can_be_accepted_at_once(use_settings: UseSettings):
-    with Bridge.open(use_settings(grow=growing(lock="first"))) as bridge:
-        bridge.call_tool("grow", "grow", {"name": "none"})
-        assert [x.tool for x in accept_now(bridge, "grow")] == ["none"]
-        grow(bridge, "Says extra.")
-        assert [x.tool for x in accept_now(bridge, "grow")] == ["extra"]
-        assert accept_now(bridge, "grow") == []
-        assert bridge.call_tool("grow", "extra").text == "I am extra."
 
 
 def test_a_secret_in_a_definition_is_not_shown_with_its_change(

@@ -96,12 +96,6 @@ def test_1_a_server_is_denied_except_for_what_only_reads() -> None:
     assert said(rules, tool("other", "write")).word == ""
 
 
-def test_2_what_destroys_is_asked_for() -> None:
-    rules = [{"when": {"annotation": "destructive"}, "then": "ask"}]
-    assert said(rules, tool("x", "drop", destructive=True)).word == "ask"
-    assert said(rules, tool("x", "drop")).word == ""
-
-
 def test_3_a_derived_word_asks_for_paths_outside_of_the_workspace() -> None:
     cases: list[tuple[Any, str]] = [
         ("/desk/a.txt", ""),
@@ -206,16 +200,6 @@ def test_8_written_as_what_is_allowed_every_address_counts() -> None:
     assert said(rules, send).word == "deny"
 
 
-def test_9_of_two_servers_one_is_preferred() -> None:
-    rules = [
-        {"name": "ours", "when": {"server": "ours"}, "then": {"prefer": 0.1}},
-        {"when": {"server": "theirs"}, "then": {"prefer": -0.1}},
-    ]
-    assert before(rules, tool("ours", "find")).prefer == 0.1
-    assert before(rules, tool("theirs", "find")).prefer == -0.1
-    assert before(rules, tool("ours", "find")).word == ""
-
-
 def test_10_after_untrusted_text_was_read_it_is_asked_before_anything_leaves() -> None:
     facts = RunFacts()
     send, read = tool("chat", "post_message"), tool("web", "fetch", open_world=True)
@@ -227,14 +211,6 @@ def test_10_after_untrusted_text_was_read_it_is_asked_before_anything_leaves() -
         "it is 'leaves', and something before in this run is 'untrusted'",
     )
     assert said(UNTRUSTED, tool("chat", "read"), caller=agent(facts=facts)).word == ""
-
-
-def test_11_no_drop_unless_it_is_the_keeper_of_the_database() -> None:
-    rules = [{"when": {"args.*": "contains drop"}, "unless": {"agent": "dba"}, "then": "deny"}]
-    query = {"steps": [{"sql": "DrOp table books"}]}
-    assert said(rules, tool("db", "run"), query).word == "deny"
-    assert said(rules, tool("db", "run"), query, caller=agent("dba")).word == ""
-    assert said(rules, tool("db", "run"), {"sql": "select 1"}).word == ""
 
 
 def test_12_it_is_deployed_only_after_the_tests_succeeded() -> None:
@@ -277,15 +253,6 @@ def test_no_other_value_hides_the_one_that_a_path_means() -> None:
     for arguments, word in cases:
         rules = [{"when": {"args.order.amount": "> 100"}, "then": "ask"}]
         assert said(rules, tool("shop", "pay"), arguments).word == word
-
-
-def test_a_value_deep_inside_that_is_not_given_is_what_the_schema_says() -> None:
-    amount = {"amount": {"type": "number", "default": 1000}}
-    schema = {"type": "object", "properties": {"order": {"type": "object", "properties": amount}}}
-    pay = Tool(ToolKey("mcp", "shop", "pay"), "", schema)
-    rules = [{"when": {"args.order.amount": "> 100"}, "then": "ask"}]
-    assert [said(rules, pay, x).word for x in ({}, {"order": {}})] == ["ask", "ask"]
-    assert said(rules, pay, {"order": {"amount": 5}}).word == ""
 
 
 def test_what_must_not_be_so_is_not_outvoted_by_one_value_of_many() -> None:
@@ -533,32 +500,6 @@ def test_where_the_calls_of_today_cannot_be_counted_none_is_made() -> None:
     with shredding(rules, store="postgresql://nobody@127.0.0.1:9/none") as bridge:
         assert "cannot be counted" in shred(bridge, agent(), "count")
         assert shred(bridge, Caller("person"), "count") == "0"
-
-
-def test_large_arguments_block_no_other_work() -> None:
-    """A step of the loop that takes long fails this test."""
-    words = ["a page"] * 100_000
-    rules = [{"when": {"args.*": f"contains {x}"}, "then": "deny"} for x in range(20, 30)]
-    gate = RuleGate(written(rules).rules, str)
-
-    async def go() -> Ruling:
-        given = ToolInvocation(tool("notes", "add", "words"), {"words": words}, agent())
-        return (await gate.judge(given)).ruling
-
-    assert anyio.run(go).word == ""
-
-
-def test_what_was_done_in_a_run_counts_for_the_rest_of_it() -> None:
-    rules = [
-        {"when": {"tool": "shred", "run.succeeded": "not count"}, "then": "deny"},
-        {"when": {"tool": "shred"}, "then": "allow"},
-    ]
-    with shredding(rules) as bridge:
-        who = agent()
-        assert "does not allow it" in shred(bridge, who, paper="a")
-        shred(bridge, who, "count")
-        assert shred(bridge, who, paper="a") == "shredded a"
-        assert "does not allow it" in shred(bridge, agent(), paper="a")
 
 
 def test_rules_of_a_file_that_nobody_agreed_to_hold_and_let_nothing_through(

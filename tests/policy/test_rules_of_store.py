@@ -18,7 +18,6 @@ from xai_mcp_agent.bridge.agent_tools import Listener, ToolSpec, ready_tools
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import PROGRAM, Caller
 from xai_mcp_agent.core.errors import RulesUnknown
-from xai_mcp_agent.policy.conditions import Facts
 from xai_mcp_agent.policy.rules import RuleGate
 from xai_mcp_agent.policy.stored_rules import put_rules as keep_rules
 from xai_mcp_agent.settings.rules import Rule, rules_of_store
@@ -148,28 +147,6 @@ def test_words_of_the_store_let_nothing_through_that_the_settings_hold() -> None
     caller.facts.was.add("store:harmless")
     assert "does not allow it" in pass_gate(gate, tool("x", "send"), caller)
     assert pass_gate(gate, tool("x", "look"), agent()) == ""
-
-
-def test_words_of_the_store_are_remembered_for_its_own_rules() -> None:
-    stored = [
-        {"name": "reads", "when": {"tool": "fetch"}, "then": {"is": "untrusted"}},
-        {"name": "no mail", "when": {"tool": "send", "run.was": "untrusted"}, "then": "deny"},
-    ]
-    gate, caller = gate_with([], stored), agent()
-    assert pass_gate(gate, tool("x", "send"), caller) == ""
-    fetch = gate.book.ruling(Facts(tool("x", "fetch"), caller, {}, NOON))
-    caller.facts.was.update(fetch.words)
-    assert "no mail" in pass_gate(gate, tool("x", "send"), caller)
-
-
-def test_limits_of_one_name_in_both_places_are_counted_apart() -> None:
-    own = [{"name": "few", "when": {"tool": "a"}, "then": {"limit": "1 a run"}}]
-    stored = [{"name": "few", "when": {"tool": "b"}, "then": {"limit": "1 a run"}}]
-    gate, caller = gate_with(own, stored), agent()
-    said = [pass_gate(gate, tool("x", name), caller) for name in ("a", "b", "a", "b")]
-    assert said[:2] == ["", ""]
-    assert "the rule 'few' allows" in said[2]
-    assert "the rule 'few (of the store)' allows" in said[3]
 
 
 @pytest.mark.anyio

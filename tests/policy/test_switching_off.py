@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,16 +57,6 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(set
         assert "'shop_pay' cannot be used: a person has switched it off" in told(endpoint)
         assert bridge.call_tool("shop", "pay").text == "this is pay"
         assert names_of(bridge.list_tools("shop")) == ["pay", "ask"]
-
-
-def test_it_stays_off_when_everything_is_new_the_process_and_the_definition(settings: Path):
-    with Bridge.open(settings) as bridge:
-        bridge.disable("shop", "pay")
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)  # a second start: it lists another definition
-    with agent(ctx) as endpoint:
-        run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
 
 
 def test_what_another_process_decides_counts_in_the_next_run(settings: Path):
@@ -145,22 +133,6 @@ def test_a_name_that_is_unknown_is_an_error_with_the_nearest(settings: Path):
         assert [x.change for x in events_of(bridge) if x.event_kind == "decision"] == []
 
 
-LOCKED = ("PRAGMA journal_mode=DELETE", "BEGIN EXCLUSIVE")
-
-
-@contextmanager
-def held(settings: Path, *statements: str) -> Iterator[Path]:
-    """With `pay` switched off, while another program holds the database so; the lock file."""
-    with Bridge.open(settings) as bridge:
-        bridge.disable("shop", "pay")
-        bridge.records()  # it is noted
-        file = Path(bridge.store().place)
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        for statement in statements:
-            other.execute(statement)
-        yield settings.with_name("mcp_tools.lock.json")
-
-
 def damage(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:5000])
 
@@ -189,19 +161,6 @@ def test_it_stays_off_whatever_happens_to_the_history(
         run(ctx)
     assert list(offered(endpoint)) == ["shop_ask"]
     assert "a person has switched it off" in told(endpoint)
-
-
-def test_a_run_waits_for_no_history_that_somebody_holds(
-    settings: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """Decisions are a file of their own."""
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    ctx: dict[str, Any] = {}
-    with held(settings, *LOCKED):
-        use_server(ctx, "shop", None)
-        with agent(ctx) as endpoint:
-            run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
 
 
 def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(

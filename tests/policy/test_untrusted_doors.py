@@ -17,7 +17,6 @@ from tests.support.asking_server import asking_entry, form
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
-from tests.support.watchdog import done_within
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, SourceFailed
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.console.form import fields_of
@@ -229,13 +228,6 @@ def test_a_question_that_does_not_end_is_cut():
     assert len(field.label) <= 200
 
 
-def test_a_page_shows_what_is_hidden_in_a_question_of_ours():
-    """It may quote anything: a settings file that came with a folder, a server's definition."""
-    shown = Page(Question("it", f"Start python{HIDDEN}?", {"type": "object"})).first()
-    assert "Start python????" in shown
-    assert clean(shown)
-
-
 def test_instructions_are_reviewed_with_what_is_hidden_written_out():
     with bridge_with(it={**entry(instructions=f"Use it.{HIDDEN}\nTwice."), "lock": True}) as bridge:
         (read,) = (x for x in bridge.review("it") if not x.tool)
@@ -251,26 +243,3 @@ def test_a_changed_description_shows_what_became_hidden_in_it():
     lines = changes_between(before, {**before, "description": f"Pays.{smuggled}"})
     assert "\\U000e016f\\U000e0162" in " ".join(lines)
     assert clean(list(lines))
-
-
-def test_texts_that_do_not_end_block_no_other_work():
-    begin = '{"jsonrpc":"2.0","id":ID,"result":'
-    steps = {
-        "prompts/get": endless(
-            f'{begin}{{"messages":[{{"role":"user","content":{{"type":"text","text":"', '"}}]}}'
-        ),
-        "prompts/list": endless(f'{begin}{{"prompts":[{{"name":"a","description":"', '"}]}}'),
-        "resources/list": endless(
-            f'{begin}{{"resources":[{{"name":"a","uri":"a://b","title":"', '"}]}}'
-        ),
-    }
-    able = {"tools": {}, "prompts": {}, "resources": {}}
-    info = {"name": "it", "version": "1"}
-    hello = {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": info}
-    on = {"initialize": [["reply", hello]], **steps}
-    with bridge_with(it=entry(on=on)) as bridge:
-        done_within(20, lambda: bridge.get_prompt("it", "a"))
-        (prompt,) = bridge.list_prompts("it")
-        (resource, *_) = bridge.list_resources("it")
-        assert clean([prompt.description, resource.title])
-        assert len(prompt.description) <= 4000

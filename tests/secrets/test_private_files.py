@@ -20,7 +20,6 @@ from xai_mcp_agent.secrets.private_files import (
     NotOurs,
     append_private,
     file_lock,
-    make_private_folder,
     open_lock,
     replace_private,
 )
@@ -77,15 +76,6 @@ def test_a_file_that_others_could_read_is_closed_to_them_when_it_is_written(
     file.chmod(0o666)
     write(file)
     assert mode(file) == 0o600
-
-
-def test_folders_that_are_made_are_their_owners_and_others_stay(tmp_path: Path):
-    tmp_path.chmod(0o755)
-    note(tmp_path / "one" / "two" / "notes.db")
-    assert [mode(tmp_path / x) for x in ("", "one", "one/two")] == [0o755, 0o700, 0o700]
-    make_private_folder(tmp_path / "one")
-    with pytest.raises(FileExistsError):
-        make_private_folder(tmp_path / "one" / "two" / "notes.db")
 
 
 @pytest.mark.parametrize("write", WRITERS)

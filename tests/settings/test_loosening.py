@@ -32,6 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(folder: Path, document: Document) -> Path:
+    folder.mkdir(exist_ok=True)
     file = folder / "mcp_settings.json"
     entries = document.get("mcpServers", {"one": SERVER})
     file.write_text(json.dumps({**document, "mcpServers": entries}), encoding="utf-8")
@@ -179,27 +180,22 @@ TIGHTENED: dict[str, tuple[Document, Document]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", LOOSENED)
-def test_a_loosened_file_is_asked_about_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
-) -> None:
-    before, after, sentence = LOOSENED[case]
-    assert trust(capsys, write(tmp_path, before), "--yes")[0] == 0
-    file = write(tmp_path, after)
-    status, said = trust(capsys, file)
-    assert status == 1
-    assert f"      {sentence}" in said
-    assert trust(capsys, file, "--yes")[0] == 0
-    assert "nothing in it waits" in trust(capsys, file)[1]
+def test_a_loosened_file_is_asked_about_in_a_sentence(tmp_path: Path) -> None:
+    store = TrustStore()
+    for case, (before, after, sentence) in LOOSENED.items():
+        store.agree(load_settings(write(tmp_path / case, before)))
+        loosened = load_settings(write(tmp_path / case, after))
+        facts = [fact for part in store.untrusted_parts(loosened) for fact in part.facts]
+        assert any(sentence in x for x in facts), (case, facts)
+        store.agree(loosened)
+        assert store.untrusted_parts(loosened) == (), case
 
 
-@pytest.mark.parametrize("case", TIGHTENED)
-def test_a_tightened_file_is_not_asked_about(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
-) -> None:
-    before, after = TIGHTENED[case]
-    trust(capsys, write(tmp_path, before), "--yes")
-    assert "nothing in it waits" in trust(capsys, write(tmp_path, after))[1]
+def test_a_tightened_file_is_not_asked_about(tmp_path: Path) -> None:
+    store = TrustStore()
+    for case, (before, after) in TIGHTENED.items():
+        store.agree(load_settings(write(tmp_path / case, before)))
+        assert store.untrusted_parts(load_settings(write(tmp_path / case, after))) == (), case
 
 
 def test_what_is_held_back_is_shown_before_the_yes(

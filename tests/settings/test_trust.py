@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -54,30 +53,20 @@ def test_what_was_agreed_to_is_used_from_then_on(tmp_path: Path) -> None:
     assert without_untrusted(load_settings(file)).usable == ("one", "two")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_change_is_asked_about_and_concerns_that_entry_only(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    TrustStore().agree(load_settings(file))
+    changes: list[dict[str, Any]] = [
         {"command": "sh"}, {"args": ["other.py"]}, {"env": {"KEY": "x", "LD_PRELOAD": "x.so"}},
         {"cwd": "/"}, {"lock": True}, {"autoApprove": ["delete"]}, {"roots": ["/"]},
         {"sampling": "allow"}, {"elicitation": "defaults"}, {"unheard_of": 1},
-    ],
-    ids=lambda x: next(iter(x)),
-)  # fmt: skip
-def test_a_change_is_asked_about_and_concerns_that_entry_only(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
-    file = write(tmp_path)
-    TrustStore().agree(load_settings(file))
-    write(tmp_path, mcpServers={"one": {**SERVER, **change}, "two": OTHER})
-    assert waiting(file) == ["mcpServers.one"]
-
-
-@pytest.mark.parametrize("harmless", ["timeout", "startTimeout", "listTimeout"])
-def test_limits_of_time_are_changed_without_being_asked(tmp_path: Path, harmless: str) -> None:
-    file = write(tmp_path)
-    TrustStore().agree(load_settings(file))
-    write(tmp_path, mcpServers={"two": OTHER, "one": {**SERVER, harmless: 7}})
-    assert waiting(file) == []
+    ]  # fmt: skip
+    for change in changes:
+        write(tmp_path, mcpServers={"one": {**SERVER, **change}, "two": OTHER})
+        assert waiting(file) == ["mcpServers.one"], change
+    limits = {"timeout": 7, "startTimeout": 7, "listTimeout": 7}
+    write(tmp_path, mcpServers={"two": OTHER, "one": {**SERVER, **limits}})
+    assert waiting(file) == [], "limits of time change nothing"
 
 
 def test_every_kind_of_source_waits(tmp_path: Path) -> None:
@@ -132,13 +121,6 @@ def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path) -> None:
     assert waiting(link) == ["mcpServers.one", "mcpServers.two"]
 
 
-def test_a_folder_is_the_same_by_whatever_way_it_is_reached(tmp_path: Path) -> None:
-    file = write(tmp_path / "mine")
-    TrustStore().agree(load_settings(file))
-    (tmp_path / "way").symlink_to(file.parent)
-    assert waiting(tmp_path / "way" / file.name) == []
-
-
 def test_the_file_in_the_users_own_folder_is_theirs(home: Path) -> None:
     file = user_settings_path()
     write(file.parent)
@@ -163,35 +145,23 @@ def test_what_a_program_finds_may_be_anybodys(
             found.list_tools("one")
 
 
-@pytest.mark.parametrize("said", ["1", "all", "{file}", "{folder}", "/nowhere{sep}{file}"])
-def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path, said: str) -> None:
+def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path) -> None:
     file = write(tmp_path / "project")
-    value = said.format(file=file, folder=tmp_path, sep=os.pathsep)
-    assert waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value})) == []
+    rows = [(x, 0) for x in ("1", "all", "{file}", "{folder}", "/nowhere{sep}{file}")]
+    rows += [(x, 2) for x in ("", "0", "no", "/nowhere", "{folder}/pro", "{file}.old")]
+    for said, parts in rows:
+        value = said.format(file=file, folder=tmp_path, sep=os.pathsep)
+        assert len(waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value}))) == parts, said
 
 
-@pytest.mark.parametrize("said", ["", "0", "no", "/nowhere", "{folder}/pro", "{file}.old"])
-def test_other_words_of_the_environment_agree_to_nothing(tmp_path: Path, said: str) -> None:
-    file = write(tmp_path / "project")
-    value = said.format(file=file, folder=tmp_path)
-    assert len(waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value}))) == 2
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [b"", b"{", b"[]", b'{"files": 3}', b'{"files": {"x": 3}}', b"\xff\xfe", b"[" * 100_000],
-)
-def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(
-    tmp_path: Path, home: Path, damage: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(tmp_path: Path) -> None:
     file = write(tmp_path)
-    TrustStore().agree(load_settings(file))
-    kept = user_settings_path().parent / "trusted.json"
-    kept.write_bytes(damage)
-    with caplog.at_level(logging.WARNING):
-        assert len(waiting(file)) == 2
-    TrustStore().agree(load_settings(file))
-    assert waiting(file) == []
+    agreed = user_settings_path().parent / "trusted.json"
+    for damage in (b"", b"[]", b'{"files": {"x": 3}}', b"\xff\xfe", b"[" * 100_000):
+        TrustStore().agree(load_settings(file))
+        assert waiting(file) == []
+        agreed.write_bytes(damage)
+        assert len(waiting(file)) == 2, damage[:20]
 
 
 def test_only_its_owner_reads_what_was_agreed_to(tmp_path: Path, home: Path) -> None:
