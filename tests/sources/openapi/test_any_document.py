@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sources.openapi.documents import OK, body, document, query
+from tests.sources.openapi.documents import body, document
 from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.schema_check import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument, Service, load_service
-from xai_mcp_agent.sources.openapi.document import Document, NotReadable, parse
+from xai_mcp_agent.sources.openapi.document import NotReadable, parse
 
 DATA = Path(__file__).parents[2] / "data" / "openapi"
 FILES = sorted(DATA.glob("*"))
@@ -101,7 +101,7 @@ def outcome(load: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.randoms(use_true_random=False), ANYTHING | st.sampled_from(ODD))
 def test_a_document_with_anything_in_it_is_a_service_or_one_clear_error(
     file: Path, choose: random.Random, other: Any
@@ -113,20 +113,7 @@ def test_a_document_with_anything_in_it_is_a_service_or_one_clear_error(
         assert [x for x in found.problems if "cannot be understood" in x.reason] == []
 
 
-@settings(max_examples=150)
-@given(ANYTHING)
-def test_anything_in_place_of_a_document_is_a_service_or_one_clear_error(anything: Any):
-    three, two = (
-        {"openapi": "3.1.0", "paths": anything},
-        {"swagger": "2.0", "paths": {"/a": anything}},
-    )
-    for root in (anything, three, two):
-        found = outcome(lambda root=root: Service(Document(root)))
-        if found is not None:
-            checked(found)
-
-
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.text() | st.binary() | st.text("[]{}:,-&*!|>'\"% \n#?ab01~<").map(lambda x: f"a: {x}"))
 def test_any_text_is_read_or_said_to_be_unreadable(text: str | bytes):
     json.dumps(outcome(lambda: parse(text)))
@@ -156,31 +143,3 @@ def test_a_document_made_to_take_long_does_not():
     found = load_service(document(paths, components={"schemas": {**named, "S300": {}}}))
     assert time.process_time() - started < 5
     assert len(found.tools) + len(found.problems) == 300
-
-
-def test_circles_without_number_do_not_take_long():
-    named = {
-        f"C{n}": {
-            "allOf": [{"$ref": f"#/components/schemas/C{x}"} for x in (n, (n + 1) % 800, n // 2)]
-        }
-        for n in range(800)
-    }
-    started = time.process_time()
-    found = load_service(
-        document(
-            {"/a": {"post": body({"$ref": "#/components/schemas/C0"})}},
-            components={"schemas": named},
-        )
-    )
-    assert time.process_time() - started < 5
-    assert len(found.tools) == 1
-
-
-def test_nothing_of_a_document_is_ever_run_as_a_template():
-    text = "{{ cycler.__init__.__globals__ }}{% for x in y %}"
-    operation = {"operationId": text, "summary": text, "responses": OK,
-                 "parameters": [query(text, {"default": text})]}  # fmt: skip
-    (tool,) = load_service(document({f"/a/{text}": {"get": operation}})).tools
-    assert tool.description == text
-    assert list(tool.input_schema["properties"]) == [text]
-    assert tool.path == f"/a/{text}"

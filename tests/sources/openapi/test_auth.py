@@ -6,18 +6,14 @@ from typing import Any
 
 import httpx2
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from xai_mcp_agent import settings_from
-from xai_mcp_agent.core.errors import BadSetting
-from xai_mcp_agent.secrets.secrets import Secret, Secrets
+from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.interpolation import Variables
 from xai_mcp_agent.settings.openapi import (
     CredentialsByScheme,
-    CredentialSettings,
 )
 from xai_mcp_agent.settings.validation import ValidationContext
-from xai_mcp_agent.sources.openapi import load_service
 from xai_mcp_agent.sources.openapi.auth import (
     Credentials,
     CredentialsMissing,
@@ -95,11 +91,6 @@ def test_the_first_alternative_that_can_be_satisfied_counts():
     }  # fmt: skip
 
 
-def test_where_it_is_optional_one_goes_without():
-    assert added([(), (KEY,)], {"other": {"apiKey": "k"}}) == {}
-    assert added([(), (KEY,)], {"apiKey": "k"}) == {"x-key": "k"}
-
-
 def test_a_document_that_says_nothing_gets_what_is_for_all():
     assert added([], {"bearer": "t"}) == {"authorization": "Bearer t"}
     assert added([], {"key": {"bearer": "t"}}) == {}
@@ -138,70 +129,3 @@ def test_a_secret_with_a_line_break_is_not_sent_and_not_shown():
     with pytest.raises(CredentialsMissing, match="line break") as caught:
         added([(KEY,)], {"apiKey": "topsecret\nX: 1"})
     assert "topsecret" not in str(caught.value)
-
-
-def test_values_come_from_the_environment():
-    found = read({"apiKey": "Bot ${TOKEN}"}, TOKEN="t0p")
-    assert found[""].api_key == Secret("Bot t0p")
-
-
-def test_nothing_is_shown():
-    found = read({"a": {"apiKey": "s3cret1", "username": "ann", "password": "s3cret2"}})
-    grants = grants_for([(SecurityNeed("a", "http", method="basic"),)], found, BASE)
-    shown = f"{found!r} {grants!r}"
-    assert "s3cret" not in shown
-    assert sorted(found["a"].secret_texts()) == ["s3cret1", "s3cret2"]
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["text", {"apiKey": ""}, {"a": {}}, {"a": {"apiKey": "x"}, "bearer": "y"}, {"clientId": "x"},
-     {"clientId": "x", "clientSecret": "y", "tokenUrl": "no address"}, {"a": {"apiKey": 5}}],
-)  # fmt: skip
-def test_settings_that_cannot_be_are_refused(value: Any):
-    with pytest.raises(ValidationError):
-        read(value)
-
-
-@pytest.mark.parametrize(
-    ("auth", "place"),
-    [
-        ({"apikey": "x", "bearer": "y"}, "auth.apikey"),
-        ({"a": {"Bearer": "x", "bearer": "y"}}, "auth.a.Bearer"),
-        ({"a": {"bearer": "x"}}, ""),
-    ],
-)
-def test_keys_that_mean_nothing_are_noted(auth: Any, place: str):
-    entry = {"spec": "https://example.org/x", "auth": auth}
-    notes = settings_from({"openapiServices": {"s": entry}}, environ={}).notes
-    assert len(notes) == bool(place)
-    assert all(f"openapiServices.s.{place}: unknown key, ignored" in x for x in notes)
-
-
-def test_a_credential_is_a_value():
-    one, other = (CredentialSettings(bearer=Secret("x")) for _ in range(2))
-    assert {one: 1} == {other: 1}
-
-
-DOCUMENT = {
-    "openapi": "3.1.0",
-    "info": {"title": "T", "version": "1"},
-    "paths": {"/x": {"get": {"operationId": "x", "security": [{"k": []}], "responses": {}}}},
-    "components": {"securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "X-K"}}},
-}
-
-
-def test_a_program_gives_credentials_as_settings_do(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("T_KEY", "t0p")
-    service = load_service(DOCUMENT, base_url=BASE, auth={"apiKey": "${T_KEY}"})
-    assert service.request("x", {}).headers["x-k"] == "t0p"
-    assert "x-k" not in load_service(DOCUMENT, base_url=BASE).request("x", {}).headers
-    with pytest.raises(CredentialsMissing, match="`apiKey`"):
-        load_service(DOCUMENT, base_url=BASE, auth={"bearer": "t"}).request("x", {})
-
-
-@pytest.mark.parametrize("auth", [{"apiKey": 5}, {"apiKey": ""}, {"k": {"clientId": "s3cret-id"}}])
-def test_credentials_that_cannot_be_are_reported_with_their_place(auth: dict[str, Any]):
-    with pytest.raises(BadSetting, match="`auth`") as caught:
-        load_service(DOCUMENT, auth=auth)
-    assert "s3cret" not in str(caught.value)

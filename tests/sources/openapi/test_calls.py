@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 import base64
-import gc
 import gzip
-import json
 import re
 import time
 import zlib
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import parse_qs, quote, quote_plus
 
 import anyio
 import anyio.to_thread
 import pytest
-from pydantic import TypeAdapter
 
 from tests.support.http_service import Got, HttpService, Said, as_json, http_service
 from tests.support.processes import free_port
-from xai_mcp_agent.core.errors import SourceClosed, SourceFailed, ToolTimeout
+from xai_mcp_agent.core.errors import SourceFailed, ToolTimeout
 from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
 from xai_mcp_agent.secrets.masking import masked_result
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
-from xai_mcp_agent.settings.interpolation import Variables
 from xai_mcp_agent.settings.openapi import (
     AsyncSettings,
     CredentialSettings,
     OpenApiSettings,
     OperationSettings,
 )
-from xai_mcp_agent.settings.validation import ValidationContext
 from xai_mcp_agent.sources.openapi.jobs import ServiceCalls
-from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan, SecurityNeed
+from xai_mcp_agent.sources.openapi.plan import Body, RequestPlan, SecurityNeed
 
 pytestmark = pytest.mark.anyio
 WAIT_SECONDS = 10
+JSON = {"content-type": "application/json"}
 KEY = "s3cret-key"
 IN_HEADER = SecurityNeed("key", "apiKey", "header", "X-Key")
 
@@ -95,60 +90,44 @@ def packed(data: Iterator[bytes], wbits: int = 31) -> Iterator[bytes]:
 
 # Answers.
 
-
-async def test_json_is_a_value_and_its_text(service: HttpService):
-    service.replies["/things"] = lambda _: as_json({"a": [1, "é"]})
-    result = await called(service)
-    assert (result.structured, result.is_error) == ({"a": [1, "é"]}, False)
-    assert json.loads(result.text) == {"a": [1, "é"]}
-
-
-async def test_text_is_read_in_its_encoding(service: HttpService):
-    kind = {"content-type": "text/plain; charset=latin-1"}
-    service.replies["/things"] = lambda _: Said(200, "é".encode("latin-1"), kind)
-    assert (await called(service)).text == "é"
-
-
-@pytest.mark.parametrize("name", ["idna", "undefined", "punycode", "rot13", "no-such", "utf-8"])
-async def test_an_encoding_that_cannot_be_used_does_no_harm(service: HttpService, name: str):
-    """Python knows more than texts are sent in; punycode would take a minute for this one."""
-    words = b"a-" + b"zzzzb9" * 150_000
-    kind = {"content-type": f"text/plain; charset={name}"}
-    service.replies["/things"] = lambda _: Said(200, words, kind)
-    assert (await called(service)).text == words.decode()
-
-
-async def test_json_may_begin_with_a_mark(service: HttpService):
-    kind = {"content-type": "application/json; charset=utf-8"}
-    service.replies["/things"] = lambda _: Said(200, b'\xef\xbb\xbf{"a": 1}', kind)
-    assert (await called(service)).structured == {"a": 1}
-
-
-async def test_nothing_is_said_to_be_nothing(service: HttpService):
-    service.replies["/things"] = lambda _: Said(204)
-    assert (await called(service)).text == "Done: HTTP 204 No Content, without content."
+TEXT = "text/plain; charset="
+WORDS = b"a-" + b"zzzzb9" * 150_000  # punycode would take a minute for these
+PNG, WAV, PDF = "image/png", "audio/wav", "application/pdf"
 
 
 @pytest.mark.parametrize(
-    ("kind", "part"),
-    [("image/png", ImagePart), ("audio/wav", AudioPart), ("application/pdf", ResourcePart)],
+    ("said", "text", "structured"),
+    [
+        (as_json({"a": [1, "e"]}), '{"a": [1, "e"]}', {"a": [1, "e"]}),
+        (Said(200, b'\xef\xbb\xbf{"a": 1}', JSON), '{"a": 1}', {"a": 1}),
+        (Said(200, gzip.compress(b"[1]"), {**JSON, "content-encoding": "gzip"}), "[1]", [1]),
+        (Said(200, b"{oops", JSON), "{oops", None),
+        (Said(200, b"\xe9", {"content-type": f"{TEXT}latin-1"}), "\u00e9", None),
+        (Said(200, WORDS, {"content-type": f"{TEXT}punycode"}), WORDS.decode(), None),
+        (Said(200, b"x", {"content-type": f"{TEXT}no-such"}), "x", None),
+        (Said(204), "Done: HTTP 204 No Content, without content.", None),
+    ],
+    ids=["json", "mark", "gzip", "no json", "latin", "punycode", "no encoding", "nothing"],
 )
-async def test_bytes_stay_bytes(service: HttpService, kind: str, part: type):
-    service.replies["/things"] = lambda _: Said(200, b"\x00\xff", {"content-type": kind})
-    found = (await called(service)).parts[0]
-    assert isinstance(found, part)
-    assert isinstance(found, ImagePart | AudioPart | ResourcePart)
-    assert bytes_of(found) == b"\x00\xff"
-
-
-async def test_json_that_is_invalid_is_shown_as_it_is(service: HttpService):
-    service.replies["/things"] = lambda _: Said(200, b"{oops", {"content-type": "application/json"})
+async def test_an_answer_is_a_text_and_where_it_is_json_a_value(
+    service: HttpService, said: Said, text: str, structured: Any
+):
+    service.replies["/things"] = lambda _: said
     result = await called(service)
-    assert (result.text, result.structured) == ("{oops", None)
-    assert "claims to be JSON" in result.notes[0]
+    assert (result.text, result.structured, result.is_error) == (text, structured, False)
+    assert bool(result.notes) == (text == "{oops")
 
 
-async def test_a_refusal_is_an_error_with_its_words(service: HttpService):
+async def test_bytes_stay_bytes(service: HttpService):
+    kinds = ((PNG, ImagePart), (WAV, AudioPart), (PDF, ResourcePart))
+    for kind, part in kinds:
+        service.replies["/things"] = lambda _, x=kind: Said(200, b"\0\xff", {"content-type": x})
+        (found,) = (await called(service)).parts
+        assert isinstance(found, part)
+        assert bytes_of(found) == b"\0\xff"
+
+
+async def test_a_refusal_is_an_error_with_its_words_which_are_cut(service: HttpService):
     problem = {"title": "Out of stock.", "detail": "No more 7s", "left": 0, "status": 409}
     service.replies["/things"] = lambda _: as_json(
         problem, 409, content_type="application/problem+json", retry_after="5"
@@ -157,13 +136,8 @@ async def test_a_refusal_is_an_error_with_its_words(service: HttpService):
     assert result.is_error
     assert result.text.startswith('HTTP 409 Conflict: Out of stock. No more 7s\n{"left": 0}')
     assert "Retry-After 5" in result.text
-
-
-async def test_a_long_refusal_is_cut(service: HttpService):
     service.replies["/things"] = lambda _: Said(500, b"x" * 1_000_000)
-    result = await called(service)
-    assert result.is_error
-    assert len(result.text) < 5_000
+    assert len((await called(service)).text) < 5_000
 
 
 async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
@@ -204,40 +178,6 @@ async def test_an_answer_that_is_too_large_is_not_read_to_its_end(
     assert "maxResponseBytes" in result.text
 
 
-async def test_a_packed_answer_is_unpacked(service: HttpService):
-    told = {"content-type": "application/json", "content-encoding": "gzip"}
-    service.replies["/things"] = lambda _: Said(200, gzip.compress(b"[1]"), told)
-    assert (await called(service)).structured == [1]
-    assert service.last.headers["accept-encoding"] == "gzip, deflate"
-
-
-async def test_what_is_packed_wrongly_is_reported(service: HttpService):
-    service.replies["/things"] = lambda _: Said(200, b"no", {"content-encoding": "gzip"})
-    with pytest.raises(SourceFailed, match="cannot be decompressed"):
-        await called(service)
-
-
-async def test_an_answer_that_breaks_off_is_reported(service: HttpService):
-    async with calls_of(service.url, call_timeout_seconds=3.0) as calls:
-        service.replies["/things"] = lambda _: Said(
-            200, b"", {"content-length": "9", "content-type": "text/plain"}, iter([b"ab"])
-        )
-        with pytest.raises(SourceClosed, match="before the response was complete"):
-            await calls.call(plan("POST"), {})
-
-
-async def test_the_whole_call_has_one_limit(service: HttpService):
-    def slow() -> Iterator[bytes]:
-        for _ in range(100):
-            time.sleep(0.05)
-            yield b"x"
-
-    service.replies["/things"] = lambda _: Said(200, b"", {"content-type": "text/plain"}, slow())
-    async with calls_of(service.url) as calls:
-        with pytest.raises(ToolTimeout, match="no result within"):
-            await calls.call(plan(), {}, timeout_seconds=0.3)
-
-
 async def test_a_check_comes_before_anything_is_sent(service: HttpService):
     def refuse() -> None:
         raise RuntimeError("changed")
@@ -271,24 +211,37 @@ async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpServic
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 308])
 async def test_a_redirect_within_the_service_keeps_its_credentials(
     service: HttpService, status: int
 ):
-    service.replies["/things"] = lambda _: Said(status, b"", {"location": "/new?x=1"})
+    """The library drops cookies that its own store did not add. Those of an answer are not kept."""
+    moved = {"location": "/new?x=1", "set-cookie": "a=b; Path=/"}
+    service.replies["/things"] = lambda _: Said(status, b"", moved)
     service.replies["/new"] = lambda _: as_json("here")
-    result = await called(service, plan("GET", "/things", IN_HEADER), credentials=BY_KEY)
-    assert result.structured == "here"
-    assert (service.last.query, service.last.headers["x-key"]) == ("x=1", KEY)
-
-
-async def test_a_redirect_within_the_service_keeps_a_key_in_a_cookie(service: HttpService):
-    """The library drops cookies that its own store did not add."""
-    service.replies["/things"] = lambda _: Said(302, b"", {"location": "/new"})
-    service.replies["/new"] = lambda _: as_json("here")
-    needs = plan("GET", "/things", SecurityNeed("key", "apiKey", "cookie", "sid"))
+    needs = plan("GET", "/things", IN_HEADER, SecurityNeed("key", "apiKey", "cookie", "sid"))
     assert (await called(service, needs, credentials=BY_KEY)).structured == "here"
+    assert (service.last.query, service.last.headers["x-key"]) == ("x=1", KEY)
     assert service.last.headers["cookie"] == f"sid={KEY}"
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("file:///etc/passwd", "not an address of the web"),
+        ("http://127.0.0.1:99999/x", "not an address of the web"),
+        ("http://[::1", "no valid address"),
+        ("http://u:p@127.0.0.1/x", "credentials of its own"),
+        ("http://10.0.0.1/x", "into that network"),
+    ],
+)
+async def test_a_redirect_against_the_rules_is_not_followed(
+    service: HttpService, location: str, says: str
+):
+    service.replies["/things"] = lambda _: Said(302, b"", {"location": location})
+    with pytest.raises(SourceFailed, match=says) as caught:
+        await called(service)
+    assert "u:p" not in str(caught.value)
 
 
 async def test_no_credentials_go_to_another_origin(service: HttpService):
@@ -323,44 +276,6 @@ async def test_what_is_sent_is_not_taken_elsewhere_and_not_lost(service: HttpSer
     assert (await called(service, there)).structured == ["POST", "{}"]
     service.replies["/things"] = lambda _: Said(303, b"", {"location": "/new"})
     assert (await called(service, there)).structured == ["GET", ""]
-
-
-@pytest.mark.parametrize(
-    ("location", "says"),
-    [
-        ("/things", "again and again"),
-        ("file:///etc/passwd", "not an address of the web"),
-        ("http://127.0.0.1:99999/x", "not an address of the web"),
-        ("http://[::1", "no valid address"),
-        ("http://u:p@127.0.0.1/x", "credentials of its own"),
-        ("http://169.254.169.254/latest", "into that network"),
-        ("http://10.0.0.1/x", "into that network"),
-    ],
-)
-async def test_a_redirect_against_the_rules_is_not_followed(
-    service: HttpService, location: str, says: str
-):
-    service.replies["/things"] = lambda _: Said(302, b"", {"location": location})
-    with pytest.raises(SourceFailed, match=says) as caught:
-        await called(service)
-    assert "u:p" not in str(caught.value)
-
-
-async def test_cookies_of_an_answer_are_not_kept(service: HttpService):
-    """One call is nothing to the next, and a service could send new ones for ever."""
-    service.replies["/things"] = lambda _: Said(200, b"x", {"set-cookie": "a=b; Path=/"})
-    async with calls_of(service.url) as calls:
-        for _ in range(2):
-            await calls.call(plan(), {})
-        jars = await anyio.to_thread.run_sync(all_jars)  # in a thread: there are many objects
-    assert "cookie" not in service.last.headers
-    assert jars
-    assert sum(map(len, jars)) == 0
-
-
-def all_jars() -> list[CookieJar]:
-    """All there are in this process."""
-    return [x for x in gc.get_objects() if isinstance(x, CookieJar)]
 
 
 # Tokens.
@@ -442,10 +357,10 @@ async def test_a_client_that_is_not_known_the_usual_way_posts_its_secret(service
         as_json({"access_token": "t-posted"}) if b"client_secret=" in got.body
         else as_json({"error": "invalid_client"}, 401)
     )  # fmt: skip
-    service.replies["/things"] = lambda _: as_json(1)
-    result = await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))
-    assert result.structured == 1
-    assert service.last.headers["authorization"] == "Bearer t-posted"
+    service.replies["/things"] = lambda got: as_json(got.headers["authorization"])
+    credentials = client_of(service)
+    result = await called(service, plan("GET", "/things", OAUTH), credentials=credentials)
+    assert result.structured == "Bearer t-posted"
 
 
 @pytest.mark.parametrize(
@@ -453,12 +368,9 @@ async def test_a_client_that_is_not_known_the_usual_way_posts_its_secret(service
     [
         (as_json({"error": "invalid_scope", "x": "client-s3cret"}, 400), "HTTP 400.*invalid_scope"),
         (Said(307, b"", {"location": "/things"}), "redirects.*HTTP 307.*(?s:.*)`tokenUrl`"),
-        (as_json({"token_type": "Bearer"}), "without a bearer token"),
         (as_json({"access_token": "t", "token_type": "mac"}), "without a bearer token"),
         (Said(200, b"<html>"), "without a bearer token"),
         (as_json({"access_token": "t\r\nX: 1"}), "without a bearer token"),
-        (as_json({"access_token": "t\ud800"}), "without a bearer token"),
-        (as_json({"access_token": "t" * 100_000}), "without a bearer token"),
     ],
 )
 async def test_why_no_token_can_be_got_is_reported(service: HttpService, said: Said, says: str):
@@ -469,9 +381,9 @@ async def test_why_no_token_can_be_got_is_reported(service: HttpService, said: S
     assert "/things" not in [x.path for x in service.got]
 
 
-@pytest.mark.parametrize("secret", ["client-s3cret", "s3cret/with+odd chars & \u00e9"])
-async def test_a_secret_that_is_sent_back_in_a_refusal_is_masked(service: HttpService, secret: str):
+async def test_a_secret_that_is_sent_back_in_a_refusal_is_masked(service: HttpService):
     """RFC 6749, 2.3.1: what is in base64 is encoded for URLs before."""
+    secret = "s3cret/with+odd chars & \u00e9"
     service.replies["/token"] = lambda got: as_json([got.headers, got.body.decode()], 500)
     client = CredentialSettings(
         client_id="me", client_secret=Secret(secret), token_url=f"{service.url}/token"
@@ -550,12 +462,6 @@ async def test_a_job_is_recognised_and_followed_to_its_result(service: HttpServi
     assert {x.headers["x-key"] for x in service.got} == {KEY}
 
 
-async def test_an_operator_can_say_that_an_answer_is_not_a_job(service: HttpService):
-    Jobs(service, DONE)
-    result = await followed(service, OperationSettings(mode="sync_http"))
-    assert result.structured["status"] == "queued"
-
-
 async def test_everything_about_a_job_can_be_said(service: HttpService):
     start = as_json({"data": [{"ref": "j 1"}]})
     Jobs(service, as_json({"s": {"now": "BUSY"}}), as_json({"s": {"now": "READY"}}), start=start)
@@ -568,14 +474,6 @@ async def test_everything_about_a_job_can_be_said(service: HttpService):
         ),
     )  # fmt: skip
     assert result.structured == "the result"
-
-
-async def test_a_result_can_be_a_part_or_a_further_address(service: HttpService):
-    Jobs(service, DONE)
-    assert (await followed(service, settings(result_pointer="/result"))).structured == {"rows": 3}
-    service.replies["/results/9"] = lambda _: as_json("further")
-    further = settings(result_pointer="/href", result_url="{result}")
-    assert (await followed(service, further)).structured == "further"
 
 
 @pytest.mark.parametrize(
@@ -597,11 +495,6 @@ async def test_a_job_that_fails_is_an_error(
     assert re.search(says, result.text)
 
 
-async def test_trouble_that_passes_is_no_failure(service: HttpService):
-    Jobs(service, Said(503), Said(429), RUNNING, Said(502), DONE)
-    assert not (await followed(service, settings())).is_error
-
-
 async def test_a_job_at_another_host_is_not_asked_for(service: HttpService):
     with http_service() as other:
         start = as_json({}, 202, location=f"{other.url}/j")
@@ -616,30 +509,30 @@ async def test_a_job_at_another_host_is_not_asked_for(service: HttpService):
         assert KEY not in str(other.got)
 
 
-@pytest.mark.parametrize("by", ["cancel", "limit"])
-async def test_a_job_is_cancelled_with_its_call(service: HttpService, by: str):
+async def test_an_operator_may_say_where_the_result_is_or_that_there_is_no_job(
+    service: HttpService,
+):
+    Jobs(service, Said(503), RUNNING, DONE)
+    result = await followed(service, settings(result_pointer="/result"))
+    assert result.structured == {"rows": 3}
+    service.replies["/results/9"] = lambda _: as_json("further")
+    further = settings(result_pointer="/href", result_url="{result}")
+    assert (await followed(service, further)).structured == "further"
+    result = await followed(service, OperationSettings(mode="sync_http"))
+    assert result.structured["status"] == "queued"
+
+
+async def test_a_job_is_cancelled_with_its_call_if_an_operator_says_how(service: HttpService):
     jobs = Jobs(service, RUNNING)
-    operation = settings(cancel_url="{url}")
-    if by == "limit":
-        with pytest.raises(ToolTimeout):
-            await followed(service, operation, timeout_seconds=0.3)
-    else:
-        with anyio.move_on_after(0.3):
-            await followed(service, operation)
+    with pytest.raises(ToolTimeout):
+        await followed(service, settings(), timeout_seconds=0.1)
+    assert jobs.cancelled == []
+    with anyio.move_on_after(0.2):
+        await followed(service, settings(cancel_url="{url}"))
     assert [(x.method, x.headers["x-key"]) for x in jobs.cancelled] == [("DELETE", KEY)]
 
 
-async def test_a_job_is_not_deleted_unless_an_operator_says_so(service: HttpService):
-    jobs = Jobs(service, RUNNING)
-    with pytest.raises(ToolTimeout):
-        await followed(service, settings(), timeout_seconds=0.2)
-    assert jobs.cancelled == []
-
-
-async def test_no_secret_comes_back_from_a_job(service: HttpService):
-    Jobs(service, as_json({"status": "done", "result": {"sent": [KEY]}}))
-    result = await followed(service, settings(result_pointer="/result"))
-    assert (result.structured, result.text) == ({"sent": ["***"]}, '{"sent": ["***"]}')
+async def test_no_secret_comes_back_in_the_status_of_a_job(service: HttpService):
     Jobs(service, as_json({"status": f"as {KEY} {'x' * 100_000}"}))
     told: list[str] = []
 
@@ -649,53 +542,6 @@ async def test_no_secret_comes_back_from_a_job(service: HttpService):
     result = await followed(service, settings(running=("busy",)), on_progress=on_progress)
     first, _, _ = result.text.partition("\n")
     assert "'as *** xxx" in first
-    assert len(first) < 500
     assert KEY not in result.text
     assert [x[:6] for x in told] == ["as ***"]
-    assert len(told[0]) < 500
-
-
-async def test_a_pause_longer_than_the_call_is_no_reason_to_ask_never(service: HttpService):
-    """Some write milliseconds there."""
-    start = as_json({}, 202, location="/jobs/j%201", retry_after="30000")
-    Jobs(service, DONE, start=start)
-    result = await followed(service, timeout_seconds=1.0)
-    assert result.structured["result"] == {"rows": 3}
-
-
-async def test_pauses_grow_and_the_services_own_count(service: HttpService):
-    waiting = as_json({"status": "running"}, retry_after="0")
-    Jobs(service, *[waiting] * 20, DONE)
-    began = time.monotonic()
-    await followed(service, settings(interval_seconds=0.01))
-    assert time.monotonic() - began > 20 * 0.05  # and no storm
-
-
-def test_settings_of_an_operation_are_read():
-    context = ValidationContext(Variables({"V": "2"}, "/", Secrets()))
-    written = {
-        "async": {
-            "jobPointer": "/id",
-            "pollUrl": "/jobs/{job}",
-            "interval": 0.5,
-            "cancelUrl": "{url}",
-        },
-        "headers": {"X-Version": "${V}"},
-    }
-    adapter = TypeAdapter(OperationSettings)
-    found = adapter.validate_python(written, context=context)
-    assert found.is_job
-    assert found.job == AsyncSettings(
-        job_pointer="/id", poll_url="/jobs/{job}", interval_seconds=0.5, cancel_url="{url}"
-    )
-    assert found.headers == {"X-Version": "2"}
-
-
-def test_an_argument_goes_through_templates_of_the_operator(service: HttpService):
-    async def run() -> ToolResult:
-        there = plan("GET", "/x", placements=(Placement("id", "query", "id", "form", True),))
-        async with calls_of(service.url) as calls:
-            return await calls.call(there, {"id": "a b"}, OperationSettings(url="/t/{{ args.id }}"))
-
-    service.replies["/t/a%20b"] = lambda _: as_json("templated")
-    assert anyio.run(run).structured == "templated"
+    assert max(len(told[0]), len(first)) < 500

@@ -1,7 +1,8 @@
-"""Operations as tools: named, described, with one schema for all that a call is given."""
+"""Operations as tools: named, described, with one schema for all arguments, and a plan."""
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from tests.sources.openapi.documents import OK, body, document, only, query, sch
 from xai_mcp_agent import BadSetting, InvalidArguments, UnknownTool
 from xai_mcp_agent.core.schema_check import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument, Operation, load_service
-from xai_mcp_agent.sources.openapi.plan import Body, Part, Placement
+from xai_mcp_agent.sources.openapi.document import Document
+from xai_mcp_agent.sources.openapi.operations import convert
+from xai_mcp_agent.sources.openapi.plan import Body, Part
 from xai_mcp_agent.sources.openapi.request import build_request
 
 FORM = "application/x-www-form-urlencoded"
@@ -90,15 +93,53 @@ def test_what_a_method_does_is_claimed_of_the_tool(method: str):
 
 def test_what_is_about_operations_is_no_tool():
     """Nor what the service calls: callbacks and webhooks."""
-    item = {x: {"operationId": x} for x in ("get", "head", "options", "trace")}
+    item: dict[str, Any] = {x: {"operationId": x} for x in ("get", "head", "options", "trace")}
     item["get"]["callbacks"] = {"x": {"{$request.body#/url}": {"post": {"operationId": "back"}}}}
-    found = service({"/a": item, "x-b": {"get": {}}}, webhooks={"w": {"post": {}}})
-    assert [x.name for x in found.tools] == ["get"]
+    item |= {"query": {}, "additionalOperations": {"COPY": {}, "TRACE": {}, "QUERY": {}}}
+    found = service({"/a": item, "x-b": {"get": {}}}, "3.2.0", webhooks={"w": {"post": {}}})
+    assert [x.method for x in found.tools] == ["GET", "QUERY", "COPY"]
 
 
-def test_tags_and_that_it_is_deprecated_are_reported():
-    tool = only({"tags": ["a", 5, "b", "a"], "deprecated": True})
-    assert (tool.tags, tool.is_deprecated) == (("a", "b"), True)
+# Mistakes
+
+
+LOST = {"$ref": "#/nothing"}
+TEXT = {"$ref": "#/info/title"}
+IN_HEADER: dict[str, Any] = {"name": "a b", "in": "header", "required": True, "schema": {}}
+GOOD = {"get": {"responses": OK}}
+
+
+@pytest.mark.parametrize(
+    ("where", "item", "method", "says"),
+    [
+        ("/a", {"get": {"parameters": [LOST]}}, "GET", "#/nothing leads to nothing"),
+        ("/a", {"put": LOST}, "PUT", "leads to nothing"),
+        ("/a", {"post": 5}, "POST", "not an object"),
+        ("/a", LOST, "", "leads to nothing"),
+        ("/a", 7, "", "not an object"),
+        ("/a", TEXT, "", "does not lead to an object"),
+        ("/a", {"get": TEXT}, "GET", "does not lead to an object"),
+        ("/a", {"get": {"parameters": [TEXT]}}, "GET", "does not lead to an object"),
+        ("/a", {"post": {"requestBody": {"$ref": "#/servers"}}}, "POST", "not lead to an object"),
+        ("/a", {"$ref": "#/paths/~1a", "summary": "A"}, "", "leads to itself"),
+        ("/a", {"post": body({"properties": {"x": LOST}})}, "POST", "#/nothing leads to nothing"),
+        ("/a", {"post": body({"$ref": "x.json"})}, "POST", "load the document by its path"),
+        ("/a", {"get": {"parameters": {"x": query("x", {})}}}, "GET", "parameters"),
+        ("/a", {"get": {"parameters": [IN_HEADER]}}, "GET", "'a b'"),
+        ("/a", {"additionalOperations": {"BAD METHOD": {}}}, "BAD METHOD", "not a valid method"),
+        ("/a", {"additionalOperations": [1]}, "", "not a valid method"),
+        ("/" + "{a}" * 5_000, {"get": {}, "post": {}}, "", "too long"),
+        ("/a\u202eb", {"get": {}}, "", "invisible characters"),
+    ],
+)  # fmt: skip
+def test_a_mistake_costs_its_operation_alone_and_is_reported(
+    where: str, item: Any, method: str, says: str
+):
+    found = service({where: item, "/good": {"GET": {"responses": OK}}}, "3.2.0")
+    assert [(x.method, x.path) for x in found.tools] == [("GET", "/good")]
+    (problem,) = found.problems
+    assert problem.method == method
+    assert says in problem.reason
 
 
 # Parameters
@@ -139,12 +180,6 @@ def test_the_same_name_in_several_places_is_several_arguments_that_lead_back():
     assert set(arguments_of(tool)) == set(places)
 
 
-def test_a_whole_body_and_a_parameter_of_that_name_are_distinguished():
-    tool = only({"parameters": [query("body", {})], **body({"type": "array"})})
-    assert sent(tool).argument == "body__body"
-    assert set(arguments_of(tool)) == {"body", "body__body"}
-
-
 @pytest.mark.parametrize(
     ("given", "style", "explode"),
     [
@@ -166,26 +201,6 @@ def test_style_and_explode_are_as_said_or_as_usual(
     tool = only({"parameters": [{"name": "x", "schema": {}, **given}]})
     (place,) = tool.plan.placements
     assert (place.style, place.explode) == (style, explode)
-
-
-def test_a_parameter_may_be_written_as_a_media_type():
-    content = {"application/json": {"schema": {"type": "object", "properties": {"x": {}}}}}
-    tool = only({"parameters": [{"name": "filter", "in": "query", "content": content}]})
-    assert tool.plan.placements == (
-        Placement("filter", "query", "filter", "form", True, media_type="application/json"),
-    )
-    assert arguments_of(tool)["filter"]["type"] == "object"
-
-
-def test_a_querystring_is_one_argument():
-    """OpenAPI 3.2: the whole of the query, as one value."""
-    content = {FORM: {"schema": OBJECT}}
-    tool = only({"parameters": [{"name": "all", "in": "querystring", "content": content}]})
-    (place,) = tool.plan.placements
-    assert (place.location, place.media_type) == (
-        "querystring",
-        FORM,
-    )
 
 
 def test_headers_that_other_parts_decide_are_no_arguments():
@@ -226,11 +241,24 @@ def test_one_odd_parameter_is_left_out_and_told(odd: Any):
     assert tool.tool.note
 
 
-def test_a_required_parameter_that_cannot_be_sent_costs_its_operation():
-    bad = {"name": "a b", "in": "header", "required": True, "schema": {}}
-    found = service({"/a": {"get": {"parameters": [bad]}, "post": {}}})
-    assert [x.method for x in found.tools] == ["POST"]
-    assert "'a b'" in found.problems[0].reason
+@pytest.mark.parametrize("part", ["{id:[0-9]+}", "{id:[0-9]{3}}", "{id+}", "{+id}", "{id*}"])
+def test_a_parameter_of_a_gateways_path_keeps_its_schema(part: str):
+    """Gateways write a pattern, or that it takes the rest, beside the name."""
+    tool = only({"parameters": [path("id", {"type": "integer", "minimum": 1})]}, f"/pets/{part}/")
+    assert arguments_of(tool) == {"id": {"type": "integer", "minimum": 1}}
+    assert tool.tool.operation is not None
+    assert (tool.tool.operation.path, tool.path) == (f"/pets/{part}/", "/pets/{id}/")
+
+
+@pytest.mark.parametrize(
+    "name", ["user id", "имя", "filter[name]", "id:[0-9]+", "id*", "a,b", "x@y", "$id", "user-id"]
+)
+def test_a_part_of_the_path_may_be_called_anything(name: str):
+    """Otherwise its braces would be sent as they are."""
+    found = service({f"/a/{{{name}}}/z": {"get": {"parameters": [path(name, {"type": "string"})]}}})
+    (tool,) = found.tools
+    assert tool.input_schema["required"] == [name]
+    assert found.request(tool.name, {name: "1/2"}).url.raw_path == b"/v1/a/1%2F2/z"
 
 
 # Bodies
@@ -258,12 +286,6 @@ def test_a_body_put_together_from_parts_is_flat_too():
     assert list(arguments_of(tool)) == ["a", "b", "c"]
     assert tool.input_schema["required"] == ["b"]
     assert "$defs" not in tool.input_schema
-
-
-def test_a_property_that_is_required_and_nowhere_described_can_be_given():
-    tool = only(body({**OBJECT, "required": ["secret"]}))
-    assert arguments_of(tool)["secret"] == {}
-    assert tool.input_schema["required"] == ["secret"]
 
 
 @pytest.mark.parametrize(
@@ -384,13 +406,6 @@ def test_files_of_a_form_are_distinguished_from_texts(version: str):
     assert "data:" in arguments_of(tool)["file"]["description"]
 
 
-@pytest.mark.parametrize("kind", ["application/octet-stream", "image/png", "application/pdf"])
-def test_a_body_of_bytes_is_one_text_or_data_url(kind: str):
-    tool = only(body({"type": "string", "format": "binary"}, kind))
-    assert arguments_of(tool)["body"]["type"] == "string"
-    assert sent(tool).media_type == kind
-
-
 def test_a_body_that_can_only_be_xml_is_one_text():
     """The document itself; JSON beside it is taken instead."""
     pet = {"type": "object", "description": "A pet", "properties": {"id": {"type": "integer"}}}
@@ -403,64 +418,67 @@ def test_a_body_that_can_only_be_xml_is_one_text():
 # Servers, security, answers
 
 
-SERVERS = [
-    {"url": "wss://x.example"},
-    {"url": "https://{where}.example.com:{port}/{base}/?x#y", "variables": {
-        "where": {"default": "eu", "enum": ["eu", "us"]}, "port": {"default": "8443"},
-        "base": {"enum": ["v1"]},
-    }},
-]  # fmt: skip
-
-
-def test_the_nearest_servers_count_and_their_variables_are_filled_in():
-    paths = {
-        "/a": {"get": {}, "servers": [{"url": "https://path.example"}]},
-        "/b": {"get": {"servers": [{"url": "https://own.example/v2/"}]}, "servers": [{"url": "https://path.example"}]},
-        "/c": {"get": {}},
-    }  # fmt: skip
-    root = document(paths, servers=SERVERS)
-    urls = [x.plan.base_url for x in load_service(root).tools]
-    assert urls == [
-        "https://path.example",
-        "https://own.example/v2",
-        "https://eu.example.com:8443/v1",
-    ]
-    given = load_service(root, base_url="http://127.0.0.1:1/x/").tools
-    assert {x.plan.base_url for x in given} == {"http://127.0.0.1:1/x"}
+FILLED = {"url": "https://{where}.example.com:{port}/{base}/?x#y", "variables": {
+    "where": {"default": "eu", "enum": ["eu", "us"]}, "port": {"default": 8443},
+    "base": {"enum": ["v1"]},
+}}  # fmt: skip
+HERE = "https://d.example/spec/openapi.json"
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("root", "document_url", "url"),
     [
-        "/v1",
-        "file:///etc",
-        "ftp://x",
-        "",
-        "javascript:1",
-        "http://",
-        "//",
-        "{x}",
-        "http://[",
-        5,
-        "https://a:b/",
+        ({"servers": [{"url": "wss://x.example"}, FILLED]}, "", "https://eu.example.com:8443/v1"),
+        ({"servers": [{"url": " https://h.example/v1\n"}]}, "", "https://h.example/v1"),
+        ({"servers": [{"url": "../v1"}]}, HERE, "https://d.example/v1"),
+        ({"servers": [{"url": "/v1"}]}, "", ""),
+        ({"servers": [{"url": "file:///etc"}]}, HERE, ""),
+        ({"servers": [{"url": "https://{tenant}.h.example/v1"}]}, HERE, ""),
+        ({"servers": [{"url": "https://h.example%2eother/"}]}, "", ""),
+        ({"servers": [{"url": "https://a:b/"}]}, "", ""),
+        ({"servers": [{"url": "http://["}, {"url": 5}]}, "", ""),
+        ({"swagger": "2.0", "host": "a.b:8", "basePath": "/v1/", "schemes": ["http", "https"]}, "",
+         "https://a.b:8/v1"),
+        ({"swagger": "2.0", "host": "a.b", "schemes": ["ws", "http"]}, "", "http://a.b"),
+        ({"swagger": "2.0", "basePath": "/v1"}, HERE, "https://d.example/v1"),
+        ({"swagger": "2.0", "basePath": "/v1"}, "", ""),
+        ({"swagger": "2.0", "host": "[bad"}, "", ""),
     ],
-)
-def test_a_server_that_cannot_be_called_is_none(url: Any):
-    assert only({}, servers=[{"url": url}]).plan.base_url == ""
+)  # fmt: skip
+def test_a_service_is_called_where_its_document_says(
+    root: dict[str, Any], document_url: str, url: str
+):
+    version = {} if "swagger" in root else {"openapi": "3.1.0"}
+    found = convert(Document({**version, "paths": {"/a": GOOD}, **root}, document_url))
+    assert found.problems == ()
+    assert found.operations[0].plan.base_url == url
+
+
+def test_the_nearest_servers_count_and_a_persons_in_place_of_all():
+    here, there = ([{"url": f"https://{x}.example"}] for x in ("here", "there"))
+    paths = {"/a": {"get": {}, "servers": here}, "/b": {"get": {"servers": there}, "servers": here}}
+    root = document(paths)
+    urls = [x.plan.base_url for x in load_service(root).tools]
+    assert urls == ["https://here.example", "https://there.example"]
+    tools = load_service(root, base_url="http://127.0.0.1:1/x/").tools
+    assert {x.plan.base_url for x in tools} == {"http://127.0.0.1:1/x"}
+    with pytest.raises(BadSetting, match="absolute URL"):
+        load_service(root, base_url="/v1")
 
 
 @pytest.mark.parametrize(
     "host",
-    ["169.254.169.254", "[fe80::1]", "metadata.google.internal", "METADATA.google.internal."],
-)
+    ["169.254.169.254", "[fe80::1]", "METADATA.google.internal.", "2852039166", "0xA9FEA9FE",
+     "0251.0376.0251.0376", "169.254.43518", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]"],
+)  # fmt: skip
 def test_a_server_that_gives_out_credentials_is_not_called_for_a_document(host: str):
     """Only for a person who says so."""
-    root = document({"/a": {"get": {}}}, servers=[{"url": f"http://{host}/latest"}])
+    url = f"http://{host}/latest"
+    root = document({"/a": {"get": {}}}, servers=[{"url": url}])
     (tool,) = load_service(root).tools
     assert tool.plan.base_url == ""
-    assert "credentials" in (tool.tool.note or "")
-    (tool,) = load_service(root, base_url=f"http://{host}/latest").tools
-    assert tool.plan.base_url == f"http://{host}/latest"
+    assert "may give out credentials" in (tool.tool.note or "")
+    assert load_service(root, base_url=url).tools[0].plan.base_url == url
 
 
 SCHEMES = {
@@ -505,64 +523,79 @@ def test_a_result_that_is_an_object_is_described():
     assert tool.tool.output_schema == {**inner, "$defs": {"Node": inner}}
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
-        answer("200", {"type": "array"}),
-        answer("200", OBJECT, "text/csv"),
-        answer("404", OBJECT),
-        answer("200", {"$ref": "#/nothing"}),
-        answer(
-            "200",
-            {
-                "type": "object",
-                "properties": {str(x): {"description": "x" * 99} for x in range(999)},
-            },
-        ),
-        {"responses": {"200": {"$ref": "#/nothing"}}},
-        {"responses": 5},
-    ],
-)
-def test_a_result_that_cannot_be_said_in_short_is_not_described(operation: dict[str, Any]):
-    assert only(operation).tool.output_schema is None
+def test_a_result_that_is_no_object_or_too_long_is_not_described():
+    long = {"type": "object", "properties": {str(x): {"description": "x" * 99} for x in range(999)}}
+    undescribed: list[dict[str, Any]] = [
+        answer("200", {"type": "array"}), answer("200", OBJECT, "text/csv"), answer("404", OBJECT),
+        answer("200", LOST), answer("200", long), {"responses": {"200": LOST}}, {"responses": 5},
+    ]  # fmt: skip
+    for operation in undescribed:
+        assert only(operation).tool.output_schema is None
 
 
-def test_what_may_be_asked_for_and_that_it_may_take_long_is_in_the_plan():
+def test_media_types_that_an_operation_answers_and_that_it_may_take_long_are_in_its_plan():
     content = {"text/plain": {}, "application/json; charset=utf-8": {}, "a\r\nb": {}}
     tool = only({"responses": {"202": {"content": content, "headers": {"Location": {}}}}})
-    assert tool.plan.accept == "application/json, text/plain"
-    assert tool.plan.may_be_async
+    assert (tool.plan.accept, tool.plan.may_be_async) == ("application/json, text/plain", True)
     assert not only({"responses": OK}).plan.may_be_async
+
+
+def test_a_wrong_address_for_tokens_costs_no_operation():
+    flow = {"clientCredentials": {"tokenUrl": "http://[bad"}}
+    schemes = {"securitySchemes": {"o": {"type": "oauth2", "flows": flow}}}
+    root = document({"/a": {"get": {"security": [{"o": []}]}}}, components=schemes)
+    assert convert(Document(root, HERE)).problems == ()
 
 
 # The whole
 
 
-def test_one_bad_operation_costs_itself_alone():
-    bad = {
-        "/a": {"get": {"parameters": [{"$ref": "#/nothing"}]}, "post": 5, "put": {"$ref": "#/x"}},
-        "/b": {"$ref": "#/nothing"},
-        "/c": 7,
-        "/d\u202e": {"get": {}},
+def test_a_call_is_shown_as_the_request_it_would_be_and_checked():
+    operation = {"operationId": "add", **body({**OBJECT, "required": ["b"]})}
+    found = load_service(document({"/a/{id}": {"post": operation}}))
+    request = found.request("add", {"id": "x/y", "b": 3})
+    assert (request.method, str(request.url)) == ("POST", "https://api.example.com/v1/a/x%2Fy")
+    assert request.content == b'{"b":3}'
+    for wrong in ({"id": "x", "b": "3"}, {"id": "x"}, {"id": "x", "b": 1, "c": 2}):
+        with pytest.raises(InvalidArguments):
+            found.request("add", wrong)
+    with pytest.raises(UnknownTool, match=r"has no tool 'ad'\. Did you mean 'add'"):
+        found.request("ad", {})
+
+
+def test_credentials_that_are_invalid_are_refused_without_being_shown():
+    for auth in ({"key": {"apiKey": 5}}, {"key": ["s3cret"]}, {"clientId": "s3cret"}):
+        with pytest.raises(BadSetting, match="`auth`") as error:
+            load_service(document({}), auth=auth)
+        assert "s3cret" not in str(error.value)
+
+
+def test_a_document_that_yaml_readers_of_python_read_is_as_good_as_a_file():
+    """They give `200:` as a number, `2024-01-01` as a date, `on:` as true."""
+    shared = {200: {"description": "Fine", "content": {"application/json": {"schema": {}}}}}
+    day = date(2024, 1, 1)
+    parameters = (query("since", {"type": "string", "default": day, "enum": [day]}),)
+    paths = {
+        "/a": {"get": {"responses": shared, "parameters": parameters}},
+        "/b": {"get": {"responses": shared}},
     }
-    found = service({**bad, "/e": {"get": {"operationId": "good"}}})
-    assert [x.name for x in found.tools] == ["good"]
-    told = [(x.method, x.path) for x in found.problems]
-    assert told == [
-        ("PUT", "/a"),
-        ("POST", "/a"),
-        ("", "/b"),
-        ("", "/c"),
-        ("", "/d"),
-        ("GET", "/a"),
-    ]
-    assert all(x.reason for x in found.problems)
+    given: dict[Any, Any] = document(paths)
+    given |= {True: 1, None: 2, 1.5: datetime(2024, 1, 1, tzinfo=UTC)}
+    found = load_service(given)
+    assert found.problems == ()
+    assert found.tools[0].input_schema["properties"]["since"] == {
+        "type": "string", "enum": ["2024-01-01"], "default": "2024-01-01",
+    }  # fmt: skip
+    assert found.tools[0].plan.accept == "application/json"
+    assert given["paths"]["/a"]["get"]["responses"] is shared, "what was given stays as it was"
+    assert 200 in shared
 
 
-def test_operations_of_3_2_are_tools():
-    item = {"query": {}, "additionalOperations": {"COPY": {}, "TRACE": {}, "a b": {}, "QUERY": {}}}
-    found = service({"/a": item}, "3.2.0")
-    assert [x.method for x in found.tools] == ["QUERY", "COPY"]
+def test_what_a_program_gives_may_not_hold_itself():
+    given: dict[str, Any] = document({"/a": GOOD})
+    given["x-itself"] = [given]
+    with pytest.raises(BadDocument, match="Circular"):
+        load_service(given)
 
 
 def test_the_hash_of_what_is_offered_changes_with_it_and_not_with_the_order():
@@ -580,21 +613,6 @@ def test_the_hash_of_what_is_offered_changes_with_it_and_not_with_the_order():
         },
     ):
         assert service(changed).inventory_hash != found
-
-
-def test_a_call_is_checked_and_shown_as_the_request_it_would_be():
-    root = document(
-        {"/a/{id}": {"post": {"operationId": "add", **body({**OBJECT, "required": ["b"]})}}}
-    )
-    found = load_service(root)
-    request = found.request("add", {"id": "x/y", "b": 3})
-    assert (request.method, str(request.url)) == ("POST", "https://api.example.com/v1/a/x%2Fy")
-    assert request.content == b'{"b":3}'
-    for wrong in ({"id": "x", "b": "3"}, {"id": "x"}, {"id": "x", "b": 1, "c": 2}):
-        with pytest.raises(InvalidArguments):
-            found.request("add", wrong)
-    with pytest.raises(UnknownTool, match=r"has no tool 'ad'\. Did you mean 'add'"):
-        found.request("ad", {})
 
 
 @pytest.mark.parametrize(
@@ -620,15 +638,6 @@ def test_credentials_are_in_the_request_and_nowhere_else(
     assert found.inventory_hash == load_service(root).inventory_hash
 
 
-def test_credentials_that_are_invalid_are_refused_without_being_told():
-    for auth in ({"key": {"apiKey": 5}}, {"key": ["s3cret"]}, {"clientId": "s3cret"}):
-        with pytest.raises(BadSetting) as found:
-            load_service(document({}), auth=auth)
-        assert "s3cret" not in str(found.value)
-    with pytest.raises(BadSetting, match="absolute URL"):
-        load_service(document({}), base_url="/v1")
-
-
 def test_a_plan_can_be_printed():
     tool = only({"parameters": [query("q", {}, required=True)], **body({"type": "array"})})
     assert tool.plan.as_json() == {
@@ -641,8 +650,3 @@ def test_a_plan_can_be_printed():
         ],
         "body": {"media_type": "application/json", "argument": "body", "is_required": True},
     }  # fmt: skip
-
-
-def test_a_document_of_another_kind_is_one_error_for_the_whole():
-    with pytest.raises(BadDocument):
-        load_service({"asyncapi": "3.0.0"})

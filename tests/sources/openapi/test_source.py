@@ -23,7 +23,6 @@ from tests.support.stalls import watching
 from xai_mcp_agent import (
     Bridge,
     CircuitOpen,
-    InvalidArguments,
     SourceClosed,
     SourceFailed,
     ToolTimeout,
@@ -33,7 +32,6 @@ from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.sources.openapi import BadDocument, load_service, source
 
 MOST_HELD_SECONDS = 0.25  # read at once it would be about half a second
-LONG_STEP_SECONDS = 0.1  # all at once it would be half a second
 KEY = "sesame-open-9876"
 IN_HEADER: dict[str, Any] = {"components": {"securitySchemes": {
     "key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
@@ -168,28 +166,6 @@ def test_operations_are_chosen_by_names_with_stars_and_unknown_ones_are_reported
     assert notes[2].startswith("`operations` names 'get_thr'")
 
 
-def test_of_many_operations_that_are_no_tools_twenty_are_reported(service: HttpService) -> None:
-    bad = {f"/bad{n}": {"get": {"parameters": [{"$ref": "#/nowhere"}]}} for n in range(25)}
-    offer(service, "one", paths={"/one": operation("one"), **bad})
-    with using(at(service)) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["one"]
-        notes = status_of(bridge, "it").notes
-    assert len(notes) == 21
-    assert notes[0].startswith("no tool: GET /bad0: ")
-    assert notes[-1] == "and 5 more operations are no tools."
-
-
-def test_a_group_takes_operations_by_tag_method_and_path(service: HttpService) -> None:
-    offer(service, "apple", "tomato")
-    entry = {"spec": at(service)}
-    by = [{"source": "it", "tags": ["apples"]}, {"method": "GET", "path": "/t*"}]
-    groups = {"by_tag": {"selectors": by[:1]}, "by_path": {"selectors": by[1:]}}
-    with Bridge({"openapiServices": {"it": entry}, "groups": groups}) as bridge:
-        bridge.list_tools("it")
-        found = {x: [y.tool.name for y in bridge.search_tools("apple tomato", x)] for x in groups}
-    assert found == {"by_tag": ["apple"], "by_path": ["tomato"]}
-
-
 # Read again
 
 
@@ -230,20 +206,6 @@ def test_without_validators_the_content_tells_whether_it_changed(
         offer(service, "one")
         assert names_of(bridge.refresh("it")[0].require()) == ["one"]
     assert len(conversions) == 2
-
-
-def test_a_server_that_sends_the_same_with_a_new_tag_costs_no_conversion(
-    service: HttpService, conversions: list[str]
-) -> None:
-    tags = iter(["a", "b", "c"])
-    said = json.dumps(document("one")).encode()
-    service.replies["/openapi.json"] = lambda _: Said(200, said, {"ETag": next(tags)})
-    with using(at(service)) as bridge:
-        bridge.list_tools("it")
-        bridge.refresh("it")
-        bridge.refresh("it")
-    assert [x.headers.get("if-none-match") for x in service.got] == [None, "a", "b"]
-    assert conversions == ["Things"]
 
 
 def test_a_part_that_changed_is_noticed_though_the_document_has_not(service: HttpService) -> None:
@@ -333,63 +295,33 @@ def is_reading() -> bool:
     return any(x.name == "openapi it" for x in threading.enumerate())
 
 
-def test_an_operation_that_vanished_is_unavailable_until_it_is_back(service: HttpService) -> None:
-    with using(at(service)) as bridge:
-        bridge.list_tools("it")
-        offer(service, "one")
-        bridge.refresh("it")
-        with pytest.raises(UnknownTool):
-            bridge.call_tool("it", "two")
-        assert not bridge.tool_record("it", "two").is_available
-        offer(service, "one", "two")
-        assert names_of(bridge.refresh("it")[0].require()) == ["one", "two"]
-        assert bridge.tool_record("it", "two").is_available
-        told = [x.change for x in bridge.history("it") if "two" in x.context_id]
-    assert "unavailable" in told
-
-
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (Said(500, b"oops"), "HTTP 500"),
-        (Said(404), "HTTP 404"),
+        (Said(500, b"oops"), r"HTTP 500(?s:.*)Check its server\."),
+        (Said(404), r"HTTP 404(?s:.*)Correct `spec`"),
         (Said(200, b"{"), "cannot be read"),
-        (Said(200, b'{"a": 1}'), "neither `openapi` nor `swagger`"),
         (Said(200, headers={"content-length": "50"}, pieces=iter([b"{"])), "was not read: the"),
-        (Said(302, b"", {"location": "ftp://x/y"}), "redirects"),
+        (Said(200, b"{" * 2_000), "its document is larger"),
     ],
 )
 def test_a_refresh_that_fails_keeps_what_was_there_usable(
-    service: HttpService, said: Said, words: str
+    service: HttpService, said: Said, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(source, "MAX_BYTES", 1_000)
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
         service.replies["/openapi.json"] = lambda _: said
-        with pytest.raises(SourceFailed, match=words):
+        with pytest.raises(SourceFailed, match=words) as failed:
             bridge.refresh("it")[0].require()
         status = status_of(bridge, "it")
-        assert words in status.error
-        assert status.next_step
-        assert "report" not in status.next_step
+        assert (status.error, status.next_step) == (failed.value.problem, failed.value.next_step)
         assert (status.state, status.tool_count) == ("ready", 2)
         assert bridge.list_tools("it") == before
         assert bridge.call_tool("it", "one").structured == {"n": 1}
         offer(service, "one", "two", "three")
         assert len(bridge.refresh("it")[0].tools) == 3
         assert status_of(bridge, "it").error == ""
-
-
-@pytest.mark.parametrize(
-    ("status", "advice"), [(500, "Check its server."), (404, "Correct `spec`")]
-)
-def test_only_a_document_that_is_not_there_is_a_reason_to_correct_spec(
-    service: HttpService, status: int, advice: str
-) -> None:
-    service.replies["/openapi.json"] = lambda _: Said(status)
-    with using(at(service)) as bridge, pytest.raises(SourceFailed) as failed:
-        bridge.list_tools("it")
-    assert advice in str(failed.value)
-    assert ("`spec`" in str(failed.value)) == (status == 404)
 
 
 def test_a_service_that_comes_up_later_is_used_then(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,15 +352,6 @@ def test_a_document_that_never_ends_is_waited_for_as_long_as_the_settings_say(
         gate.set()
     assert "0.3 s" in error.problem
     assert "`startTimeout`" in error.next_step
-
-
-def test_a_document_that_is_too_large_is_said_to_be(
-    service: HttpService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(source, "MAX_BYTES", 1000)
-    service.replies["/openapi.json"] = lambda _: Said(200, b"{" * 2000)
-    error = failure_of(at(service))
-    assert "its document is larger" in error.problem
 
 
 # In files
@@ -522,22 +445,18 @@ def test_headers_go_with_the_document_at_the_origin_of_the_service_only(
 def test_no_secret_is_in_errors_statuses_or_the_history(
     service: HttpService, tmp_path: Path
 ) -> None:
-    store = tmp_path / "history.db"
     offer(service, "one", "two", **IN_HEADER)
     service.replies["/one"] = lambda got: as_json({"headers": dict(got.headers)})
     service.replies["/two"] = lambda got: Said(400, json.dumps(dict(got.headers)).encode())
-    seen: list[str] = []
     entry: dict[str, Any] = {"auth": {"apiKey": KEY}, "headers": {"X-Token": f"{KEY}-2"}}
-    with using(at(service), store, **entry) as bridge:
-        seen += [bridge.call_tool("it", x).text for x in ("one", "two")]
-        service.replies["/openapi.json"] = lambda got: Said(
-            500, b"", {"location": f"/{KEY}", "x": got.headers["x-token"]}
-        )
+    with using(at(service), tmp_path / "history.db", **entry) as bridge:
+        seen = [bridge.call_tool("it", x).text for x in ("one", "two")]
+        service.replies["/openapi.json"] = lambda got: Said(500, got.headers["x-token"].encode())
         with pytest.raises(SourceFailed) as caught:
             bridge.refresh("it")[0].require()
         seen += [str(caught.value), repr(status_of(bridge, "it")), repr(bridge.list_tools("it"))]
     assert service.got[1].headers["x-key"] == KEY
-    assert not [x for x in seen if KEY in x]
+    assert KEY not in str(seen)
     assert not [x for x in tmp_path.iterdir() if KEY.encode() in x.read_bytes()]
 
 
@@ -567,79 +486,40 @@ def test_a_token_that_was_got_is_masked_in_a_result(service: HttpService) -> Non
         assert bridge.call_tool("it", "one").structured == "Bearer ***"
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("/pets/{id:[0-9]+}", "id"),
-        ("/pets/{id:[0-9]{3}}/", "id"),
-        ("/pets/{id+}", "id"),
-        ("/pets/{+id}", "id"),
-        ("/pets/{id*}", "id"),
-    ],
-)
-def test_a_parameter_of_a_gateways_path_keeps_its_schema(
-    service: HttpService, path: str, name: str
+def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(
+    service: HttpService,
 ) -> None:
-    """Gateways write a pattern, or that it takes the rest, beside the name."""
-    schema = {"type": "integer", "minimum": 1}
-    parameter = {"name": name, "in": "path", "required": True, "schema": schema}
-    offer(service, paths={path: operation("pet", parameters=[parameter])})
-    service.replies["*"] = lambda got: as_json(got.path)
-    with using(at(service)) as bridge:
-        (tool,) = bridge.list_tools("it")
-        assert tool.input_schema["properties"] == {name: schema}
-        assert tool.operation is not None
-        assert tool.operation.path == path
-        called = bridge.call_tool("it", "pet", {name: 123}).structured
-    assert called == f"/pets/123{'/' if path.endswith('/') else ''}"
-
-
-def test_a_status_request_that_is_lost_does_not_lose_the_job(service: HttpService) -> None:
     """The service starts again; five answers of 503 in a row are borne as well."""
-    lost = Said(200, b"", {"content-length": "50"}, iter([b"x"]))
-    says = iter([lost, lost, as_json({"status": "done"})])
+    lost = {"content-length": "50"}
+    done = iter([as_json({"status": "done"})])
+    states = iter([None, None, done])
     service.replies["/one"] = lambda _: Said(202, b"", {"location": "/job", "retry-after": "0"})
-    service.replies["/job"] = lambda _: next(says)
-    with using(at(service)) as bridge:
+    service.replies["/job"] = lambda _: next(
+        next(states, None) or iter([Said(200, b"", lost, iter([b"x"]))])
+    )
+    with using(at(service), operations={"one": {"async": {"interval": 0.05}}}) as bridge:
         assert bridge.call_tool("it", "one").structured == {"status": "done"}
-
-
-def test_a_job_that_is_lost_for_good_is_an_error(service: HttpService) -> None:
-    service.replies["/one"] = lambda _: Said(202, b"", {"location": "/job", "retry-after": "0"})
-    service.replies["/job"] = lambda _: Said(200, b"", {"content-length": "50"}, iter([b"x"]))
-    operations = {"one": {"async": {"interval": 0.05}}}
-    with (
-        using(at(service), operations=operations, timeout=20) as bridge,
-        pytest.raises(SourceClosed),
-    ):
-        bridge.call_tool("it", "one")
+        with pytest.raises(SourceClosed):
+            bridge.call_tool("it", "one")
 
 
 # Trouble
 
 
-@pytest.mark.parametrize("status", [500, 503, 429])
-def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService, status: int) -> None:
-    service.replies["/one"] = lambda _: Said(status, b"busy")
+def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService) -> None:
+    """A refusal is no trouble of its own."""
+    status = 0
+    service.replies["/one"] = lambda _: Said(status, b"no")
     with using(at(service), breaker={"failures": 3, "seconds": 60}) as bridge:
-        for _ in range(3):
+        for status in (400, 401, 404, 422, 500, 503, 429):
             result = bridge.call_tool("it", "one")
-            assert (result.is_error, result.is_outage) == (True, True)
-        with pytest.raises(CircuitOpen, match=f"HTTP {status}"):
+            assert (result.is_error, result.is_outage) == (True, status in (500, 503, 429))
+        with pytest.raises(CircuitOpen, match="HTTP 429"):
             bridge.call_tool("it", "one")
-        assert len(asked_for(service, "/one")) == 3
+        assert len(asked_for(service, "/one")) == 7
         service.replies["/one"] = lambda _: as_json({"n": 1})
         assert bridge.reset_breaker("it")
         assert not bridge.call_tool("it", "one").is_error
-
-
-@pytest.mark.parametrize("status", [400, 401, 404, 409, 422])
-def test_what_a_service_refuses_is_no_trouble_of_its_own(service: HttpService, status: int) -> None:
-    service.replies["/one"] = lambda _: Said(status, b"no")
-    with using(at(service), breaker={"failures": 2, "seconds": 60}) as bridge:
-        for _ in range(4):
-            result = bridge.call_tool("it", "one")
-            assert (result.is_error, result.is_outage) == (True, False)
 
 
 def test_a_slow_answer_ends_with_the_limit_of_the_settings(service: HttpService) -> None:
@@ -699,17 +579,11 @@ async def _call(engine: Any) -> Any:
 
 
 @pytest.mark.usefixtures("_no_garbage")
-@pytest.mark.parametrize(
-    "start",
-    [(307, b"", {"location": "/rows"}), (202, b"", {"location": "/rows", "retry-after": "0"})],
-    ids=["answer", "job"],
-)
-def test_a_large_answer_blocks_no_other_work(service: HttpService, start: Any) -> None:
+def test_a_large_answer_blocks_no_other_work(service: HttpService) -> None:
     """Python's own reader would hold the interpreter for half a second."""
     rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
     said = json.dumps(rows).encode()
-    service.replies["/rows"] = lambda _: Said(200, said, {"content-type": "application/json"})
-    service.replies["/one"] = lambda _: Said(*start)
+    service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
 
     def held() -> float:
         with using(at(service)) as bridge:
@@ -717,23 +591,6 @@ def test_a_large_answer_blocks_no_other_work(service: HttpService, start: Any) -
             with watching(bridge) as stalls:
                 result = bridge.call_tool("it", "one")
         assert result.structured == rows
-        return max(stalls.longest_step_seconds, stalls.longest_hold_seconds)
-
-    assert least_of_three(held) < MOST_HELD_SECONDS
-
-
-@pytest.mark.usefixtures("_no_garbage")
-def test_large_arguments_block_no_other_work(service: HttpService) -> None:
-    """Written on the loop, these would stop it for a fifth of a second."""
-    parameter = {"name": "q", "in": "query", "schema": {"type": "array"}}
-    offer(service, paths={"/many": operation("many", parameters=[parameter])})
-
-    def held() -> float:
-        with using(at(service)) as bridge:
-            bridge.list_tools("it")
-            told = pytest.raises(InvalidArguments, match="longer than 65,536")
-            with watching(bridge) as stalls, told:
-                bridge.call_tool("it", "many", {"q": ["x"] * 150_000})
         return max(stalls.longest_step_seconds, stalls.longest_hold_seconds)
 
     assert least_of_three(held) < MOST_HELD_SECONDS
@@ -754,23 +611,6 @@ def test_no_log_of_the_http_library_has_a_key(
         assert f"{service.url}/one?key=***" in caplog.text
         assert KEY not in caplog.text
     assert logging.getLogger("httpx2").filters == []
-
-
-@pytest.mark.usefixtures("_no_garbage")
-def test_an_answer_in_pieces_of_a_byte_blocks_no_other_work(service: HttpService) -> None:
-    """All of it that had come was read in one step: ten thousand pieces, and more."""
-    told = {"content-type": "text/plain", "transfer-encoding": "chunked"}
-    said = b"1\r\nx\r\n" * 50_000
-    service.replies["/one"] = lambda _: Said(200, b"", told, iter([said, b"0\r\n\r\n"]))
-
-    def longest_step() -> float:
-        with using(at(service)) as bridge:
-            bridge.list_tools("it")
-            with watching(bridge) as stalls:
-                assert bridge.call_tool("it", "one").text == "x" * 50_000
-        return stalls.longest_step_seconds
-
-    assert any(longest_step() < LONG_STEP_SECONDS for _ in range(3))
 
 
 @pytest.mark.usefixtures("_no_garbage")
@@ -844,15 +684,7 @@ def test_bytes_are_kept_as_a_file_of_this_user_for_a_week(
     assert file.suffix == ".pdf"
     assert (file.read_bytes(), file.stat().st_mode & 0o077) == (b"%PDF\0", 0)
     assert result.notes == (f"its 5 bytes are kept for 7 days as the file {file}",)
-
-
-def test_bytes_that_cannot_be_kept_cost_no_result(
-    service: HttpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    told = {"content-type": "application/zip"}
-    service.replies["/one"] = lambda _: Said(200, b"PK\0", told)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file))
     with using(at(service)) as bridge:
         result = bridge.call_tool("it", "one")
     assert not result.is_error

@@ -44,12 +44,6 @@ def test_lists_are_written_in_the_format_it_names(given: dict[str, Any], style: 
     }  # fmt: skip
 
 
-def test_lists_in_the_path_are_written_in_the_format_it_names():
-    parameter = {"name": "x", "in": "path", "required": True, "type": "array"}
-    tool = only({"parameters": [{**parameter, "collectionFormat": "pipes"}]}, "/things/{x}")
-    assert tool.plan.placements[0].style == "pipeDelimited"
-
-
 def test_a_body_is_flat_and_of_the_media_type_it_consumes():
     parameter = {
         "in": "body",
@@ -93,31 +87,6 @@ def test_a_field_that_is_a_file_makes_the_form_one_of_parts():
     assert tool.plan.body is not None
     assert tool.plan.body.media_type == "multipart/form-data"
     assert tool.plan.body.parts["f"].is_file
-
-
-@pytest.mark.parametrize(
-    ("more", "url"),
-    [
-        ({"host": "a.b:8", "basePath": "/v1/", "schemes": ["http", "https"]}, "https://a.b:8/v1"),
-        ({"host": "a.b", "schemes": ["ws", "http"]}, "http://a.b"),
-        ({"host": "a.b", "basePath": "/v1"}, "https://a.b/v1"),
-        ({"basePath": "/v1"}, ""),
-        ({}, ""),
-        ({"host": "169.254.169.254"}, ""),
-        ({"host": 5, "schemes": "x"}, ""),
-    ],
-)
-def test_where_it_is_called_is_put_together(more: dict[str, Any], url: str):
-    assert only({}, **more).plan.base_url == url
-
-
-def test_a_document_of_a_host_is_called_there():
-    from xai_mcp_agent.sources.openapi.document import Document
-    from xai_mcp_agent.sources.openapi.operations import convert
-
-    root = {"swagger": "2.0", "basePath": "/v1", "paths": {"/a": {"get": {}}}}
-    url = "https://a.b/spec/swagger.json"
-    assert convert(Document(root, url)).operations[0].plan.base_url == "https://a.b/v1"
 
 
 def test_security_is_in_the_words_of_3():
