@@ -6,10 +6,8 @@ Who decided it: reference sources.md 5.2 and 5.4.
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -28,10 +26,6 @@ from xai_mcp_agent.registries.signals import Origin, looks_like, signals_of
 SECRET = "sk-of-the-person"
 PIECES = ["$", "${KEY}", "{KEY}", "$${", "${v}", "{v}", "{w}", "${env:KEY}", "x"]
 WORDS = st.lists(st.sampled_from(PIECES), max_size=3).map("".join)
-
-
-def entry_of(server: Any, **options: Any) -> dict[str, Any]:
-    return compose(read_server(server), "it", **options).entry
 
 
 def read_with_secret(entry: dict[str, Any], needs: list[str]) -> str:
@@ -145,57 +139,36 @@ def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any) 
     assert read_settings.notes == ()
 
 
-@pytest.mark.parametrize(
-    ("given_words", "args"),
-    [
-        ([{"type": "named", "name": "--a", "value": "b"}], ["--a", "b"]),
-        ([{"type": "named", "name": "--a", "value": "-b"}], ["--a=-b"]),
-        ([{"type": "named", "name": "-a", "default": "b"}], ["-a", "b"]),
-        ([{"type": "named", "name": "--on", "format": "boolean", "value": "true"}], ["--on"]),
-        ([{"type": "named", "name": "--on", "format": "boolean", "value": "false"}], []),
-        ([{"type": "named", "name": "--on", "isRequired": True}], ["--on"]),
-        ([{"type": "named", "name": "--on"}], []),
-        ([{"type": "named", "name": "--a", "description": "what", "isRequired": True}],
+def test_arguments_become_words() -> None:
+    rows: list[tuple[dict[str, Any], list[str]]] = [
+        ({"type": "named", "name": "--a", "value": "b"}, ["--a", "b"]),
+        ({"type": "named", "name": "--a", "value": "-b"}, ["--a=-b"]),
+        ({"type": "named", "name": "-a", "default": "b"}, ["-a", "b"]),
+        ({"type": "named", "name": "--on", "format": "boolean", "value": "true"}, ["--on"]),
+        ({"type": "named", "name": "--on", "format": "boolean", "value": "false"}, []),
+        ({"type": "named", "name": "--on", "isRequired": True}, ["--on"]),
+        ({"type": "named", "name": "--on"}, []),
+        ({"type": "named", "name": "--a", "description": "what", "isRequired": True},
          ["--a", "${IT_A}"]),
-        ([{"type": "positional", "valueHint": "port", "isRequired": True}], ["${IT_PORT}"]),
-        ([{"type": "positional", "valueHint": "path"}], []),
-        ([{"type": "positional", "value": "{a}", "variables": {"a": {"default": "x"}}}], ["x"]),
-        ([{"type": "positional", "value": "{a}"}], ["{a}"]),
-    ],
-    ids=lambda x: "" if isinstance(x[0] if x else "", str) else json.dumps(x[0])[:60],
-)  # fmt: skip
-def test_arguments_become_words(given_words: list[Any], args: list[str]) -> None:
-    package = {
-        "registryType": "pypi", "identifier": "a", "version": "1.0",
-        "packageArguments": given_words,
-    }  # fmt: skip
-    entry = entry_of({"name": "a/b", "version": "1", "packages": [package]})
-    assert entry["args"] == ["a==1.0", *args]
+        ({"type": "positional", "valueHint": "port", "isRequired": True}, ["${IT_PORT}"]),
+        ({"type": "positional", "valueHint": "PATH", "isRequired": True}, ["${IT_PATH}"]),
+        ({"type": "positional", "valueHint": "path"}, []),
+        ({"type": "positional", "value": "{a}", "variables": {"a": {"default": "x"}}}, ["x"]),
+        ({"type": "positional", "value": "{a}"}, ["{a}"]),
+    ]  # fmt: skip
+    for argument, args in rows:
+        package = {"registryType": "pypi", "identifier": "a", "version": "1.0",
+                   "packageArguments": [argument]}  # fmt: skip
+        server = read_server({"name": "a/b", "version": "1", "packages": [package]})
+        assert compose(server, "it").entry["args"] == ["a==1.0", *args]
 
 
-def test_a_name_that_is_always_set_cannot_be_asked_for() -> None:
-    assert "PATH" in os.environ
-    package = {
-        "registryType": "npm", "identifier": "a", "version": "1.0.0",
-        "packageArguments": [{"type": "positional", "valueHint": "PATH", "isRequired": True}],
-    }  # fmt: skip
-    entry = entry_of({"name": "a/b", "version": "1", "packages": [package]})
-    assert entry["args"][-1] == "${IT_PATH}"
-
-
-@pytest.mark.parametrize(
-    "version", ["1.0.0", "1.0.0-beta.1", "1.2.3+build", "10.20.30", "0.0.1-seed"]
-)
-def test_exact_versions(version: str) -> None:
-    assert wrong_with_version(version, "npm") == ""
-
-
-@pytest.mark.parametrize(
-    "version",
-    ["", "latest", "^1.0.0", "~1", ">=1", "1.x", "*", "1 || 2", "1.0", "next", "1.0.0 ", "v\n1"],
-)
-def test_versions_that_are_not_exact(version: str) -> None:
-    assert wrong_with_version(version, "npm")
+def test_only_exact_versions_are_taken() -> None:
+    for version in ("1.0.0", "1.0.0-beta.1", "1.2.3+build", "10.20.30", "0.0.1-seed"):
+        assert wrong_with_version(version, "npm") == ""
+    moving = ("", "latest", "^1.0.0", "~1", ">=1", "1.x", "*", "1 || 2", "1.0", "1.0.0 ", "v\n1")
+    for version in moving:
+        assert wrong_with_version(version, "npm")
 
 
 def test_versions_have_their_order() -> None:
@@ -204,13 +177,11 @@ def test_versions_have_their_order() -> None:
     assert sorted(mixed, key=version_order) == told
 
 
-@pytest.mark.parametrize(
-    ("name", "other", "alike"),
-    [
+def test_names_that_look_alike() -> None:
+    rows = [
         ("notes", "n0tes", True), ("github-tools", "githud-tools", True),
         ("filesystem", "fliesystem", True), ("a", "b", False), ("git", "gut", False),
         ("weather", "whether-or-not", False), ("slack", "black", False),
-    ],
-)  # fmt: skip
-def test_which_names_look_alike(name: str, other: str, alike: bool) -> None:
-    assert looks_like(name, other) is alike
+    ]  # fmt: skip
+    for name, other, alike in rows:
+        assert looks_like(name, other) is alike

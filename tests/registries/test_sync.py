@@ -1,4 +1,4 @@
-"""The local copy: paging, interruptions, limits, changed content; against a real service.
+"""The local copy: paging, interruptions, lies, changed content; against a real service.
 
 Who decided it: reference sources.md section 5, issue "Registries".
 """
@@ -6,12 +6,18 @@ Who decided it: reference sources.md section 5, issue "Registries".
 from __future__ import annotations
 
 import copy
+import gzip
+import io
 import json
+import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+import tarfile
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +31,11 @@ from tests.support.registry_service import (
     OFFICIAL,
     RegistryService,
     archive,
-    document,
     invalid,
     registry_service,
 )
-from tests.support.watchdog import done_within
+from tests.support.watchdog import done_within, ends_within
+from xai_mcp_agent.registries import readers
 from xai_mcp_agent.registries.registries import Registries
 from xai_mcp_agent.registries.server_json import RegistryError
 from xai_mcp_agent.registries.store import SyncLimits, SyncReport
@@ -38,7 +44,6 @@ from xai_mcp_agent.sources.fetching import FetchLimits
 
 ALL = 10  # servers on the three pages
 FOLDERS = ["com.example/tickets", "com.example/weather", "io.github.example-org/notes"]
-PATIENCE = FetchLimits(seconds=1.0, read_seconds=0.3, max_bytes=1024**2)
 
 
 @pytest.fixture
@@ -134,18 +139,6 @@ Registries(settings, Path({str(tmp_path / "registries.db")!r})).sync()
         assert second["servers"][0]["server"]["name"] in names_in(found)
 
 
-def test_what_came_before_a_failure_is_kept(service: RegistryService, tmp_path: Path) -> None:
-    second = list(service.pages)[1]
-    page = service.pages.pop(second)
-    with registries(service, tmp_path) as found:
-        report = synced(found)
-        assert "at page 2: the answer is 400" in report.problem
-        assert len(names_in(found)) == 4
-        service.pages[second] = page
-        assert synced(found).is_resumed
-        assert len(names_in(found)) == ALL
-
-
 def test_a_cursor_that_the_registry_has_forgotten_begins_anew(
     service: RegistryService, tmp_path: Path
 ) -> None:
@@ -174,49 +167,33 @@ def test_a_repeated_cursor_ends_it_and_what_came_is_kept(
         assert len(names_in(found)) == ALL
 
 
+PATIENCE = FetchLimits(seconds=0.4, read_seconds=0.2, max_bytes=1024**2)
+
+
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "says"),
     [
-        ("404", "the answer is 404 Not Found"),
-        ("503", "the answer is 503"),
-        ("slow", "nothing came for 0.3 s"),
-        ("drip", "it is not there after 1 s"),
-        ("huge", "it is larger than 1 MiB"),
-        ("broken", "the answer cannot be read"),
+        ("404", "the answer is 404 Not Found"), ("slow", "nothing came for 0.2 s"),
+        ("drip", "it is not there after 0.4 s"), ("huge", "it is larger than 1 MiB"),
+        ("broken", "the answer cannot be read"), ("other", "not a registry of MCP servers"),
+        ("closed", "Check that the server runs"),
     ],
-)
+)  # fmt: skip
 def test_what_goes_wrong_is_reported_plainly(
-    service: RegistryService, tmp_path: Path, fault: str, told: str
+    service: RegistryService, tmp_path: Path, fault: str, says: str
 ) -> None:
     service.faults["*"] = fault
+    if fault == "other":
+        service.http.replies["*"] = lambda _: as_json({"mcpServers": {}})
+    elif fault == "closed":
+        service.http.close()
     with registries(service, tmp_path) as found:
         report = done_within(10, lambda: synced(found, fetch=PATIENCE))
-        assert told in report.problem
+        assert says in report.problem
         assert service.url in report.problem
         assert report.documents == 0
-
-
-def test_the_time_for_all_pages_is_limited(service: RegistryService, tmp_path: Path) -> None:
-    service.faults["*"] = "slow"
-    with registries(service, tmp_path) as found:
-        report = done_within(5, lambda: synced(found, seconds=0.4))
-        assert "is not there after" in report.problem or "nothing came for" in report.problem
-
-
-def test_an_answer_of_something_else_is_no_registry(
-    service: RegistryService, tmp_path: Path
-) -> None:
-    service.http.replies["/v0.1/servers"] = lambda _: as_json({"mcpServers": {}})
-    with registries(service, tmp_path) as found:
-        assert "this is not a registry of MCP servers" in synced(found).problem
-
-
-def test_nobody_there_is_reported_with_what_to_do(service: RegistryService, tmp_path: Path) -> None:
-    service.http.close()
-    with registries(service, tmp_path) as found:
-        report = done_within(10, lambda: synced(found))
-        assert "onnection refused" in report.problem
-        assert "Check that the server runs" in report.problem
+        with pytest.raises(RegistryError, match="registry sync"):
+            found.search("anything")
 
 
 def test_a_redirect_to_another_host_is_not_followed(
@@ -256,43 +233,34 @@ def test_the_invalid_documents_are_refused_by_name_and_the_others_kept(
         assert report.problem == ""
 
 
-@pytest.mark.parametrize(
-    "row", [None, 7, "text", [], {}, {"server": []}, {"server": {"name": ["x"]}},
-            {"server": {"name": "a/b", "version": {}, "packages": {"0": 1}}},
-            {"server": {"name": "a/b", "version": "1", "packages": [None, {"transport": 3}]}}],
-    ids=repr,
-)  # fmt: skip
-def test_a_row_of_anything_costs_only_itself(
-    service: RegistryService, tmp_path: Path, row: Any
-) -> None:
-    service.pages[""]["servers"].insert(0, row)
-    service._page = lambda query, fault: _as_it_is(service, query)  # type: ignore[method-assign]
+ROWS: list[Any] = [
+    None, 7, "text", [], {}, {"server": []}, {"server": {"name": ["x"]}},
+    {"server": {"name": "a/b", "version": {}, "packages": {"0": 1}}},
+    {"server": {"name": "a/b", "version": "1", "packages": [None, {"transport": 3}]}},
+    {"server": {"name": "io.github.a/\ud800", "version": "1.0.0"}},
+    {"server": {"name": "io.github.a/b", "version": "\udfff"}},
+    {"server": {"name": "io.github.a/b\0", "version": "1.0.0\0"}},
+    {"server": {"name": "x" * 1_000_000, "version": "1.0.0"}},
+]  # fmt: skip
+ODD_ROWS: list[Any] = [
+    {"server": {"name": "io.github.a/b", "version": "1.0.0", "description": "\ud800"}},
+    {"server": {"name": "io.github.a/c", "version": "1.0.0", "x": 10**4000}},
+    {"server": {"name": "io.github.a/d", "version": "1.0.0"},
+     "_meta": {OFFICIAL: {"status": "\ud800"}}},
+]  # fmt: skip
+
+
+def test_a_row_of_anything_costs_only_itself(service: RegistryService, tmp_path: Path) -> None:
+    rows = [*service.rows()]
+    said = as_json({"servers": [*ROWS, *ODD_ROWS, *rows], "metadata": {}})
+    service.http.replies["/v0.1/servers"] = lambda _: said
     with registries(service, tmp_path) as found:
         report = synced(found)
-        assert len(report.refused) == 1
-        assert len(names_in(found)) == ALL
-
-
-def _as_it_is(service: RegistryService, query: dict[str, str]) -> Any:
-    return as_json(service.pages[query.get("cursor", "")])
-
-
-def test_a_minimal_registry_without_meta_is_understood(
-    service: RegistryService, tmp_path: Path
-) -> None:
-    service.pages = {"": document("official-v0.1/servers-minimal-subregistry.json")}
-    service._page = lambda query, fault: _as_it_is(service, query)  # type: ignore[method-assign]
-    with registries(service, tmp_path) as found:
-        assert synced(found).problem == ""
-        assert names_in(found) == ["com.example/weather"]
-
-
-def test_an_empty_registry_is_none_to_search(service: RegistryService, tmp_path: Path) -> None:
-    service.pages = {"": document("official-v0.1/servers-empty.json")}
-    with registries(service, tmp_path) as found:
-        assert synced(found).documents == 0
-        with pytest.raises(RegistryError, match="registry sync"):
-            found.search("anything")
+        assert report.problem == ""
+        assert len(report.refused) >= len(ROWS)
+        assert all(len(name) <= 1000 for name, _ in report.refused)
+        assert set(names_in(found)) >= {x["server"]["name"] for x in rows}
+        found.search("weather")
 
 
 def test_changed_content_under_the_same_version_is_an_alarm_and_the_old_one_stays(
@@ -342,22 +310,14 @@ def test_a_new_version_is_no_alarm_and_is_the_latest(
 # Lists, folders, repositories
 
 
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("servers-as-server-json.json",
-         ["com.example/tickets", "com.example/weather", "io.github.example-org/notes"]),
-        ("servers-object.json",
-         ["com.example/tickets", "com.example/weather", "io.github.example-org/notes"]),
-    ],
-)  # fmt: skip
-def test_lists_of_all_forms_are_read(
-    service: RegistryService, tmp_path: Path, name: str, known: list[str]
-) -> None:
-    there = {"type": "list", "url": f"{service.url}/lists/{name}"}
-    with registries(service, tmp_path, lists=there) as found:
-        assert synced(found, "lists").problem == ""
-        assert names_in(found, "lists") == known
+def test_lists_of_all_forms_are_read(service: RegistryService, tmp_path: Path) -> None:
+    for name in ("servers-as-server-json.json", "servers-object.json"):
+        there = {"type": "list", "url": f"{service.url}/lists/{name}"}
+        with registries(service, tmp_path, lists=there) as found:
+            assert synced(found, "lists").problem == ""
+            assert names_in(found, "lists") == FOLDERS
+    with registries(service, tmp_path, here={"path": str(tmp_path / "gone")}) as found:
+        assert "there is no file or folder" in synced(found, "here").problem
 
 
 def test_a_checkout_is_read_as_it_lies_there(service: RegistryService, tmp_path: Path) -> None:
@@ -417,75 +377,88 @@ def test_one_bad_file_of_a_folder_costs_only_itself(
         assert dict(report.refused).keys() >= {"bomb", "cut"}
 
 
-def test_what_npm_has_no_more_leaves_the_copy(service: RegistryService, tmp_path: Path) -> None:
-    with registries(service, tmp_path, npm={"type": "npm", "url": service.url}) as found:
-        before = synced(found, "npm").documents
-        gone = service.search["objects"].pop()["package"]["name"]
-        assert gone in [x.name for x in found.search(gone)]
-        assert synced(found, "npm").removed == 1
-        assert len(names_in(found, "npm")) == before - 1
-        assert gone not in [x.name for x in found.search(gone)]
+def tar_of(members: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, data in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()
 
 
-def test_what_npm_removed_leaves_the_copy_after_an_interrupted_sync(
+def test_a_damaged_archive_is_reported(
+    service: RegistryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small one may unpack to any size: it takes no more room than the limit."""
+    monkeypatch.setattr(readers, "_MAX_UNPACKED", 1024**2)
+    good = tar_of({"x/servers/a/server.json": b"of many; " * 5_000})
+    packed = gzip.compress(good)
+    large = tar_of({f"x/servers/{n}/server.json": b" " * 400_000 for n in range(3)})
+    hub = {"hub": {"repository": "a/b", "ref": "main", "url": service.url}}
+    archives = {
+        "cannot be read": (
+            b"", b"hello", packed[: len(packed) // 2], packed[:10] + b"\x07" + packed[11:],
+            gzip.compress(os.urandom(5_000)), good,
+            gzip.compress(good[:124] + b"\xff" * 12 + good[136:]),
+            gzip.compress(b"x/servers/server.json".ljust(512, b"\x80") * 4),
+        ),
+        "too large when unpacked": (gzip.compress(large, 1),),
+        "nothing at servers": (gzip.compress(tar_of({"x/other": b"1"})),),
+    }  # fmt: skip
+    with registries(service, tmp_path, **hub) as found:
+        for words, several in archives.items():
+            for service.archives["main"] in several:
+                assert words in synced(found, "hub").problem
+
+
+def test_links_and_paths_of_an_archive_lead_nowhere(
     service: RegistryService, tmp_path: Path
 ) -> None:
-    one = service.search["objects"][0]
-    service.search["objects"] += [
-        {"package": one["package"] | {"name": f"notes-{number}"}} for number in range(300)
-    ]
-    with registries(service, tmp_path, npm={"type": "npm", "url": service.url}) as found:
-        synced(found, "npm")
-        gone = service.search["objects"].pop()["package"]["name"]
-        path = "/-/v1/search"
-        service.http.replies[path] = lambda got: (
-            service._answer(got, "") if "from=0" in got.query else Said(503)
-        )
-        assert "at page 2" in synced(found, "npm").problem
-        del service.http.replies[path]
-        assert gone in names_in(found, "npm")
-        report = synced(found, "npm")
-        assert (report.is_resumed, report.removed) == (True, 1)
-        assert gone not in [x.name for x in found.search(gone, 400)]
-
-
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        (b"no archive", "its archive cannot be read"),
-        (archive()[:200], "its archive cannot be read"),
-        (archive(Path(__file__).parent / "nowhere"), "it has nothing at servers"),
-    ],
-    ids=["other", "cut", "empty"],
-)
-def test_an_archive_that_is_invalid_is_reported(
-    service: RegistryService, tmp_path: Path, data: bytes, told: str
-) -> None:
-    there = {"repository": "example-org/servers", "ref": COMMIT, "url": service.url}
-    service.archives[COMMIT] = data
-    with registries(service, tmp_path, hub=there) as found:
-        assert told in synced(found, "hub").problem
-
-
-def test_a_missing_folder_is_reported(service: RegistryService, tmp_path: Path) -> None:
-    with registries(service, tmp_path, here={"path": str(tmp_path / "gone")}) as found:
-        assert "there is no file or folder" in synced(found, "here").problem
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, kind, to in (
+            ("x/servers/a/server.json", tarfile.SYMTYPE, "/etc/passwd"),
+            ("x/servers/b/server.json", tarfile.LNKTYPE, "../../../../etc/passwd"),
+            ("x/servers/../../c/server.json", tarfile.REGTYPE, ""),
+            ("/x/servers/d/server.json", tarfile.FIFOTYPE, ""),
+        ):
+            told = tarfile.TarInfo(name)
+            told.type, told.linkname = kind, to
+            archive.addfile(told)
+    service.archives["main"] = out.getvalue()
+    hub = {"hub": {"repository": "a/b", "ref": "main", "url": service.url}}
+    with registries(service, tmp_path, **hub) as found:
+        assert "nothing at servers" in synced(found, "hub").problem
 
 
 # npm
 
 
-def test_npm_is_searched_by_keyword_page_by_page(service: RegistryService, tmp_path: Path) -> None:
-    one = service.search["objects"][0]
-    service.search["objects"] += [
-        {"package": one["package"] | {"name": f"notes-{number}"}} for number in range(300)
-    ]
-    there = {"type": "npm", "url": service.url}
-    with registries(service, tmp_path, npm=there) as found:
+def many_npm_packages(service: RegistryService) -> None:
+    one = service.search["objects"][0]["package"]
+    service.search["objects"] += [{"package": one | {"name": f"notes-{n}"}} for n in range(300)]
+
+
+def test_npm_is_searched_by_keyword_page_by_page_and_what_left_it_leaves_the_copy(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    many_npm_packages(service)
+    with registries(service, tmp_path, npm={"type": "npm", "url": service.url}) as found:
         report = synced(found, "npm")
         assert (report.documents, report.pages, report.problem) == (302, 2, "")
-    assert [x["from"] for x in service.asked("/-/v1/search")] == ["0", "250"]
-    assert service.asked("/-/v1/search")[0]["text"] == "keywords:mcp-server"
+        assert [x["from"] for x in service.asked("/-/v1/search")] == ["0", "250"]
+        assert service.asked("/-/v1/search")[0]["text"] == "keywords:mcp-server"
+        gone = service.search["objects"].pop()["package"]["name"]
+        service.http.replies["/-/v1/search"] = lambda got: (
+            service._answer(got, "") if "from=0" in got.query else Said(503)
+        )
+        assert "at page 2" in synced(found, "npm").problem
+        del service.http.replies["/-/v1/search"]
+        assert gone in names_in(found, "npm")
+        report = synced(found, "npm")
+        assert (report.is_resumed, report.removed) == (True, 1)
+        assert gone not in [x.name for x in found.search(gone, 400)]
 
 
 def test_where_npm_is_says_its_own_configuration(
@@ -510,10 +483,27 @@ def test_where_npm_is_says_its_own_configuration(
 # The local copy itself
 
 
-def test_a_local_copy_that_is_invalid_is_reported(tmp_path: Path, service: RegistryService) -> None:
-    (tmp_path / "registries.db").write_bytes(b"x" * 5000)
-    with pytest.raises(RegistryError, match="Delete it"):
-        registries(service, tmp_path)
+@pytest.mark.parametrize(
+    "damage", ["UPDATE documents SET document = '{'", "UPDATE documents SET document = '[]'",
+               "UPDATE documents SET document = '{}'",
+               "ALTER TABLE documents RENAME COLUMN document TO said", ""],
+)  # fmt: skip
+def test_a_damaged_copy_is_reported_with_what_to_do(
+    service: RegistryService, tmp_path: Path, damage: str
+) -> None:
+    with registries(service, tmp_path) as found:
+        synced(found)
+    file = tmp_path / "registries.db"
+    if damage:
+        with closing(sqlite3.connect(file)) as store, store:
+            store.execute(damage)
+    else:
+        file.write_bytes(b"x" * 5000)
+    with (
+        pytest.raises(RegistryError, match="Delete it"),
+        registries(service, tmp_path) as found,
+    ):
+        found.search("weather")
 
 
 def test_the_search_is_ours_and_says_why(service: RegistryService, tmp_path: Path) -> None:
@@ -537,3 +527,26 @@ def test_hostile_texts_are_shown_without_what_hides_in_them(
         assert weather.description.startswith("Weather data")
         assert len(weather.description) < 3_000
         assert json.dumps(weather.description).isascii()
+
+
+def test_two_syncs_at_once_are_reported_no_cursor_that_repeats(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    reports: list[Any] = []
+    barrier = threading.Barrier(2)
+
+    def sync() -> None:
+        with registries(service, tmp_path) as found:
+            barrier.wait(30)
+            reports.append(synced(found))
+
+    threads = [threading.Thread(target=sync) for _ in range(2)]
+    with ends_within(60):
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    assert not any("same cursor" in x.problem for x in reports), [x.problem for x in reports]
+    with registries(service, tmp_path) as found:
+        synced(found)
+        assert len(names_in(found)) == ALL
