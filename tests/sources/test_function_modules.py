@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.sources.test_functions import change, offering
+from tests.sources.test_functions import change
 from tests.support.bridges import names_of, status_of
 from xai_mcp_agent import Bridge, SourceFailed
 
@@ -65,16 +65,6 @@ def test_a_module_is_the_one_that_others_import(tmp_path: Path, package: str) ->
     assert import_module(f"{package}.tools").CALLS == [1]
 
 
-def test_a_file_of_the_settings_folder_needs_no_folder_of_its_own(
-    tmp_path: Path, package: str
-) -> None:
-    write(tmp_path, package, "tools", "def f(): return 'fine'\n")
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(f'{{"functions": {{"it": {{"module": "{package}.tools"}}}}}}', encoding="utf-8")
-    with Bridge.open(file, store="memory") as bridge:
-        assert bridge.call_tool("it", "f").text == "fine"
-
-
 def test_what_a_module_has_from_elsewhere_is_a_tool_where_include_names_it(
     tmp_path: Path, package: str
 ) -> None:
@@ -86,12 +76,6 @@ def test_what_a_module_has_from_elsewhere_is_a_tool_where_include_names_it(
     with using(tmp_path, f"{package}.tools", include=["helper", "own", "sqrt"]) as bridge:
         assert names_of(bridge.list_tools("it")) == ["helper", "own"], "sqrt wants a position"
         assert bridge.call_tool("it", "helper", {"x": 2}).structured == 2
-
-
-def test_include_names_what_a_file_has_from_elsewhere_too(tmp_path: Path) -> None:
-    text = "from os.path import join, split\ndef own(): ...\n"
-    with offering(tmp_path / "tools.py", text, include=["split"]) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["split"]
 
 
 def test_a_changed_module_is_imported_anew(tmp_path: Path, package: str) -> None:
@@ -163,32 +147,6 @@ def test_a_module_that_cannot_be_imported_says_where_and_leaves_nothing(
     write(tmp_path, package, "tools", text)
     assert told in failure_of(tmp_path, f"{package}.tools").problem
     assert f"{package}.tools" not in sys.modules
-
-
-def test_a_package_around_it_that_cannot_be_imported_is_reported(
-    tmp_path: Path, package: str
-) -> None:
-    (tmp_path / package / "__init__.py").write_text("raise SystemExit(4)\n", encoding="utf-8")
-    write(tmp_path, package, "tools", "def f(): ...\n")
-    assert "SystemExit: 4" in failure_of(tmp_path, f"{package}.tools").problem
-
-
-def test_nothing_in_the_folder_hides_what_python_has(tmp_path: Path, package: str) -> None:
-    (tmp_path / "json.py").write_text("def evil(): ...\n", encoding="utf-8")
-    write(tmp_path, package, "tools", "import json\ndef f(): return json.dumps(1)\n")
-    with using(tmp_path, f"{package}.tools") as bridge:
-        assert bridge.call_tool("it", "f").text == "1"
-        assert sys.path[0] != str(tmp_path)
-
-
-def test_what_a_function_of_it_prints_stays_out_of_stdout(
-    tmp_path: Path, package: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    write(tmp_path, package, "tools", "def f(): print('in call')\n")
-    with using(tmp_path, f"{package}.tools") as bridge:
-        bridge.call_tool("it", "f")
-    out, err = capfd.readouterr()
-    assert (out, "in call" in err) == ("", True)
 
 
 def test_several_sources_of_one_module_are_read_anew_at_the_same_time(

@@ -20,7 +20,6 @@ from xai_mcp_agent import (
     InvalidArguments,
     SourceFailed,
     ToolTimeout,
-    UnknownServer,
     UnknownTool,
 )
 
@@ -167,32 +166,9 @@ def test_names_are_chosen_with_stars(file: Path) -> None:
     with offering(file, text, **lists) as bridge:
         assert names_of(bridge.list_tools("it")) == ["get_a"]
         (note,) = status_of(bridge, "it").notes
-    assert "`include` names 'x*'" in note
-
-
-def test_names_can_be_chosen_left_out_and_switched_off(file: Path) -> None:
-    text = "def a(): ...\ndef b(): ...\ndef c(): ...\ndef d(): ...\n"
-    lists = {"include": ["a", "b", "c", "x"], "exclude": ["b"], "disabledTools": ["c"]}
-    with offering(file, text, **lists) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["a"]
-        assert "`include` names 'x'" in status_of(bridge, "it").notes[0]
         with pytest.raises(UnknownTool):
-            bridge.call_tool("it", "c")
-
-
-def test_a_function_that_cannot_be_described_is_left_out_with_a_note(file: Path) -> None:
-    text = "class X: ...\ndef odd(x: X): ...\ndef lost(x: 'Nope'): ...\ndef fine(): ...\n"
-    with offering(file, text) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["fine"]
-        assert [x.split()[0] for x in status_of(bridge, "it").notes] == ["odd", "lost"]
-
-
-def test_names_may_be_in_any_script_and_there_may_be_many(file: Path) -> None:
-    many = "".join(f"def f{i}(x: int = {i}) -> int: return x\n" for i in range(500))
-    with offering(file, f"def größe(länge: int) -> str: return 'ж' * länge\n{many}") as bridge:
-        assert len(bridge.list_tools("it")) == 501
-        assert bridge.call_tool("it", "größe", {"länge": 2}).text == "жж"
-        assert bridge.call_tool("it", "f499").structured == 499
+            bridge.call_tool("it", "get_c")
+    assert "`include` names 'x*'" in note
 
 
 # What goes wrong in a call
@@ -220,27 +196,9 @@ def test_whatever_a_function_raises_is_an_answer_that_names_it(
         assert bridge.call_tool("it", "ok").text == "fine"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("None", "The tool ran and gave back nothing."),
-        ("object()", "<object object"),
-        ("{1, 1}", "[1]"),
-        ("float('nan')", "NaN"),
-        ("b'\\xff'.hex()", "ff"),
-        ("'x' * 3_000_000", "xxx"),
-    ],
-)
-def test_whatever_a_function_gives_back_becomes_a_text(file: Path, value: str, text: str) -> None:
-    with offering(file, f"def f():\n    return {value}\n") as bridge:
-        result = bridge.call_tool("it", "f")
-    assert text in result.text
-    assert not result.is_error
-
-
 def test_a_function_that_hangs_is_left_and_the_others_go_on(file: Path, gate: None) -> None:
     text = f"def hang():\n    {HANGING}def ok(): return 'fine'\n"
-    with offering(file, text, timeout=0.2, breaker=False) as bridge:
+    with offering(file, text, timeout=0.05, breaker=False) as bridge:
         for _ in range(8):
             with pytest.raises(ToolTimeout, match="goes on in the background"):
                 bridge.call_tool("it", "hang")
@@ -408,13 +366,6 @@ def giving(): return ToolResult.of_text(LONG, is_error=True)
     assert len(problem) < 50_000
 
 
-def test_a_failing_import_leaves_nothing_behind(file: Path) -> None:
-    before = {x for x in sys.modules if x.startswith("_xai_mcp_functions")}
-    failure_of("1 / 0\n", file)
-    assert {x for x in sys.modules if x.startswith("_xai_mcp_functions")} == before
-    assert not (file.parent / "__pycache__").exists()
-
-
 # Changes
 
 
@@ -451,17 +402,3 @@ def test_locked_functions_are_not_called_when_they_changed(file: Path) -> None:
             bridge.call_tool("it", "a")
         accept_now(bridge, "it", "a")
         assert bridge.call_tool("it", "a").structured == 2
-
-
-def test_a_file_that_is_closed_is_imported_anew_when_it_is_used_again(file: Path) -> None:
-    with offering(file, "n = []\ndef a():\n    n.append(1)\n    return len(n)\n") as bridge:
-        assert [bridge.call_tool("it", "a").structured for _ in range(2)] == [1, 2]
-        bridge.disconnect("it")
-        assert bridge.call_tool("it", "a").structured == 1
-
-
-def test_a_disabled_file_is_not_imported(file: Path) -> None:
-    with offering(file, "1 / 0\n", disabled=True) as bridge:
-        with pytest.raises(UnknownServer, match="File 'it' is disabled"):
-            bridge.list_tools("it")
-        assert status_of(bridge, "it").state == "disabled"

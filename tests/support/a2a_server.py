@@ -5,15 +5,13 @@
 
 One process has several agents, each at a path of its own: they differ in how they are spoken to
 (`FACES`) and in their cards, and behave the same. What one does is the first word of the message;
-see `_Behaviour`. `server.seen()` tells what arrived; `server.change(name)` gives its card another
-skill. As a program: `python a2a_server.py PORT`.
+see `_Behaviour`. `server.seen()` tells what arrived. As a program: `python a2a_server.py PORT`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import urllib.request
@@ -52,16 +50,7 @@ class AgentServer:
 
     def seen(self) -> dict[str, Any]:
         """What arrived: `headers` of requests, `messages`, `canceled` tasks, `cards` served."""
-        return self._ask("/seen")
-
-    def change(self, name: str, **parts: Any) -> None:
-        """Give the card of this agent other parts."""
-        self._ask(f"/change/{name}", parts)
-
-    def _ask(self, path: str, sent: Any = None) -> Any:
-        content = None if sent is None else json.dumps(sent).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", content)
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/seen", timeout=20) as answer:
             return json.load(answer)
 
 
@@ -148,32 +137,24 @@ def _app(port: int) -> Any:
     from starlette.routing import Mount, Route
 
     seen: dict[str, Any] = {"headers": [], "messages": [], "canceled": [], "cards": []}
-    changes: dict[str, Any] = {}
 
     async def tell(_request: Request) -> Any:
         return JSONResponse(seen)
-
-    async def change(request: Request) -> Any:
-        changes.setdefault(request.path_params["name"], {}).update(await request.json())
-        return JSONResponse({})
 
     async def moved(request: Request) -> Any:
         return RedirectResponse(f"http://127.0.0.1:{port}/rpc/.well-known/agent-card.json")
 
     base = f"http://127.0.0.1:{port}"
     names = [*FACES, *_ODD, "at-old-place", "guarded", "broken-card"]
-    faces = [
-        Mount(f"/{name}", routes=_routes(name, f"{base}/{name}", seen, changes)) for name in names
-    ]
+    faces = [Mount(f"/{name}", routes=_routes(name, f"{base}/{name}", seen)) for name in names]
     own = [
         Route("/seen", tell),
-        Route("/change/{name}", change, methods=["POST"]),
         Route("/moved/.well-known/agent-card.json", moved),
     ]
     return Starlette(routes=[*own, *faces])
 
 
-def _routes(name: str, base: str, seen: dict[str, Any], changes: dict[str, Any]) -> list[Any]:
+def _routes(name: str, base: str, seen: dict[str, Any]) -> list[Any]:
     import hashlib
 
     from a2a.client.card_resolver import parse_agent_card
@@ -193,7 +174,7 @@ def _routes(name: str, base: str, seen: dict[str, Any], changes: dict[str, Any])
             return JSONResponse({"error": "who are you?"}, 401)
         if name == "broken-card":
             return Response(b"<html><title>Welcome</title></html>", media_type="text/html")
-        body = json.dumps(_card(base, name) | changes.get(name, {})).encode()
+        body = json.dumps(_card(base, name)).encode()
         tag = f'W/"{hashlib.sha256(body).hexdigest()[:16]}"'
         is_same = request.headers.get("if-none-match") == tag
         seen["cards"].append([name, 304 if is_same else 200])
@@ -324,11 +305,6 @@ def _executor(seen: dict[str, Any]) -> Any:
         async def many(self, task: TaskUpdater, *_: Any) -> None:
             await task.add_artifact([new_text_part("x") for _ in range(20_000)])
             await task.complete()
-
-        async def die(self, task: TaskUpdater, *_: Any) -> None:
-            await task.start_work(task.new_agent_message([new_text_part("farewell")]))
-            await asyncio.sleep(0.2)
-            os._exit(1)
 
         async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
             seen["canceled"].append(context.task_id)
