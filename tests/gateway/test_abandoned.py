@@ -14,8 +14,8 @@ from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.gateway import server
 from xai_mcp_agent.gateway.server import Gateway
 
-_SESSIONS = 300
-_IDLE_SECONDS = 1.0
+_SESSIONS = 60
+_IDLE_SECONDS = 0.3
 _HEADERS = {"Accept": "application/json, text/event-stream"}
 _INITIALIZE = {
     "jsonrpc": "2.0",
@@ -47,7 +47,7 @@ async def test_abandoned_sessions_are_given_back(monkeypatch: pytest.MonkeyPatch
                     await _begin_session(http)
                 with anyio.fail_after(60):
                     while len(asyncio.all_tasks()) > before or gateway.service()._connections:
-                        await anyio.sleep(0.1)
+                        await anyio.sleep(0.02)
 
     with Bridge({"mcpServers": {"gallery": gallery_entry()}}, store="memory") as bridge:
         await bridge.aio.run(serve)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.gateway.conftest import Approving, FarClient, write_settings
 from tests.sources.workflows.drawn import draw
-from tests.support.gateways import ERAS, text_of, with_gateway
+from tests.support.gateways import text_of, with_gateway
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument
 from xai_mcp_agent import ToolResult, XaiMcpError
@@ -76,10 +76,7 @@ def test_a_canvas_of_three_calls_is_made_checked_run_and_compiled(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("era", ERAS)
-async def test_the_person_of_the_client_is_asked_before_a_canvas_is_drawn(
-    lab: Path, era: str
-) -> None:
+async def test_the_person_of_the_client_is_asked_before_a_canvas_is_drawn(lab: Path) -> None:
     async def play(connect: Any, _: Operations) -> None:
         asked: list[str] = []
 
@@ -87,7 +84,7 @@ async def test_the_person_of_the_client_is_asked_before_a_canvas_is_drawn(
             asked.append(params.message)
             return types.ElicitResult(action="accept", content={"decision": "once"})
 
-        async with connect(mode=era, elicitation_callback=decide) as client:
+        async with connect(elicitation_callback=decide) as client:
             drawing = {"file": "loan.xircuits", "calls": CALLS}
             made = await client.call_tool("make_workflow", drawing)
             assert made.structured_content["is_right"], text_of(made)
@@ -225,7 +222,7 @@ def test_a_run_takes_arguments_and_ends_in_time(lab: Path, author: Author) -> No
     assert author("run_workflow", "twice.xircuits", arguments={"value": 21}).text == "42"
     wrong = author("run_workflow", "twice.xircuits", arguments={"valu": 21})
     assert "Wrong arguments for twice" in wrong.text
-    slow = author("run_workflow", "slow.xircuits", arguments={"value": 1}, timeout_seconds=2)
-    assert "did not end within 2 s" in slow.text
+    slow = author("run_workflow", "slow.xircuits", arguments={"value": 1}, timeout_seconds=1)
+    assert "did not end within 1 s" in slow.text
     missing = author("run_workflow", "twise.xircuits")
     assert missing.text.startswith("There is no twise.xircuits. Did you mean 'twice.xircuits'")

@@ -16,8 +16,15 @@ from tests.support.fault_server import entry
 from tests.support.gateways import Connect, text_of, with_gateway
 from xai_mcp_agent.bridge.operations import Operations
 
-# The SDK's client refuses results that break their schema, and odd schemas, by itself.
-FAULTS = [x for x in CALLS if x.call is not None and "output" not in x.name]
+
+def _kind(fault: Fault) -> type[Exception] | None:
+    assert fault.call is not None
+    expected = fault.call.expected
+    return expected.kind if isinstance(expected, Fails) else None
+
+
+# One of each kind: a result, and each error. The suite of faults has them all.
+FAULTS = [*{_kind(x): x for x in reversed(CALLS) if x.call is not None}.values()]
 
 
 @pytest.mark.anyio

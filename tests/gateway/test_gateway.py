@@ -18,7 +18,8 @@ from tests.support.mcp_servers import PNG, gallery_entry
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.bridge.operations import Operations
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("era", ERAS)]
+pytestmark = pytest.mark.anyio
+both_eras = pytest.mark.parametrize("era", ERAS)
 
 SUPPORT = Path(__file__).parents[1] / "support"
 
@@ -28,11 +29,11 @@ def program(name: str, *arguments: str) -> dict[str, Any]:
     return {"command": warm_python(), "args": [str(SUPPORT / name), *arguments]}
 
 
-async def test_tools_their_results_and_progress_come_through(era: str) -> None:
+async def test_tools_their_results_and_progress_come_through() -> None:
     """A client reads what the server says, under a name that every client accepts."""
 
     async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era) as client:
+        async with connect() as client:
             assert "Use add for sums." in client.instructions
             tools = {x.name: x for x in (await client.list_tools()).tools}
             assert tools["gallery_add"].input_schema["required"] == ["a", "b"]
@@ -53,11 +54,11 @@ async def test_tools_their_results_and_progress_come_through(era: str) -> None:
     await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
 
 
-async def test_what_goes_wrong_says_so_to_whoever_can_mend_it(era: str) -> None:
+async def test_what_goes_wrong_says_so_to_whoever_can_mend_it() -> None:
     """Wrong arguments are a result, which the model reads; a wrong name is the client's error."""
 
     async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era) as client:
+        async with connect() as client:
             wrong = await client.call_tool("gallery_add", {"a": "x"})
             assert wrong.is_error
             assert 'Wrong arguments for gallery_add: "b" is a required property' in text_of(wrong)
@@ -70,11 +71,11 @@ async def test_what_goes_wrong_says_so_to_whoever_can_mend_it(era: str) -> None:
     await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
 
 
-async def test_resources_prompts_and_completions_come_through(era: str) -> None:
+async def test_resources_prompts_and_completions_come_through() -> None:
     """Also the template whose URI is filled in by the client."""
 
     async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era) as client:
+        async with connect() as client:
             uris = [str(x.uri) for x in (await client.list_resources()).resources]
             assert uris == ["gallery://readme", "gallery://logo"]
             read = (await client.read_resource("gallery://readme")).contents[0]
@@ -93,11 +94,11 @@ async def test_resources_prompts_and_completions_come_through(era: str) -> None:
     await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
 
 
-async def test_two_servers_with_the_same_names_keep_apart(era: str) -> None:
+async def test_two_servers_with_the_same_names_keep_apart() -> None:
     """Unprefixed names stand where only one server has them; a URI is of the first server."""
 
     async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era) as client:
+        async with connect() as client:
             names = [x.name for x in (await client.list_tools()).tools]
             assert {"one_add", "two_add", "grow"} <= set(names)
             assert text_of(await client.call_tool("two_add", {"a": 2, "b": 2})) == "4"
@@ -116,11 +117,11 @@ async def test_two_servers_with_the_same_names_keep_apart(era: str) -> None:
     await with_gateway({"mcpServers": servers}, play, prefixed=False)
 
 
-async def test_a_server_that_hangs_keeps_no_list_waiting(era: str) -> None:
+async def test_a_server_that_hangs_keeps_no_list_waiting() -> None:
     """The others are listed at once, and its own tools come with a notice when it is there."""
 
     async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era) as client:
+        async with connect() as client:
             started = anyio.current_time()
             names = [x.name for x in (await client.list_tools()).tools]
             assert "gallery_add" in names
@@ -130,6 +131,7 @@ async def test_a_server_that_hangs_keeps_no_list_waiting(era: str) -> None:
     await with_gateway({"mcpServers": servers}, play)
 
 
+@both_eras
 async def test_a_tool_that_a_server_adds_is_noticed_and_listed(era: str) -> None:
     """Clients of the handshake era get a notification, later ones one on the stream they opened."""
 
@@ -160,7 +162,7 @@ async def test_a_tool_that_a_server_adds_is_noticed_and_listed(era: str) -> None
     await with_gateway({"mcpServers": {"growing": program("growing_server.py")}}, play)
 
 
-async def test_a_tool_that_a_person_switches_off_is_gone_for_clients(era: str) -> None:
+async def test_a_tool_that_a_person_switches_off_is_gone_for_clients() -> None:
     """They are told so, and a call of it is refused."""
 
     async def play(connect: Connect, operations: Operations) -> None:
@@ -170,19 +172,13 @@ async def test_a_tool_that_a_person_switches_off_is_gone_for_clients(era: str) -
             if isinstance(message, types.ToolListChangedNotification):
                 changed.set()
 
-        async with connect(mode=era, message_handler=heard) as client:
+        async with connect(message_handler=heard) as client:
             assert "gallery_add" in {x.name for x in (await client.list_tools()).tools}
 
-            async def switch_off() -> None:
+            async with client.listen(tools_list_changed=True):
                 await operations.disable("gallery", "add")
                 with anyio.fail_after(20):
                     await changed.wait()
-
-            if era == "legacy":
-                await switch_off()
-            else:
-                async with client.listen(tools_list_changed=True):
-                    await switch_off()
             assert "gallery_add" not in {x.name for x in (await client.list_tools()).tools}
             with pytest.raises(MCPError, match="switched it off"):
                 await client.call_tool("gallery_add", {"a": 1, "b": 1})
@@ -190,6 +186,7 @@ async def test_a_tool_that_a_person_switches_off_is_gone_for_clients(era: str) -
     await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
 
 
+@both_eras
 async def test_a_question_of_a_server_reaches_the_person_of_the_client(era: str) -> None:
     """In the middle of the call, or as a result that needs input, whatever the server speaks."""
     for mode in ("auto", "legacy"):
@@ -210,6 +207,7 @@ async def test_a_question_of_a_server_reaches_the_person_of_the_client(era: str)
         await with_gateway({"mcpServers": {"asking": asking_entry(mode=mode)}}, play)
 
 
+@both_eras
 async def test_what_destroys_waits_for_the_person_of_the_client(era: str, tmp_path: Path) -> None:
     """The client shows the question; without a yes, and without such a client, nothing is sent."""
     journal = tmp_path / "journal"
@@ -240,6 +238,7 @@ async def test_what_destroys_waits_for_the_person_of_the_client(era: str, tmp_pa
     await with_gateway({"mcpServers": servers}, play)
 
 
+@both_eras
 async def test_a_call_that_the_client_gives_up_ends_at_the_server(era: str) -> None:
     """Cancelling reaches the far server."""
 
@@ -260,11 +259,11 @@ async def _until_labelled(client: Client, tool: str) -> None:
             await anyio.sleep(0.02)
 
 
-async def test_where_not_all_tools_fit_there_are_those_that_find_them(era: str) -> None:
+async def test_where_not_all_tools_fit_there_are_those_that_find_them() -> None:
     """They search, plan, list and call; a tool that was found can be called by its name, too."""
 
     async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era) as client:
+        async with connect() as client:
             names = [x.name for x in (await client.list_tools()).tools]
             assert set(names) == {
                 "tool_search", "tool_explain", "select_tool", "plan_tools", "list_tools",
@@ -283,11 +282,11 @@ async def test_where_not_all_tools_fit_there_are_those_that_find_them(era: str) 
     )
 
 
-async def test_a_group_is_a_server_of_its_own(era: str) -> None:
+async def test_a_group_is_a_server_of_its_own() -> None:
     """Tools outside it are neither listed nor called."""
 
     async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era) as client:
+        async with connect() as client:
             assert [x.name for x in (await client.list_tools()).tools] == ["gallery_add"]
             with pytest.raises(MCPError, match="gallery_parts"):
                 await client.call_tool("gallery_parts")
@@ -299,6 +298,7 @@ async def test_a_group_is_a_server_of_its_own(era: str) -> None:
     await with_gateway(settings, play, names=("sums",))
 
 
+@both_eras
 async def test_each_client_can_have_a_process_of_its_own_until_it_leaves(era: str) -> None:
     """`"session": "client"`, for servers that keep state."""
 
@@ -313,6 +313,7 @@ async def test_each_client_can_have_a_process_of_its_own_until_it_leaves(era: st
 
 
 @pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
+@both_eras
 async def test_what_a_server_logs_during_a_call_reaches_its_client(era: str) -> None:
     """On 2026-07-28 from the level on that the request names, before that from `logLevel` on."""
     logged: list[str] = []

@@ -93,10 +93,6 @@ async def test_requests_under_way_end_with_the_server(has_begun: bool) -> None:
     assert not sent[-1].get("more_body")
 
 
-def test_over_a_socket_of_its_owner_no_token_is_needed() -> None:
-    assert client(None).get("/api").status_code == 200
-
-
 def test_behind_a_proxy_of_its_owner_any_name_will_do() -> None:
     answer = client(hosts=None).get("/api", headers={**BEARER, "Host": "tools.example"})
     assert answer.status_code == 200

@@ -180,7 +180,7 @@ def test_clients_that_come_and_go_leave_nothing(running: tuple[warm.WarmPlace, B
     assert b'"tiny"' in hello(place)
     wait_until(lambda: warm.ask(place, status=True)["connections"] == 0, "it has gone")
     before = open_files(), bridge.run(tasks)
-    for _ in range(50):
+    for _ in range(20):
         assert b'"tiny"' in hello(place)
     wait_until(lambda: warm.ask(place, status=True)["connections"] == 0, "all have gone")
     wait_until(lambda: (open_files(), bridge.run(tasks)) <= before, "nothing of them is left")
@@ -235,11 +235,10 @@ def test_a_relay_passes_on_the_end_of_its_input_and_what_comes_after() -> None:
         assert (child.stdout.read(), child.wait(SECONDS)) == (b"answer", 0)
 
 
-@pytest.mark.parametrize("answer", [b'{"error": "it is off"}\n', b""])
-def test_a_relay_that_is_refused_becomes_the_server(answer: bytes) -> None:
+def test_a_relay_that_is_refused_becomes_the_server() -> None:
     with relayed("1", '{"server": "x"}', "cat") as (child, connection):
         assert connection.recv(100) == b'{"server": "x"}\n'
-        connection.sendall(answer)
+        connection.sendall(b'{"error": "it is off"}\n')
         connection.close()
         out, words = child.communicate(b"hello", SECONDS)
         assert (out, child.returncode) == (b"hello", 0)

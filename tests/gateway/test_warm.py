@@ -77,14 +77,11 @@ def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_
     assert [x for x in words if "too long for the path of a socket" in x]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_kept_server_asks_who_sits_in_front_of_the_run(
-    mode: str, kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+    kept: KeptServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
-    kept.file.write_text(
-        json.dumps({"mcpServers": {"asking": asking_entry(mode=mode, startTimeout=60)}})
-    )
+    kept.file.write_text(json.dumps({"mcpServers": {"asking": asking_entry(startTimeout=60)}}))
     with Bridge.open(kept.file, answer=lambda _: Answer("accept", {"colour": "red"})) as bridge:
         assert "red" in bridge.call_tool("asking", "ask", form()).text
     (process,) = kept.processes()

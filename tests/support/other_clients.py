@@ -1,4 +1,4 @@
-"""Clients that are not ours, in front of a gateway: `python other_clients.py NAME MODE COMMAND...`.
+"""Clients that are not ours, in front of a gateway: `python other_clients.py NAME COMMAND...`.
 
 Run in an environment of the client. It prints as JSON what the client saw of the gallery: the names
 of tools, the sum of 20 and 22, an error of a tool, and a resource. The call comes first: it waits
@@ -17,29 +17,14 @@ _ADD, _WRONG = ("gallery_add", {"a": 20, "b": 22}), ("gallery_add", {"a": "x", "
 _README = "gallery://readme"
 
 
-async def sdk(mode: str, command: list[str]) -> dict[str, Any]:
-    """The SDK's own."""
-    from mcp import Client
-    from mcp.client.stdio import StdioServerParameters, stdio_client
-
-    params = StdioServerParameters(command=command[0], args=command[1:], env={**os.environ})
-    async with Client(stdio_client(params), mode=mode) as client:
-        return {
-            "sum": (await client.call_tool(*_ADD)).content[0].text,
-            "error": (await client.call_tool(*_WRONG)).content[0].text,
-            "resource": (await client.read_resource(_README)).contents[0].text,
-            "tools": [x.name for x in (await client.list_tools()).tools],
-        }
-
-
-async def fastmcp(mode: str, command: list[str]) -> dict[str, Any]:
+async def fastmcp(command: list[str]) -> dict[str, Any]:
     """fastmcp's."""
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport
     from fastmcp.exceptions import ToolError
 
     transport = StdioTransport(command[0], command[1:], env={**os.environ})
-    async with Client(transport, mode=mode) as client:
+    async with Client(transport) as client:
         error = ""
         try:
             await client.call_tool(*_WRONG)
@@ -53,7 +38,7 @@ async def fastmcp(mode: str, command: list[str]) -> dict[str, Any]:
         }
 
 
-async def openai_agents(_: str, command: list[str]) -> dict[str, Any]:
+async def openai_agents(command: list[str]) -> dict[str, Any]:
     """openai-agents'."""
     from agents.mcp import MCPServerStdio
 
@@ -68,5 +53,5 @@ async def openai_agents(_: str, command: list[str]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    name, mode, *command = sys.argv[1:]
-    print(json.dumps(asyncio.run(globals()[name](mode, command))))
+    name, *command = sys.argv[1:]
+    print(json.dumps(asyncio.run(globals()[name](command))))
