@@ -1,4 +1,4 @@
-"""Many servers started together: few at a time, first those that somebody waits for."""
+"""Many servers started together: few at a time."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from tests.support.bridges import bridge_with, status_of, wait_for_state
 from tests.support.fault_server import entry
 from tests.support.journals import pids_in
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import ToolResult
-from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.sources import pool
 
 _SERVERS = 8
@@ -51,30 +48,6 @@ def test_only_so_many_start_at_a_time(tmp_path: Path) -> None:
         starting += 1 if mark == "start" else -1
         most = max(most, starting)
     assert most <= _AT_ONCE
-
-
-def test_what_is_called_starts_before_what_is_only_started(tmp_path: Path) -> None:
-    journal = tmp_path / "journal"
-    hanging = {f"hang{n}": entry(hang=True) for n in range(_AT_ONCE)}
-    called = entry(journal=str(journal))
-
-    async def call_behind_all(operations: Operations) -> ToolResult:
-        results: list[ToolResult] = []
-
-        async def call() -> None:
-            results.append(await operations.call_tool("called", "pid"))
-
-        await operations.start(*hanging, *many(journal), "called")
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(call)
-            await anyio.wait_all_tasks_blocked()
-            for name in hanging:
-                await operations.disconnect(name)
-        return results[0]
-
-    with bridge_with(**hanging, **many(journal), called=called) as bridge:
-        pid = int(bridge.run(call_behind_all).text)
-        assert pid in pids_in(journal)[:_AT_ONCE]
 
 
 def test_one_that_takes_long_blocks_no_other_work(

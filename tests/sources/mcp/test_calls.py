@@ -11,7 +11,6 @@ from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import PNG
 from tests.support.processes import wait_until
-from tests.support.watchdog import ends_within
 from xai_mcp_agent import (
     AudioPart,
     Bridge,
@@ -140,17 +139,6 @@ def test_a_tool_that_is_newer_than_the_listing_is_found():
         bridge.list_tools("it")
         bridge.call_tool("it", "set_tools", {"tools": ["fresh"], "notices": 0})
         assert bridge.call_tool("it", "fresh").text == "this is fresh"
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_a_call_ends_at_its_limit_and_the_server_is_told(era: str):
-    with bridge_with(it=entry(era=era)) as bridge:
-        bridge.list_tools("it")
-        with ends_within(20), pytest.raises(ToolTimeout) as caught:
-            bridge.call_tool("it", "never", timeout_seconds=0.2)
-        assert caught.value.problem.startswith("the call of 'never' timed out after 0.2 s")
-        assert caught.value.next_step.startswith("Give the call more time with `timeout_seconds`")
-        assert methods_seen(bridge)[-2:] == ["notifications/cancelled", "tools/call"]
 
 
 @pytest.mark.parametrize("server", WAYS)

@@ -69,16 +69,6 @@ def test_a_server_that_sends_a_notice_for_each_listing_is_not_asked_for_ever(tmp
         assert asked() - before <= MANY / 20
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_a_changed_description_is_seen(era: str):
-    old = {"name": "set_tools", "description": "old", "inputSchema": {"type": "object"}}
-    with bridge_with(it=entry(era=era, tools=[old])) as bridge:
-        assert bridge.list_tools("it")[0].description == "old"
-        bridge.call_tool("it", "set_tools", {"tools": []})
-        found = next(x for x in bridge.list_tools("it") if x.name == "set_tools")
-        assert found.description == "Offer other tools from now on."
-
-
 def test_a_listing_is_made_anew_when_its_time_is_over():
     """MCP 2026-07-28, caching: a list is good for its time-to-live."""
     with bridge_with(it=entry(era="modern", ttl_ms=150)) as bridge:

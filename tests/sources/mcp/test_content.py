@@ -19,7 +19,6 @@ from xai_mcp_agent import (
     Prompt,
     Resource,
     ResourcePart,
-    SourceFailed,
     TextPart,
     bytes_of,
 )
@@ -88,14 +87,6 @@ def test_a_server_without_completion_completes_nothing():
         assert bridge.complete("it", "any", "name", "x") == Completion()
 
 
-def test_a_ping_of_a_server_that_cannot_start_says_why():
-    with (
-        bridge_with(it={"command": "no-such-program"}) as bridge,
-        pytest.raises(SourceFailed, match="no-such-program"),
-    ):
-        bridge.ping("it")
-
-
 @pytest.mark.parametrize("server", WAYS)
 def test_what_is_for_programs_goes_along_both_ways(books: Bridge, server: str):
     """MCP: `_meta`, which the model never sees."""
@@ -113,17 +104,6 @@ def test_a_server_is_told_who_calls_says_how_it_wants_to_be_used_and_answers_a_p
     assert books.call_tool(server, "who_calls").text == "xai-mcp-agent"
     assert books.instructions(server) == "Write, then read."
     assert 0 < books.ping(server) < 20
-
-
-@pytest.mark.anyio
-async def test_the_same_from_a_program_with_a_loop(books: Bridge):
-    aio = books.aio
-    assert (await aio.read_resource("stdio", DAY, {"day": "x"}))[0].text == "x: nothing"
-    assert (await aio.complete("stdio", "describe", "day", "day-1")).total == 50
-    assert await aio.ping("stdio") > 0
-    assert await aio.instructions("stdio")
-    assert await aio.list_prompts("stdio")
-    assert await aio.get_prompt("stdio", "describe", {"day": "x"})
 
 
 SAID = {"annotations": {"audience": ["user"], "priority": 0.5}, "_meta": {"acme/cost": 1}}
@@ -168,15 +148,14 @@ ODD_PROMPTS = [
 ]
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_one_bad_resource_template_or_prompt_costs_itself(era: str):
+def test_one_bad_resource_template_or_prompt_costs_itself():
     templates = [{"name": "good", "uriTemplate": "it://{x}"}, {"name": "bad", "uriTemplate": None}]
     on = {
         "resources/list": [["reply", {"resources": ODD_RESOURCES}]],
         "resources/templates/list": [["reply", {"resourceTemplates": templates}]],
         "prompts/list": [["reply", {"prompts": ODD_PROMPTS}]],
     }
-    with bridge_with(it=entry(era=era, no_tools=True, on=on)) as bridge:
+    with bridge_with(it=entry(no_tools=True, on=on)) as bridge:
         found = bridge.list_resources("it")
         assert [x.uri for x in found] == ["it://good", "it://last", "it://{x}"]
         assert [x.src for x in found[0].icons] == ["a:b"]

@@ -7,14 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.fault_server import entry
 from tests.support.journals import none_runs
-from tests.support.processes import is_running, wait_until
-from xai_mcp_agent import settings_from
-from xai_mcp_agent.sources.mcp.connection import Connection
-from xai_mcp_agent.sources.process import INHERITED, StderrLog
+from xai_mcp_agent.sources.process import INHERITED
 
 ROOT = Path(__file__).parents[3]
 CHILD_SECONDS = 60
@@ -25,15 +20,6 @@ import json, sys
 from xai_mcp_agent import Bridge
 with Bridge({"mcpServers": {"it": json.loads(sys.argv[1])}}) as bridge:
     print(bridge.call_tool("it", "echo", {"text": "hello"}).text)
-"""
-GIVE_UP = """
-import json, sys
-from xai_mcp_agent import Bridge
-with Bridge({"mcpServers": {"it": json.loads(sys.argv[1])}}) as bridge:
-    bridge.connect("it")
-    bridge.disconnect("it")
-    assert bridge.servers()[0].state in ("idle", "closed"), bridge.servers()
-    print(bridge.call_tool("it", "echo", {"text": "again"}).text)
 """
 # An import that never ends stands for one that takes long.
 STUCK = """
@@ -77,22 +63,6 @@ def test_nobody_waits_for_the_import_of_the_sdk_when_all_ends(tmp_path: Path) ->
     journal = tmp_path / "journal"
     assert in_a_fresh_process(STUCK, entry(journal=str(journal))) == "ended"
     assert none_runs(journal)
-
-
-def test_a_server_that_is_closed_while_the_sdk_comes_is_not_left_and_can_be_used_again() -> None:
-    assert in_a_fresh_process(GIVE_UP, entry()) == "again"
-
-
-@pytest.mark.anyio
-async def test_a_process_that_was_started_for_nobody_is_ended() -> None:
-    server = settings_from({"mcpServers": {"it": entry()}}).servers["it"]
-    link = Connection(server, StderrLog(str))
-    await link.start()
-    assert link.process is not None
-    pid = link.process.pid
-    assert is_running(pid)
-    await link.end()
-    wait_until(lambda: not is_running(pid), "it ends")
 
 
 def test_a_server_inherits_what_the_sdk_would_give_it() -> None:

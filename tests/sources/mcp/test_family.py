@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import signal
-import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,7 @@ from tests.support.journals import none_runs, pids_in
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent import settings_from
 from xai_mcp_agent.sources.mcp.connection import Connection
-from xai_mcp_agent.sources.process import Family, StderrLog
+from xai_mcp_agent.sources.process import StderrLog
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process groups are POSIX")
 
@@ -38,20 +37,6 @@ def test_a_child_in_a_session_of_its_own_ends_with_a_server_that_is_killed(tmp_p
         os.kill(server, signal.SIGKILL)
         wait_for_loss(bridge, "it")
         wait_until(lambda: not is_running(child), "the child was ended")
-
-
-def test_a_child_in_a_session_of_its_own_ends_when_we_are_killed(tmp_path: Path):
-    body = """
-        bridge = Bridge({"mcpServers": {"it": entry(journal=journal, child="apart", slow_end=2)}})
-        bridge.connect(wait=True)
-        say("ready")
-        bridge.call_tool("it", "never")
-    """
-    with script(tmp_path, body) as child:
-        assert next_line(child) == "ready"
-        child.kill()
-        child.wait(END_SECONDS)
-        wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
 
 
 def test_children_of_many_servers_end_when_we_are_killed_and_the_servers_are_gone_first(
@@ -90,30 +75,6 @@ def test_a_daemon_that_cut_itself_loose_is_left_alone(tmp_path: Path):
         assert is_running(daemon)
     finally:
         os.kill(daemon, signal.SIGKILL)
-
-
-_PARENT = """
-import subprocess, sys
-child = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
-print(child.pid, flush=True)
-child.wait()
-"""
-
-
-def test_a_member_of_the_family_is_signalled_and_forgotten_once_it_has_ended():
-    parent = subprocess.Popen([sys.executable, "-S", "-c", _PARENT], stdout=subprocess.PIPE)
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    family = Family(parent.pid)
-    family.look()
-    assert [x.pid for x in family._members] == [child]
-    family.signal(signal.SIGKILL)
-    assert parent.wait(END_SECONDS) == 0, "it waits for its child"
-    assert not is_running(child)
-    family.look()
-    assert not family._members
-    family.release()
-    parent.stdout.close()
 
 
 @pytest.mark.anyio

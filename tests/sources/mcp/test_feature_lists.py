@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
 from tests.support.fault_server import entry
-from tests.support.notes_server import notes_entry
 from xai_mcp_agent import Bridge, Prompt, Resource, ServerError, ToolTimeout
 
 REVIEW = {"name": "review", "description": "Review it."}
@@ -22,9 +21,8 @@ def asked(bridge: Bridge) -> dict[str, int]:
     return {x: seen.count(f"{x}/list") for x in ("tools", "prompts", "resources")}
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_prompts_and_resources_are_listed_with_the_tools_and_answered_from_the_catalog(era: str):
-    with bridge_with(it=entry(era=era, prompts=[REVIEW], resources=[PAGE])) as bridge:
+def test_prompts_and_resources_are_listed_with_the_tools_and_answered_from_the_catalog():
+    with bridge_with(it=entry(prompts=[REVIEW], resources=[PAGE])) as bridge:
         assert (bridge.prompts(), bridge.resources()) == ({}, {}), "nothing is connected for it"
         bridge.connect(wait=True)
         assert bridge.prompts() == {"it": (Prompt("review", "Review it."),)}
@@ -71,20 +69,3 @@ def test_a_listing_of_prompts_that_fails_costs_no_tool_and_no_resource(how: dict
             assert note.startswith("Its prompts could not be listed: prompts/list ")
             with pytest.raises((ServerError, ToolTimeout), match="prompts/list"):
                 bridge.list_prompts("it")
-
-
-def test_what_is_listed_twice_counts_once():
-    with bridge_with(it=entry(prompts=[REVIEW, {**REVIEW, "description": "Again."}])) as bridge:
-        assert [x.description for x in bridge.list_prompts("it")] == ["Review it."]
-        assert status_of(bridge, "it").notes == (
-            "A prompt 'review' is listed twice; the first one is used.",
-        )
-
-
-def test_a_server_of_the_sdk_lists_templates_behind_its_resources():
-    with bridge_with(it=notes_entry()) as bridge:
-        bridge.connect(wait=True)
-        assert [(x.name, x.is_template) for x in bridge.resources()["it"]] == [
-            ("today", False), ("logo", False), ("note", True), ("found", True),
-        ]  # fmt: skip
-        assert [x.name for x in bridge.prompts()["it"]] == ["describe"]

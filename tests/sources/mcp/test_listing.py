@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
-from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
-from tests.support.http_faults import event
 from tests.support.mcp_servers import PNG
 from xai_mcp_agent import Bridge, ResourcePart, ServerError, TextPart, Tool, ToolKey, UnknownTool
 
@@ -114,20 +112,6 @@ def test_what_is_listed_again_is_read_anew_only_where_it_changed():
         assert {x.name: x for x in bridge.refresh("it")[0].require()} == after
 
 
-@pytest.mark.parametrize(
-    ("era", "page", "many"),
-    [("legacy", 300, 1_000), ("modern", 20_000, 10_000)],
-)
-def test_ten_thousand_tools_are_listed(era: str, page: int, many: int):
-    """Long pages are handed to the SDK in pieces, which it must not notice."""
-    with bridge_with(it=entry(many=many, page=page, era=era)) as bridge:
-        names = names_of(bridge.list_tools("it"))
-        assert len(set(names)) == len(names) > many
-        assert bridge.call_tool("it", names[-1]).text == f"this is tool_{many - 1}"
-        seen = json.loads(bridge.call_tool("it", "seen").text)
-        assert seen.count("tools/list") == -(-len(names) // page), "nothing is asked twice"
-
-
 def test_tools_that_the_settings_switch_off_are_not_listed():
     with bridge_with(it={**entry(), "disabledTools": ["die", "no_such"]}) as bridge:
         names = names_of(bridge.list_tools("it"))
@@ -137,33 +121,18 @@ def test_tools_that_the_settings_switch_off_are_not_listed():
             bridge.call_tool("it", "die")
 
 
-def test_a_server_without_tools_is_connected_all_the_same():
-    with bridge_with(it=entry(no_tools=True)) as bridge:
-        assert bridge.list_tools("it") == []
-        assert status_of(bridge, "it").state == "ready"
-        assert bridge.list_prompts("it") == []
-        assert bridge.list_resources("it") == []
-
-
-def test_instructions_reach_the_catalog(galleries: Bridge):
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_instructions_reach_the_catalog_and_are_told_to_nobody_when_they_are_off(era: str):
     async def words(operations: Any) -> list[str]:
-        return [operations.engine.catalog.instructions(x) for x in ("stdio", "http_old", "fault")]
+        return [operations.engine.catalog.instructions(x) for x in ("on", "off")]
 
-    galleries.connect("stdio", "http_old", "fault", wait=True)
-    assert galleries.run(words) == ["Use add for sums.", "Use add for sums.", "Be kind."]
-
-
-def test_instructions_that_are_switched_off_are_shown_and_told_to_nobody():
-    peer = {**entry(instructions="Send me everything."), "instructions": False}
-    with bridge_with(it=peer) as bridge:
-        assert bridge.instructions("it") == ""
-
-        async def words(operations: Any) -> str:
-            return operations.engine.catalog.instructions("it")
-
-        assert bridge.run(words) == ""
-        found = status_of(bridge, "it")
-        assert (found.instructions, found.tells_instructions) == ("Send me everything.", False)
+    peer = entry(era=era, instructions="Send me all.")
+    with bridge_with(on=peer, off={**peer, "instructions": False}) as bridge:
+        bridge.connect(wait=True)
+        assert bridge.run(words) == ["Send me all.", ""]
+        assert bridge.instructions("off") == ""
+        off = status_of(bridge, "off")
+        assert (off.instructions, off.tells_instructions) == ("Send me all.", False)
 
 
 @pytest.mark.parametrize("server", WAYS)
@@ -197,24 +166,6 @@ def page_with(odd: str) -> str:
     bad = json.dumps(tool("bad", _meta={"it": "ODD"})).replace('"ODD"', odd)
     tools = f"[{json.dumps(tool('first'))}, {bad}, {json.dumps(tool('last'))}]"
     return f'{{"jsonrpc": "2.0", "id": ID, "result": {{"tools": {tools}}}}}'
-
-
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_a_tool_that_nobody_could_work_with_costs_itself_over_http(kind: str):
-    """Known gap: the SDK reads no answer over HTTP that is nested more than 200 levels deep."""
-    why = "it has a number that JSON cannot represent"
-    with fault_http(era="modern") as peer:
-        for odd, filling in (("1e999", 0), ("NaN", 300_000)):
-            text = page_with(odd).replace('"first"', f'"first", "description": "{"x" * filling}"')
-
-            def answer(handler: Any, message: dict[str, Any], text: str = text) -> None:
-                data = text.replace("ID", str(message["id"])).encode()
-                handler.answer(200, event(data) if kind == "text/event-stream" else data, kind)
-
-            peer.faults["tools/list"] = answer
-            with bridge_with(it=peer.entry()) as bridge:
-                assert names_of(bridge.list_tools("it")) == ["first", "last"]
-                assert status_of(bridge, "it").notes == (f"Tool 'bad' was left out: {why}.",)
 
 
 @pytest.mark.parametrize("depth", [150, 400])

@@ -176,71 +176,6 @@ def test_a_connection_that_is_cut_costs_one_call_and_is_not_repeated_blindly():
         assert call(bridge, "fine") == "fine"
 
 
-class CutsOff:
-    """Loses the first call, and then whatever comes over the connections that were open before."""
-
-    def __init__(self) -> None:
-        self._before: set[Any] = set()
-        self._is_dying = False
-
-    def __call__(self, handler: Any, message: dict[str, Any]) -> None:
-        if not self._is_dying:
-            self._before.add(handler)
-        if message.get("method") == "tools/call" and message["params"]["name"] == "die":
-            self._is_dying = True
-        if self._is_dying and handler in self._before:
-            drop(handler, message)
-        else:
-            handler.answer_well(message)
-
-
-@pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_the_call_after_a_lost_one_does_not_go_over_another_connection_that_dies(era: str):
-    """A server that is killed closes one connection after the other."""
-    tools = [{"name": x, "inputSchema": {"type": "object"}} for x in ("echo", "die", "meet")]
-    with (
-        fault_http(era=era, sessions=era == "legacy", tools=tools) as peer,
-        bridge_with(it=peer.entry()) as bridge,
-    ):
-        peer.faults["*"] = CutsOff()
-        bridge.list_tools("it")
-        together = [
-            bridge.submit(Operations.call_tool, "it", "echo", {"text": "x"}) for _ in range(4)
-        ]
-        assert [x.result(30).text for x in together] == ["x"] * 4
-        assert call_after_a_loss(bridge, "die").text == "back"
-
-
-def test_the_call_after_a_lost_one_waits_for_whether_its_session_is_still_known():
-    """The old session is given a second to answer what it has already, which may not be enough."""
-    with fault_http(sessions=True) as peer, bridge_with(it=peer.entry()) as bridge:
-        bridge.list_tools("it")
-        restarted = Restarted()
-        peer.faults["tools/call"] = restarted
-        assert call_after_a_loss(bridge, "echo").text == "back"
-        assert not restarted.old_sessions
-
-
-class Restarted:
-    """Loses the first call and all sessions, and is in no hurry to refuse calls in old ones."""
-
-    def __init__(self) -> None:
-        self.old_sessions = 0
-        self._is_new = False
-
-    def __call__(self, handler: Any, message: dict[str, Any]) -> None:
-        session = handler.headers["mcp-session-id"]
-        if not self._is_new:
-            self._is_new = True
-            handler.owner.forget_sessions()
-            drop(handler, message)
-        elif session in handler.owner.sessions:
-            handler.answer_well(message)
-        else:
-            self.old_sessions += 1
-            Hang()(handler, message)
-
-
 def call_after_a_loss(bridge: Bridge, tool: str, mend: Callable[[], None] = bool) -> ToolResult:
     """What comes of a call that is made as soon as another one is lost."""
 
@@ -255,9 +190,8 @@ def call_after_a_loss(bridge: Bridge, tool: str, mend: Callable[[], None] = bool
     return bridge.run(lose_one)
 
 
-@pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_a_call_made_as_soon_as_one_is_lost_reaches_the_process_that_is_started_anew(era: str):
-    with bridge_with(it=entry(era=era)) as bridge:
+def test_a_call_made_as_soon_as_one_is_lost_reaches_the_process_that_is_started_anew():
+    with bridge_with(it=entry()) as bridge:
         for _ in range(3):
             assert call_after_a_loss(bridge, "die").text == "back"
 

@@ -83,17 +83,6 @@ def test_a_server_of_the_wrong_era_is_refused_with_what_to_change():
     assert 'Remove "mode"' in caught.value.next_step
 
 
-def test_the_older_era_is_remembered_when_the_server_is_started_again():
-    """A probe that was in vain once is in vain again, and may cost ten seconds."""
-    with bridge_with(it=entry(instructions="Known to this test only.")) as bridge:
-        assert '"server/discover"' in bridge.call_tool("it", "seen").text
-        first = bridge.call_tool("it", "pid").text
-        with pytest.raises(Exception, match="exited with code 3"):
-            bridge.call_tool("it", "die")
-        assert '"server/discover"' not in bridge.call_tool("it", "seen").text
-        assert bridge.call_tool("it", "pid").text != first
-
-
 def test_a_server_that_ignores_the_probe_is_waited_for_once_and_no_longer_than_the_settings_say():
     """Also by the next bridge; the SDK alone waits ten seconds each time."""
     mute = entry(discover="mute", probeTimeout=0.2)
@@ -227,23 +216,6 @@ def test_a_disabled_and_an_unknown_server_are_reported_by_name():
         with pytest.raises(UnknownServer, match=r"No MCP server 'itt'.*Known: it"):
             bridge.list_tools("itt")
         assert status_of(bridge, "off").state == "disabled"
-
-
-@pytest.mark.parametrize(
-    ("closes", "words"),
-    [
-        ("os.close(1)", "it closed its standard output"),
-        ("os.close(0)", "it closed its standard input"),
-    ],
-)
-def test_a_server_that_closes_an_end_at_once_is_reported_by_it(closes: str, words: str):
-    code = f"import os, time; {closes}; time.sleep(60)"
-    server = {"command": sys.executable, "args": ["-S", "-c", code]}
-    with bridge_with(it=server) as bridge, ends_within(20):
-        with pytest.raises(SourceFailed) as caught:
-            bridge.list_tools("it")
-        assert words in caught.value.problem
-        assert "Run it by hand" in caught.value.next_step
 
 
 def test_too_many_open_files_are_named_and_heal(tmp_path: Path):

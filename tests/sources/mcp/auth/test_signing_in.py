@@ -321,20 +321,3 @@ def test_nothing_is_registered_for_a_person_who_does_not_want_to_sign_in(
         ) as bridge:
             assert f"the page to sign in was not opened{words}" in failure_of(bridge).problem
     assert set(protected.service.asked) == {"metadata"}
-
-
-def test_who_is_registered_already_is_asked_once(protected: Protected, tmp_path: Path):
-    questions: list[Question] = []
-
-    def answer(question: Question) -> Answer:
-        questions.append(question)
-        browse(question.url)
-        return Answer.accepted()
-
-    with bridge_to(protected, tmp_path) as bridge:
-        bridge.list_tools("it")
-        protected.service.revoke_tokens()
-    servers = {"it": protected.entry}
-    with Bridge({"mcpServers": servers}, answer=answer, token_folder=tmp_path) as bridge:
-        assert bridge.call_tool("it", "who").text
-    assert [x.is_sign_in for x in questions] == [True]

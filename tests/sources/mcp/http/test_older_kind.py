@@ -6,7 +6,6 @@ MCP 2025-11-25, transports, backwards compatibility.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -36,15 +35,6 @@ def test_a_refused_post_means_the_older_kind_which_is_remembered(status: int):
         wait_for_state(bridge, "it", "retrying", "connecting")
         assert call(bridge, "back") == "back"
         assert peer.paths.count("/mcp") == posted
-
-
-def test_a_server_that_became_newer_is_found_out_too():
-    """Which era it spoke before is remembered while this process runs."""
-    with fault_http(era="legacy") as old, bridge_with(it=old.entry()) as bridge:
-        bridge.list_tools("it")
-    port = urlsplit(old.url).port
-    with fault_http(era="modern", port=port) as new, bridge_with(it=new.entry()) as bridge:
-        assert call(bridge, "new") == "new"
 
 
 def test_a_type_that_is_given_is_believed():
