@@ -1,8 +1,7 @@
 """All sources of one bridge: each with its owner task, isolated from the others.
 
 A starting process takes a second of a core. If many start together, each is ready as late as the
-last one and may miss its timeout. So `StartQueue` starts a few at a time, and first the sources
-that somebody waits for.
+last one and may miss its timeout. So `StartQueue` starts a few at a time.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -160,52 +160,14 @@ class StartQueue:
     """The queue of all starts of one bridge. Used on its event loop."""
 
     def __init__(self) -> None:
-        self._most = _FOR_EACH_CORE * (os.cpu_count() or 1)
-        self._waiting: dict[Start, None] = {}
-        self._under_way: set[Start] = set()
+        self._places = anyio.CapacityLimiter(_FOR_EACH_CORE * (os.cpu_count() or 1))
 
-    def add(self, start: Start) -> None:
-        """Queue a start."""
-        self._waiting[start] = None
-        self._let_in()
+    async def begin(self, start: object) -> None:
+        """Wait for the turn of a start, which `end` ends."""
+        await self._places.acquire_on_behalf_of(start)
+        asyncio.get_running_loop().call_later(_SLOW_SECONDS, self.end, start)
 
-    def remove(self, start: Start) -> None:
-        """Remove a start."""
-        self._waiting.pop(start, None)
-        self._under_way.discard(start)
-        self._let_in()
-
-    def _let_in(self) -> None:
-        while self._waiting and len(self._under_way) < self._most:
-            awaited = (x for x in self._waiting if x.is_wanted())
-            start = next(awaited, next(iter(self._waiting)))
-            del self._waiting[start]
-            self._under_way.add(start)
-            start.may_go.set()
-            start.limit = asyncio.get_running_loop().call_later(_SLOW_SECONDS, start.end)
-
-
-class Start:
-    """One start of a source; `is_wanted` says whether somebody is waiting for it."""
-
-    def __init__(self, queue: StartQueue, is_wanted: Callable[[], bool]) -> None:
-        self.is_wanted = is_wanted
-        self.may_go = anyio.Event()
-        self.limit: asyncio.TimerHandle | None = None
-        self._queue = queue
-
-    async def turn(self) -> None:
-        """Wait for this start's turn, or for its `end`."""
-        self._queue.add(self)
-        try:
-            await self.may_go.wait()
-        except BaseException:
-            self.end()
-            raise
-
-    def end(self) -> None:
-        """Mark the start as over."""
-        if self.limit is not None:
-            self.limit.cancel()
-        self._queue.remove(self)
-        self.may_go.set()
+    def end(self, start: object) -> None:
+        """Let the next start begin, unless this one has never begun or has already ended."""
+        with suppress(RuntimeError):
+            self._places.release_on_behalf_of(start)

@@ -46,7 +46,6 @@ from .sanitize import FRAMES, handshake, usable_tools
 _RESULT_TYPES = (None, "complete", "input_required")
 _CANCEL_SECONDS = 1.0  # the caller, already out of time, waits for the cancellation
 _DEAF = "it takes no messages any more"
-_TYPE_CHARS = 100  # of an unknown result type
 _MOST_ROUNDS = 10  # the SDK's limit
 _STATE_SECONDS = 0.1  # before asking again without new input, about as the SDK
 _LONGEST_TTL_MS = 2**53  # the SDK takes no larger number as an integer
@@ -175,7 +174,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         """Return a result's frame for the SDK; the current `Request` gets the whole result."""
         kind = result.get("resultType")
         if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
-            words = f"the result type {repr(kind)[:_TYPE_CHARS]} is unknown"
+            words = f"the result type {kind!r} is unknown"
             raise MCPError(PARSE_ERROR, words, error_data(trouble="unreadable"))
         if method in ("initialize", "server/discover"):
             return handshake(method, result)

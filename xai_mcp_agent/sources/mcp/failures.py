@@ -96,7 +96,6 @@ _HELP = {
 }
 """Next steps by HTTP status or JSON-RPC code."""
 
-_MOST_CHARS = 64 * 1024  # characters of an error text that are read
 _SHOWN_WORDS = 1000  # characters; a model may need them to correct its arguments
 _SHOWN_COMMAND = 1000  # characters, so that the error stays readable
 _LASTING_STATUSES = (401, 403, 404, 405)
@@ -324,7 +323,7 @@ def _words_of(cause: BaseException) -> str:
     """Return an error's text in one line; for an error of our own, only its problem."""
     if isinstance(problem := getattr(cause, "problem", None), str):
         return problem.rstrip(".")
-    lines = str(cause)[:_MOST_CHARS].strip().splitlines()
+    lines = str(cause).strip().splitlines()
     text = lines[0].rstrip(".") if lines else type(cause).__name__
     if text.lower().startswith(_NOT_PARSED):
         return "it is not a valid message"

@@ -25,7 +25,7 @@ from ...core.events import (
 from ...core.results import ToolResult
 from ...settings.server import ProtocolMode, ServerSettings
 from ..base import Shared
-from ..pool import Start, StartQueue
+from ..pool import StartQueue
 from ..process import StderrLog
 from . import sdk
 from .auth.token_store import Access
@@ -83,8 +83,8 @@ class McpSource:
         self._stopping = anyio.Event()
         self._verdict: Shared[McpSession] = Shared()
         self._waiting: list[Host] = []  # hosts of the callers that wait for it
-        self._starts = starts
-        self._start = self._new_start()
+        self._starts, self._start = starts, object()  # of the last attempt
+        self._turn = anyio.CancelScope()  # of the wait for it
 
     @property
     def name(self) -> str:
@@ -129,7 +129,7 @@ class McpSource:
             while await self._wait_for_turn():
                 self._ready_at = None
                 error = await self._attempt()
-                self._start.end()
+                self._starts.end(self._start)
                 self._backoff.count(self._ready_at)
                 await self._pause(gives_up=isinstance(error, LastingFailure))
         finally:
@@ -140,7 +140,8 @@ class McpSource:
         """Ask the owner task to close and end."""
         self._stopping.set()
         self._verdict.has_waiter.set()
-        self._start.end()
+        self._turn.cancel()
+        self._starts.end(self._start)
         if self._session:
             self._session.close()
 
@@ -235,13 +236,11 @@ class McpSource:
 
     async def _wait_for_turn(self) -> bool:
         """Wait for the turn of a stdio start; return False if the source was stopped."""
-        self._start = self._new_start()
+        self._start = object()
         if self._settings.transport == "stdio" and not self._stopping.is_set():
-            await self._start.turn()
+            with anyio.CancelScope() as self._turn:
+                await self._starts.begin(self._start)
         return not self._stopping.is_set()
-
-    def _new_start(self) -> Start:
-        return Start(self._starts, lambda: self._verdict.has_waiter.is_set())
 
     async def _attempt(self) -> SourceError | None:
         """Run one session from start to end; return the error that ended it.
@@ -312,7 +311,7 @@ class McpSource:
         if not is_modern(self._era) and self._settings.mode == "auto":
             _older.add(_key(self._settings))
         self._error, self.state = None, "ready"
-        self._start.end()
+        self._starts.end(self._start)
         self._tell(session)
 
     def _stop_using(self) -> None:
