@@ -38,7 +38,7 @@ def test_what_was_done_is_reported_as_data_and_to_read() -> None:
     assert (events[-1]["change"], events[-1]["tool"]) == ("called", "get_book")
     lines = node.text.value.splitlines()
     assert max(map(len, lines)) <= 80
-    assert "library.get_book: called by MCPCallTool (run " in " ".join(node.text.value.split())
+    assert "library.get_book: called by MCPCallTool 2 times" in lines[-2]
     assert "left out" not in node.text.value
     assert len(newest.events.value) == 2
     assert newest.text.value.splitlines()[-1].startswith("2 events. Older ones are left out: ")
