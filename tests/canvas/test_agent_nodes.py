@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from xai_components.base import Component
@@ -151,15 +149,6 @@ def test_what_happens_is_printed_as_it_happens(capsys: pytest.CaptureFixture[str
     assert roles == ["user", "assistant", "tool", "assistant"]
 
 
-def test_a_conversation_goes_on_in_the_next_run() -> None:
-    with scripted(says("I am Ada."), says("As I said, Ada.")) as (endpoint, model):
-        first = make(AgentRun, agent_name="a", conversation="Who are you?")
-        again = make(AgentRun, agent_name="a", conversation=first.out_conversation)
-        play({}, *agent_with(**model), first, again)
-    assert {"role": "assistant", "content": "I am Ada."} in endpoint.requests[1].body["messages"]
-    assert again.last_response.value == "As I said, Ada."
-
-
 def test_a_mistake_before_the_run_does_not_lose_the_conversation(use_servers: UseServers) -> None:
     run = make(AgentRun, agent_name="a", conversation=HELLO)
     with pytest.raises(XaiMcpError, match="agent_model"):
@@ -194,22 +183,6 @@ def test_a_server_that_fails_or_hangs_is_left_out_and_costs_its_limit_once(
     assert printed.count(".. waiting for the server slow: ") == 1
 
 
-def test_a_server_that_was_mended_is_used_in_the_next_run(
-    use_servers: UseServers, tmp_path: Path
-) -> None:
-    """Also one that takes its time to start, as those do that a package runner starts."""
-    file, given = tmp_path / "server.py", entry(delay=1.2)
-    arguments = cast(list[str], given["args"])
-    use_servers(it={**given, "args": [*arguments[:2], str(file), *arguments[3:]]})
-    inputs = {"agent_name": "a", "tool_name": "it_echo"}
-    before = make(AgentRunTool, **inputs, tool_args={"text": "one"})
-    mend = call(lambda _: shutil.copyfile(arguments[2], file))
-    again = make(AgentRunTool, **inputs, tool_args={"text": "two"})
-    play({}, *agent_with("it"), before, mend, again)
-    assert "cannot be used now" in before.tool_output.value
-    assert again.tool_output.value == "two"
-
-
 # The branch
 
 
@@ -240,20 +213,6 @@ def test_the_branch_runs_after_each_use_with_thought_and_conversation_in_the_sam
     assert threads == {threading.get_ident()}
 
 
-def test_what_the_branch_raises_ends_the_run_and_is_raised_as_it_is() -> None:
-    run = make(AgentRun, agent_name="a", conversation="Hello!")
-
-    def stop(_: Any) -> None:
-        raise LookupError("enough")
-
-    run.on_thought = chain(call(stop))
-    with scripted(calls(("shout", {"input": "one"})), says("Done.")) as (endpoint, model):
-        with pytest.raises(LookupError, match="enough"):
-            play({}, *agent_with(**model), run, tools=[shout()])
-        assert len(endpoint.requests) == 1
-    assert [x["role"] for x in run.out_conversation.value] == ["user", "assistant", "tool"]
-
-
 # One tool without the model
 
 
@@ -276,11 +235,3 @@ def test_a_tool_is_used_by_hand_and_a_mistake_is_its_result() -> None:
     assert "'broken_read' cannot be used now. broken: " in away.tool_output.value
     assert "no-such-program-anywhere" in away.tool_output.value
     assert "Next step:" in away.tool_output.value
-
-
-def test_a_model_knows_what_a_tool_said_before_it_was_asked() -> None:
-    node = make(AgentRunTool, agent_name="a", tool_name="shout", tool_args="hi")
-    run = make(AgentRun, agent_name="a", conversation=node.updated_conversation)
-    with scripted(says("It said HI.")) as (endpoint, model):
-        play({}, *agent_with(**model), node, run, tools=[shout()])
-    assert endpoint.requests[0].body["messages"][-1]["content"] == "HI"

@@ -11,18 +11,16 @@ import pytest
 from tests.support.canvas import call, chain, make, play
 from tests.support.fault_server import entry
 from tests.support.kernels import kernel
-from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.model_endpoint import model_endpoint, says
 from tests.support.scripts import compile_workflow, run_script
 from tools.workflows import Workflow
 from xai_mcp_agent import NoTools
 from xai_mcp_agent.agent_components import (
-    AgentDefineTool,
     AgentInit,
     AgentLearn,
     AgentMakeToolbelt,
     AgentNumpyMemory,
     AgentRun,
-    AgentToolOutput,
     AgentUseMCPTools,
     AgentUseTools,
 )
@@ -111,26 +109,6 @@ def test_a_node_makes_one_server_enough_to_fail(use_servers: UseServers) -> None
             with pytest.raises(NoTools, match=r"Required, but without a tool .*: gone"):
                 play({}, *agent(use("it"), node, **model), make(AgentRun, question="Go."))
     assert len(endpoint.requests) == 1
-
-
-def test_another_agent_that_has_it_as_a_tool_goes_on(use_servers: UseServers) -> None:
-    use_servers(gone=GONE)
-    tool = make(AgentDefineTool, tool_name="count", description="Counts.", for_toolbelt="outer")
-    inner = make(AgentRun, agent_name="counter", question="Count.")
-    output = make(AgentToolOutput, results=[inner.last_response])
-    with model_endpoint([calls(("count", {"input": "x"})), says("I cannot count.")]) as endpoint:
-        outer = agent(belt="outer", agent_name="helper", **endpoint.inputs)
-        run = make(AgentRun, agent_name="helper", question="Go.")
-        play(
-            {},
-            *agent(use("gone"), agent_name="counter"),
-            *outer,
-            run,
-            tools=[[tool, inner, output]],
-        )
-        read = endpoint.requests[1].body["messages"][-1]["content"]
-    assert REASON in read
-    assert run.last_response.value == "I cannot count."
 
 
 def test_learning_needs_its_memory_only(use_servers: UseServers, tmp_path: Path) -> None:

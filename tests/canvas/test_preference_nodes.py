@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from xai_mcp_agent.agent_components import (
     AgentMakeToolbelt,
     AgentPreferTools,
     AgentRun,
-    AgentRunTool,
     AgentUpdate,
     AgentUseMCPTools,
 )
@@ -60,22 +57,6 @@ def test_an_agent_has_its_own_budget_or_that_of_the_settings(
     monkeypatch.setenv("XAI_TOOL_BUDGET", "400")
     assert shown_by() >= BOTH
     assert "library_search_books" in shown_by(tool_token_budget=10_000)
-
-
-def test_a_group_of_the_settings_is_blocked_and_always_shown_by_its_name(
-    use_servers: UseServers, library: dict[str, Any], tmp_path: Path
-) -> None:
-    use_servers(library=library)
-    file = tmp_path / "mcp_settings.json"
-    written = json.loads(file.read_text())
-    finding = {"selectors": [{"name": ["search_*"]}]}
-    file.write_text(json.dumps({**written, "groups": {"finding": finding}}))
-    node = make(AgentPreferTools, toolbelt_name="default", blocked="finding")
-    names = shown_by(node)
-    assert "library_library_statistics" in names
-    assert "library_search_books" not in names
-    shown = make(AgentPreferTools, toolbelt_name="default", always_shown="finding")
-    assert "library_search_books" in shown_by(shown, tool_token_budget=400)
 
 
 def test_an_always_shown_tool_is_in_every_request() -> None:
@@ -144,9 +125,3 @@ def test_a_name_that_names_nothing_is_reported_in_one_line_and_the_run_goes_on(
     assert "no tool or server of this agent: 'serch_books'. Did you mean 'search_books'" in printed
     assert "'library'" not in printed
     assert run.last_response.value
-
-
-def test_a_blocked_tool_cannot_be_used_by_hand_either() -> None:
-    node = make(AgentRunTool, agent_name="a", tool_name="library_search_books", tool_args={})
-    play({}, *agent_with(make(AgentPreferTools, blocked="library")), node)
-    assert "blocked" in node.tool_output.value

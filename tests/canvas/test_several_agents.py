@@ -8,7 +8,7 @@ from typing import Any
 import dill
 import pytest
 from xai_components.base import Component
-from xai_components.xai_controlflow.branches import ForEach, LoopComponent
+from xai_components.xai_controlflow.branches import LoopComponent
 from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
 
 from tests.support.canvas import call, chain, make, play
@@ -122,17 +122,6 @@ def test_an_agent_that_is_a_tool_of_itself_is_stopped_and_told_why() -> None:
 
 
 # In loops
-
-
-def test_an_agent_in_a_loop_answers_each_item() -> None:
-    each = make(ForEach, items=["whales", "travel"])
-    ask = call(lambda topic: f"Find a book about {topic}.", each.current_item)
-    run = asking("a", ask.result)
-    answers: list[str] = []
-    each.body = chain(ask, run, call(answers.append, run.last_response))
-    play({}, *agent("a", "library"), each)
-    assert ["Moby-Dick" in x for x in answers] == [True, False]
-    assert "Around the World" in answers[1]
 
 
 def test_a_conversation_goes_round_a_loop_and_grows() -> None:

@@ -81,17 +81,6 @@ def test_names_that_a_model_has_from_the_description_reach_a_tool_without_parame
     assert use(text, {"time_zone": "Asia/Tokyo"}).tool_output.value == '{"time_zone": "Asia/Tokyo"}'
 
 
-def test_a_result_of_one_use_is_not_left_for_the_next() -> None:
-    """The end of the second is not reached: its nodes raise before."""
-    answers = iter(["first"])
-    belt, tool = make(AgentMakeToolbelt), drawn("once", call(lambda _: next(answers)))
-    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
-    uses = [make(AgentRunTool, agent_name="a", tool_name="once", tool_args="go") for _ in range(2)]
-    play({}, belt, agent, *uses, tools=[tool])
-    assert uses[0].tool_output.value == "first"
-    assert "first" not in uses[1].tool_output.value
-
-
 def test_two_threads_with_one_ctx_get_the_output_of_their_own_tool() -> None:
     both = threading.Barrier(2, timeout=THREAD_SECONDS)
     ctx: dict[str, Any] = {}

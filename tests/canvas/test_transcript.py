@@ -21,7 +21,6 @@ from xai_mcp_agent.bridge.transcript import Recorder, read_transcript
 from xai_mcp_agent.canvas import servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.canvas.routing import define_route, follow_route
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.secrets.secrets import Secrets
 
@@ -96,16 +95,6 @@ def test_a_node_without_a_model_is_reported_with_what_it_asked_and_got(file: Pat
     assert "echo" in failed["error"]
 
 
-def test_the_chosen_route_is_reported(file: Path) -> None:
-    ctx: dict[str, Any] = {}
-    shouting(ctx)
-    for name in ("weather", "books"):
-        define_route(ctx, name, f"Questions about {name}.", lambda _ctx, _conversation: None)
-    follow_route(ctx, "helper", "Which books do you have?", None)
-    line = only(read_transcript(file), "NodeFinished")
-    assert (line["node"], line["route"]) == ("AgentRouter", "books")
-
-
 def test_a_call_in_the_history_has_the_run_of_the_transcript(file: Path) -> None:
     """Issue 15: who used what. Each run of an agent, and each use of a node, is one of its own."""
     ctx: dict[str, Any] = {}
@@ -123,14 +112,6 @@ def test_a_call_in_the_history_has_the_run_of_the_transcript(file: Path) -> None
     assert [x["node"] for x in calls] == nodes
     assert [x["caller"] for x in calls] == ["agent", "agent", "agent", "person"]
     assert [x.get("agent") for x in calls] == ["helper"] * 3 + [None]
-
-
-def test_nothing_is_written_when_no_file_is_named(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XAI_MCP_TRANSCRIPT", " ")
-    servers.list_tools({}, "it")
-    assert not file.exists()
 
 
 # What is not written

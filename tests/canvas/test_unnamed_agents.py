@@ -102,14 +102,6 @@ def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
     assert "no_such_tool" in used.tool_output.value
 
 
-def test_an_agent_without_a_name_is_called_agent() -> None:
-    ctx: dict[str, Any] = {}
-    run = make(AgentRun, agent_name="agent", question="Hello!")
-    play(ctx, make(AgentInit, agent_name=" "), make(AgentInit, agent_name="other"), run)
-    assert {"agent_agent", "agent_other"} <= ctx.keys()
-    assert run.last_response.value
-
-
 @pytest.mark.parametrize("name", [None, "inner"])
 def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only(name: Any) -> None:
     """Without a name it even has that of the one that uses the tool."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.screens import STARTED, Paper, shown
-from xai_mcp_agent import BadSetting, Tool, ToolKey, ToolResult
+from xai_mcp_agent import BadSetting, ToolResult
 from xai_mcp_agent.agent.events import (
     ConversationFolded,
     ModelAsked,
@@ -18,15 +18,12 @@ from xai_mcp_agent.agent.events import (
     ThoughtFinished,
     ToolFinished,
     ToolsChanged,
-    ToolsSelected,
     ToolStarted,
 )
 from xai_mcp_agent.agent.models.base import ModelRequest, Usage
-from xai_mcp_agent.catalog.definitions import definition_of
 from xai_mcp_agent.console import screen
 from xai_mcp_agent.console.surface import VARIABLE
 from xai_mcp_agent.core.provider_schema import FunctionSpec
-from xai_mcp_agent.search.selector import LeftOut, Selection
 
 REQUEST = ModelRequest(
     ({"role": "system", "content": "You are kind."}, {"role": "user", "content": "Hi"}),
@@ -122,18 +119,6 @@ def test_a_result_is_shown_in_a_few_clean_lines() -> None:
     assert len(lines) < 12
     assert max(map(len, lines)) <= 80
     assert "more characters" in lines[-1]
-
-
-def test_tools_without_room_are_reported_once_in_their_order_and_not_by_the_hundred() -> None:
-    def left_out(count: int) -> ToolsSelected:
-        named = [
-            definition_of(f"t{n}", Tool(ToolKey("mcp", "s", f"t{n}"), "", {})) for n in range(count)
-        ]
-        return ToolsSelected(1, Selection((), left_out=tuple(LeftOut(x, "why") for x in named)))
-
-    lines = shown(left_out(2), left_out(2_000), left_out(2_000)).splitlines()
-    told = [x.strip().removeprefix("-- ") for x in lines if "not shown: " in x or "more" in x]
-    assert told == [*(f"not shown: t{n} (why)" for n in range(5)), "nor are 1,995 more"]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,7 @@ import pytest
 from tests.support.canvas import call, make, play
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.screens import STARTED, Paper
-from xai_mcp_agent.agent.events import ModelAsked, RunFailed, RunStarted, TextArrived, ToolStarted
-from xai_mcp_agent.agent.models.base import ModelRequest
+from xai_mcp_agent.agent.events import RunStarted, TextArrived, ToolStarted
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
     AgentInit,
@@ -29,8 +28,6 @@ from xai_mcp_agent.agent_components import (
 from xai_mcp_agent.console.screen import SCREEN
 from xai_mcp_agent.console.surface import Detail
 
-ASKED = ModelAsked(1, ModelRequest(()))
-_WORDS = 200
 _EXECUTING = r"\nExecuting: (AgentRun|AgentInit|AgentMakeToolbelt|AgentToolOutput|Call)"
 
 
@@ -68,50 +65,6 @@ def test_a_message_of_the_log_stands_between_the_lines_of_a_run() -> None:
         console.show(TextArrived("line.\n"))
     assert said == ["\r", "\r"]
     assert paper.lines[-1] == "    Half a line."
-
-
-def test_runs_in_threads_write_whole_lines_that_say_whose_they_are() -> None:
-    paper, names = Paper(), ["ada", "bob", "cleo", "dan"]
-    all_in = threading.Barrier(len(names))
-
-    def run(name: str) -> None:
-        with paper.console(name) as console:
-            all_in.wait(10)
-            console.show(started(name))
-            console.show(ASKED)
-            for number in range(_WORDS):
-                console.show(TextArrived(f"{name}{number} "))
-            console.show(ToolStarted("1", f"tool_of_{name}", {}))
-            all_in.wait(10)
-
-    with ThreadPoolExecutor(len(names)) as pool:
-        list(pool.map(run, names))
-    assert all(re.match(r"(ada|bob|cleo|dan) \| ", x) for x in paper.lines)
-    assert max(map(len, paper.lines)) <= 80
-    for name in names:
-        own = " ".join(x for x in paper.lines if x.startswith(f"{name} | "))
-        assert not [other for other in names if other != name and other in own]
-        assert re.findall(rf"{name}(\d+)", own) == [str(n) for n in range(_WORDS)]
-
-
-def test_a_streamed_line_is_not_cut_by_another_run() -> None:
-    paper = Paper()
-    with paper.console("ada") as ada:
-        ada.show(started("ada"))
-        ada.show(ASKED)
-        ada.show(TextArrived("I think about "))
-
-        def interrupt() -> None:
-            with paper.console("bob") as bob:
-                bob.show(RunFailed("no key"))
-
-        in_thread(interrupt)
-        ada.show(TextArrived("the sea.\nAnd the sky. "))
-    assert paper.lines[1:] == [
-        "bob | !! bob stopped: no key",
-        "ada |  1. I think about the sea.",
-        "ada |     And the sky.",
-    ]
 
 
 def test_a_run_inside_another_is_moved_to_the_right_and_as_quiet_as_that() -> None:

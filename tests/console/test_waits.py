@@ -86,17 +86,6 @@ def test_only_tools_that_still_run_are_waited_for_with_what_they_tell() -> None:
         assert paper.lines[-1] == "    .. waiting for slow: 2 s (slow 3 of 10 copying)"
 
 
-def test_a_line_that_is_rewritten_never_gets_wider_than_the_screen() -> None:
-    paper = Paper("terminal")
-    with paper.console() as console:
-        console.show(ToolStarted("1", "busy", {}))
-        paper.now += 2
-        console.show(ToolProgressed("1", "busy", 1, None, "日本語" * 100))
-    assert "日本" in paper.written
-    assert len(paper.lines) == 2
-    assert max(len(x) for x in paper.written.split("\r")) < 80
-
-
 def test_a_text_that_stops_for_long_is_reported_and_goes_on_below() -> None:
     paper = Paper("terminal")
     with paper.console() as console:

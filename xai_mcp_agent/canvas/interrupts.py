@@ -31,21 +31,15 @@ def show_endings_shortly() -> None:
 
 def _show(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
     is_verbose = os.environ.get("XAI_MCP_SHOW", "").strip().lower() == "verbose"
-    # Python 3.11 turns a KeyboardInterrupt into a RuntimeError while a class is being made.
-    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt):
         _interrupted.set()
         # The coroutines that the interrupt kept it from awaiting.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         words = f"\nInterrupted{_place(where)}; what it had started is ended.\nKeyboardInterrupt"
         print(words, file=sys.stderr)
     elif isinstance(error, XaiMcpError) and not is_verbose and (lines := error.told_by_node()):
-        print(
-            *lines,
-            "",
-            "  XAI_MCP_SHOW=verbose shows where it came from.",
-            sep="\n",
-            file=sys.stderr,
-        )
+        why = "  XAI_MCP_SHOW=verbose shows where it came from."
+        print(*lines, "", why, sep="\n", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, where)
 

@@ -81,11 +81,6 @@ def use(ctx: Any, node: Any) -> None:
     use_source(ctx, kind, ports[port], Chosen.of(ports))
 
 
-def use_server(ctx: Any, server: str, toolbelt: str | None = None) -> None:
-    """Add all tools of an MCP server; see `use`."""
-    use_source(ctx, MCP, server, Chosen(toolbelt or DEFAULT_TOOLBELT))
-
-
 def use_source(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
     """Add a source of one kind; without a kind, a source of any kind or a group. See `use`."""
     settings = bridge_of(ctx).settings

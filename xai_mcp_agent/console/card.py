@@ -1,4 +1,4 @@
-"""A run as a card: question, calls that unfold, notes, answer; as HTML and as plain text."""
+"""A run as a card: question, calls that unfold, notes, answer; in plain text the last alone."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ from ..agent.events import (
 )
 from ..core.json import JsonObject
 from ..secrets.secrets import Mask
-from .lines import RunLines
 from .markdown import code_marks_as_html, first_paragraphs, markdown_as_html
 from .notes import Note, Notes, about_text, totals_text
-from .screen import Screen
-from .surface import Detail, Surface
+from .surface import Detail
 from .text import (
     MOST_CHARS,
     as_it_is,
@@ -109,7 +107,7 @@ class RunCard:
         self._clock = clock
         self._mask = mask
         self._notes = Notes(detail, clock)
-        self._plain = _PlainText(name, detail, clock, mask)
+        self._plain = list[str]()  # for viewers that cannot show the card
         self._view = _View(name, margin)
         self._calls = dict[str, _Call]()  # calls by run and id, since a model may reuse an id
         self._has_tools = True
@@ -123,7 +121,6 @@ class RunCard:
     def show(self, event: RunEvent) -> None:
         """Process an event; the card is drawn now, or soon."""
         self._view.ending = ""
-        self._plain.lines.show(event)
         match event:
             case TextArrived(text):
                 self._speech.append(text)
@@ -152,7 +149,6 @@ class RunCard:
 
     def note(self, mark: str, text: str) -> None:
         """Add a line."""
-        self._plain.lines.say(mark, text)
         self._add_note(Note(mark, text))
         self._view.has_failed |= mark == "!!" and not self._has_tools
         self._is_old = True
@@ -169,13 +165,13 @@ class RunCard:
         if self.is_over:
             return
         if by_person:
-            self._plain.lines.say("!!", reason)
             self._end(reason)
         else:
             self.show(RunFailed(reason))
 
     def _start(self, event: RunStarted) -> None:
         self._view.about = clean(about_text(event))
+        self._plain.append(f"== {self._name}: {self._view.about}")
         question = self._mask(event.asked.strip())
         self._view.question = clean(opening(question, _QUESTION_CHARS, _QUESTION_CHARS))
         self._has_tools = bool(event.tool_names)
@@ -213,26 +209,31 @@ class RunCard:
 
     def _finish(self, event: RunFinished) -> None:
         if event.answer.strip():
-            self._view.answer = self._answer(self._mask(event.answer.strip()))
+            answer = self._mask(event.answer.strip())
+            self._view.answer = self._answer(answer)
+            self._plain.append(clean(opening(answer, MOST_CHARS, MOST_CHARS)))
         self._view.has_failed |= event.stopped not in ("answered", "waiting")
         self._end(totals_text(event))
 
     def _fail(self, event: RunFailed) -> None:
         self.ended_with = event.error
-        error = self._mask(event.error)
-        self._view.error = _with_code(clean(opening(error, _FOLD_CHARS, _FOLD_CHARS)))
+        error = clean(opening(self._mask(event.error), _FOLD_CHARS, _FOLD_CHARS))
+        self._view.error = _with_code(error)
         self._view.has_failed = True
+        self._plain.append(f"!! {self._name} stopped: {error}")
         self._end("failed: it had no tools" if event.stopped == "no_tools" else "")
 
     def _end(self, ending: str) -> None:
         self._speech, self.is_over = [], True
         self._view.ending = clean(ending)
+        self._plain += [f"== {self._name}: {self._view.ending}"] if ending else []
         self._draw_now()
 
     def _add_note(self, note: Note) -> None:
         """Add a note; trouble is set apart, and many lines are folded."""
         text, body = clean(self._mask(note.text)), note.body
         if note.mark == "!!":
+            self._plain.append(f"!! {text}")
             self._view.entries.append(_macros().trouble("", _with_code(text)))
             return
         if text.count("\n") >= _NOTE_LINES:
@@ -260,7 +261,7 @@ class RunCard:
     def _draw_now(self) -> None:
         begun = self._clock()
         page = self._page()
-        text = self._plain.text if self.is_over else f"== {self._name} is at work"
+        text = "\n".join(self._plain) if self.is_over else f"== {self._name} is at work"
         self._draw(page, text, self.is_over)
         self._is_old = False
         now = self._clock()
@@ -273,28 +274,6 @@ class RunCard:
             # An incomplete word may be the beginning of a secret.
             self._view.answer = self._answer(text[: max(text.rfind(" "), text.rfind("\n")) + 1])
         return str(_macros().page(self._view)).strip()
-
-
-class _PlainText:
-    """Return the run as plain text, for viewers that cannot show the card; the middle is cut."""
-
-    def __init__(self, name: str, detail: Detail, clock: Clock, mask: Mask) -> None:
-        self._pieces = list[str]()
-        screen = Screen(self._write, Surface())
-        self.lines = RunLines(name, screen, screen.enter(name, detail), clock)
-        self.lines.mask = mask
-
-    def _write(self, text: str) -> None:
-        self._pieces.append(text)
-
-    @property
-    def text(self) -> str:
-        """Return the whole text."""
-        text = "".join(self._pieces).rstrip()
-        left = len(text) - 2 * MOST_CHARS
-        if left <= 0:
-            return text
-        return f"{text[:MOST_CHARS]}\n... {count(left, 'character')} ...\n{text[-MOST_CHARS:]}"
 
 
 @cache

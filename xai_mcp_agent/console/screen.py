@@ -134,13 +134,9 @@ class Screen:
 
     def _label_roots(self) -> None:
         """Add names to the lines if there are several runs."""
-        if len(self._roots) < 2:
-            return
-        taken = {x.label for x in self._roots if x.label}
-        for voice in self._roots:
-            if not voice.label:
-                voice.label = _free_label(voice.name, taken)
-                taken.add(voice.label)
+        if len(self._roots) > 1:
+            for voice in self._roots:
+                voice.label = voice.name
 
 
 class Voice:
@@ -226,14 +222,6 @@ def _units(text: str) -> int:
 
 def _leading(text: str) -> int:
     return len(text) - len(text.lstrip(" "))
-
-
-def _free_label(name: str, taken: set[str]) -> str:
-    """Return the name, with a number if another run has it too."""
-    label, number = name, 2
-    while label in taken:
-        label, number = f"{name} ({number})", number + 1
-    return label
 
 
 SCREEN = Screen()

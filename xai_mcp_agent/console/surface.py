@@ -52,21 +52,17 @@ _CHOICES = ", ".join(x.name.lower() for x in Detail)
 
 @dataclass(frozen=True)
 class Surface:
-    """Surface and its abilities. A terminal that knows its width has a `file` number.
-
-    `columns` is a fixed width.
-    """
+    """Surface and its abilities. A terminal that knows its width has a `file` number."""
 
     kind: Kind = "plain"
     has_colours: bool = False
     file: int | None = None
-    columns: int = _USUAL_WIDTH
 
     @property
     def width(self) -> int:
         """Return the current columns of a line."""
         if self.file is None:
-            return self.columns
+            return _USUAL_WIDTH
         try:
             columns = os.get_terminal_size(self.file).columns
         except OSError:
