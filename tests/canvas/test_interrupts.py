@@ -15,7 +15,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -59,21 +58,11 @@ def script(tmp_path: Path) -> Path:
     return compiled
 
 
-@dataclass(frozen=True)
-class Interrupted:
-    """How a run ended that was interrupted then, and what it printed and complained of.
+def interrupted(script: Path, seconds: float) -> tuple[int, str, str]:
+    """Run it until then; its status, and what it printed and complained of.
 
-    One that hung was ended by SIGABRT, and complains of where each of its threads was.
+    One that hangs is ended by SIGABRT, and complains of where each of its threads was.
     """
-
-    seconds: float
-    status: int
-    output: str
-    errors: str
-
-
-def interrupted(script: Path, seconds: float) -> Interrupted:
-    """Run it until then."""
     child = subprocess.Popen(
         [sys.executable, "-X", "faulthandler", script.name],
         cwd=script.parent, env=child_environment(script.parent),
@@ -91,7 +80,7 @@ def interrupted(script: Path, seconds: float) -> Interrupted:
     finally:
         child.kill()
         child.communicate()
-    return Interrupted(seconds, child.returncode, output, errors)
+    return child.returncode, output, errors
 
 
 def test_an_interrupt_at_any_moment_ends_a_run_and_is_reported_in_a_few_lines(script: Path):
@@ -102,19 +91,13 @@ def test_an_interrupt_at_any_moment_ends_a_run_and_is_reported_in_a_few_lines(sc
     chance = random.Random(_SEED)
     moments = [chance.uniform(0, _FIRST_SECONDS) for _ in range(_INTERRUPTS)]
     with ThreadPoolExecutor(_AT_ONCE) as runs:
-        for run in runs.map(partial(interrupted, script), moments):
-            check(run, script)
-
-
-def check(run: Interrupted, script: Path) -> None:
-    """It ended by the interrupt, and was told in our way once our nodes were there."""
-    told = f"at {run.seconds:.3f} s, status {run.status}: {run.errors}\n{run.output}"
-    if _LOADED not in run.output:
-        assert run.status, told
-        return
-    if _PYTHON_LOST_IT.match(run.errors):
-        return
-    assert run.status == -signal.SIGINT, told
-    assert run.errors.rstrip().endswith("KeyboardInterrupt"), told
-    assert len(run.errors.strip().splitlines()) <= _FEW_LINES, told
-    assert f"Interrupted in {script.name}, line " in run.errors, told
+        ended = list(runs.map(partial(interrupted, script), moments))
+    for moment, (status, output, errors) in zip(moments, ended, strict=True):
+        told = f"at {moment:.3f} s, status {status}: {errors}\n{output}"
+        if _LOADED not in output:
+            assert status, told
+        elif not _PYTHON_LOST_IT.match(errors):
+            assert status == -signal.SIGINT, told
+            assert errors.rstrip().endswith("KeyboardInterrupt"), told
+            assert len(errors.strip().splitlines()) <= _FEW_LINES, told
+            assert f"Interrupted in {script.name}, line " in errors, told

@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
-import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,41 +29,12 @@ def _no_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
 
 
-@pytest.fixture
-def _threads_change_places_often() -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
 def in_a_thread(work: Any) -> None:
     """Do something in another thread and wait for it."""
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(_THREAD_SECONDS)
     assert not thread.is_alive()
-
-
-@pytest.mark.usefixtures("_threads_change_places_often")
-def test_runs_may_begin_and_end_in_many_threads_at_once() -> None:
-    errors: list[BaseException] = []
-
-    def begin_and_end() -> None:
-        try:
-            for _ in range(30):
-                bridge_of({})
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the test shows it
-            errors.append(error)
-
-    kept: Ctx = {}
-    in_a_thread(lambda: bridge_of(kept))  # so that the others need not open a bridge each time
-    threads = [threading.Thread(target=begin_and_end, daemon=True) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(_THREAD_SECONDS)
-    assert errors == []
 
 
 def test_a_run_may_be_collected_by_a_loop_for_which_another_run_waits() -> None:

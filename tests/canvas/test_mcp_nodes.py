@@ -1,122 +1,133 @@
-"""The nodes that use a server without a model, against the example library."""
+"""The nodes that use, find and explain tools without a model, against the example servers."""
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.canvas import make, play
+from tests.support.canvas import call, make, play
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import (
+    BadSetting,
     InvalidArguments,
     ResourcePart,
+    UnknownAgent,
     UnknownServer,
     UnknownTool,
+    XaiMcpError,
 )
+from xai_mcp_agent.agent_components import AgentMakeToolbelt, AgentPreferTools, AgentUseMCPTools
+from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.servers import CannotSave, save
+from xai_mcp_agent.canvas.steps import StepFailed, calls_of_workflow
+from xai_mcp_agent.canvas.toolbelts import define_tool
+from xai_mcp_agent.drawing.reading import NoWorkflow
 from xai_mcp_agent.mcp_components import (
     MCPCallTool,
+    MCPExplainTool,
     MCPGetPrompt,
     MCPListTools,
     MCPReadResource,
+    MCPRefreshTools,
+    MCPSearchTools,
     MCPServerStatus,
+    MCPToolHistory,
+    MCPToolStep,
 )
+from xai_mcp_agent.steps.references import TO_BE_GIVEN
 
-from .conftest import UseServers
+from .conftest import SERVERS, UseServers
+
+SEARCH = 'library/search_books\nquery = "sea"'
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+def _known(
+    use_servers: UseServers, library: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    units = {"command": warm_python(), "args": [str(SERVERS / "units.py")]}
     broken, off = {"command": "no-such-program-anywhere"}, {**library, "disabled": True}
-    use_servers(library=library, broken=broken, half={}, off=off)
-
-
-def test_tools_are_listed_as_data_and_to_read() -> None:
-    node = make(MCPListTools, server_name="library")
-    play({}, node)
-    assert [x["name"] for x in node.tools.value][:2] == ["search_books", "get_book"]
-    assert node.tools.value[0]["input_schema"]["required"] == ["query"]
-    assert "search_books(query: string" in node.summary.value.splitlines()[0]
+    use_servers(library=library, units=units, broken=broken, half={}, off=off)
 
 
 def get_book(**arguments: Any) -> MCPCallTool:
     return make(MCPCallTool, server_name="library", tool_name="get_book", arguments=arguments)
 
 
-def test_a_call_gives_text_data_and_parts_and_the_tools_own_error_is_a_result() -> None:
+def test_tools_are_listed_and_called_as_data_and_to_read() -> None:
+    """The tool's own error is a result."""
+    listed = make(MCPListTools, server_name="library")
     node, missing = get_book(book_id=14), get_book(book_id=999)
-    play({}, node, missing)
+    play({}, listed, node, missing)
+    assert [x["name"] for x in listed.tools.value][:2] == ["search_books", "get_book"]
+    assert listed.tools.value[0]["input_schema"]["required"] == ["query"]
+    assert "search_books(query: string" in listed.summary.value.splitlines()[0]
     assert "Moby-Dick" in node.text.value
     assert node.structured.value["title"] == "Moby-Dick"
     assert [part["kind"] for part in node.parts.value] == ["text"]
     assert (node.is_error.value, missing.is_error.value) == (False, True)
     assert "There is no book 999" in missing.text.value
-    with pytest.raises(InvalidArguments, match="book_id"):
-        play({}, get_book(book_id="x"))
-    with pytest.raises(UnknownTool, match="search_books"):
-        play({}, make(MCPCallTool, server_name="library", tool_name="serch_books"))
 
 
 @pytest.mark.parametrize(
-    "component", [MCPListTools, MCPReadResource, MCPGetPrompt, MCPServerStatus]
+    ("node", "ports", "error", "said"),
+    [
+        (MCPCallTool, {"tool_name": "get_book"}, InvalidArguments, "book_id"),
+        (MCPCallTool, {"tool_name": "serch_books"}, UnknownTool, "search_books"),
+        (MCPListTools, {"server_name": "librery"}, UnknownServer, r"'librery'.*library.*broken"),
+        (MCPReadResource, {"server_name": "librery"}, UnknownServer, "library"),
+        (MCPReadResource, {"uri": "library://book/{book_id}"}, InvalidArguments, "book_id is mis"),
+        (MCPGetPrompt, {"server_name": "librery"}, UnknownServer, "library"),
+        (MCPServerStatus, {"server_name": "librery"}, UnknownServer, "library"),
+        (MCPExplainTool, {"tool_name": "serch_books"}, UnknownTool, "Did you mean 'search_books'"),
+        (MCPRefreshTools, {"server_name": "librery"}, UnknownServer, "library"),
+        (MCPToolHistory, {"server_name": "librery"}, UnknownServer, "library"),
+        (MCPToolHistory, {"since": "soon"}, BadSetting, "since: 'soon' is not a time"),
+        (MCPToolHistory, {"agent_name": "nobody"}, UnknownAgent, "no agent 'nobody'"),
+        (MCPToolHistory, {"tool_name": "get_bok"}, UnknownTool, "get_book"),
+    ],
 )
-def test_an_unknown_server_is_an_error_that_names_the_known_nearest_first(component: type) -> None:
-    with pytest.raises(UnknownServer, match=r"(?s)'librery'.*library.*broken"):
-        play({}, make(component, server_name="librery"))
+def test_a_mistake_is_reported_at_its_node(
+    node: Any, ports: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=rf"(?s){said}"):
+        play({}, get_book(book_id=14), make(node, **{"server_name": "library", **ports}))
 
 
-def test_resources_are_listed_and_read() -> None:
+def test_resources_are_listed_read_and_saved(tmp_path: Path) -> None:
+    file = tmp_path / "books" / "card.json"
     listed = make(MCPReadResource, server_name="library")
     read = make(MCPReadResource, server_name="library", uri="library://rules")
-    play({}, listed, read)
+    card = make(
+        MCPReadResource, server_name="library", uri="library://book/{book_id}",
+        values={"book_id": 14}, save_as=str(file),
+    )  # fmt: skip
+    play({}, listed, read, card)
     assert "library://rules" in [x["uri"] for x in listed.contents.value]
     assert "library://rules: " in listed.text.value
     assert read.text.value.startswith("# Rules of the library")
     assert read.contents.value[0]["mime_type"] == "text/markdown"
-
-
-def test_a_template_is_filled_in_and_what_was_read_is_saved(tmp_path: Path) -> None:
-    file = tmp_path / "books" / "card.json"
-    card = make(
-        MCPReadResource,
-        server_name="library",
-        uri="library://book/{book_id}",
-        values={"book_id": 14},
-        save_as=str(file),
-    )
-    play({}, card)
     assert card.files.value == [str(file)]
     assert file.read_text(encoding="utf-8") == card.text.value
     assert card.contents.value[0]["uri"] == "library://book/14"
-
-
-def test_a_template_without_its_values_and_a_place_that_cannot_be_written_are_reported(
-    tmp_path: Path,
-) -> None:
-    template, plain = "library://book/{book_id}", "library://rules"
-    with pytest.raises(InvalidArguments, match="book_id is missing"):
-        play({}, make(MCPReadResource, server_name="library", uri=template))
-    (tmp_path / "file").write_text("x")
-    taken = str(tmp_path / "file" / "rules.md")
-    with pytest.raises(CannotSave, match="Choose another `save_as`"):
-        play({}, make(MCPReadResource, server_name="library", uri=plain, save_as=taken))
-
-
-def test_several_contents_are_saved_to_as_many_files(tmp_path: Path) -> None:
     parts = [ResourcePart("x://1", text="caf\u00e9"), ResourcePart("x://2", data="iVBORw0KGgo=")]
     files = [Path(x) for x in save(parts, str(tmp_path / "page.bin"))]
     assert [x.name for x in files] == ["page.bin", "page-2.bin"]
     assert [x.read_bytes() for x in files] == ["caf\u00e9".encode(), b"\x89PNG\r\n\x1a\n"]
+    with pytest.raises(CannotSave, match="Choose another `save_as`"):
+        save(parts, str(file / "rules.md"))
 
 
 def test_prompts_are_listed_and_filled_in_for_an_agent() -> None:
     listed = make(MCPGetPrompt, server_name="library")
+    interest = {"reader_interest": ["whales", "caf\u00e9s"]}
     filled = make(
-        MCPGetPrompt,
-        server_name="library",
-        prompt_name="recommend_book",
-        arguments={"reader_interest": ["whales", "caf\u00e9s"]},
+        MCPGetPrompt, server_name="library", prompt_name="recommend_book", arguments=interest
     )
     play({}, listed, filled)
     assert [x["name"] for x in listed.prompts.value] == ["recommend_book"]
@@ -132,7 +143,8 @@ def test_the_status_of_a_named_server_connects_it_and_a_problem_is_no_error() ->
     play({}, library, rest, broken, half)
     assert [(x["name"], x["state"]) for x in library.status.value] == [("library", "ready")]
     states = {x["name"]: x["state"] for x in rest.status.value}
-    assert states == {"library": "ready", "broken": "idle", "half": "disabled", "off": "disabled"}
+    idle, disabled = dict.fromkeys(("units", "broken"), "idle"), "disabled"
+    assert states == {"library": "ready", **idle, "half": disabled, "off": disabled}
     assert "half: disabled" in rest.summary.value
     (failed,), (wrong,) = broken.status.value, half.status.value
     assert failed["state"] not in ("ready", "idle")
@@ -149,8 +161,187 @@ def test_a_call_and_what_came_of_it_is_printed_unless_it_should_be_quiet(
     assert "-- library: 6 tools\n" in printed
     assert "-> library.get_book(book_id=14)\n<- library.get_book (" in printed
     monkeypatch.setenv("XAI_MCP_SHOW", "quiet")
-    nodes = [get_book(book_id=14), get_book(book_id=999)]
-    play({}, make(MCPListTools, server_name="library"), *nodes)
+    play({}, make(MCPListTools, server_name="library"), get_book(book_id=14), get_book(book_id=999))
     lines = [x for x in capsys.readouterr().out.splitlines() if x and "Executing:" not in x]
     assert lines[0].startswith("!! library, library.get_book: ")
     assert "\n".join(lines).count("!!") == 1
+
+
+# Steps
+
+
+def step(value: str, *results: Any) -> MCPToolStep:
+    """A step that looks a book up."""
+    given = {"results": list(results)} if results else {}
+    return make(MCPToolStep, call=f"library/get_book\nbook_id = {value}", **given)
+
+
+def test_a_step_uses_what_an_earlier_node_or_a_drawn_tool_gave() -> None:
+    ctx: dict[str, Any] = {}
+    define_tool(ctx, None, "choose", "Chooses.", lambda *_: {"book": 14})
+    search, other = make(MCPToolStep, call=SEARCH), make(MCPToolStep, call="canvas/choose")
+    book, any_node = step("results[0].books[0].book_id", search.result), call(lambda _: 14)
+    chosen, again = step("results[0].book", other.result), step("results[0]", any_node.result)
+    play(ctx, search, book, other, chosen, any_node, again)
+    assert book.result.value["title"] == search.result.value["books"][0]["title"]
+    assert book.result.value["title"] in book.text.value
+    assert chosen.result.value["title"] == again.result.value["title"] == "Moby-Dick"
+    with pytest.raises(UnknownTool, match=r"No tool 'chose' is drawn .* 'choose'"):
+        play(ctx, make(MCPToolStep, call="canvas/chose"))
+
+
+def test_a_step_that_cannot_be_made_stops_the_workflow_and_says_why() -> None:
+    search = make(MCPToolStep, call=SEARCH)
+    lacks = (
+        "^library/get_book cannot be called: The result of library/search_books has no `id`; it "
+        "has `total`, `books`."
+    )
+    for flow, error, said in (
+        ([search, step("results[0].id", search.result)], BadSetting, lacks),
+        ([step("999")], StepFailed, "library/get_book failed"),
+        ([step("x")], BadSetting, r"`call` of MCPToolStep cannot be read. Line 2: `x`"),
+        ([step("results[0]", TO_BE_GIVEN)], BadSetting, "has no value: .*literal"),
+    ):
+        with pytest.raises(error, match=said):
+            play({}, *flow)
+    later = make(MCPToolStep, call=SEARCH)
+    with pytest.raises(BadSetting, match=r"`results\[0\]` of MCPToolStep .* has not run yet"):
+        play({}, step("results.x", later.result), later)
+
+
+def test_a_file_that_is_no_workflow_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "no.xircuits"
+    for text in ("", "{}", "[]", '{"layers": []}', "[" * 3000, "\x00"):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(NoWorkflow, match=r"no\.xircuits"):
+            calls_of_workflow(file)
+
+
+# Searching and explaining
+
+
+def test_tools_are_found_in_all_servers_with_scores_and_reasons() -> None:
+    node = make(MCPSearchTools, query="lend a book to a reader", limit=2)
+    miles, none = (make(MCPSearchTools, query=x) for x in ("convert miles", "xylophone"))
+    play({}, node, miles, none)
+    assert (node.best_server.value, node.best.value) == ("library", "borrow_book")
+    assert len(node.found.value) == 2
+    best = node.found.value[0]
+    assert (best["server"], best["name"], best["score"]) == ("library", "borrow_book", 1)
+    assert any("book" in x for x in best["reasons"])
+    assert best["input_schema"]["properties"]
+    assert "borrow_book(book_id: integer" in node.summary.value.splitlines()[0]
+    assert miles.best_server.value == "units"
+    text = miles.summary.value
+    assert "Left out: " in text
+    assert "no-such-program-anywhere" in text
+    assert "off:" not in text, "it is switched off on purpose"
+    assert (none.found.value, none.best.value, none.best_server.value) == ([], "", "")
+    assert "MCPListTools" in none.summary.value
+
+
+def test_a_toolbelt_is_searched_and_chosen_from_without_what_it_blocks() -> None:
+    def looked_up(*before: Any) -> tuple[set[str], MCPExplainTool]:
+        belt = make(AgentMakeToolbelt)
+        ports = {"toolbelt_spec": belt.toolbelt_spec}
+        node = make(MCPSearchTools, query="book, miles", **ports)
+        names = {"server_name": "library", "tool_name": "borrow_book"}
+        explain = make(MCPExplainTool, **names, request="Lend a book to a reader.", **ports)
+        play({}, *before, belt, node, explain)
+        assert "Left out" not in node.summary.value
+        return {x["name"] for x in node.found.value}, explain
+
+    use = make(AgentUseMCPTools, server_name="library")
+    found, chosen = looked_up(use)
+    assert "borrow_book" in found
+    assert "convert_units" not in found
+    assert chosen.is_chosen.value is chosen.choice.value["is_chosen"] is True
+    assert "finds library/borrow_book first" in chosen.summary.value
+    found, barred = looked_up(use, make(AgentPreferTools, blocked="library/borrow*"))
+    assert "borrow_book" not in found
+    assert barred.is_chosen.value is False
+    assert "cannot be chosen: it is blocked." in barred.summary.value
+
+
+def test_a_found_tool_is_explained_and_its_example_can_be_called() -> None:
+    """From words to a result, without a model."""
+    search = make(MCPSearchTools, query="details of a book")
+    named = {"server_name": search.best_server, "tool_name": search.best}
+    explain = make(MCPExplainTool, **named)
+    node = make(MCPCallTool, **named, arguments=explain.example)
+    play({}, search, explain, node)
+    assert explain.definition.value["signature"] == "get_book(book_id: integer)"
+    assert explain.definition.value["example"] == explain.example.value
+    assert not node.is_error.value
+    assert "Example: get_book {" in explain.summary.value
+
+
+def test_the_summary_says_what_a_search_by_meaning_had_to_do_without(
+    use_servers: UseServers, library: dict[str, Any]
+) -> None:
+    file = use_servers(library=library)
+    settings = {**json.loads(file.read_text()), "toolSearch": {"embeddings": {"folder": "nowhere"}}}
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    node = make(MCPSearchTools, query="lend a book")
+    play({}, node)
+    note = "Note: Words alone count: the embedding model cannot be used."
+    assert note in node.summary.value.splitlines()
+
+
+# The history
+
+
+def test_what_was_done_is_reported_as_data_and_to_read() -> None:
+    whole = make(MCPToolHistory, server_name="library", since="1h")
+    newest, one = make(MCPToolHistory, limit=2), make(MCPToolHistory, tool_name="get_book", limit=1)
+    failed, earlier = make(MCPToolHistory, failed=True), make(MCPToolHistory, until="1h")
+    found = make(MCPToolHistory, text_in_it="There is no BOOK 9999")
+    unused, closed = (make(MCPToolHistory, server_name=x) for x in ("broken", "library"))
+    ctx: dict[str, Any] = {}
+    with suppress(XaiMcpError):
+        play(ctx, get_book(book_id=14), get_book(book_id=9999))
+    play(ctx, whole, newest, one, failed, found, earlier, unused)
+    bridge_of(ctx).disconnect("library")
+    play(ctx, closed)
+    changes = [x["change"] for x in whole.events.value]
+    assert (changes[0], changes.count("called")) == ("connected", 2)
+    assert max(map(len, whole.text.value.splitlines())) <= 80
+    assert "library.get_book: called by MCPCallTool" in whole.text.value
+    assert "left out" not in whole.text.value
+    tools = {x["name"]: x for x in closed.tools.value}
+    assert (tools["get_book"]["calls"], tools["get_book"]["state"]) == (2, "at rest")
+    assert "get_book: 2 calls, " in closed.status.value
+    assert len(newest.events.value) == 2
+    assert newest.text.value.splitlines()[-1].startswith("2 events. Older ones are left out: ")
+    assert [x["change"] for x in one.events.value] == ["called"]
+    assert one.tools.value == []
+    assert [x["change"] for x in failed.events.value] == ["called"]
+    assert found.events.value == failed.events.value
+    assert earlier.events.value == []
+    assert (unused.events.value, unused.text.value) == ([], "Nothing is remembered yet.")
+
+
+def test_a_refresh_tells_what_there_is_and_what_changed() -> None:
+    first, again = make(MCPRefreshTools), make(MCPRefreshTools, server_name="library", force=True)
+    history = make(MCPToolHistory, tool_name="get_book")
+    play({}, first, again, history)
+    assert {x["server"] for x in first.tools.value} == {"library", "units"}
+    assert {x["how"] for x in first.changes.value} == {"added"}
+    assert "library: 6 tools, listed for the first time" in first.text.value
+    assert "broken: " in first.text.value
+    assert again.changes.value == []
+    assert "nothing changed since" in again.text.value
+    assert history.events.value[-1]["change"] == "confirmed"
+
+
+def test_without_a_place_for_the_history_the_workflow_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taken").write_text("")
+    monkeypatch.setenv("XAI_MCP_STORE", str(tmp_path / "taken" / "history.db"))
+    history, refresh = make(MCPToolHistory), make(MCPRefreshTools)
+    play({}, get_book(book_id=14), history, refresh)
+    assert history.events.value == history.tools.value == []
+    assert history.text.value.startswith("The history in ")
+    assert history.status.value.startswith("The history in ")
+    assert "What changed is not known" in refresh.text.value

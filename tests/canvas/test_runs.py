@@ -27,7 +27,6 @@ from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
 
 from .conftest import UseServers
 
-THREAD_SECONDS = 30
 NOBODY = "http://127.0.0.1:9/v1"  # the discard port: nothing listens there
 
 Flow = list[Component]
@@ -121,16 +120,3 @@ def test_the_process_of_a_server_is_gone_when_the_run_is(pid_file: Path) -> None
         play({}, make(MCPListTools, server_name="workshop"), call(burn))
     gc.collect()  # pytest keeps the error a while
     wait_until(lambda: not is_running(pid_in(pid_file)), "the server ended")
-
-
-def test_a_run_in_another_thread_is_left_alone(pid_file: Path) -> None:
-    kept: dict[str, Any] = {}
-    play(kept, make(MCPListTools, server_name="workshop"))
-    node = make(MCPCallTool, server_name="workshop", tool_name="add", arguments={"a": 20, "b": 22})
-    other = threading.Thread(target=lambda: play({}, node), daemon=True)
-    other.start()
-    other.join(THREAD_SECONDS)
-    assert node.text.value == "42"
-    assert is_running(pid_in(pid_file))
-    kept.clear()
-    assert not is_running(pid_in(pid_file))

@@ -8,7 +8,6 @@ from typing import Any
 import dill
 import pytest
 from xai_components.base import Component
-from xai_components.xai_controlflow.branches import LoopComponent
 from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
 
 from tests.support.canvas import call, chain, make, play
@@ -119,24 +118,6 @@ def test_an_agent_that_is_a_tool_of_itself_is_stopped_and_told_why() -> None:
         play({}, *agent("a", **endpoint.inputs), run, tools=[tool])
     assert "would run inside itself once more (a > a > a > a)" in run.last_response.value
     assert len(endpoint.requests) == 6
-
-
-# In loops
-
-
-def test_a_conversation_goes_round_a_loop_and_grows() -> None:
-    """The out_conversation of a round is the conversation of the next."""
-    kept: list[Any] = ["Count."]
-    with model_endpoint(lambda body: says(str(len(body["messages"])))) as endpoint:
-        last = call(lambda _: kept[-1])
-        run = asking("a", last.result)
-        keep = call(kept.append, run.out_conversation)
-        loop = make(LoopComponent)
-        loop.body = chain(last, run, keep, call(lambda _: setattr(more, "value", len(kept) < 4)))
-        more = loop.condition
-        more.value = True
-        play({}, *agent("a", **endpoint.inputs), loop)
-    assert [x["role"] for x in kept[-1]] == ["user", *["assistant"] * 3]
 
 
 # In parallel

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 from xai_components.base import Component
 
-from tests.support.canvas import call, chain, make, play
+from tests.support.canvas import make, play
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting
 from xai_mcp_agent.agent_components import (
-    AgentDefineRoute,
     AgentDefineTool,
     AgentInit,
     AgentMakeToolbelt,
-    AgentRouter,
     AgentRun,
     AgentRunTool,
     AgentToolOutput,
@@ -68,19 +66,6 @@ def test_a_run_that_is_asked_nothing_says_what_to_set() -> None:
         play({}, make(AgentInit), make(AgentRun, question="  ", conversation=""))
 
 
-def test_a_route_gets_the_question_after_what_was_said() -> None:
-    route = make(AgentDefineRoute, agent_flow_name="it", description="All.")
-    heard: list[Any] = []
-    router = make(AgentRouter, question="Who am I?", conversation=SAID)
-    with model_endpoint([says('{"route": "it"}')]) as endpoint:
-        flow = chain(route, call(heard.append, route.conversation))
-        ctx: dict[str, Any] = {}
-        route.init(ctx)
-        play(ctx, agent_at(endpoint), router)
-    assert flow
-    assert heard == [[*SAID, {"role": "user", "content": "Who am I?"}]]
-
-
 # The name
 
 
@@ -102,33 +87,21 @@ def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
     assert "no_such_tool" in used.tool_output.value
 
 
-@pytest.mark.parametrize("name", [None, "inner"])
-def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only(name: Any) -> None:
-    """Without a name it even has that of the one that uses the tool."""
-    outer_name = "outer" if name is None else None
-    with (
-        model_endpoint([calls(("ask", {"input": "x"})), says("1"), says("2")]) as outer,
-        model_endpoint([says("Inner.")]) as inner,
-    ):
-        asked = make(AgentRun, question="Who are you?")
-        ask = tool("ask", agent_at(inner, agent_name=name), asked, gives=asked.last_response)
+def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only() -> None:
+    """One in its own drawn tool must be named."""
+    steps = [calls(("ask", {"input": "x"}), ("itself", {"input": "x"})), says("1"), says("2")]
+    with model_endpoint(steps) as outer, model_endpoint([says("Inner.")]) as inner:
+        asked, itself = (make(AgentRun, question="Who are you?") for _ in range(2))
+        ask = tool("ask", agent_at(inner), asked, gives=asked.last_response)
+        again = tool("itself", itself, gives=itself.last_response)
         belt = make(AgentMakeToolbelt)
-        init = agent_at(outer, agent_name=outer_name, toolbelt_spec=belt.toolbelt_spec)
-        again = make(AgentRun, question="And now?")
-        play({}, belt, init, make(AgentRun, question="Ask."), again, tools=[ask])
-    assert outer.requests[1].body["messages"][-1]["content"] == "Inner."
-    assert again.last_response.value == "2", "after the tool it is the outer one again"
-
-
-def test_an_agent_in_its_own_drawn_tool_must_be_named() -> None:
-    with model_endpoint([calls(("ask", {"input": "x"})), says("I see.")]) as endpoint:
-        asked = make(AgentRun, question="Who are you?")
-        belt = make(AgentMakeToolbelt)
-        init = agent_at(endpoint, toolbelt_spec=belt.toolbelt_spec)
-        run = make(AgentRun, question="Ask.")
-        play({}, belt, init, run, tools=[tool("ask", asked, gives=asked.last_response)])
-    told = endpoint.requests[1].body["messages"][-1]["content"]
-    assert "Say in `agent_name` which agent is meant" in told
+        init = agent_at(outer, agent_name="outer", toolbelt_spec=belt.toolbelt_spec)
+        last = make(AgentRun, question="And now?")
+        play({}, belt, init, make(AgentRun, question="Ask."), last, tools=[ask, again])
+    first, second = (x["content"] for x in outer.requests[1].body["messages"][-2:])
+    assert first == "Inner."
+    assert "Say in `agent_name` which agent is meant" in second
+    assert last.last_response.value == "2", "after the tool it is the outer one again"
 
 
 # The toolbelt

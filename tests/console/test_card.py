@@ -89,31 +89,17 @@ def test_it_holds_the_question_the_calls_and_the_answer_once() -> None:
     assert (lines[0], lines[1]) == ("== helper: offline rules, 1 tool", "It is **3**.")
 
 
-def test_calls_with_the_same_id_are_all_there() -> None:
-    """Some models number the calls of each turn from the beginning."""
-    again = tuple(
-        event
-        for number in (1, 2)
-        for event in (
-            ToolStarted("call_0", "add", {"a": number}),
-            ToolFinished("call_0", "add", {}, ToolResult.of_text(f"sum {number}"), 0.5, ""),
-        )
-    )
-    page = Drawn().show(STARTED, *again)
-    assert page.count("<details") == 2
-    assert page.index("sum 1") < page.index("sum 2")
-
-
-def test_a_fold_keeps_its_name_when_others_come_before_it() -> None:
-    """By it the lab knows which ones a person opened."""
-    both = Drawn()
-    both.show(STARTED, ToolStarted("a", "slow", {}), ToolStarted("b", "quick", {}))
-    done = ToolResult.of_text("done")
-    one = both.show(ToolFinished("b", "quick", {}, done, 0.5, ""))
-    two = both.show(ToolFinished("a", "slow", {}, done, 0.5, ""))
-    names = re.compile(r'<details class="(xai-fold-\d+)"')
-    assert names.findall(two)[1:] == names.findall(one)
-    assert len(set(names.findall(two))) == 2
+def test_calls_with_the_same_id_are_all_there_and_keep_the_name_of_their_fold() -> None:
+    """Some models number the calls of each turn anew; by its name the lab keeps a fold open."""
+    done, names = ToolResult.of_text("done"), re.compile(r'<details class="(xai-fold-\d+)"')
+    drawn = Drawn()
+    for number in (1, 2):
+        drawn.show(STARTED, ToolStarted("a", "slow", {}), ToolStarted("b", "quick", {}))
+        one = drawn.show(ToolFinished("b", "quick", {}, done, 0.5, ""))
+        two = drawn.show(ToolFinished("a", "slow", {}, done, 0.5, ""))
+        assert len(names.findall(one)) == 2 * number - 1
+        assert len(set(names.findall(two))) == 2 * number
+        assert set(names.findall(one)) < set(names.findall(two))
 
 
 def test_nothing_of_strangers_acts_in_it() -> None:
@@ -249,14 +235,3 @@ def test_an_error_ends_it() -> None:
     assert "helper stopped: The service is away." in drawn.text
     drawn.card.stop("something else")
     assert drawn.ends == 1
-
-
-def test_notes_and_errors_are_as_wide_as_the_card_with_code_in_them() -> None:
-    reason = (
-        "The service `qwen3` is at its limit of requests, and takes no more of them for a while"
-    )
-    drawn = Drawn()
-    page = drawn.show(STARTED, ModelAskedAgain(1, reason, 1.0), RunFailed(f"{reason}. Wait."))
-    shown = reason.replace("`qwen3`", "<code>qwen3</code>")
-    assert f"{shown}: asked again in 1.0 s" in page
-    assert f"{shown}. Wait." in page

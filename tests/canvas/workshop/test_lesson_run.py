@@ -129,33 +129,15 @@ def test_outside_of_a_lessons_folder_nothing_is_printed(
 # Without a process
 
 
-def test_goals_that_cannot_be_told_break_no_run(
-    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+def test_an_interrupted_run_of_a_circle_is_not_taken_for_one_that_ended(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Print:
-        @property
-        def msg(self) -> object:
-            raise RuntimeError("of a learner")
-
-    with caplog.at_level("DEBUG"):
-        LessonRun(FIRST, Print()).report()
-    assert capsys.readouterr() == ("", "")
-    assert "goals of 1_call_a_tool could not be shown" in caplog.text
-
-
-def test_a_workflow_in_a_circle_fills_no_memory_and_its_end_is_found() -> None:
     node = SimpleNamespace()
     node.next = node
     run = LessonRun(FIRST, node)
     for _ in range(10_000):
         run.note({"event": "NodeStarted"})
     assert [x.is_met for x in run.judged()] == [True, False, False, False]
-
-
-def test_an_interrupted_run_is_not_taken_for_one_that_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = LessonRun(FIRST, None)
     monkeypatch.setattr(sys, "last_value", KeyboardInterrupt(), raising=False)
     ran, *others = run.judged()
     assert "stopped before its end" in ran.missing

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import inspect
-import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -26,11 +25,8 @@ from .goals import Judged, judge_run
 from .lessons import LESSONS, Lesson, lesson_of_file
 from .problems import why_stopped
 
-logger = logging.getLogger(__name__)
-
 _KEY = "lesson_run"
 _MOST_EVENTS = 2_000  # of a workflow in a circle, which would fill the memory
-_MOST_NODES = 1_000
 _MOST_CHARS = 2_000  # of Print's text: more than a goal looks for
 
 
@@ -52,16 +48,12 @@ class LessonRun:
             self._events.append(event)
 
     def report(self) -> None:
-        """Print which goals are met and what to do next; never fail the run."""
-        try:
-            judged = self.judged()
-            _show("\n".join(goal_lines(self._lesson, judged)))
-            title = f"Lesson {self._lesson.number}, {self._lesson.title}"
-            met = all(x.is_met for x in judged)
-            following = _next_lesson(self._lesson) if met else ""
-            tell("Goals", title=title, goals=[asdict(x) for x in judged], next=following)
-        except Exception:
-            logger.debug("The goals of %s could not be shown", self._lesson.folder, exc_info=True)
+        """Print which goals are met and what to do next."""
+        judged = self.judged()
+        _show("\n".join(goal_lines(self._lesson, judged)))
+        title = f"Lesson {self._lesson.number}, {self._lesson.title}"
+        following = _next_lesson(self._lesson) if all(x.is_met for x in judged) else ""
+        tell("Goals", title=title, goals=[asdict(x) for x in judged], next=following)
 
     def judged(self) -> list[Judged]:
         """Return the judged goals, after the run's end or the error that stopped it."""
@@ -148,7 +140,7 @@ def _first_node() -> Any:
 def _executed(first: Any) -> Iterator[JsonObject]:
     """Yield an event for every node of the main flow, which has finished; Print's with its text."""
     node, seen = first, set[int]()
-    while node is not None and id(node) not in seen and len(seen) < _MOST_NODES:
+    while node is not None and id(node) not in seen:
         seen.add(id(node))
         name = type(node).__name__
         text = str(node.msg.value)[:_MOST_CHARS].strip() if name == "Print" else ""
