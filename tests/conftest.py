@@ -22,7 +22,7 @@ from xai_mcp_agent.history.place import IN_MEMORY, Place
 
 from .support import databases
 from .support.component_copies import refresh_component_copies
-from .support.environments import build_package
+from .support.environments import Environment, build_package, clone_checkout, make_environment
 from .support.learning_agents import LearningAgent
 from .support.warm_python import kept_warm
 
@@ -73,6 +73,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def initialised_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that Xircuits initialised before the package was `installed`."""
+    return tmp_path_factory.mktemp("before")
+
+
+@pytest.fixture(scope="session")
+def installed(
+    wheel: Path, initialised_before: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Environment:
+    """An environment with the wheel, by the command of the README; shared, so add nothing to it."""
+    environment = make_environment(tmp_path_factory.mktemp("installed"))
+    environment.run_python(initialised_before, "-m", "xircuits.start_xircuits", "init")
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_COMPILE": "1", "PIP_FIND_LINKS": str(wheel.parent)}
+    environment.run(wheel.parent, "pip", "install", "xai-mcp-agent[lab]", **offline)
+    return environment
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """An environment in the `.venv` of a clone of this checkout, installed from it as editable."""
+    return clone_checkout(Path(__file__).parents[1], tmp_path_factory.mktemp("newcomer") / "clone")
+
+
+@pytest.fixture(scope="session")
 def postgresql() -> Iterator[databases.Server]:
     """A PostgreSQL that all tests of this process share; for tests in files `test_stores*`."""
     with databases.postgresql() as server:
@@ -119,7 +143,6 @@ class _ByFile(LoadScopeScheduling):
 
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: collecting garbage need not look through it each time."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_GARBAGE)
 

@@ -12,6 +12,7 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,24 +42,14 @@ print("made", len(made), "nodes")
 """
 
 
+MADE = f"made {len(our_components())} nodes\n"
 LAB = (
-    "xircuits",
-    "jupyter",
-    "ipython",
-    "ipykernel",
-    "traitlets",
-    "tornado",
-    "nb",
-    "notebook",
-    "zmq",
-)
+    "xircuits", "jupyter", "ipython", "ipykernel", "traitlets", "tornado", "nb", "notebook", "zmq",
+)  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sdist")
-    build_package(ROOT, folder, "--target", "sdist")
-    return next(folder.glob("*.tar.gz"))
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def names_in(wheel: Path) -> set[str]:
@@ -66,43 +57,28 @@ def names_in(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-# What is inside
-
-
-def test_the_installed_palette_shows_the_nodes_of_a_file_in_the_order_of_its_lines(
-    installed: Environment, tmp_path: Path
+def test_the_wheel_holds_the_package_its_nodes_the_files_to_start_from_and_no_more(
+    wheel: Path,
 ) -> None:
-    prepare(installed, tmp_path)
-    shown = list(our_palette(tmp_path, installed.python))
-    agents = [x for x in shown if x.startswith("Agent")]
-    assert set(shown) == set(our_components())
-    assert agents == [x for x in our_components() if x.startswith("Agent")]
-    assert agents[:4] == ["AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun"]
-
-
-def test_component_files_are_only_where_xircuits_looks(wheel: Path) -> None:
+    """Component files are only where Xircuits looks."""
     names = names_in(wheel)
     more = {"__init__.py", "pyproject.toml", "README.md"}
     shipped = {f"{LIBRARY}/{name}" for name in COMPONENT_FILES | more}
     assert {name for name in names if name.startswith("xai_components/")} == shipped
     assert {name for name in names if name.endswith("_components.py")} <= shipped
-
-
-def test_the_whole_engine_is_in_the_wheel(wheel: Path) -> None:
     package = ROOT / "xai_mcp_agent"
-    engine = [*package.rglob("*.py"), *package.rglob("*.pyi")]
-    files = {
-        file.relative_to(ROOT).as_posix() for file in engine if file.name not in COMPONENT_FILES
-    }
-    assert files <= names_in(wheel)
-
-
-def test_the_files_to_start_from_are_in_the_wheel(wheel: Path) -> None:
+    engine = [*package.rglob("*.py"), *package.rglob("*.pyi"), package / "admin" / "page.html"]
+    files = {x.relative_to(ROOT).as_posix() for x in engine if x.name not in COMPONENT_FILES}
+    assert files <= names
     starter = "xai_mcp_agent/starter"
     examples = [file for file in (ROOT / "examples").rglob("*.*") if file.suffix != ".pyc"]
     expected = {f"{starter}/{file.relative_to(ROOT).as_posix()}" for file in examples}
     assert expected, "there are no examples"
-    assert {*expected, f"{starter}/mcp_settings.json.example"} <= names_in(wheel)
+    assert {*expected, f"{starter}/mcp_settings.json.example"} <= names
+    tops = {name.partition("/")[0] for name in names}
+    info = next(top for top in tops if top.endswith(".dist-info"))
+    assert tops == {"xai_mcp_agent", "xai_components", info, info.replace(".dist-info", ".data")}
+    assert [name for name in names if "/test" in name or "__pycache__" in name] == []
 
 
 def test_what_the_lab_loads_is_in_the_wheel(wheel: Path) -> None:
@@ -112,47 +88,20 @@ def test_what_the_lab_loads_is_in_the_wheel(wheel: Path) -> None:
     place = "data/share/jupyter/labextensions/xai-mcp-agent"
     shipped = {x.partition(f"{place}/")[2] for x in names_in(wheel) if place in x}
     assert shipped == set(files)
-    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
-    assert package["version"] == pyproject["project"]["version"]
+    assert package["version"] == project()["version"]
     assert f"static/{Path(package['jupyterlab']['_build']['load']).name}" in shipped
     config = "data/etc/jupyter/jupyter_server_config.d/xai_mcp_agent.json"
     assert [x for x in names_in(wheel) if x.endswith(config)]
-    assert "xai_mcp_agent/admin/page.html" in names_in(wheel)
 
 
-def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
-    tops = {name.partition("/")[0] for name in names_in(wheel)}
-    info = next(top for top in tops if top.endswith(".dist-info"))
-    assert tops == {"xai_mcp_agent", "xai_components", info, info.replace(".dist-info", ".data")}
-    assert [name for name in names_in(wheel) if "/test" in name or "__pycache__" in name] == []
-
-
-def test_the_wheel_from_the_sdist_is_the_same(wheel: Path, sdist: Path, tmp_path: Path) -> None:
-    with tarfile.open(sdist) as archive:
+def test_the_wheel_from_the_sdist_is_the_same(wheel: Path, tmp_path: Path) -> None:
+    build_package(ROOT, tmp_path, "--target", "sdist")
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
-    build_package(next(tmp_path.glob("xai_mcp_agent-*")), tmp_path / "out", "--target", "wheel")
+    build_package(next(tmp_path.glob("xai_mcp_agent-*/")), tmp_path / "out", "--target", "wheel")
     again = next((tmp_path / "out").glob("*.whl"))
     assert again.read_bytes() == wheel.read_bytes()
-
-
-# Installed from the wheel
-
-
-@pytest.fixture(scope="module")
-def initialised_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("before")
-
-
-@pytest.fixture(scope="module")
-def installed(
-    wheel: Path, initialised_before: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Environment:
-    """An environment where the wheel was installed after `initialised_before` was initialised."""
-    environment = make_environment(tmp_path_factory.mktemp("installed"))
-    environment.run_python(initialised_before, "-m", "xircuits.start_xircuits", "init")
-    environment.install(str(wheel))
-    return environment
 
 
 def prepare(environment: Environment, folder: Path) -> str:
@@ -160,55 +109,66 @@ def prepare(environment: Environment, folder: Path) -> str:
 
 
 def assert_it_works(environment: Environment, folder: Path) -> None:
-    """The palette shows our nodes; scripts make them from python, a sub-folder and `%run`."""
-    nodes = len(our_palette(folder, environment.python))
-    assert nodes > 0
+    """The palette shows all our nodes, and a script makes them."""
+    assert set(our_palette(folder, environment.python)) == set(our_components())
+    write_script(folder / "flow.py")
+    assert environment.run_python(folder, "flow.py") == MADE
+
+
+def write_script(file: Path) -> None:
     modules = sorted(name.removesuffix(".py") for name in COMPONENT_FILES)
-    for script in (folder / "flow.py", folder / "examples" / "flow.py"):
-        script.write_text(SCRIPT.format(modules=modules), encoding="utf-8")
-        assert environment.run_python(folder, str(script)) == f"made {nodes} nodes\n"
-    shell = "from IPython import InteractiveShell as S; S.instance().run_line_magic('run', '{}')"
-    in_lab = environment.run_python(folder, "-c", shell.format("examples/flow.py"))
-    assert f"made {nodes} nodes" in in_lab
+    file.write_text(SCRIPT.format(modules=modules), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def prepared(installed: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that was never initialised before."""
+    folder = tmp_path_factory.mktemp("prepared")
+    assert "linked      xai_components/xai_mcp_agent" in prepare(installed, folder)
+    return folder
 
 
 def test_a_folder_never_initialised_works_after_init(
-    installed: Environment, tmp_path: Path
+    installed: Environment, prepared: Path
 ) -> None:
-    assert "linked      xai_components/xai_mcp_agent" in prepare(installed, tmp_path)
-    assert_it_works(installed, tmp_path)
+    """The palette is in the order of the files' lines; scripts run from anywhere, and by `%run`."""
+    shown = list(our_palette(prepared, installed.python))
+    agents = [x for x in shown if x.startswith("Agent")]
+    assert set(shown) == set(our_components())
+    assert agents == [x for x in our_components() if x.startswith("Agent")]
+    assert agents[:4] == ["AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun"]
+    for script in (prepared / "flow.py", prepared / "examples" / "flow.py"):
+        write_script(script)
+        assert installed.run_python(prepared, str(script)) == MADE
+    shell = "from IPython import InteractiveShell as S; S.instance().run_line_magic('run', '{}')"
+    assert MADE in installed.run_python(prepared, "-c", shell.format("examples/flow.py"))
 
 
-def test_the_examples_need_no_adopting(installed: Environment, tmp_path: Path) -> None:
+def test_the_examples_need_no_adopting(installed: Environment, prepared: Path) -> None:
     """They name the files that nodes are written in; installed, these take them from another."""
-    prepare(installed, tmp_path)
-    files = sorted(str(x) for x in (tmp_path / "examples").glob("*.xircuits"))
-    told = installed.run(tmp_path, "xai-mcp-agent", "adopt", *files, "--json")
+    files = sorted(str(x) for x in (prepared / "examples").glob("*.xircuits"))
+    told = installed.run(prepared, "xai-mcp-agent", "adopt", *files, "--json")
     assert {x["status"] for x in json.loads(told)["files"]} == {"nothing to do"}
-    assert list((tmp_path / "examples").glob("*_adopted*")) == []
+    assert list((prepared / "examples").glob("*_adopted*")) == []
 
 
 def test_the_menu_of_the_category_opens_readme_and_first_example(
-    installed: Environment, tmp_path: Path
+    installed: Environment, prepared: Path
 ) -> None:
     """Asked of Xircuits' own list of libraries, which the menu reads."""
-    prepare(installed, tmp_path)
     ask = "from xircuits.library import save_component_library_config as s; s()"
-    installed.run_python(tmp_path, "-c", ask)
-    listed = tmp_path / ".xircuits/component_library_config.json"
+    installed.run_python(prepared, "-c", ask)
+    listed = prepared / ".xircuits/component_library_config.json"
     libraries = json.loads(listed.read_text(encoding="utf-8"))["libraries"]
     ours = next(x for x in libraries if x["library_id"] == "MCP_AGENT")
-    place = tmp_path / ours["local_path"]
+    place = prepared / ours["local_path"]
     assert (place / ours["readme"]).is_file()
     # The lab puts the path together before it looks: the link to our files is not followed.
     example = os.path.normpath(place / ours["default_example_path"])
-    assert example == str(tmp_path / FIRST_EXAMPLE)
+    assert example == str(prepared / FIRST_EXAMPLE)
     assert Path(example).is_file()
-    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert (ours["version"], ours["description"]) == (
-        pyproject["version"],
-        pyproject["description"],
-    )
+    about = project()
+    assert (ours["version"], ours["description"]) == (about["version"], about["description"])
 
 
 def test_a_folder_initialised_before_the_install_works_after_init(
@@ -227,10 +187,6 @@ def test_a_folder_that_xircuits_initialised_with_our_files_gets_a_link(
     assert (tmp_path / LIBRARY / "agent_components.py").is_file()
     assert "linked      xai_components/xai_mcp_agent" in prepare(installed, tmp_path)
     assert "Everything is up to date." in prepare(installed, tmp_path)
-    assert our_palette(tmp_path, installed.python) != {}
-
-
-# Installed from a checkout
 
 
 def test_scripts_and_commands_work_without_the_lab(
@@ -250,11 +206,7 @@ def test_scripts_and_commands_work_without_the_lab(
         environment.run(tmp_path, "xai-mcp-agent", "init", "another")
 
 
-def test_an_editable_install_works_after_init(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    environment = make_environment(tmp_path_factory.mktemp("editable"))
-    environment.install("--editable", str(ROOT))
-    prepare(environment, tmp_path)
-    assert (tmp_path / LIBRARY).samefile(ROOT / "xai_mcp_agent")
-    assert_it_works(environment, tmp_path)
+def test_an_editable_install_works_after_init(clone: Environment, tmp_path: Path) -> None:
+    prepare(clone, tmp_path)
+    assert (tmp_path / LIBRARY).samefile(clone.root.parent / "xai_mcp_agent")
+    assert_it_works(clone, tmp_path)

@@ -182,14 +182,6 @@ def test_a_kernel_whose_streams_and_loop_were_replaced_works_as_well(shell: Kern
     assert left_in(shell) == []
 
 
-def test_restarting_the_kernel_ends_what_ran_in_it(shell: Kernel, journal: Path) -> None:
-    shell.run("ctx = {}; play(ctx, make(MCPListTools, server_name='stubborn'), "
-              "make(MCPListTools, server_name='apart'))")  # fmt: skip
-    assert len(pids_in(journal)) == 4
-    shell.restart()
-    wait_until(lambda: none_runs(journal), "all are gone")
-
-
 def test_restarting_a_busy_kernel_ends_what_ran_in_it(shell: Kernel, journal: Path) -> None:
     """It cannot be asked then, and is killed."""
     node = "make(MCPCallTool, server_name='stubborn', tool_name='never')"
@@ -198,12 +190,11 @@ def test_restarting_a_busy_kernel_ends_what_ran_in_it(shell: Kernel, journal: Pa
     wait_until(lambda: none_runs(journal), "all are gone")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
-def test_a_kernel_that_is_ended_leaves_nothing(shell: Kernel, journal: Path, number: int) -> None:
+def test_a_kernel_that_is_killed_leaves_nothing(shell: Kernel, journal: Path) -> None:
     shell.run("ctx = {}; play(ctx, make(MCPListTools, server_name='stubborn'), "
               "make(MCPListTools, server_name='apart'))")  # fmt: skip
     assert len(pids_in(journal)) == 4
-    shell.end_by(number)
+    shell.end_by(signal.SIGKILL)
     wait_until(lambda: none_runs(journal), "all are gone")
     shell.restart()
 

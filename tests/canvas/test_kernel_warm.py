@@ -219,15 +219,15 @@ def test_in_a_fork_of_the_kernel_nothing_stays(shell: Kernel, settle: Settle) ->
     assert pids(shell, "it") == ours
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, None], ids=str)
-def test_nothing_stays_when_the_kernel_ends(
-    shell: Kernel, settle: Settle, tmp_path: Path, end: int | None
+def test_nothing_stays_when_the_kernel_ends_or_begins_anew(
+    shell: Kernel, settle: Settle, tmp_path: Path
 ) -> None:
-    journal = tmp_path / "journal"
-    settle(it=entry(journal=str(journal), child="polite", ignore_eof=True))
-    shell.run("call('it')")
-    assert len(pids_in(journal)) == 2
-    if end is not None:
-        shell.end_by(end)
-    shell.restart()
-    wait_until(lambda: none_runs(journal), "all are gone")
+    for end in (signal.SIGTERM, None):
+        journal = tmp_path / f"journal-{end}"
+        settle(it=entry(journal=str(journal), child="polite", ignore_eof=True))
+        shell.run(BEGIN + "call('it')")
+        assert len(pids_in(journal)) == 2
+        if end is not None:
+            shell.end_by(end)
+        shell.restart()
+        wait_until(lambda journal=journal: none_runs(journal), f"all are gone ({end})")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import urllib.request
@@ -25,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.environments import Environment, make_environment
+from tests.support.environments import Environment
 from tests.support.pages import PAGES, ROOT, Block, blocks_of, codes_of
 from tests.support.processes import free_port, wait_until
 from tests.support.warm_python import warmed
@@ -35,11 +34,6 @@ from xai_mcp_agent.cli.main import app, run
 LANGUAGES = {"sh", "json", "jsonl", "python", "text", "plan", "yaml"}
 # What would let a person's own settings decide about a test.
 FOREIGN = ("XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")
-# The parts of a checkout that its commands need.
-PARTS = (
-    "xai_mcp_agent", "packaging", "examples", "tests", "tools", "docs", "Makefile",
-    "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "mcp_settings.json.example",
-)  # fmt: skip
 _START_SECONDS = 60.0  # JupyterLab on a busy machine
 _END_SECONDS = 30.0
 _COMMAND = """\
@@ -216,7 +210,7 @@ COMMANDS = [
     Known(r"python -m tools\.build_(docs|examples)", in_the_checkout),
     Known(r"python -m tools\.take_pictures", load_only),
     Known(r"python -m hatchling build", in_the_checkout),
-    Known(r'pip install "xai-mcp-agent\[lab\]"', as_it_stands, "Successfully installed"),
+    Known(r'pip install "xai-mcp-agent\[lab\]"', as_it_stands, "already satisfied: xai-mcp-agent"),
     Known(r"xai-mcp-agent init --workshop learner", warmly, "workshop/README.md"),
     Known(r"xai-mcp-agent workshop check learner 1", with_unmet_goals, "(not begun)"),
     Known(r"xai-mcp-agent workshop solution 1 learner", warmly, "_solution.xircuits"),
@@ -325,31 +319,24 @@ def how_to(command: str) -> Do:
 
 
 @pytest.fixture(scope="module")
-def reader(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """A newcomer with an empty folder and a fresh environment, who also has a clone."""
+def reader(
+    installed: Environment,
+    clone: Environment,
+    wheel: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Reader]:
+    """A newcomer with an empty folder, who has installed the package, and also has a clone."""
     home = tmp_path_factory.mktemp("newcomer")
-    checkout = home / "clone"
-    checkout.mkdir()
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            # With what is compiled already: compiling all of it again takes seconds.
-            shutil.copytree(source, checkout / part)
-        else:
-            shutil.copyfile(source, checkout / part)
-    own = make_environment(checkout / ".venv")
-    own.install("--editable", str(checkout))
     for stamp in (".package-installed", ".tools-installed"):
-        (own.root / stamp).touch()
+        (clone.root / stamp).touch()
     (home / "work").mkdir()
-    fresh = make_environment(home / "fresh")
     warm = home / "warm"
     warm.mkdir()
-    with warmed(fresh.python, warm) as python:
+    with warmed(installed.python, warm) as python:
         command = warm / "xai-mcp-agent"
-        command.write_text(_COMMAND.format(python=python, root=fresh.root), encoding="utf-8")
+        command.write_text(_COMMAND.format(python=python, root=installed.root), encoding="utf-8")
         command.chmod(0o755)
-        yield Reader(fresh, home / "work", checkout, own, wheel.parent, warm)
+        yield Reader(installed, home / "work", clone.root.parent, clone, wheel.parent, warm)
 
 
 def blocks_with_commands() -> list[Block]:

@@ -18,8 +18,15 @@ _BUILD_SECONDS = 120
 # them: these are real copies. All else is linked.
 _COPIED = ("xircuits", "xai_components")
 _OURS = "xai_mcp_agent"
+# What jsonschema does without: it takes a second to import, in each process that imports Xircuits.
+_SLOW = "rfc3987_syntax"
 # Where Jupyter looks for what packages bring along.
 _DATA = ("share/jupyter", "etc/jupyter")
+# The parts of a checkout that its commands need.
+_PARTS = (
+    "xai_mcp_agent", "packaging", "examples", "tests", "tools", "docs", "Makefile",
+    "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "mcp_settings.json.example",
+)  # fmt: skip
 _COMMAND = """\
 #!{python}
 import sys
@@ -45,7 +52,7 @@ class Environment:
 
     def install(self, *arguments: str) -> None:
         """Install with this environment's pip: offline, and nothing but what is named."""
-        offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+        offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--no-compile"]
         pip = [sys.executable, "-m", "pip", "--python", self.python, "install"]
         self.run(Path.cwd(), *pip, *offline, *arguments)
 
@@ -81,15 +88,31 @@ def make_environment(root: Path, without: tuple[str, ...] = ()) -> Environment:
         # No .pth files: one of them may put this package's own checkout on the path.
         if entry.suffix == ".pth" or entry.name.lower().startswith((_OURS, *without)):
             continue
+        if entry.name == _SLOW:
+            continue
         if entry.name in _COPIED:
             # static: the lab's own scripts, large and not needed without a browser.
-            ignore = shutil.ignore_patterns(_OURS, "static", "__pycache__")
+            ignore = shutil.ignore_patterns(_OURS, "static")
             shutil.copytree(entry, target / entry.name, ignore=ignore)
         else:
             (target / entry.name).symlink_to(entry)
     _link_data(root)
     _write_commands(root)
     return Environment(root)
+
+
+def clone_checkout(checkout: Path, clone: Path) -> Environment:
+    """Copy a checkout, and install it as editable into an environment in the copy's `.venv`."""
+    clone.mkdir()
+    for part in _PARTS:
+        if (checkout / part).is_dir():
+            # With what is compiled already: compiling all of it again takes seconds.
+            shutil.copytree(checkout / part, clone / part)
+        else:
+            shutil.copyfile(checkout / part, clone / part)
+    environment = make_environment(clone / ".venv")
+    environment.install("--editable", str(clone))
+    return environment
 
 
 def build_package(source: Path, target: Path, *options: str) -> None:

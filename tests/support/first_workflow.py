@@ -35,5 +35,9 @@ def draw(canvas: Canvas, name: str) -> None:
 
 
 def _write_texts(mouse: Mouse) -> None:
-    mouse.write("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 150)
-    mouse.write("AgentRun", "parameter-string-question", QUESTION, -20, 230)
+    """Pull each line to a place below its node, which is larger in a large window."""
+    for node, port, text, dx, gap in (
+        ("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 65),
+        ("AgentRun", "parameter-string-question", QUESTION, -20, 15),
+    ):
+        mouse.write(node, port, text, dx, mouse.height_below(node, port) + gap)

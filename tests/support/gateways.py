@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import jsonschema.validators  # noqa: F401 - the SDK would import it in the middle of a call
 from mcp import Client
 from mcp.shared.memory import create_client_server_memory_streams
 
@@ -30,6 +29,7 @@ async def with_gateway(
     **options: Any,
 ) -> None:
     """Play with clients of a gateway with these settings."""
+    import jsonschema.validators  # noqa: F401 - the SDK would import it in the middle of a call
 
     async def serve(operations: Operations) -> None:
         async with Gateway(operations, Options(prefixed=prefixed, **options)) as gateway:

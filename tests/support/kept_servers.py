@@ -17,7 +17,6 @@ from unittest import mock
 
 import anyio
 import anyio.to_thread
-import jsonschema.validators  # noqa: F401 - what a client's first call would wait for
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -75,6 +74,8 @@ class KeptServers:
 @asynccontextmanager
 async def client_of(command: Any, errors: Path | None = None) -> AsyncGenerator[Client]:
     """A client of the SDK with this command as its server; stderr goes to a file."""
+    import jsonschema.validators  # noqa: F401 - what a client's first call would wait for
+
     first, *args = command
     server = StdioServerParameters(command=first, args=args, env=dict(os.environ))
     with open(errors or os.devnull, "w", encoding="utf-8") as log, anyio.fail_after(_SECONDS):

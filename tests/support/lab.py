@@ -29,10 +29,13 @@ from .scripts import child_environment
 SMALL = 1366, 768
 """The window of a small laptop, in pixels."""
 
+TOKEN = "for-tests"
+"""What signs a person in to the lab."""
+
+_BASE = "/user/ada"  # as behind JupyterHub
 _START_SECONDS = 120.0  # the lab's start on a very busy machine
 _STOP_SECONDS = 20.0  # then it is killed; its kernels end when they miss it
 _PAGE_MILLISECONDS = 60_000
-_TOKEN = "for-tests"
 _ANSWER_SECONDS = 30.0
 # Otherwise dots run along every line, and the browser draws the page sixty times a second.
 _STILL_LINES = "g[data-linkid] path { animation: none !important; }"
@@ -55,7 +58,8 @@ def lab(
     port = free_port()
     command = [
         python, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
-        "--ServerApp.port_retries=0", f"--IdentityProvider.token={_TOKEN}", "--allow-root",
+        "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}",
+        "--allow-root", f"--ServerApp.base_url={_BASE}/",
         "--ContentsManager.allow_hidden=True", "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
     # With `CI` wherever it runs: whoever sits in front of a lab is there, whatever that says.
@@ -67,7 +71,7 @@ def lab(
             stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
-            address = f"http://127.0.0.1:{port}"
+            address = f"http://127.0.0.1:{port}{_BASE}"
             wait_until(lambda: _answers(address), "the lab answers", _START_SECONDS)
             yield address
         finally:
@@ -98,7 +102,7 @@ def open_lab(
     """Open the lab in a new window and wait until it stands."""
     page = running.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
     page.set_default_timeout(_PAGE_MILLISECONDS)
-    page.goto(f"{address}/lab?token={_TOKEN}&reset")
+    page.goto(f"{address}/lab?token={TOKEN}&reset")
     wait_for_lab(page)
     return Canvas(page)
 
@@ -134,7 +138,7 @@ def _answers(address: str) -> bool:
 
 def _ask(address: str, method: str = "GET") -> Any:
     """Ask the lab's REST interface; raises OSError, also for a refusal."""
-    headers = {"Authorization": f"token {_TOKEN}"}
+    headers = {"Authorization": f"token {TOKEN}"}
     request = urllib.request.Request(address, method=method, headers=headers)
     with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:
         return json.loads(answer.read() or "null")

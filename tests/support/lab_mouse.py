@@ -170,6 +170,11 @@ class Mouse:
         self._page.click(".jp-Dialog .jp-mod-accept")
         self._canvas.wait_for(f"() => !document.querySelector('{_BOX}')?.value")
 
+    def height_below(self, node: str, port: str) -> float:
+        """How far a node goes on below the middle of a port."""
+        box = _place(self._canvas.node(node))
+        return box["y"] + box["height"] - _middle(self._port(node, port))[1]
+
     def write(self, node: str, port: str, text: str, dx: float, dy: float) -> None:
         """Give a port a text: pull a line, type, submit."""
         self.pull(node, port, dx, dy)

@@ -67,16 +67,15 @@ def tip_of(shown: Locator) -> Tip:
     place = shown.bounding_box()
     assert place is not None
     headings = shown.locator("h5").all_inner_texts()
-    return Tip(in_one_line(shown.inner_text()), headings, place)
+    return Tip(_in_one_line(shown.inner_text()), headings, place)
 
 
-def in_one_line(text: str) -> str:
-    """The text with single spaces."""
+def assert_it_tells(tip: Tip, description: str) -> None:
+    """Check that it shows a description whole, with headings as headings and without marks."""
+    plain = re.sub(r"^(##### |- )", "", description, flags=re.MULTILINE).replace("`", "")
+    assert tip.text == _in_one_line(plain)
+    assert tip.headings == re.findall(r"^##### (.*)$", description, flags=re.MULTILINE)
+
+
+def _in_one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
-
-
-def as_read(description: str) -> str:
-    """A description as a reader should see it: without the marks of Markdown, in one line."""
-    return in_one_line(
-        re.sub(r"^(##### |- )", "", description, flags=re.MULTILINE).replace("`", "")
-    )

@@ -17,10 +17,9 @@ from tests.support.asking_server import asking_entry
 from tests.support.lab import SMALL, browser, chromium, lab, open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
-from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.mcp_servers import gallery_entry
 from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
-from tools.example_agents import BASE_URL
 from xai_mcp_agent.cli.init import init_folder
 
 _TEST_SECONDS = 300
@@ -29,12 +28,15 @@ _LOG_LINES = 40  # a traceback of a kernel, and what was asked before it
 _ANSWER_SECONDS = 60
 # `make newest-lab` names another one, whose JupyterLab is newer.
 LAB_PYTHON = os.environ.get("XAI_TEST_LAB_PYTHON", sys.executable)
-MODEL_ANSWER = "Around the World in Eighty Days goes round the world."
 
 
 @pytest.fixture(scope="session")
 def artefacts() -> Path:
     """Where pictures of what the tests saw are kept, to be looked at by a person."""
+    return _artefacts()
+
+
+def _artefacts() -> Path:
     return Path(
         os.environ.get("XAI_TEST_ARTEFACTS") or Path(__file__).parents[3] / "test-artefacts"
     )
@@ -43,21 +45,18 @@ def artefacts() -> Path:
 # The browser's driver runs an event loop in this thread, which other tests must not find there:
 # so these fixtures end with this folder.
 @pytest.fixture(scope="package")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A working folder as `init` makes it, with three more servers and a model for its examples."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder as `init` makes it, with four more servers."""
     made = init_folder(tmp_path_factory.mktemp("browser") / "lab").folder
     settings = made / "mcp_settings.json"
     text = settings.read_text(encoding="utf-8").replace("${python}", warm_python())
     known = json.loads(text)
     known["mcpServers"]["workshop"] = workshop_entry(made / "workshop.pid")
     known["mcpServers"]["shredder"] = shredder_entry()
+    known["mcpServers"]["gallery"] = gallery_entry()
     known["mcpServers"]["asking"] = asking_entry(elicitationTimeout=_ANSWER_SECONDS)
     settings.write_text(json.dumps(known, indent=2), encoding="utf-8")
-    with model_endpoint(librarian) as endpoint:
-        for file in (made / "examples").glob("*.xircuits"):
-            text = file.read_text(encoding="utf-8").replace(BASE_URL, endpoint.base_url)
-            file.write_text(text, encoding="utf-8")
-        yield made
+    return made
 
 
 @pytest.fixture(scope="package")
@@ -77,11 +76,10 @@ def window(address: str) -> Iterator[Canvas]:
 
 
 @pytest.fixture
-def canvas(window: Canvas, request: pytest.FixtureRequest, artefacts: Path) -> Iterator[Canvas]:
-    """The window with nothing open in it; a picture is kept of a test's end."""
+def canvas(window: Canvas) -> Canvas:
+    """The window with nothing open in it."""
     window.close_all()
-    yield window
-    window.picture(artefacts / f"{request.node.name}.png")
+    return window
 
 
 @pytest.fixture
@@ -90,12 +88,13 @@ def panel(canvas: Canvas) -> Panel:
     return Panel(canvas)
 
 
-@pytest.fixture
-def small(canvas: Canvas) -> Iterator[Canvas]:
-    """The same in the size of a small laptop's."""
+@pytest.fixture(params=[SMALL])
+def sized(canvas: Canvas, request: pytest.FixtureRequest) -> Iterator[Canvas]:
+    """The same in another size: that of a small laptop's, or what a test asks for."""
     size = canvas.page.viewport_size
     assert size
-    canvas.page.set_viewport_size({"width": SMALL[0], "height": SMALL[1]})
+    width, height = request.param
+    canvas.page.set_viewport_size({"width": width, "height": height})
     yield canvas
     canvas.page.set_viewport_size(size)
 
@@ -110,7 +109,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, Any]:
-    """A failure tells what the lab showed and said: afterwards nobody can look."""
+    """A failure tells what the lab showed and said, with a picture: later nobody can look."""
     report = yield
     if report.failed:
         fixtures = getattr(item, "funcargs", {})
@@ -122,20 +121,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def _account(window: Canvas | None, fixtures: dict[str, Any], test: str) -> list[tuple[str, str]]:
     told = dict[str, str]()
     if window is not None:
+        picture = _artefacts() / f"{test}.png"
         try:
-            told = window.account()
+            told = window.account() | {"picture": str(picture)}
+            window.picture(picture)
         except Error as gone:
             told["window"] = f"It does not answer: {gone}"
-        told["picture"] = str(fixtures["artefacts"] / f"{test}.png")
     if (folder := fixtures.get("folder")) is not None and (folder / "lab.log").exists():
         lines = (folder / "lab.log").read_text("utf-8", "replace").splitlines()
         told["end of the log of lab and kernels"] = "\n".join(lines[-_LOG_LINES:])
     return [(f"lab: {what}", text) for what, text in told.items() if text.strip()]
-
-
-def librarian(body: dict[str, Any]) -> Step:
-    """A language model that looks for a book once, if it can, and then answers."""
-    tools = {tool["function"]["name"] for tool in body.get("tools", [])}
-    if "library_search_books" in tools and body["messages"][-1]["role"] != "tool":
-        return calls(("library_search_books", {"query": "travel"}))
-    return says(MODEL_ANSWER)

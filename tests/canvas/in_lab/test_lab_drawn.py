@@ -1,35 +1,162 @@
-"""Workflows that were drawn from recorded runs, in the lab: opened, edited, compiled and run.
+"""Workflows in the lab that no person drew: examples, drawn runs, and adopted ones.
 
-Who decided it: issue 16, how drawing is proved.
+They open whole, keep what they are when they are saved, compile and run. Who decided it for
+drawn runs: issue 16, how drawing is proved.
 """
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.canvas_file import load, nodes_of, problems
+from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
 from tests.support.lab_canvas import FRONT, Canvas
 from tests.support.lab_drawing import measure
+from tests.support.lab_panel import Panel
+from tests.support.old_workflows.drawn import SHAPES
 from tests.support.processes import wait_until
 from tests.support.scripts import compile_workflow, run_script
+from tests.support.xai_agent_workflow import install, xai_agent_workflow
+from tools.build_examples import all_examples
+from tools.workflows import Workflow
+from xai_mcp_agent.cli.adopt.command import adopt_file
 from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.drawing.components import our_components
+
+from .conftest import LAB_PYTHON
 
 pytestmark = pytest.mark.browser
 
-# What is changed in the text of which step, and what then is to be seen.
-EDITS = {
-    "ex01_quickstart": ('query = "sea"', 'query = "travel"', "Around the World in Eighty Days"),
-    "ex03_mcp_without_a_model": ('query = "sea"', 'query = "whales"', "Moby-Dick"),
-    "ex04_two_servers_and_a_drawn_tool": ("value = 80", "value = 160", "22.857"),
+# The examples whose turns in the panel have something that no other test there has: progress, an
+# agent inside an agent, and no agent at all.
+IN_PANEL = {
+    "ex07_progress_of_an_agent": "I will use library_list_loans",
+    "ex10_agent_as_a_tool": "Moby-Dick",
+    "ex15_plan_and_run": '"reader": "Ada"',
 }
+# Its run has two servers and a drawn tool. What is changed in its drawing, and is then to be seen.
+DRAWN = "ex04_two_servers_and_a_drawn_tool"
+EDIT = "value = 80", "value = 160", "22.857"
+# Wires drawn twice or loose, an address that moves to an AgentModel, types that names alone say.
+ODD = ("demo_of_a_talk", "readme_agent", "robot_agent", "agent_example_of_2024", "gradio_agent")
 
 
-@pytest.fixture(scope="module", params=EDITS)
-def drawn(request: pytest.FixtureRequest, folder: Path) -> str:
-    """The name of a workflow that was drawn from an example's run."""
-    name: str = request.param
+def links(document: Document) -> list[tuple[str, str, str]]:
+    """Links by the names of their ends: a node that is reloaded has new ids."""
+    names = {
+        port["id"]: f"{node['name']}.{port['name']}"
+        for node in nodes_of(document)
+        for port in node["ports"]
+    }
+    return sorted(
+        (link["type"], names[link["sourcePort"]], names[link["targetPort"]])
+        for link in links_of(document)
+    )
+
+
+def test_the_lab_is_the_one_that_was_asked_for_and_has_our_extension_as_it_is(
+    canvas: Canvas,
+) -> None:
+    """JupyterLab loads it as its builder's output, which it is not."""
+    ask = "from importlib.metadata import version; print(version('jupyterlab'))"
+    version = subprocess.run([LAB_PYTHON, "-c", ask], capture_output=True, text=True, check=True)
+    assert canvas.page.evaluate("() => window.jupyterapp.version") == version.stdout.strip()
+    is_loaded = "name => window.jupyterapp.isPluginActivated(name)"
+    for part in ("xai-mcp-agent:run-card", "xai-mcp-agent:panel-tab"):
+        assert canvas.page.evaluate(is_loaded, part)
+    assert canvas.errors() == []
+
+
+@pytest.mark.parametrize("flow", all_examples(), ids=lambda flow: flow.name)
+def test_an_example_is_good_to_see_and_runs(canvas: Canvas, panel: Panel, flow: Workflow) -> None:
+    canvas.open_workflow(f"examples/{flow.name}.xircuits")
+    drawing = measure(canvas)
+    assert {x.id for x in canvas.drawn()} == {node.id for node in flow.nodes}
+    assert len(drawing.boxes) == sum(node.is_drawn for node in flow.nodes)
+    assert len(drawing.lines) == sum(link.is_drawn for link in flow.links)
+    assert drawing.faults() == []
+    if flow.name in IN_PANEL:
+        panel.begin_anew().run()
+        assert panel.turns.last.get_attribute("data-state") == "done"
+        assert IN_PANEL[flow.name] in panel.unfold()
+    assert canvas.errors() == []
+
+
+def test_a_drawn_run_is_opened_edited_and_run(
+    canvas: Canvas, folder: Path, artefacts: Path
+) -> None:
+    path = draw_run(folder, DRAWN)
+    canvas.open_workflow(path.name)
+    drawing = measure(canvas)
+    assert len(drawing.boxes) == sum(not x["extras"].get("attached") for x in nodes_of(load(path)))
+    assert drawing.faults() == []
+    canvas.picture(artefacts / "drawn-run.png")
+    old, new, wanted = EDIT
+    edit(canvas, old, new)
+    canvas.save()
+    # Xircuits counts no edit of a literal as a change: only the file shows that it is saved.
+    wait_until(lambda: is_written(path, new), "the edit is in the file")
+    assert problems(load(path), path.stem) == []
+    canvas.compile()
+    text = canvas.run_script(f"{path.stem}.py")
+    assert text.strip().endswith("Finished Executing"), text
+    assert "Executing: MCPToolStep" in text
+    assert wanted in text, text
+    assert canvas.errors() == []
+
+
+def test_an_adopted_workflow_keeps_every_link_saved_or_reloaded_and_compiles(
+    canvas: Canvas, folder: Path
+) -> None:
+    """The canvas goes by the names of ports, which have the type in them."""
+    install("xai_openai", folder)  # and xai-agent is not
+    file = adopt_file(xai_agent_workflow().write(folder)).written
+    assert file is not None
+    before, saved = open_and_save(canvas, file)
+    assert {x["id"] for x in links_of(saved)} == {x["id"] for x in links_of(before)}
+    canvas.reload_all("AgentRun")
+    canvas.touch()
+    canvas.save()
+    after = load(file)
+    assert links(after) == links(before)
+    (agent,) = [x for x in nodes_of(after) if x["name"] == "AgentInit"]
+    ports = {x["varName"].strip("\u2605") for x in agent["ports"]}
+    assert ports >= {x.name for x in our_components()["AgentInit"].ports}
+    canvas.compile()
+    assert "class clock_adopted" in file.with_suffix(".py").read_text(encoding="utf-8")
+    assert canvas.errors() == []
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_mended_drawing_opens_whole_and_keeps_its_links(
+    name: str, canvas: Canvas, folder: Path
+) -> None:
+    """Of shapes that people published."""
+    file = folder / f"{name}.xircuits"
+    file.write_text(SHAPES[name].text(), encoding="utf-8")
+    written = adopt_file(file).written
+    assert written is not None
+    open_and_save(canvas, written)
+    assert canvas.errors() == []
+
+
+def open_and_save(canvas: Canvas, file: Path) -> tuple[Document, Document]:
+    """Open it whole and save it, which keeps its links; before and after."""
+    before = load(file)
+    canvas.open_workflow(file.name)
+    assert {x.id for x in canvas.drawn()} == {x["id"] for x in nodes_of(before)}
+    canvas.touch()
+    canvas.save()
+    after = load(file)
+    assert after != before, "it was not saved"
+    assert links(after) == links(before)
+    return before, after
+
+
+def draw_run(folder: Path, name: str) -> Path:
+    """Run an example, and draw what it called; the workflow."""
     example = folder / "examples" / f"{name}.xircuits"
     transcript = folder / f"{name}_runs.jsonl"
     script = compile_workflow(example, folder / f"{name}_recorded.py")
@@ -38,30 +165,7 @@ def drawn(request: pytest.FixtureRequest, folder: Path) -> str:
     with pytest.raises(SystemExit) as ended:
         run([*words, str(folder / f"{name}_drawn")])
     assert not ended.value.code
-    return name
-
-
-def test_a_drawn_run_is_opened_edited_and_run(
-    canvas: Canvas, drawn: str, folder: Path, artefacts: Path
-) -> None:
-    path = folder / f"{drawn}_drawn.xircuits"
-    canvas.open_workflow(path.name)
-    drawing = measure(canvas)
-    assert len(drawing.boxes) == sum(not x["extras"].get("attached") for x in nodes_of(load(path)))
-    assert drawing.faults() == []
-    canvas.picture(artefacts / f"drawn-{drawn}.png")
-    old, new, wanted = EDITS[drawn]
-    edit(canvas, old, new)
-    canvas.save()
-    # Xircuits counts no edit of a literal as a change: only the file shows that it is saved.
-    wait_until(lambda: is_written(path, new), "the edit is in the file")
-    assert problems(load(path), path.stem) == []
-    canvas.compile()
-    text = canvas.run_script(f"{drawn}_drawn.py")
-    assert text.strip().endswith("Finished Executing"), text
-    assert "Executing: MCPToolStep" in text
-    assert wanted in text, text
-    assert canvas.errors() == []
+    return folder / f"{name}_drawn.xircuits"
 
 
 def is_written(path: Path, text: str) -> bool:

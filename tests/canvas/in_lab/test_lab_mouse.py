@@ -1,17 +1,23 @@
-"""A newcomer's first workflow, drawn with the mouse on an empty canvas as the README says."""
+"""The palette, a newcomer's first workflow, and the last lesson of the workshop: by mouse."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.support.canvas_file import load, problems
 from tests.support.first_workflow import ANSWER, QUESTION, draw
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_drawing import measure
 from tests.support.lab_mouse import Mouse
+from tests.support.lab_palette import Palette, assert_it_tells
 from tests.support.lab_panel import Panel
+from tests.support.lesson_steps import Learner
+from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, lesson_called
+from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.drawing.components import our_components
 
 pytestmark = pytest.mark.browser
 
@@ -20,23 +26,70 @@ NAME = "my_agent"
 EMPTY = 400, 500  # a place of the canvas below all nodes
 
 
+def test_every_node_explains_itself_completely_when_the_mouse_rests_on_it(
+    sized: Canvas, artefacts: Path
+) -> None:
+    """The whole text, with headings as headings, without marks, and all of it in a small window."""
+    canvas = sized
+    palette = Palette(canvas)
+    palette.hurry()
+    height = canvas.page.evaluate("innerHeight")
+    for name, cls in our_components().items():
+        tip = palette.explain(name)
+        assert_it_tells(tip, cls.description)
+        assert tip.place["y"] >= 0, name
+        assert tip.place["y"] + tip.place["height"] <= height, name
+    canvas.picture(artefacts / "palette.png")
+    assert canvas.errors() == []
+
+
+def test_drops_are_undone_and_deleted_and_nothing_else_is(sized: Canvas) -> None:
+    """As the workshop says: every node dropped so far is selected, and the canvas has no focus."""
+    sized.close_panel()
+    sized.new_workflow()
+    mouse = Mouse(sized)
+    mouse.click(*EMPTY)
+    mouse.drop("AgentMakeToolbelt", 450, 60)
+    mouse.click(*EMPTY)
+    sized.page.keyboard.press("ControlOrMeta+z")
+    sized.node("AgentMakeToolbelt").wait_for(state="detached")
+    assert sorted(x.name for x in sized.drawn()) == ["Finish", "Start"]
+    mouse.drop("AgentUseMCPTools", 200, 60)
+    mouse.drop("AgentMakeToolbelt", 450, 60)
+    mouse.click(*EMPTY)
+    sized.node("AgentMakeToolbelt").click(position={"x": 60, "y": 10})
+    sized.page.keyboard.press("Delete")
+    sized.node("AgentMakeToolbelt").wait_for(state="detached")
+    assert sorted(x.name for x in sized.drawn()) == ["AgentUseMCPTools", "Finish", "Start"]
+    mouse.write("AgentUseMCPTools", "parameter-string-tools", "search_books, list_*", -60, 150)
+    sized.literal("search_books, list_*").wait_for()
+
+
+@pytest.mark.parametrize("sized", [(1920, 1080)], indirect=True)
+def test_a_first_workflow_is_drawn_and_answers_in_a_large_window(
+    sized: Canvas, panel: Panel, artefacts: Path
+) -> None:
+    draw_and_measure(sized, "my_large_agent")
+    sized.picture(artefacts / "drawn-in-a-large-window.png")
+    assert ANSWER in panel.open().run()
+    assert sized.errors() == []
+
+
 def test_a_newcomer_draws_an_agent_and_it_answers(
-    small: Canvas, panel: Panel, folder: Path, artefacts: Path
+    sized: Canvas, panel: Panel, folder: Path, artefacts: Path
 ) -> None:
     """Each step as the README has it: the quickstart first, in the panel, which stays open.
 
     Buttons, menus, the palette, arrows, boxes for texts, the panel, Run: on a small laptop.
     """
-    canvas = small
+    canvas = sized
     canvas.show_top_folder()
     canvas.open_by_hand(EXAMPLE)
     assert ANSWER in panel.begin_anew().ask(QUESTION)
     panel.send("Bring back Jane Eyre.")
     panel.press("Allow once")
     assert "Jane Eyre" in panel.answer("done")
-    draw(canvas, NAME)
-    assert measure(canvas).faults() == []
-    assert beside(canvas) == []
+    draw_and_measure(canvas, NAME)
     canvas.picture(artefacts / "drawn-with-the-mouse.png")
     assert problems(load(folder / f"{NAME}.xircuits"), NAME) == []
     assert "Candide" in panel.open().ask("Which books do you have about travel?")
@@ -47,41 +100,25 @@ def test_a_newcomer_draws_an_agent_and_it_answers(
     assert canvas.errors() == []
 
 
-def test_a_drop_beside_the_line_is_deleted_and_nothing_else(small: Canvas) -> None:
-    """As the workshop says: every node dropped so far is selected, and the canvas has no focus."""
-    mouse = on_empty_canvas(small)
-    mouse.drop("AgentUseMCPTools", 200, 60)
-    mouse.drop("AgentMakeToolbelt", 450, 60)
-    mouse.click(*EMPTY)
-    small.node("AgentMakeToolbelt").click(position={"x": 60, "y": 10})
-    small.page.keyboard.press("Delete")
-    small.node("AgentMakeToolbelt").wait_for(state="detached")
-    assert sorted(x.name for x in small.drawn()) == ["AgentUseMCPTools", "Finish", "Start"]
+def test_a_learner_builds_an_agent_by_dropping_nodes_onto_the_dashed_line(
+    canvas: Canvas, folder: Path
+) -> None:
+    """Each step of the last lesson, until all its goals are met."""
+    init_folder(folder, workshop=True)
+    lesson = lesson_called("5")
+    Learner(canvas, lesson).take_all()
+    goals = canvas.page.locator("#xircuit-output-panel .jp-OutputArea-child", has_text="goals met")
+    expect(goals.last).to_be_in_viewport(ratio=0.95)  # it has a margin
+    drawn = load(folder / WORKSHOP / lesson.folder / lesson.workflow)
+    assert problems(drawn, lesson.name) == []
+    assert canvas.errors() == []
 
 
-def test_a_drop_is_undone_after_a_click_into_the_empty_canvas(small: Canvas) -> None:
-    mouse = on_empty_canvas(small)
-    mouse.drop("AgentMakeToolbelt", 450, 60)
-    mouse.click(*EMPTY)
-    small.page.keyboard.press("ControlOrMeta+z")
-    small.node("AgentMakeToolbelt").wait_for(state="detached")
-    assert sorted(x.name for x in small.drawn()) == ["Finish", "Start"]
-
-
-def test_names_of_tools_are_typed_as_they_are(small: Canvas) -> None:
-    mouse = on_empty_canvas(small)
-    mouse.drop("AgentUseMCPTools", 300, 60)
-    mouse.write("AgentUseMCPTools", "parameter-string-tools", "search_books, list_*", -60, 150)
-    small.literal("search_books, list_*").wait_for()
-
-
-def on_empty_canvas(canvas: Canvas) -> Mouse:
-    """A new workflow in which nothing is selected, above all of the window."""
-    canvas.close_panel()
-    canvas.new_workflow()
-    mouse = Mouse(canvas)
-    mouse.click(*EMPTY)
-    return mouse
+def draw_and_measure(canvas: Canvas, name: str) -> None:
+    """Draw the first workflow: nothing covers anything, and all of it is in sight."""
+    draw(canvas, name)
+    assert measure(canvas).faults() == []
+    assert beside(canvas) == []
 
 
 def beside(canvas: Canvas) -> list[str]:

@@ -11,14 +11,16 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.asking_server import form
-from tests.support.lab import open_lab, wait_for_lab
+from tests.support.lab import open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
-from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.model_endpoint import Step, calls, hangs, model_endpoint, says
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow
 from tests.support.talking_workflow import talking_workflow
 from tools.workflows import Workflow
+from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, lesson_called
+from xai_mcp_agent.cli.init import init_folder
 
 pytestmark = pytest.mark.browser
 
@@ -36,19 +38,8 @@ SCHEMA = {
 }
 QUICKSTART = "examples/ex01_quickstart.xircuits"
 STOPPED = "Stopped by you."
-_END_CHAT = """async () => {
-  const { sessions } = window.jupyterapp.serviceManager;
-  await sessions.refreshRunning();
-  const own = [...sessions.running()].filter(x => x.path === 'xai-mcp-agent-chat');
-  await Promise.all(own.map(x => sessions.shutdown(x.id)));
-}"""
 _NOTIFY = """() => Promise.all([1, 2, 3].map(x => window.jupyterapp.commands.execute(
   'apputils:notify', {message: `Notice ${x}`, type: 'info', options: {autoClose: false}})))"""
-_SESSIONS = """async () => {
-  const { sessions } = window.jupyterapp.serviceManager;
-  await sessions.refreshRunning();
-  return [...sessions.running()].map(x => x.name);
-}"""
 
 
 def path_of(flow: Workflow, folder: Path) -> str:
@@ -71,17 +62,12 @@ def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:
     return path_of(talking_workflow(name, base_url, *servers), folder)
 
 
-def test_while_it_is_closed_there_is_no_kernel_of_it(canvas: Canvas) -> None:
-    canvas.page.evaluate(_END_CHAT)
-    canvas.open_workflow(QUICKSTART)
-    canvas.compile()
-    assert "Moby-Dick" in canvas.run()
-    assert canvas.page.evaluate(_SESSIONS) == ["Xircuit Output Process"]
-
-
 def test_three_questions_in_a_row_are_one_conversation(panel: Panel, canvas: Canvas) -> None:
+    """Whatever notices of the lab lie on the page: none lies on the box."""
     canvas.open_workflow(QUICKSTART)
     panel.begin_anew()
+    notices = canvas.page.evaluate(_NOTIFY)
+    expect(canvas.page.locator(".Toastify__toast")).to_have_count(3)
     first = panel.ask("Which books do you have about travel?")
     assert "Around the World in Eighty Days" in first
     assert "search_books" in first
@@ -91,6 +77,9 @@ def test_three_questions_in_a_row_are_one_conversation(panel: Panel, canvas: Can
     folded = panel.unfold()
     assert "Arguments" in folded
     assert '"reader": "Ada"' in folded
+    panel.button("▶ Run").click(trial=True)
+    for notice in notices:
+        canvas.command("apputils:dismiss-notification", id=notice)
     assert panel.mark("AgentInit").startswith("✓")
     expect(panel.turns).to_have_count(3)
     panel.button("New conversation").click()
@@ -159,6 +148,50 @@ def test_stop_cancels_the_call_and_the_next_question_works(
     assert is_running(pid_in(folder / "workshop.pid"))
 
 
+def test_a_run_during_a_run_waits_for_it_or_stops_it_and_each_answer_stays(
+    panel: Panel, canvas: Canvas, folder: Path
+) -> None:
+    """Of Xircuits' button and of the chat."""
+    go_on = threading.Semaphore(0)
+
+    def answer(_: dict[str, Any]) -> Step:
+        number = len(endpoint.requests)
+        assert number not in (1, 4) or go_on.acquire(timeout=120)
+        return hangs() if number == 2 else says(f"Answer {number}.")
+
+    def wait_for_request(number: int) -> None:
+        wait_until(lambda: len(endpoint.requests) == number, f"request {number} has come")
+        expect(panel.turns).to_have_count(number)
+
+    dialog = canvas.page.locator(".jp-Dialog", has_text="A run is still going on")
+    with model_endpoint(answer) as endpoint:
+        canvas.open_workflow(talking(folder, "patient", endpoint.base_url))
+        panel.begin_anew()
+        canvas.start()
+        wait_for_request(1)
+        canvas.start_beside()
+        dialog.get_by_role("button", name="Wait").click()
+        go_on.release()
+        wait_for_request(2)
+        canvas.start_beside()
+        dialog.get_by_role("button", name="Stop it").click()
+        wait_for_request(3)
+        expect(panel.turns.nth(1)).to_have_attribute("data-state", "stopped")
+        assert "Answer 3." in panel.answer("done")
+        panel.send("One.")
+        wait_for_request(4)
+        panel.box.focus()
+        panel.page.keyboard.type("Two.")
+        panel.page.keyboard.press("Enter")
+        dialog.get_by_role("button", name="Wait").click()
+        expect(panel.turns.last).to_contain_text("waits for the run before it")
+        go_on.release()
+        expect(panel.turns.last).to_contain_text("Answer 5.")
+    expect(panel.turns.nth(3)).to_contain_text("Answer 4.")
+    expect(panel.turns.first).to_have_attribute("data-state", "done")
+    expect(panel.turns.first).to_contain_text("Answer 1.")
+
+
 def test_a_run_of_xircuits_is_in_the_chat_and_can_be_stopped(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
@@ -176,60 +209,12 @@ def test_a_run_of_xircuits_is_in_the_chat_and_can_be_stopped(
     assert "Traceback" not in output
 
 
-def test_run_during_a_run_asks_and_the_first_answer_stays(
-    panel: Panel, canvas: Canvas, folder: Path
-) -> None:
-    canvas.open_workflow(calling(folder, "twice", "workshop", "wait", {"seconds": 3}))
-    panel.begin_anew()
-    canvas.start()
-    expect(panel.turns).to_have_count(1)
-    canvas.start_beside()
-    dialog = canvas.page.locator(".jp-Dialog", has_text="A run is still going on")
-    dialog.get_by_role("button", name="Wait").click()
-    expect(panel.turns).to_have_count(2, timeout=30_000)
-    panel.answer("done")
-    assert "Waited." in panel.unfold()
-    expect(panel.turns.first).to_have_attribute("data-state", "done")
-    panel.turns.first.locator("summary").first.click()
-    expect(panel.turns.first).to_contain_text("Waited.")
-
-
-def test_a_question_during_a_run_waits_for_its_turn(
-    panel: Panel, canvas: Canvas, folder: Path
-) -> None:
-    steps = [calls(("workshop_wait", {"seconds": 3})), says("First."), says("Second.")]
-    with model_endpoint(steps) as endpoint:
-        canvas.open_workflow(talking(folder, "patient", endpoint.base_url, "workshop"))
-        panel.begin_anew().send("One.")
-        expect(panel.turns.last).to_contain_text("wait")
-        panel.box.focus()
-        panel.page.keyboard.type("Two.")
-        panel.page.keyboard.press("Enter")
-        dialog = canvas.page.locator(".jp-Dialog", has_text="A run is still going on")
-        dialog.get_by_role("button", name="Wait").click()
-        expect(panel.turns.last).to_contain_text("waits for the run before it")
-        expect(panel.turns.last).to_contain_text("Second.")
-        expect(panel.turns.first).to_contain_text("First.")
-
-
-def test_run_during_a_run_can_stop_the_first(panel: Panel, canvas: Canvas, folder: Path) -> None:
-    canvas.open_workflow(calling(folder, "again", "workshop", "wait", {"seconds": 4}))
-    panel.begin_anew()
-    canvas.start()
-    expect(panel.turns).to_have_count(1)
-    canvas.start_beside()
-    dialog = canvas.page.locator(".jp-Dialog", has_text="A run is still going on")
-    dialog.get_by_role("button", name="Stop it").click()
-    expect(panel.turns).to_have_count(2, timeout=30_000)
-    expect(panel.turns.first).to_have_attribute("data-state", "stopped")
-    panel.answer("done")
-
-
 def test_an_approval_is_asked_in_the_panel_and_takes_no_focus(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
+    """It is refused, taken away by Stop, and given."""
     shred = calls(("shredder_shred", {"paper": "<b>will</b>\nand testament"}))
-    steps = [shred, says("Not shredded."), shred, says("It is shredded.")]
+    steps = [shred, says("Not shredded."), shred, shred, says("It is shredded.")]
     with model_endpoint(steps) as endpoint:
         canvas.open_workflow(talking(folder, "clerk", endpoint.base_url, "shredder"))
         panel.begin_anew().send("Shred the will.")
@@ -241,55 +226,15 @@ def test_an_approval_is_asked_in_the_panel_and_takes_no_focus(
         panel.press("Do not call")
         assert "Not shredded." in panel.answer()
         panel.send("Shred it.")
-        panel.press("Allow once")
-        assert "It is shredded." in panel.answer()
-        assert "the person said no" in str(endpoint.requests[1].body["messages"][-1])
-        assert "shredded" in str(endpoint.requests[3].body["messages"][-1])
-
-
-def test_stop_takes_a_question_away_and_the_next_one_is_asked(
-    panel: Panel, canvas: Canvas, folder: Path
-) -> None:
-    shred = calls(("shredder_shred", {"paper": "deed"}))
-    with model_endpoint([shred, shred, says("It is shredded.")]) as endpoint:
-        canvas.open_workflow(talking(folder, "hasty", endpoint.base_url, "shredder"))
-        panel.begin_anew().send("Shred the deed.")
-        panel.questions.first.wait_for()
+        question.wait_for()
         panel.bar.get_by_role("button", name="Stop").click()
         assert STOPPED in panel.answer("stopped")
         expect(panel.questions).to_have_count(0)
         panel.send("Shred it.")
         panel.press("Allow once")
         assert "It is shredded." in panel.answer()
-
-
-def test_a_question_is_answered_in_either_of_two_windows(
-    panel: Panel, canvas: Canvas, folder: Path, address: str
-) -> None:
-    shred = calls(("shredder_shred", {"paper": "note"}))
-    with model_endpoint([shred, says("It is shredded.")]) as endpoint:
-        canvas.open_workflow(talking(folder, "both", endpoint.base_url, "shredder"))
-        panel.begin_anew()
-        browser = canvas.page.context.browser
-        assert browser
-        other = Panel(open_lab(browser, address))
-        panel.send("Shred the note.")
-        panel.questions.first.wait_for()
-        other.press("Allow once")  # its panel has opened by itself
-        expect(panel.questions).to_have_count(0)
-        assert "It is shredded." in panel.answer()
-        other.page.close()
-
-
-def test_a_notice_of_the_lab_does_not_lie_on_the_box(panel: Panel, canvas: Canvas) -> None:
-    canvas.open_workflow(QUICKSTART)
-    panel.begin_anew()
-    told = canvas.page.evaluate(_NOTIFY)
-    expect(canvas.page.locator(".Toastify__toast")).to_have_count(3)
-    assert "Moby-Dick" in panel.ask("Which books do you have about the sea?")
-    panel.button("▶ Run").click(trial=True)
-    for notice in told:
-        canvas.command("apputils:dismiss-notification", id=notice)
+        assert "the person said no" in str(endpoint.requests[1].body["messages"][-1])
+        assert "shredded" in str(endpoint.requests[4].body["messages"][-1])
 
 
 def test_the_panel_opens_by_itself_for_a_form_and_checks_it(
@@ -312,44 +257,43 @@ def test_the_panel_opens_by_itself_for_a_form_and_checks_it(
     assert '"content": {"name": "Ada", "guests": 3, "seat": "out"}' in shown
 
 
-def test_a_page_that_is_loaded_again_in_a_run_shows_it_to_its_end(
-    panel: Panel, canvas: Canvas, folder: Path
+def test_a_run_is_shown_and_answered_in_a_window_that_comes_later(
+    panel: Panel, canvas: Canvas, folder: Path, address: str
 ) -> None:
+    """So it is with a page that is loaded again; the conversations before it stay as well."""
     canvas.open_workflow(QUICKSTART)
     panel.begin_anew().ask("Which books do you have about travel?")
-    go_on = threading.Event()
-
-    def answer(_: dict[str, Any]) -> Step:
-        assert go_on.wait(120)
-        return says("Over.")
-
-    with model_endpoint(answer) as endpoint:
-        path = talking(folder, "long", endpoint.base_url, "workshop")
+    shred = calls(("shredder_shred", {"paper": "note"}))
+    with model_endpoint([shred, says("It is shredded.")]) as endpoint:
+        path = talking(folder, "both", endpoint.base_url, "shredder")
         canvas.open_workflow(path)
-        panel.begin_anew().send("Wait.")
-        wait_until(endpoint.asked.is_set, "the model is asked")
-        canvas.page.reload()
-        wait_for_lab(canvas.page)
-        canvas.open_workflow(path)
-        panel.open()
-        expect(panel.turns).to_have_count(1)
-        expect(panel.turns.last).to_have_attribute("data-state", "running")
-        go_on.set()
-        assert "Over." in panel.answer()
-    canvas.open_workflow(QUICKSTART)
-    expect(panel.turns).to_have_count(1)
-    expect(panel.turns.first).to_contain_text("Around the World in Eighty Days")
+        panel.begin_anew().send("Shred the note.")
+        panel.questions.first.wait_for()
+        browser = canvas.page.context.browser
+        assert browser
+        later = open_lab(browser, address)
+        other = Panel(later)
+        other.questions.first.wait_for()  # its panel has opened by itself
+        later.open_workflow(path)
+        expect(other.turns).to_have_count(1)
+        expect(other.turns.last).to_have_attribute("data-state", "running")
+        other.press("Allow once")
+        expect(panel.questions).to_have_count(0)
+        assert "It is shredded." in panel.answer()
+        assert "It is shredded." in other.answer()
+    later.open_workflow(QUICKSTART)
+    expect(other.turns).to_have_count(1)
+    expect(other.turns.first).to_contain_text("Around the World in Eighty Days")
+    later.page.close()
 
 
-def test_a_secret_is_masked_in_arguments_results_and_text(
-    panel: Panel, canvas: Canvas, folder: Path
-) -> None:
-    secret = "sk-" + "a1b2c3d4" * 4
-    steps = [calls(("workshop_fail", {"reason": f"key {secret}"})), says(f"It is {secret} indeed.")]
-    with model_endpoint(steps) as endpoint:
-        canvas.open_workflow(talking(folder, "secretive", endpoint.base_url, "workshop"))
-        panel.begin_anew().ask("What is the key?")
-        shown = panel.unfold()
-    assert secret not in shown
-    assert secret not in canvas.page.content()
-    assert "indeed" in shown
+def test_the_panel_ticks_the_goals_of_a_lesson(canvas: Canvas, panel: Panel, folder: Path) -> None:
+    init_folder(folder, workshop=True)
+    lesson = lesson_called("1")
+    canvas.open_workflow(f"{WORKSHOP}/{lesson.folder}/{lesson.workflow}")
+    panel.begin_anew().run()
+    goals = panel.turns.last.locator(".xai-goals")
+    expect(goals).to_contain_text(f"Lesson 1, {lesson.title}")
+    expect(goals.locator("[data-met=false]").first).to_be_visible()
+    expect(goals.locator("[data-met=true]").first).to_be_visible()
+    assert canvas.errors() == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
-from tests.support.kernels import kernel
+import pytest
+
+from tests.support.kernels import Kernel, kernel
 from xai_mcp_agent.console.surface import CARD
 
 _RUN = """
@@ -35,10 +37,15 @@ print(out.getvalue())
 """
 
 
-def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(tmp_path: Path) -> None:
-    with kernel(tmp_path) as running:
-        ran = running.run(_RUN)
-        captured = running.run(_CAPTURED)
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    with kernel(tmp_path_factory.mktemp("console")) as running:
+        yield running
+
+
+def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(running: Kernel) -> None:
+    ran = running.run(_RUN)
+    captured = running.run(_CAPTURED)
     assert "\x1b[34m--\x1b[0m by hand" in ran.output
     assert "\x1b[31m<" not in ran.output
     (fold,) = ran.displayed
@@ -51,12 +58,11 @@ def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(tmp_path: Pa
     assert captured.displayed == ()
 
 
-def test_a_run_ends_with_one_card_and_is_reported_nowhere_else(tmp_path: Path) -> None:
+def test_a_run_ends_with_one_card_and_is_reported_nowhere_else(running: Kernel) -> None:
     """The last one is output of its own: not every program that shows output draws anew."""
-    with kernel(tmp_path) as running:
-        running.run(_RUN)
-        ran = running.run(f"show = 'normal'{_AGENT}")
-        quiet = running.run(f"show = 'quiet'{_AGENT}")
+    running.run(_RUN)
+    ran = running.run(f"show = 'normal'{_AGENT}")
+    quiet = running.run(f"show = 'quiet'{_AGENT}")
     first, last = ran.displayed
     assert first[CARD]["state"] == "running"
     assert last[CARD] == {"id": first[CARD]["id"], "state": "done"}
