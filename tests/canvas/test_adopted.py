@@ -1,6 +1,6 @@
 """A workflow of xai-agent's shape, adopted: compiled by Xircuits' compiler, and run.
 
-reference: Xircuits, section 7. The browser part is in in_lab/test_lab_adopted.py.
+reference: Xircuits, section 7. The browser part is in in_lab/test_lab_drawn.py.
 """
 
 from __future__ import annotations
