@@ -13,7 +13,7 @@ import pytest
 from tests.support.authorization_server import Protected, browse, protected_server
 from tests.support.commands import Cli, write_settings
 from tests.support.mcp_servers import gallery, serving
-from xai_mcp_agent.cli import login
+from xai_mcp_agent.cli import access
 from xai_mcp_agent.console import terminal_questions
 
 _SECONDS = 20.0
@@ -35,7 +35,7 @@ def test_who_signs_in_has_access_in_every_run_until_they_sign_out(
 ) -> None:
     pages: list[str] = []
     visits: list[threading.Thread] = []
-    real = login.say
+    real = access.say
 
     def say(text: str, **options: Any) -> None:
         """Follow the link that is printed, as a person does."""
@@ -44,7 +44,7 @@ def test_who_signs_in_has_access_in_every_run_until_they_sign_out(
             visits.append(threading.Thread(target=lambda: pages.append(browse(link[0]))))
             visits[-1].start()
 
-    monkeypatch.setattr(login, "say", say)
+    monkeypatch.setattr(access, "say", say)
     ran = cli("login notes")
     visits[0].join(_SECONDS)
     assert (ran.status, "Signed in to notes, which offers 3 tools." in ran.text) == (0, True)

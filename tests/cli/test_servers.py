@@ -16,8 +16,8 @@ from tests.support.fault_server import entry
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import InvalidArguments, Tool, ToolKey
-from xai_mcp_agent.cli.call import read_arguments
 from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.cli.tools import read_arguments
 
 TOOLS = """
 import os, subprocess, time

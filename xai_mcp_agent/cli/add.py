@@ -299,8 +299,7 @@ def _tools_text(tools: Sequence[Tool] | None) -> str:
 
 
 def remove(
-    frame: Frame,
-    name: Annotated[str, typer.Argument(help="Its name in your settings.")],
+    frame: Frame, name: Annotated[str, typer.Argument(help="Its name in your settings.")]
 ) -> Report:
     """Remove a server or another source from your settings; the rest of the file stays.
 

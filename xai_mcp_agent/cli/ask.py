@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
 import sys
 from dataclasses import replace
@@ -18,16 +20,17 @@ from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..canvas.at_node import on_stage
 from ..console.console import Console
-from ..console.screen import Screen
-from ..console.surface import Detail, surface_of
-from ..core.errors import BadSetting, NoTools
+from ..console.surface import Detail
+from ..core.errors import BadSetting, NoTools, XaiMcpError
 from ..core.json import JsonObject
+from ..secrets.private_files import make_private_folder, replace_private
 from ..secrets.secrets import Secret
 from ..settings.entry import WAIT_SECONDS
-from .conversations import last_conversation, remember
-from .frame import Report, StoreFrame
+from .frame import Report, StoreFrame, console_beside
 from .options import BaseUrl, Model, OnlyServers, one_of
 from .output import say, say_result
+
+logger = logging.getLogger(__name__)
 
 _QUIET = Detail.QUIET.name.lower()
 _SHOWN = [x.name.lower() for x in Detail]
@@ -72,8 +75,7 @@ def ask(
         ),
     ] = None,
     goes_on: Annotated[
-        bool,
-        typer.Option("--continue", help="Go on with the last conversation of this folder."),
+        bool, typer.Option("--continue", help="Go on with the last conversation of this folder.")
     ] = False,
     wait: Annotated[
         float | None,
@@ -110,10 +112,10 @@ def ask(
             max_thoughts=max_thoughts, output_schema=output,
             approval=dict.fromkeys(approve, "allow") if approve else None,
         )  # fmt: skip
-        earlier = last_conversation() if goes_on else []
+        earlier = _last_conversation() if goes_on else []
         messages = [*earlier, {"role": "user", "content": question}]
         is_watched = sys.stdout.isatty() and not frame.as_json
-        console = Console("agent", show) if is_watched else _console_beside(show)
+        console = Console("agent", show) if is_watched else console_beside("agent", show)
         try:
             result = _play(bridge, agent, messages, console)
         except NoTools as reason:
@@ -121,7 +123,7 @@ def ask(
             if frame.as_json:
                 say(f"error: {reason}", to_stderr=True)
             return Report(json_, errors=[str(reason)])
-    remember(result.conversation)
+    _remember(result.conversation)
     if not frame.as_json and not is_watched:
         say_result(result.answer, to_stderr=False)
     elif not frame.as_json and show == _QUIET:
@@ -157,15 +159,6 @@ def _schema(file: Path | None) -> JsonObject | None:
         why = getattr(cause, "strerror", None) or f"it is not JSON ({cause})"
         raise BadSetting(f"{file} cannot be used as --schema: {why}.") from cause
     return cast(JsonObject, schema)
-
-
-def _console_beside(show: str | None) -> Console:
-    """Show what happens on stderr, beside the answer."""
-
-    def write(text: str) -> None:
-        typer.echo(text, err=True, nl=False)
-
-    return Console("agent", show or _QUIET, screen=Screen(write, surface_of(sys.stderr)))
 
 
 def _play(bridge: Bridge, agent: Agent, messages: list[Any], console: Console) -> AgentResult:
@@ -205,3 +198,38 @@ def _call_json(call: ToolFinished) -> JsonObject:
         "text": call.result.text,
         "seconds": round(call.seconds, 3),
     }
+
+
+# Conversations
+
+
+def _last_conversation() -> list[Any]:
+    """Return the messages of the last conversation of the working folder; only this user reads it.
+
+    Raises:
+        XaiMcpError: there is none.
+    """
+    try:
+        return json.loads(_conversation_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError) as cause:
+        raise XaiMcpError(
+            f"There is no conversation of {Path.cwd()} to go on with. Ask without --continue."
+        ) from cause
+
+
+def _remember(conversation: list[Any]) -> None:
+    """Store a conversation as the last one of the working folder."""
+    file = _conversation_file()
+    try:
+        make_private_folder(file.parent)
+        replace_private(file, json.dumps(conversation).encode())
+    except OSError as reason:
+        logger.warning("This conversation cannot be continued: %s", reason)
+
+
+def _conversation_file() -> Path:
+    from platformdirs import user_state_path
+
+    folder = hashlib.sha256(str(Path.cwd()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    state = user_state_path("xai-mcp-agent", appauthor=False)
+    return state / "conversations" / f"{folder}.json"

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -15,7 +15,9 @@ import typer
 
 from ..console.text import count
 from ..core.json import JsonObject
+from ..core.names import did_you_mean
 from ..core.shell import shown_command
+from ..core.tools import BUILTIN, kind_named
 from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools
 from ..drawing.flow import DrawnCall
@@ -29,21 +31,27 @@ from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE, references_in
 from ..views.times import time_text
-from .drawing_notes import Drawing, nodes_before, with_notes
 from .frame import Report, StoreFrame
 from .output import folded, replace_text
-from .recorded_runs import (
-    NothingToDraw,
-    chosen_run,
-    json_in,
-    plan_in,
-    require_arguments,
-    runs_of,
-)
+from .recorded_runs import NothingToDraw, chosen_run, json_in, plan_in, require_arguments, runs_of
 
 _DEFAULT_NAME = "drawn_run"
 _SUFFIX = ".xircuits"
 _MOST_ASKED = 60  # characters of a question in the list of runs
+
+_DRAWN_TOOL = (
+    "This tool was drawn in the workflow of the run. Copy its nodes, from AgentDefineTool on, into "
+    "this one."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Calls to draw, calls to leave out, and the kinds of their sources if known."""
+
+    calls: Sequence[DrawnCall]
+    left_out: Sequence[LeftOut] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,7 @@ def draw(
         Path | None,
         typer.Argument(
             help="A transcript, a run's conversation or state as JSON, or a plan. Default: the "
-            "newest run of the history.",
+            "newest run of the history."
         ),
     ] = None,
     run: Annotated[
@@ -101,8 +109,8 @@ def draw(
             return Report(runs, "\n".join(_run_lines(runs)))
         drawing = _of_run(chosen_run(runs, run), loaded)
     target = _target(out, file)
-    calls = with_notes(drawing, loaded, has_tools=tools_from is not None)
-    document = _document(target, calls, nodes_before(drawing, loaded))
+    calls = _with_notes(drawing, loaded, has_tools=tools_from is not None)
+    document = _document(target, calls, _nodes_before(drawing, loaded))
     copied = sorted({x.tool for x in calls if tools_from and x.source == CANVAS_SOURCE})
     if tools_from and copied:
         document = with_drawn_tools(document, _workflow_in(tools_from), copied)
@@ -210,3 +218,50 @@ def _for_programs(drawing: Drawn) -> JsonObject:
         "notes": [f"{x.name}: {x.note}" for x in drawing.calls if x.note],
         "left_out": drawing.left_out,
     }  # fmt: skip
+
+
+# Missing parts
+
+
+def _with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[DrawnCall]:
+    """Return the calls with a note at the first use of each missing tool or source.
+
+    `has_tools`: the nodes of drawn tools are part of the workflow.
+    """
+    missing: set[str] = set()
+    calls: list[DrawnCall] = []
+    for call in drawing.calls:
+        what, note = _lacking(call, drawing.kinds, loaded, has_tools=has_tools)
+        is_new = what and what not in missing and not call.note
+        calls.append(replace(call, note=note) if is_new else call)
+        missing.add(what)
+    return calls
+
+
+def _lacking(
+    call: DrawnCall, kinds: Mapping[str, str], loaded: Settings, *, has_tools: bool
+) -> tuple[str, str]:
+    """Return the missing tool or source of a call and the next step; empty if none is missing."""
+    source = call.source
+    if source == CANVAS_SOURCE:
+        return ("", "") if has_tools else (call.name, _DRAWN_TOOL)
+    if not loaded.file or source in loaded.sources or kinds.get(source) == BUILTIN.name:
+        return "", ""
+    noun = kind_named(kinds.get(source) or "mcp").noun
+    suggestion = did_you_mean(source, loaded.sources)
+    hint = f"{suggestion} " if suggestion else ""
+    return source, f"The settings have no {noun} {source}. {hint}Add it, or correct the first line."
+
+
+def _nodes_before(drawing: Drawing, loaded: Settings) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return nodes for the sources that the settings do not have."""
+    calls, kinds = drawing.calls, drawing.kinds
+    used = {x.source for x in calls if kinds.get(x.source) == BUILTIN.name} - {*loaded.sources}
+    return [
+        ("AgentUseBuiltinTools", {"tools": ", ".join(dict.fromkeys(_tools_of(calls, name)))})
+        for name in sorted(used)
+    ]
+
+
+def _tools_of(calls: Sequence[DrawnCall], source: str) -> Iterator[str]:
+    yield from (x.tool for x in calls if x.source == source)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import inspect
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,11 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from ..bridge.faces import Bridge
+from ..canvas.at_node import on_stage
 from ..canvas.person import agreed_settings
+from ..console.console import Console
+from ..console.screen import Screen
+from ..console.surface import surface_of
 from ..console.terminal_questions import why_not_here
 from ..core.errors import SettingsError, StoreFailed, XaiMcpError
 from ..history.place import NOTHING_KEPT, Place, find_place
@@ -50,16 +55,40 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Frame:
-    """Options that every command has."""
+class Output:
+    """Frame of commands that need no settings: how a report is printed."""
 
-    settings: Path | None = None
     as_json: bool = False
 
     @property
     def can_ask(self) -> bool:
         """Whether a person can be asked: there is a terminal, and the output is not JSON."""
         return not self.as_json and not why_not_here()
+
+    def show(self, report: Report) -> None:
+        """Print a report and exit with its status.
+
+        Raises:
+            Exit: the status is not 0.
+        """
+        errors = list(report.errors)
+        if self.as_json:
+            echo_json(report.json)
+        else:
+            if report.text:
+                say(report.text)
+            lines = [*(f"note: {x}" for x in report.notes), *(f"error: {x}" for x in errors)]
+            for line in lines:
+                say(line, to_stderr=True)
+        if status := report.status or int(bool(errors)):
+            raise typer.Exit(status)
+
+
+@dataclass(frozen=True)
+class Frame(Output):
+    """Frame of commands that use the settings."""
+
+    settings: Path | None = None
 
     @contextmanager
     def bridge(
@@ -97,24 +126,6 @@ class Frame:
         if loaded.usable and not usable.usable and not beside:
             raise _not_trusted(loaded)
         return Bridge(usable, store=store)
-
-    def show(self, report: Report) -> None:
-        """Print a report and exit with its status.
-
-        Raises:
-            Exit: the status is not 0.
-        """
-        errors = list(report.errors)
-        if self.as_json:
-            echo_json(report.json)
-        else:
-            if report.text:
-                say(report.text)
-            lines = [*(f"note: {x}" for x in report.notes), *(f"error: {x}" for x in errors)]
-            for line in lines:
-                say(line, to_stderr=True)
-        if status := report.status or int(bool(errors)):
-            raise typer.Exit(status)
 
 
 @dataclass(frozen=True)
@@ -180,6 +191,23 @@ def require_names(words: Iterable[str | None]) -> None:
         )
 
 
+def console_beside(name: str, show: str | None = None) -> Console:
+    """Return a console on stderr, beside the answer; it is quiet unless `show` says otherwise."""
+
+    def write(text: str) -> None:
+        typer.echo(text, err=True, nl=False)
+
+    return Console(name, show or "quiet", screen=Screen(write, surface_of(sys.stderr)))
+
+
+def connect(bridge: Bridge, names: Sequence[str]) -> None:
+    """Connect servers; a line at the terminal shows which are awaited."""
+    console = console_beside("servers", "normal" if surface_of(sys.stderr).rewrites else None)
+    with on_stage(bridge, console) as stage:
+        stage.console.servers_awaited(names)
+        stage.perform(lambda operations: operations.connect(*names, wait=True))
+
+
 def no_settings(settings: Settings) -> XaiMcpError:
     """Return an error with the places that were searched, and what to do without settings."""
     looked = "".join(f"\n  {place}" for place in settings.searched)
@@ -235,28 +263,29 @@ def _open_history(place: Place, *, is_named: bool) -> History | None:
         return None
 
 
+_OPTIONS: dict[str, Any] = {"store": Store, "settings": SettingsFile, "as_json": AsJson}
+
+
 def framed(function: Callable[..., Report | None]) -> Callable[..., None]:
     """Make a command of a function: its parameters plus the options of its frame."""
     signature = inspect.signature(function, eval_str=True)
     first, *own = signature.parameters.values()
-    options: dict[str, Any] = {"settings": SettingsFile, "as_json": AsJson}
-    if first.annotation is StoreFrame:
-        options = {"store": Store, **options}
-    defaults = {"store": None, "settings": None, "as_json": False}
+    known = {x.name: x.default for x in fields(first.annotation)}
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    others = [
-        inspect.Parameter(name, keyword, default=defaults[name], annotation=x)
-        for name, x in options.items()
+    options = [
+        inspect.Parameter(name, keyword, default=known[name], annotation=x)
+        for name, x in _OPTIONS.items()
+        if name in known
     ]
 
     @wraps(function)
     def command(**words: Any) -> None:
-        frame = first.annotation(**{name: words.pop(name) for name in options})
+        frame = first.annotation(**{x.name: words.pop(x.name) for x in options})
         if report := function(frame, **words):
             frame.show(report)
 
     del command.__wrapped__
-    parameters = [*own, *others]
+    parameters = [*own, *options]
     command.__annotations__ = {x.name: x.annotation for x in parameters}
     vars(command)["__signature__"] = signature.replace(
         parameters=parameters, return_annotation=None

@@ -30,7 +30,8 @@ from ..settings.interpolation import ENV_FILE
 from ..settings.load import SCHEMA_FILE, load_settings
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
-from .output import echo_json, free_backup_name, say
+from .frame import Output, Report
+from .output import free_backup_name
 
 Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date", "trusted"]
 
@@ -338,6 +339,7 @@ def _provide_file(source: Path, folder: Path, path: str) -> Step:
 
 
 def init(
+    frame: Output,
     folder: Annotated[Path, typer.Argument(help="The folder; created if missing.")] = Path(),
     copy: Annotated[
         bool,
@@ -346,17 +348,13 @@ def init(
     workshop: Annotated[
         bool, typer.Option("--workshop", help="Add the five lessons of the workshop.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-) -> None:
+) -> Report:
     """Make a folder ready for Xircuits with our components, settings and examples.
 
     You can run it again: it repairs what is missing or out of date and never overwrites your files.
     """
     report = init_folder(folder, link=not copy, workshop=workshop)
-    if as_json:
-        echo_json(report)
-    else:
-        say("\n".join(_lines(report, folder, workshop)))
+    return Report(report, "\n".join(_lines(report, folder, workshop)))
 
 
 def _lines(report: InitReport, folder: Path, workshop: bool) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -12,11 +11,10 @@ import typer
 
 from ..core.errors import XaiMcpError
 from ..core.util import installed_version
-from . import decisions, history, login, lookup, plans, registry, rules, servers, tools, workshop
+from . import access, decisions, history, lookup, plans, registry, rules, servers, tools, workshop
 from .add import AddCommand, add, remove
 from .adopt.command import adopt
 from .ask import ask
-from .call import call
 from .discover import discover
 from .draw import draw
 from .frame import Command, framed
@@ -24,7 +22,6 @@ from .graph import graph
 from .init import init
 from .output import keep_stdout_for_json, prepare_streams, print_error, say
 from .serve import serve
-from .trust import trust
 from .usage import usage
 
 # The base class of usage errors: click's, or typer's own copy of it.
@@ -40,11 +37,11 @@ _Group: TypeAlias = dict[str, Callable[..., Any]]
 _COMMANDS: _Group = {
     "init": init,
     "ask": ask,
-    "call": call,
+    "call": tools.call,
     "serve": serve,
-    "trust": trust,
-    "login": login.login,
-    "logout": login.logout,
+    "trust": access.trust,
+    "login": access.login,
+    "logout": access.logout,
     "adopt": adopt,
     "search": lookup.search,
 }
@@ -123,11 +120,9 @@ _GROUPS: dict[str, tuple[str, _Group]] = {
 def _add_commands(group: typer.Typer, commands: _Group) -> None:
     """Add commands; the summary of each is the first sentence of its help, uncut."""
     for name, function in commands.items():
-        parameters = list(inspect.signature(function).parameters)
-        command = framed(function) if parameters[:1] == ["frame"] else function
         summary = " ".join((function.__doc__ or "").split()).partition(". ")[0].rstrip(".") + "."
         kind = AddCommand if function is add else Command
-        group.command(name, cls=kind, short_help=summary)(command)
+        group.command(name, cls=kind, short_help=summary)(framed(function))
 
 
 app = typer.Typer(name="xai-mcp-agent", help=_HELP, **_STYLE)

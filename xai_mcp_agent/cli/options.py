@@ -86,8 +86,7 @@ Server = Annotated[
     str, typer.Argument(help="Its name in the settings, its URL, or the command that starts it.")
 ]
 OneServer = Annotated[
-    str | None,
-    typer.Argument(help="Only this server or group: its name, its URL or its command."),
+    str | None, typer.Argument(help="Only this server or group: its name, its URL or its command.")
 ]
 DecidedServer = Annotated[
     str, typer.Argument(help="The server, as the settings name it; `canvas` for drawn tools.")

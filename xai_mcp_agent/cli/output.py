@@ -18,14 +18,7 @@ from typing import Any, TextIO
 import typer
 
 from ..console.surface import surface_of
-from ..console.terminal_questions import (
-    Ended,
-    Read,
-    agrees,
-    forget_typed,
-    read_line,
-    why_not_here,
-)
+from ..console.terminal_questions import Ended, Read, agrees, forget_typed, read_line, why_not_here
 from ..console.text import clean, columns
 from ..core.errors import XaiMcpError
 from ..core.questions import ANSWER_SECONDS

@@ -129,8 +129,7 @@ def run(
         ),
     ] = None,
     agent: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The agent in whose name the calls are made."),
+        str, typer.Option(metavar="NAME", help="The agent in whose name the calls are made.")
     ] = PLAN,
     source: Annotated[
         str, typer.Option(metavar="SERVER", help="The server of tools that name none.")

@@ -167,15 +167,13 @@ def add(
     allow: Allow = None,
     prefer: Prefer = "",
     accept_change: Annotated[
-        bool,
-        typer.Option("--accept-change", help="Accept the changed content of a version."),
+        bool, typer.Option("--accept-change", help="Accept the changed content of a version.")
     ] = False,
     try_it: Annotated[
         bool, typer.Option("--try", help="Start it once, list its tools and end it.")
     ] = False,
     enable: Annotated[
-        bool,
-        typer.Option("--enable", help="Write it switched on. You are asked to trust it."),
+        bool, typer.Option("--enable", help="Write it switched on. You are asked to trust it.")
     ] = False,
     offline: Offline = False,
 ) -> Report:
@@ -329,10 +327,7 @@ def _ask_for_inputs(offer: Offer) -> dict[str, str]:
     needs = [x for x in offer.composition.needs if not x.is_secret]
     if not needs or why_not_here():
         return {}
-    schema: JsonObject = {
-        "type": "object",
-        "properties": {x.variable: _field(x) for x in needs},
-    }
+    schema: JsonObject = {"type": "object", "properties": {x.variable: _field(x) for x in needs}}
     message = (
         f"values for {offer.manifest.name}. Leave one out to give it later, as an environment "
         "variable; secrets are given only so."

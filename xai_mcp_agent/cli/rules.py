@@ -18,10 +18,10 @@ from ..history.place import find_place
 from ..settings.document import MAX_FILE_BYTES, Place
 from ..settings.rules import parse_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
-from .call import read_arguments
 from .frame import Report, StoreFrame
 from .options import Arguments, OneServer, Server, Tool
 from .output import text_width
+from .tools import read_arguments
 
 if TYPE_CHECKING:
     from ..policy.stored_rules import StoredRules

@@ -55,8 +55,7 @@ def serve(
         typer.Option("--unprefixed", help="Leave out the server's name where a name is unique."),
     ] = False,
     author: Annotated[
-        bool,
-        typer.Option("--author", help="Let clients draw and run workflows below this folder."),
+        bool, typer.Option("--author", help="Let clients draw and run workflows below this folder.")
     ] = False,
     port: Annotated[
         int,
@@ -154,7 +153,7 @@ def _keep(frame: Frame, idle: float) -> None:
 
     try:
         process.keep_servers(
-            place, lambda: Frame(Path(place.settings)).open(), _serving, idle, ready
+            place, lambda: Frame(settings=Path(place.settings)).open(), _serving, idle, ready
         )
     except process.AlreadyKept as reason:
         say(str(reason))

@@ -87,10 +87,7 @@ def serve_http(bridge: Bridge, options: Options, access: Access, *, with_admin: 
             others = [Mount("/", admin_app(operations, token, hosts))] if with_admin else []
             app = Guard(gateway.http_app(others), token=token, hosts=hosts, open_paths={"/"})
             config = uvicorn.Config(
-                app,
-                log_level="warning",
-                lifespan="off",
-                timeout_graceful_shutdown=_END_SECONDS,
+                app, log_level="warning", lifespan="off", timeout_graceful_shutdown=_END_SECONDS
             )
             tasks.start_soon(uvicorn.Server(config).serve, [listening])
             say(f"Serving {address}/mcp until Ctrl-C. Write into the settings of a client:")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..bridge.faces import Bridge
 from ..core.errors import SettingsError
 from ..core.json import JsonObject
 from ..core.shell import shown_command
@@ -16,8 +17,8 @@ from ..settings.editing import sections_with, text_with_server
 from ..settings.load import FILE_NAME, load_settings, settings_from
 from ..settings.models import SECTIONS, Settings
 from ..settings.trust import TrustStore
+from .frame import connect
 from .output import replace_text
-from .waits import shown_wait, start_limit
 
 if TYPE_CHECKING:
     from ..core.tools import Tool
@@ -153,12 +154,9 @@ def tools_once(name: str, entry: JsonObject, file: Path) -> list[Tool]:
     Raises:
         XaiMcpError: it cannot be used.
     """
-    from ..bridge.faces import Bridge
-
     document = {"mcpServers": {name: entry}}
     loaded = settings_from(document, file=str(file), folder=file.parent)
     with Bridge(loaded, store="off") as bridge:
         bridge.settings.source(name)
-        with shown_wait([name], start_limit(bridge.settings, [name])):
-            bridge.connect(name, wait=True)
+        connect(bridge, [name])
         return bridge.list_tools(name)

@@ -1,29 +1,32 @@
-"""`tools list` and `refresh`: the tools of servers and of OpenAPI documents."""
+"""`tools list` and `refresh`, the tools of servers and of documents; `call`, one tool by hand."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, cast
 
 import typer
 
 from ..bridge.faces import Bridge
 from ..bridge.operations.history import At, when
+from ..canvas.at_node import call_here
 from ..catalog.entry import CatalogEntry, ToolListing
-from ..console.text import clean
-from ..core.errors import SourceError, UnknownServer, XaiMcpError
+from ..console.text import clean, progress_text
+from ..core.errors import InvalidArguments, SourceError, UnknownServer, XaiMcpError
+from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
+from ..core.schemas import properties, signature, value_from_text
+from ..core.tools import Tool as ListedTool
 from ..history.records import Records
-from ..views.servers import refreshed_json, refreshed_text
+from ..views.servers import refreshed_json, refreshed_text, result_json
 from ..views.tools import NOTHING, records_json, records_text, tool_json, tool_text, unknown_text
-from .frame import Report, StoreFrame
+from .frame import LOOK, Report, StoreFrame, connect
 from .history import shown_at
 from .openapi import is_document, show_document
-from .options import AtTime, OneServer
-from .output import say, text_width
-from .tools_page import Listed, ToolsPage, names_to_paste
-from .waits import shown_wait, start_limit
+from .options import Arguments, AtTime, OneServer, Server, Timeout, Tool
+from .output import say, say_result, text_width
 
 _NOTHING_THEN = "Nothing was known then."
 _NO_PAGES = (
@@ -31,6 +34,32 @@ _NO_PAGES = (
     "leave them out with --all and --at."
 )
 _AS_NOTED = "Decisions are shown as the history noted them; `tools list` has what counts now."
+
+
+Listed = Mapping[str, Sequence[CatalogEntry]]
+"""Tools by their servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsPage:
+    """Choice of the listed tools: see `Bridge.list_tools`."""
+
+    named: str = ""
+    usable: bool = False
+    limit: int | None = None
+    offset: int = 0
+
+    def left_text(self, shown: Listed, total: int) -> str:
+        """Return how to see the other tools, or "" if these are all."""
+        if self == ToolsPage():
+            return ""
+        here = sum(map(len, shown.values()))
+        left = total - self.offset - here
+        if left > 0:
+            return f"{left:,} more of {total:,}: go on with --offset {self.offset + here}."
+        if total and not here:
+            return f"There are only {total:,}: no tool comes after {self.offset:,} others."
+        return "" if total or not (self.named or self.usable) else "No tool is chosen by this."
 
 
 def list_tools(
@@ -103,7 +132,7 @@ def list_tools(
         listed, listing = _list(bridge, name, page)
         of_one = bool(name) and bridge.settings.group(name or "") is None
     if as_list:
-        return _names_report(frame, names_to_paste(listed, of_one=of_one), listed, listing, page)
+        return _names_report(frame, listed, listing, page, of_one=of_one)
     return _listing_report(listed, listing, page)
 
 
@@ -114,8 +143,7 @@ def _list(bridge: Bridge, server: str | None, page: ToolsPage) -> tuple[Listed, 
     if server and not is_group:
         bridge.settings.source(server)
     if not is_group:
-        with shown_wait(names, start_limit(bridge.settings, names)):
-            bridge.connect(*names, wait=True)
+        connect(bridge, names)
     try:
         listing = bridge.list_tools(*([server] if server else []), **asdict(page))
     except SourceError as reason:
@@ -147,9 +175,14 @@ def _listing_report(listed: Listed, listing: ToolListing, page: ToolsPage) -> Re
 
 
 def _names_report(
-    frame: StoreFrame, names: list[str], listed: Listed, listing: ToolListing, page: ToolsPage
+    frame: StoreFrame, listed: Listed, listing: ToolListing, page: ToolsPage, *, of_one: bool
 ) -> Report:
-    """Report names to paste into a list on the canvas, or as JSON for the settings."""
+    """Report names to paste into a list on the canvas, or as JSON for the settings.
+
+    They are plain for one source, else `source/tool`.
+    """
+    keys = [x.key for entries in listed.values() for x in entries]
+    names = [x.name if of_one else f"{x.source}/{x.name}" for x in keys]
     errors = [*listing.failed.values(), *([listing.trouble] if listing.trouble else [])]
     if left := page.left_text(listed, listing.total):
         say(left, to_stderr=True)
@@ -236,3 +269,67 @@ def _require(server: str | None, records: Records, where: str, also: tuple[str, 
         names = sorted(sources)
         hint = did_you_mean(server, names) or f"There is {', '.join(names) or 'none'}."
         raise UnknownServer(f"No server {server!r} {where}. {hint}", server, nearest(server, names))
+
+
+# Calls
+
+
+def call(
+    frame: StoreFrame,
+    server: Server,
+    tool: Tool,
+    arguments: Arguments = None,
+    timeout: Timeout = None,
+) -> Report:
+    """Call one tool and print its result.
+
+    Values are converted to the type of the parameter: count=3 is a number where the tool takes one.
+    The exit status is 3 if the tool itself answers with an error.
+    """
+    with frame.bridge(server) as (bridge, [name]):
+        values = read_arguments(arguments or [], bridge.tool(name, tool))
+        if frame.as_json:  # a program cannot be asked
+            result = bridge.call_tool(name, tool, values, timeout_seconds=timeout)
+        else:
+            result = call_here(bridge, name, tool, values, timeout, _print_progress)
+            say_result(result.text, to_stderr=result.is_error)
+    return Report(result_json(result), notes=result.notes, status=LOOK if result.is_error else 0)
+
+
+def read_arguments(words: Sequence[str], tool: ListedTool) -> JsonObject:
+    """Read the arguments of a command line: `name=value` words, or one JSON object.
+
+    Raises:
+        InvalidArguments: a word is neither, or names no parameter of the tool.
+    """
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return _json_object(words[0], tool)
+    schemas = properties(tool.input_schema)
+    is_open = not schemas or tool.input_schema.get("additionalProperties") is True
+    values: JsonObject = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise _unusable(tool, f"{word!r} is not of the form name=value")
+        if name not in schemas and not is_open:
+            raise _unusable(tool, f"no parameter {name!r}. {did_you_mean(name, schemas)}".rstrip())
+        if name in values:
+            raise _unusable(tool, f"{name!r} is given twice: leave one out")
+        values[name] = value_from_text(text, schemas.get(name, {}))
+    return values
+
+
+def _json_object(text: str, tool: ListedTool) -> JsonObject:
+    try:
+        value: Any = json.loads(text)
+    except ValueError as cause:
+        raise _unusable(tool, f"not JSON: {cause}") from cause
+    return cast(JsonObject, value)
+
+
+def _unusable(tool: ListedTool, problem: str) -> InvalidArguments:
+    return InvalidArguments(tool.name, [problem], signature(tool.input_schema))
+
+
+def _print_progress(done: float, total: float | None, message: str) -> None:
+    say(f"... {progress_text(done, total, message)}", to_stderr=True)

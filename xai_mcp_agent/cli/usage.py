@@ -32,8 +32,7 @@ def usage(
     server: OneServer = None,
     tool: OneTool = None,
     toolbelt: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only calls of agents with this toolbelt."),
+        str | None, typer.Option(metavar="NAME", help="Only calls of agents with this toolbelt.")
     ] = None,
     forget: Annotated[
         bool, typer.Option("--forget", help="Delete all of this for good, and show what it was.")

@@ -24,11 +24,12 @@ from ..canvas.workshop.check import (
     is_lost,
 )
 from ..canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, lesson_called
+from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.shell import shown_command
 from ..core.util import COMPONENTS
-from .options import AsJson
-from .output import echo_json, folded, say
+from .frame import Output, Report
+from .output import folded, say
 
 _WIDTH = 80
 _AT_ONCE = 4  # each takes a process or two
@@ -52,6 +53,7 @@ class _Names(NamedTuple):
 
 
 def check(
+    frame: Output,
     folders: Annotated[
         list[str],
         typer.Argument(
@@ -68,8 +70,7 @@ def check(
             "--watch", help="Look again every few seconds, and print the table when it changed."
         ),
     ] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Report:
     """Run the workflows of the lessons, and show which goals are met and what to do next.
 
     A lesson that was not started is shown as -.
@@ -84,49 +85,34 @@ def check(
     checked: list[Checked] = []
     for one in _check_all(names, seconds):
         checked.append(one)
-        if not as_json:
+        if not frame.as_json:
             say("\n".join(_lines(one, names)))
-    if as_json:
-        echo_json({"checked": [{**asdict(x), "is_done": x.is_done} for x in checked]})
-    elif len(names.homes) > 1:
-        say("\n".join(["", *_table(checked, names)]))
-        say("For what is missing and what to do: xai-mcp-agent workshop check FOLDER")
-    else:
-        done, lessons = (
-            sum(x.is_done for x in checked),
-            "lesson" if len(checked) == 1 else "lessons",
-        )
-        say(f"{done} of {len(checked)} {lessons} done.")
-    if names.unknown or not all(x.is_done for x in checked):
-        raise typer.Exit(1)
+    done = sum(x.is_done for x in checked)
+    text = f"{done} of {count(len(checked), 'lesson')} done."
+    if len(names.homes) > 1:
+        advice = "For what is missing and what to do: xai-mcp-agent workshop check FOLDER"
+        text = "\n".join(["", *_table(checked, names), advice])
+    json = {"checked": [{**asdict(x), "is_done": x.is_done} for x in checked]}
+    return Report(json, text, status=int(bool(names.unknown) or done < len(checked)))
 
 
-def reset(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
+def reset(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Restore a lesson. Your changed workflow stays beside it; nothing else changes."""
     named = lesson_called(lesson)
     done = restore(_learners_folder(folder), named)
-    if as_json:
-        echo_json(done)
-        return
-    for path in done.restored:
-        say(f"restored  {path}")
-    for path in done.kept:
-        say(f"kept      {path}  (yours, under a new name)")
-    if not done.restored:
-        say(f"{done.lesson} is as it was.")
-    else:
-        say("In the lab, close the workflow's tab and open the file again.")
+    lines = [f"restored  {path}" for path in done.restored]
+    lines += [f"kept      {path}  (yours, under a new name)" for path in done.kept]
+    last = "In the lab, close the workflow's tab and open the file again."
+    lines.append(last if done.restored else f"{done.lesson} is as it was.")
+    return Report(done, "\n".join(lines))
 
 
-def solution(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
+def solution(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Put a solution beside a lesson's workflow, so that you can open and compare it."""
     named = lesson_called(lesson)
     target = _learners_folder(folder) / WORKSHOP / named.folder / named.solution
     _place(named.shipped_solution, target)
-    if as_json:
-        echo_json({"solution": target})
-    else:
-        say(f"{target}: one of many. Open it in the lab.")
+    return Report({"solution": target}, f"{target}: one of many. Open it in the lab.")
 
 
 # Names
@@ -331,10 +317,10 @@ def _full(checked: Checked) -> Iterator[str]:
 
 def _table(checked: Sequence[Checked], names: _Names) -> Iterator[str]:
     """Yield the table: a row for each folder, a column for each lesson."""
-    count = len(names.lessons)
+    width = len(names.lessons)
     yield f"{'folder':{_NAME_WIDTH}} " + " ".join(f"{x.number:>6}" for x in names.lessons)
     for number, home in enumerate(names.homes):
-        row = checked[number * count : (number + 1) * count]
+        row = checked[number * width : (number + 1) * width]
         yield f"{_short(str(home)):{_NAME_WIDTH}} " + " ".join(f"{_cell(x):>6}" for x in row)
 
 

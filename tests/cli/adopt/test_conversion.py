@@ -15,7 +15,7 @@ from tests.support.xai_agent_workflow import upstream_components, xai_agent_work
 from tools.components import all_components
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
-from xai_mcp_agent.cli.adopt.remarks import ChangedPort
+from xai_mcp_agent.cli.adopt.workflow import ChangedPort
 from xai_mcp_agent.drawing.components import our_components
 
 ORIGINAL = xai_agent_workflow().document()

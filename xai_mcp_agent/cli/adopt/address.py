@@ -13,8 +13,16 @@ from typing import NamedTuple
 from ...canvas.model_settings import UNDECIDED
 from ...core.json import JsonObject
 from ...drawing.components import ComponentClass
-from .remarks import AdoptedNode, Remark
-from .workflow import FLOW_IN, FLOW_OUT, Workflow, in_port, new_id, path_of
+from .workflow import (
+    FLOW_IN,
+    FLOW_OUT,
+    AdoptedNode,
+    Remark,
+    Workflow,
+    in_port,
+    new_id,
+    path_of,
+)
 
 AUTHORIZE = "authori"  # part of the names of nodes that unlock a service
 _OPENAI = "openai"

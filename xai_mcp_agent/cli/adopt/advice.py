@@ -14,8 +14,7 @@ from ...core.names import did_you_mean
 from ...core.util import LIBRARY
 from .address import AUTHORIZE, addresses_by_node
 from .nodes import is_upstream
-from .remarks import AdoptedNode, Remark
-from .workflow import Workflow, library_of, path_of, port_name
+from .workflow import AdoptedNode, Remark, Workflow, library_of, path_of, port_name
 
 # These come with Xircuits and need no installation.
 _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}

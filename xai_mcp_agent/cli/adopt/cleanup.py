@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from ...core.json import JsonObject
 from ...secrets.redactor import tokens_in_text
-from .remarks import Remark
-from .workflow import Workflow, port_type
+from .workflow import Remark, Workflow, port_type
 
 _DRAWING = "the drawing"
 _LITERAL, _SECRET = "Literal ", "Literal Secret"

@@ -1,8 +1,4 @@
-"""`xai-mcp-agent adopt`: convert workflows made with XpressAI's xai-agent.
-
-Exit status: 0 if every file is in order, 1 if nothing could be adopted from a file, 2 for wrong
-usage.
-"""
+"""`xai-mcp-agent adopt`: convert workflows made with XpressAI's xai-agent."""
 
 from __future__ import annotations
 
@@ -21,14 +17,22 @@ from ...core.shell import shown_command
 from ...core.util import LIBRARY
 from ...drawing.components import our_components
 from ..component_files import Clash, clash_lines, find_clashes
-from ..output import echo_json, folded, replace_text, say
+from ..frame import Output, Report
+from ..output import folded, replace_text
 from .address import carry_addresses
 from .advice import advice
 from .cleanup import clean_up
 from .nodes import convert_nodes
 from .parameters import add_parameters
-from .remarks import AdoptedNode, Remark
-from .workflow import Workflow, WorkflowFileError, library_of, path_of, read_workflow
+from .workflow import (
+    AdoptedNode,
+    Remark,
+    Workflow,
+    WorkflowFileError,
+    library_of,
+    path_of,
+    read_workflow,
+)
 
 _SUFFIX = ".xircuits"
 _NAME_COLUMNS = 200  # enough for all nodes of a library, and a limit for a broken file
@@ -131,6 +135,7 @@ def _write(place: Path, text: str, *, may_replace: bool) -> Path | None:
 
 
 def adopt(
+    frame: Output,
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="Workflows made with xai-agent.")
     ],
@@ -143,29 +148,25 @@ def adopt(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace what is there; it is kept as .bak.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-) -> None:
+) -> Report:
     """Convert workflows made with xai-agent to our nodes.
 
     FILE.xircuits stays; FILE_adopted.xircuits is written beside it, with the same positions, links
-    and values. It lists what could not be converted and what is left to do.
+    and values. It lists what could not be converted and what is left to do. The exit status is 1 if
+    nothing could be adopted from a file.
     """
     if in_place and output:
         raise typer.BadParameter("--in-place and --output exclude each other")
     target = Target(in_place, output, overwrite)
-    reports: list[FileReport] = []
-    for file in files:
-        reports.append(_attempt(file, target))
-        if not as_json:
-            _show(reports[-1])
+    reports = [_attempt(x, target) for x in files]
     clashes = find_clashes(Path())
-    if as_json:
-        echo_json({"files": reports, "clashes": clashes})
-    else:
-        for line in _next_steps(reports, clashes):
-            say(line)
-    if any(x.status == "failed" for x in reports):
-        raise typer.Exit(1)
+    lines = [line for x in reports if not x.error for line in _lines(x)]
+    return Report(
+        {"files": reports, "clashes": clashes},
+        "\n".join([*lines, *_next_steps(reports, clashes)]),
+        [x.error for x in reports if x.error],
+        status=int(any(x.status == "failed" for x in reports)),
+    )
 
 
 def _attempt(file: Path, target: Target) -> FileReport:
@@ -173,13 +174,6 @@ def _attempt(file: Path, target: Target) -> FileReport:
         return adopt_file(file, target)
     except XaiMcpError as error:
         return FileReport(file, "failed", error=str(error))
-
-
-def _show(report: FileReport) -> None:
-    if report.error:
-        say(f"error: {report.error}", to_stderr=True)
-    else:
-        say("\n".join(_lines(report)))
 
 
 def _lines(report: FileReport) -> Iterator[str]:

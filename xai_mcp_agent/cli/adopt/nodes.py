@@ -9,8 +9,10 @@ from ...core.json import JsonObject
 from ...core.util import LIBRARY
 from ...drawing.components import ComponentClass, PortSpec
 from ...drawing.nodes import DYNAMIC
-from .remarks import AdoptedNode, ChangedPort, Remark
 from .workflow import (
+    AdoptedNode,
+    ChangedPort,
+    Remark,
     Workflow,
     extras_of,
     library_of,

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...console.text import cut
 from ...core.json import JsonObject
 from ...secrets.redactor import tokens_in_text
-from .remarks import AdoptedNode, Remark
-from .workflow import Workflow, in_port
+from .workflow import AdoptedNode, Remark, Workflow, in_port
 
 _TOOL, _ARGUMENTS, _PARAMETERS = "AgentDefineTool", "tool_args", "parameters"
 # For each lookup node, the port of the dict and the port of the key.

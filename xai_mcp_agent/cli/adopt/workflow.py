@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from uuid import NAMESPACE_OID, uuid5
@@ -69,6 +70,37 @@ class _File(BaseModel):
     """Schema of the parts that are read here; used to validate only."""
 
     layers: tuple[_Links, _Nodes]
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Remark about a node. `to_do`: without it the workflow does not run as before."""
+
+    node: str
+    node_id: str
+    text: str
+    to_do: bool = True
+    port: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPort:
+    """Port whose type differs in our class."""
+
+    name: str
+    old_type: str
+    new_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedNode:
+    """Node that has a class of ours now."""
+
+    node: str
+    node_id: str
+    old_path: str
+    new_path: str
+    changed_ports: tuple[ChangedPort, ...]
 
 
 class WorkflowFileError(XaiMcpError):
