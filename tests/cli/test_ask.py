@@ -52,7 +52,7 @@ def test_what_a_model_lacks_is_reported_once(
 
 def test_what_cannot_be_asked_is_wrong_usage(examples: Path, cli: Cli) -> None:
     for line, hint in (
-        ("ask x --show loud", "'loud' is not one of quiet, normal, verbose"),
+        ("ask x --show loud", "'loud' is not one of 'quiet', 'normal', 'verbose'"),
         ("ask x --model openai:", "Write openai:NAME"),
         ("ask ' '", "The question is empty"),
         ("ask x --api-key NOT_SET_HERE", "the environment variable NOT_SET_HERE is not set"),

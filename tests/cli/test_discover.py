@@ -192,8 +192,9 @@ def test_a_name_that_no_command_could_be_given_is_taken_under_another(
 
 def test_what_is_switched_off_is_reported_and_a_date_is_a_text(home: Path, cli: Cli) -> None:
     write(home, ".codex/config.toml", TOML + "enabled = false\n")
-    write(home, ".continue/config.yaml", f"{YAML.replace('it', 'x')}    env: {{2020-01-02: a}}\n")
+    text = YAML.replace("it", "x")
+    write(home, ".continue/config.yaml", f"{text}    env: {{SINCE: 2020-01-02}}\n")
     assert "it (switched off): npx" in cli("servers discover").out
     assert cli("servers discover --take x")[::2] == (0, "")
     entry = json.loads((home / "project/mcp_settings.json").read_text())["mcpServers"]["x"]
-    assert entry["env"] == {"2020-01-02": "a"}
+    assert entry["env"] == {"SINCE": "2020-01-02"}

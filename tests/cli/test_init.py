@@ -208,7 +208,7 @@ def forbidden(folder: Path) -> Iterator[Path]:
 
 
 def test_a_place_that_cannot_be_a_folder_is_an_error(forbidden: Path) -> None:
-    with pytest.raises(InitError, match=r"Cannot write to .*: Permission denied"):
+    with pytest.raises(InitError, match=r"Cannot prepare .*: Permission denied"):
         init_folder(forbidden)
     with pytest.raises(InitError, match=r"test_init\.py is a file"):
         init_folder(Path(__file__))

@@ -18,7 +18,6 @@ import pytest
 
 from tests.support.commands import AS_A_PROCESS, Cli
 from tests.support.registry_service import (
-    DATA,
     OFFICIAL,
     RegistryService,
     document,
@@ -183,19 +182,6 @@ def test_registries_of_a_stranger_are_not_asked(
     assert service.http.got == []
     TrustStore().agree(load_settings(work / "mcp_settings.json"))
     assert cli("registry sync team").status == 0
-
-
-def test_settings_with_nothing_but_a_registry_get_servers(work: Path, cli: Cli, offer: Any) -> None:
-    file = work / "new" / "mcp_settings.json"
-    add = "add com.example/tickets --registry here --settings"
-    assert "No registry 'here'" in offer(f"{add} {file}", status=1)
-    assert not file.exists()
-    empty = work / "empty.json"
-    here = {"registries": {"official": False, "here": {"path": str(DATA / "repository")}}}
-    empty.write_text(json.dumps(here))
-    cli(f"registry sync --settings {empty}")
-    offer(f"{add} {empty}")
-    assert json.loads(empty.read_text())["mcpServers"].keys() == {"tickets"}
 
 
 def test_every_signal_and_the_fields_of_a_manifest_are_shown(
@@ -433,18 +419,6 @@ def test_what_a_registry_wrote_names_no_variable_of_ours(
     assert "sk-of-the-person" not in json.dumps(dict(server.headers))
     assert server.headers["A"] == "${OPENAI_API_KEY}"
     assert server.headers["D"] == "$${OPENAI_API_KEY}"
-
-
-def test_arguments_of_a_server_are_no_line_for_a_shell(
-    work: Path, service: RegistryService, offer: Any
-) -> None:
-    package = service.row(NOTES)["server"]["packages"][0]
-    package["packageArguments"] = [
-        {"type": "positional", "value": "$(touch pwned); `id` && x | y"},
-        {"type": "named", "name": "--text", "value": "--privileged"},
-    ]
-    args = offer(f"add {NOTES}")["entry"]["args"]
-    assert args[2:] == ["$(touch pwned); `id` && x | y", "--text=--privileged"]
 
 
 DOCKER: list[Any] = [

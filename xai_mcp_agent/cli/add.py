@@ -32,6 +32,7 @@ from .settings_file import (
     problem_of,
     problem_of_access,
     problem_of_name,
+    references,
     tools_once,
     trust_server,
     write_server,
@@ -40,7 +41,6 @@ from .settings_file import (
 from .typed import TYPED, entry_of, is_url, name_for
 
 _REFERENCE = re.compile(r"\$\{[^}]+\}")
-_UNSET = re.compile(r"environment variable (\w+) is not set")
 _HOW = (
     "Put -- before a command that has options of its own: "
     "xai-mcp-agent servers add NAME -- npx -y some-server"
@@ -160,10 +160,10 @@ def add(
     else:
         check_free(name, loaded, file, _TAKEN)
     entry = _entry(words, env or [], header or [], transport, cwd)
-    problem = problem_of(name, entry, file)
-    missing = _missing(name, entry, file)
-    if problem and not missing:
+    variables = references(entry)
+    if problem := problem_of(name, entry, file, variables):
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
+    missing = [x for x in variables if problem_of(name, entry, file, {*variables} - {x})]
     notes = notes_on_secrets(entry, file)
     backup = write_server(
         file, name, entry, replaces=replace, backs_up=replace, is_secret=bool(notes)
@@ -226,17 +226,6 @@ def _header(word: str) -> tuple[str, str]:
     if not match:
         raise typer.BadParameter("--header wants 'Name: value'.")
     return match[1], match[2]
-
-
-def _missing(name: str, entry: JsonObject, file: Path) -> list[str]:
-    """Return the variables that the entry needs and the environment does not have."""
-    missing = list[str]()
-    while problem := problem_of(name, entry, file, missing):
-        unset = _UNSET.search(problem.problem)
-        if unset is None or unset[1] in missing:
-            return []
-        missing.append(unset[1])
-    return missing
 
 
 def plain_secrets(entry: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -20,20 +20,16 @@ from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..canvas.at_node import on_stage
 from ..console.console import Console
-from ..console.surface import Detail
 from ..core.errors import BadSetting, NoTools, XaiMcpError
 from ..core.json import JsonObject
 from ..secrets.private_files import make_private_folder, replace_private
 from ..secrets.secrets import Secret
 from ..settings.entry import WAIT_SECONDS
 from .frame import Report, StoreFrame, console_beside
-from .options import BaseUrl, Model, OnlyServers, one_of
+from .options import BaseUrl, Model, OnlyServers
 from .output import say, say_result
 
 logger = logging.getLogger(__name__)
-
-_QUIET = Detail.QUIET.name.lower()
-_SHOWN = [x.name.lower() for x in Detail]
 
 
 def ask(
@@ -87,8 +83,7 @@ def ask(
         ),
     ] = None,
     show: Annotated[
-        str | None,
-        typer.Option(parser=one_of(_SHOWN), metavar="|".join(_SHOWN), help="How much to show."),
+        Literal["quiet", "normal", "verbose"] | None, typer.Option(help="How much to show.")
     ] = None,
 ) -> Report | None:
     """Ask an agent that uses the tools of your settings, and print its answer.
@@ -126,7 +121,7 @@ def ask(
     _remember(result.conversation)
     if not frame.as_json and not is_watched:
         say_result(result.answer, to_stderr=False)
-    elif not frame.as_json and show == _QUIET:
+    elif not frame.as_json and show == "quiet":
         say(result.answer)
     is_bad = result.stopped != "answered" or bool(server and result.left_out)
     return Report(_result_json(result), notes=result.notes, status=int(is_bad))

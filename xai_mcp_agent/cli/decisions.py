@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -14,8 +15,6 @@ from ..views.tools import choice_json, choice_text, review_text
 from .frame import Report, StoreFrame
 from .options import DecidedServer, Digest, Tools
 from .output import say, says_yes
-
-_Decide = Callable[..., list[Choice]]
 
 SomeServer = Annotated[
     str | None, typer.Argument(help="The server, as the settings name it; `canvas`: drawn tools.")
@@ -57,7 +56,7 @@ def accept(
     with frame.bridge(server) as (bridge, names):
         choices = list[Choice]()
         for name in names or bridge.locked_servers():
-            review = _Reviewed(bridge.review, bridge.accept, review_text, name, tools or [])
+            review = _Reviewed(bridge.review, bridge.accept, review_text, (name, *(tools or ())))
             if digest or not frame.can_ask:
                 choices += review.decide_by(digest)
                 continue
@@ -94,7 +93,7 @@ def approve(
         (name,), tools = names, tools or []
         if withdraw:
             return _report(bridge.withdraw(name, *tools))
-        review = _Reviewed(bridge.review_to_approve, bridge.approve, _whole_text, name, tools)
+        review = _Reviewed(bridge.review_to_approve, bridge.approve, _whole_text, (name, *tools))
         if digest or not frame.can_ask:
             return _report(review.decide_by(digest))
         shown = ", ".join(map(ascii, tools))
@@ -106,24 +105,17 @@ def approve(
     return _report(choices)
 
 
+@dataclass(frozen=True)
 class _Reviewed:
     """Review of a server's tools by a person, and the decision about exactly what was shown."""
 
-    def __init__(
-        self,
-        review: Callable[..., list[Review]],
-        decide: _Decide,
-        text: Callable[[Review], str],
-        server: str,
-        tools: Sequence[str],
-    ) -> None:
-        self._names = (server, *tools)
-        self._read = review
-        self._decide = decide
-        self._text = text
+    read: Callable[..., list[Review]]
+    decide: Callable[..., list[Choice]]
+    text: Callable[[Review], str]
+    names: tuple[str, ...]
 
     def _waiting(self) -> list[Review]:
-        return list(waiting_of(self._read(*self._names)))
+        return list(waiting_of(self.read(*self.names)))
 
     def decide_by(self, digest: str) -> list[Choice]:
         """Decide about the tools with this digest.
@@ -132,23 +124,23 @@ class _Reviewed:
             ReviewNeeded: the digest differs; what waits is printed.
         """
         try:
-            return self._decide(*self._names, digest=digest)
+            return self.decide(*self.names, digest=digest)
         except ReviewNeeded:
             for review in self._waiting():
-                say(self._text(review), to_stderr=True)
+                say(self.text(review), to_stderr=True)
             raise
 
     def decide_by_asking(self, question: str) -> list[Choice] | None:
         """Show what waits, and decide about exactly that; return None if the person says no."""
         while waiting := self._waiting():
-            say("\n".join(map(self._text, waiting)))
+            say("\n".join(map(self.text, waiting)))
             if not says_yes(question):
                 return None
             try:
-                return self._decide(*self._names, digest=digest_of_reviews(waiting))
+                return self.decide(*self.names, digest=digest_of_reviews(waiting))
             except ReviewNeeded:
                 say("It is something else by now:")
-        return self._decide(*self._names)
+        return self.decide(*self.names)
 
 
 def _whole_text(review: Review) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -24,11 +23,11 @@ from .settings_file import (
     loaded_or_new,
     problem_of,
     problem_of_name,
+    references,
     trust_server,
     write_server,
 )
 
-_REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)\}")
 _TAKEN = "Take it under another name: --take NAME=NEW_NAME."
 
 
@@ -65,7 +64,7 @@ def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | 
         check_free(name, loaded, file, _TAKEN)
         if name in [x for x, _ in additions[:number]]:
             raise SettingsError(str(file), name, "two servers would have this name.", _TAKEN)
-        if problem := problem_of(name, server.entry, file, _references(server.entry)):
+        if problem := problem_of(name, server.entry, file, references(server.entry)):
             where = problem.key_path.removeprefix("mcpServers.")
             raise SettingsError(str(server.file), where, problem.problem, problem.fix)
     for name, server in additions:
@@ -80,11 +79,6 @@ def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | 
         "\n".join([*lines, "Try them: xai-mcp-agent servers check"]),
         notes=[y for x in notes.values() for y in x],
     )
-
-
-def _references(entry: JsonObject) -> list[str]:
-    """Return the variables in the entry, which may be set later."""
-    return _REFERENCE.findall(str(entry))
 
 
 def _choose(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:

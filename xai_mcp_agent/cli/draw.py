@@ -14,7 +14,6 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..console.text import count
-from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.shell import shown_command
 from ..core.tools import BUILTIN, kind_named
@@ -52,16 +51,6 @@ class Drawing:
     calls: Sequence[DrawnCall]
     left_out: Sequence[LeftOut] = ()
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Result of drawing: the calls, the number of wires, and what was left out."""
-
-    file: Path
-    calls: list[DrawnCall]
-    wires: int
-    left_out: Sequence[LeftOut]
 
 
 def draw(
@@ -115,8 +104,20 @@ def draw(
     if tools_from and copied:
         document = with_drawn_tools(document, _workflow_in(tools_from), copied)
     _write(target, document, overwrite=overwrite)
-    drawn = Drawn(target, calls, sum(map(_wires, calls)), drawing.left_out)
-    return Report(_for_programs(drawn), "\n".join(_lines(drawn)))
+    wires = sum(map(_wires, calls))
+    json_ = {
+        "file": target,
+        "calls": [x.name for x in calls],
+        "wires": wires,
+        "missing": [
+            {"tool": x.name, "parameter": name, "why": why}
+            for x in calls
+            for name, why in x.missing.items()
+        ],
+        "notes": [f"{x.name}: {x.note}" for x in calls if x.note],
+        "left_out": drawing.left_out,
+    }
+    return Report(json_, "\n".join(_lines(target, calls, wires, drawing.left_out)))
 
 
 def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
@@ -181,19 +182,21 @@ def _name_for(file: Path) -> str:
     return f"{name if name[:1].isalpha() else f'run_{name}'}_drawn"
 
 
-def _lines(drawing: Drawn) -> Iterator[str]:
-    wires = f", {count(drawing.wires, 'wire')}" if drawing.wires else ""
-    yield f"Written: {drawing.file}, {count(len(drawing.calls), 'call')}{wires}"
-    for call in drawing.calls:
+def _lines(
+    file: Path, calls: Sequence[DrawnCall], wires: int, left_out: Sequence[LeftOut]
+) -> Iterator[str]:
+    also = f", {count(wires, 'wire')}" if wires else ""
+    yield f"Written: {file}, {count(len(calls), 'call')}{also}"
+    for call in calls:
         for name, why in call.missing.items():
             yield from folded(f"You must give {name} of {call.name}. {why}", "  ", "    ")
         if call.note:
             yield from folded(f"{call.name}: {call.note}", "  ", "    ")
-    for left, times in Counter(drawing.left_out).items():
+    for left, times in Counter(left_out).items():
         often = f", {times} times" if times > 1 else ""
         yield from folded(f"Left out: {left.name}{often}: {left.why}.", "  ", "    ")
-    script = drawing.file.with_suffix(".py")
-    compiled = shown_command("xircuits", "compile", str(drawing.file), str(script))
+    script = file.with_suffix(".py")
+    compiled = shown_command("xircuits", "compile", str(file), str(script))
     yield f"Open it in the lab, or: {compiled} && {shown_command('python', str(script))}"
 
 
@@ -203,21 +206,6 @@ def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
         asked = f": {run.question[:_MOST_ASKED]}" if run.question else ""
         when = f" {time_text(datetime.fromtimestamp(run.time, UTC))}" if run.time else ""
         yield f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{asked}"
-
-
-def _for_programs(drawing: Drawn) -> JsonObject:
-    return {
-        "file": drawing.file,
-        "calls": [x.name for x in drawing.calls],
-        "wires": drawing.wires,
-        "missing": [
-            {"tool": x.name, "parameter": name, "why": why}
-            for x in drawing.calls
-            for name, why in x.missing.items()
-        ],
-        "notes": [f"{x.name}: {x.note}" for x in drawing.calls if x.note],
-        "left_out": drawing.left_out,
-    }  # fmt: skip
 
 
 # Missing parts

@@ -18,8 +18,6 @@ from ..core.errors import SettingsError
 from ..core.json import JsonObject
 from ..settings.document import MAX_FILE_BYTES, Place, parse_text, parse_yaml, text_of_file
 
-_MOST_SERVERS = 200  # per file, far above real ones
-_MOST_FOLDERS = 200  # projects of Claude Code, or files in a folder of Continue
 _MOST_BYTES = 50_000_000  # Claude Code stores much else in its file
 _SMALL = (".toml", ".yaml", ".yml")
 _WHOLE = ("command", "args", "env", "cwd", "type", "url", "serverUrl", "httpUrl", "headers",
@@ -101,14 +99,14 @@ def _in_folder(folder: Path) -> list[Path]:
         files = [x for x in folder.iterdir() if x.suffix in (".yaml", ".yml", ".json")]
     except OSError:
         return []
-    return sorted(files)[:_MOST_FOLDERS]
+    return sorted(files)
 
 
 def _servers(host: str, file: Path, folder: Path) -> Iterator[HostServer]:
     place = Place(str(file))
     document = _document(file, place)
     servers = [x for section in _sections(document, folder) for x in _entries(section)]
-    for name, written in servers[:_MOST_SERVERS]:
+    for name, written in servers:
         entry = _entry(written)
         if name and entry:
             yield HostServer(host, name, entry, file)
@@ -171,14 +169,7 @@ def _entry(written: Mapping[str, Any]) -> JsonObject:
     if not {"command", "url", "serverUrl", "httpUrl"} & entry.keys():
         return {}
     # YAML and TOML have dates; JSON does not.
-    return cast(JsonObject, json.loads(json.dumps(_with_texts(entry), default=str)))
-
-
-def _with_texts(value: Any) -> Any:
-    """Return the value with text keys."""
-    if isinstance(value, dict):
-        return {str(k): _with_texts(x) for k, x in cast(dict[Any, Any], value).items()}
-    return [_with_texts(x) for x in cast(list[Any], value)] if isinstance(value, list) else value
+    return cast(JsonObject, json.loads(json.dumps(entry, default=str, skipkeys=True)))
 
 
 def _is_said(value: Any) -> bool:

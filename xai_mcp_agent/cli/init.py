@@ -104,7 +104,9 @@ def init_folder(folder: Path, *, link: bool = True, workshop: bool = False) -> I
 
 
 def _prepare(folder: Path, link: bool, workshop: bool) -> Iterator[Step]:
-    _require_writable(folder)
+    if folder.is_file():
+        raise InitError(f"{folder} is a file. Name a folder; a new one is created.")
+    folder.mkdir(parents=True, exist_ok=True)
     steps = [*_initialise(folder), *_provide_components(folder, link)]
     if any(step.action != "up to date" for step in steps):
         _list_libraries(folder)
@@ -112,19 +114,6 @@ def _prepare(folder: Path, link: bool, workshop: bool) -> Iterator[Step]:
     yield from _provide_starter_files(folder)
     if workshop:
         yield from _provide_lessons(folder)
-
-
-def _require_writable(folder: Path) -> None:
-    try:
-        if folder.is_file():
-            raise InitError(f"{folder} is a file. Name a folder; a new one is created.")
-        folder.mkdir(parents=True, exist_ok=True)
-        # Only the file system knows every reason to refuse a write.
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise InitError(
-            f"Cannot write to {folder}: {error.strerror}. Name a folder that you may write to."
-        ) from error
 
 
 # Xircuits' own files

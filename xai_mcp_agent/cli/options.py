@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,21 +11,8 @@ from typing import Annotated
 import typer
 
 from ..agent.models.choice import OFFLINE, AgentModel
-from ..core.names import did_you_mean
 from ..history.place import IN_MEMORY, OFF
 from ..views.times import BadTime, moment, now, position_or_moment
-
-
-def one_of(choices: Collection[str]) -> Callable[[str], str]:
-    """Return a parser for a word that must be one of these, in any case."""
-
-    def read(word: str) -> str:
-        if (lower := word.strip().lower()) in choices:
-            return lower
-        hint = did_you_mean(lower, choices)
-        raise typer.BadParameter(f"{word!r} is not one of {', '.join(choices)}. {hint}".rstrip())
-
-    return read
 
 
 def _seconds(word: str) -> float:

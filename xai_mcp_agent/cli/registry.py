@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -23,7 +23,6 @@ from .options import Limit
 from .output import say
 from .registry_text import (
     changed_text,
-    found_json,
     found_text,
     listing_text,
     offer_json,
@@ -90,7 +89,8 @@ def search(
         servers = registries.search(query, limit, registry=registry)
     text = "\n".join(line for x in servers for line in found_text(x))
     none = "No server matches. `xai-mcp-agent registry sync` fetches new ones."
-    return Report({"found": [found_json(x) for x in servers]}, text or none)
+    found = [{**asdict(x), "score": round(x.score, 4)} for x in servers]
+    return Report({"found": found}, text or none)
 
 
 def show(

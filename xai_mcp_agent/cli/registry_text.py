@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..console.text import count, one_line, wrap
@@ -119,31 +120,11 @@ def _folded(text: str, mark: str = "") -> list[str]:
 # JSON
 
 
-def found_json(server: FoundServer) -> JsonObject:
-    """Return a search result as JSON."""
-    return {
-        "registry": server.registry,
-        "name": server.name,
-        "version": server.version,
-        "title": server.title,
-        "description": server.description,
-        "score": round(server.score, 4),
-        "reasons": list(server.reasons),
-    }
-
-
 def report_json(report: SyncReport) -> JsonObject:
     """Return the result of a sync as JSON."""
-    return {
-        "registry": report.registry,
-        "pages": report.pages,
-        "documents": report.documents,
-        "removed": report.removed,
-        "resumed": report.is_resumed,
-        "refused": [{"name": name, "reason": reason} for name, reason in report.refused],
-        "alarms": report.alarms,
-        "problem": report.problem,
-    }
+    json_ = asdict(report)
+    refused = [{"name": name, "reason": reason} for name, reason in report.refused]
+    return json_ | {"refused": refused, "resumed": json_.pop("is_resumed")}
 
 
 def offer_json(offer: Offer) -> JsonObject:
@@ -165,15 +146,5 @@ def offer_json(offer: Offer) -> JsonObject:
 
 
 def _needs_json(needs: Iterable[Need]) -> list[JsonObject]:
-    return [
-        {
-            "variable": x.variable,
-            "name": x.name,
-            "where": x.where,
-            "description": x.description,
-            "secret": x.is_secret,
-            "format": x.format,
-            "choices": list(x.choices),
-        }
-        for x in needs
-    ]
+    names = ("variable", "name", "where", "description", "format", "choices")
+    return [{x: getattr(need, x) for x in names} | {"secret": need.is_secret} for need in needs]

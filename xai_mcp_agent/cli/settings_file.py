@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..core.tools import Tool
 
 _LOCK_SECONDS = 20.0
+_REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)\}")
 _SERVERS = "mcpServers"
 _CANVAS = "canvas"  # the name of drawn tools
 _OTHERS_READ = 0o044
@@ -83,6 +85,11 @@ def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
         command = shown_command("xai-mcp-agent", "servers", "remove", name)
         fix = f"Take it out first ({command}), or choose another name."
         raise SettingsError(str(file), f"{taken[0]}.{name}", problem, fix)
+
+
+def references(entry: JsonObject) -> list[str]:
+    """Return the environment variables that an entry refers to."""
+    return list(dict.fromkeys(_REFERENCE.findall(str(entry))))
 
 
 def problem_of(

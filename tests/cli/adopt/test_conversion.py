@@ -71,14 +71,6 @@ def with_text(text: str, name: str) -> Document:
     return document
 
 
-def test_the_workflow_of_the_tests_has_the_shape_of_xai_agent_s_own() -> None:
-    """reference: Xircuits, section 7."""
-    components = [x for x in nodes_of(ORIGINAL) if "path" in x["extras"]]
-    assert (len(nodes_of(ORIGINAL)), len(components)) == (23, 9)
-    assert problems(ORIGINAL, "clock", upstream_components()) == []
-    assert problems(ORIGINAL, "clock") != []
-
-
 def test_every_node_that_has_a_class_of_ours_gets_it(folder: Path) -> None:
     report, document = adopt(folder, ORIGINAL)
     ours = [x for x in nodes_of(ORIGINAL) if x["extras"].get("path", "").count("xai_agent")]
@@ -116,22 +108,6 @@ def test_the_adopted_workflow_keeps_the_rules_of_canvas_and_compiler(folder: Pat
     _, document = adopt(folder, ORIGINAL)
     known = all_components() | {"OpenAIAuthorize": upstream_components()["OpenAIAuthorize"]}
     assert problems(document, "clock_adopted", known) == []
-
-
-def test_its_nodes_have_the_ports_of_one_that_is_dropped_anew(folder: Path) -> None:
-    _, document = adopt(folder, ORIGINAL)
-    flow = Workflow("new")
-    names = ("AgentMakeToolbelt", "AgentInit", "AgentRun")
-    flow.main(*(flow.node(x, **_needed(x)) for x in names))
-    for new in (
-        x for x in flow.document()["layers"][1]["models"].values() if "path" in x["extras"]
-    ):
-        names = [x["name"] for x in node(document, new["name"])["ports"]]
-        assert names == [x["name"] for x in new["ports"]]
-
-
-def _needed(name: str) -> dict[str, str]:
-    return {x.name: "a" for x in our_components()[name].ports if x.kind == "compulsory"}
 
 
 def test_a_type_of_xai_agent_s_own_becomes_ours_at_both_ends(folder: Path) -> None:

@@ -21,19 +21,12 @@ def clean_up(workflow: Workflow) -> list[Remark]:
     links = workflow.links
     loose = [x for x, link in links.items() if not _has_ends(link, workflow)]
     _remove(links, loose)
-    backwards = [x for x in links.values() if _is_backwards(x, workflow)]
-    for link in backwards:
-        _turn(link)
     twins = list(_twins(links))
     _remove(links, twins)
     mistyped = [x for x in links.values() if _set_type(x, workflow)]
     _restore_ports(workflow)
     mended = [
         *_count(loose, "wire leads nowhere and is left out", "wires lead nowhere and are left out"),
-        *_count(
-            backwards, "wire was drawn backwards and is turned",
-            "wires were drawn backwards and are turned",
-        ),
         *_count(
             twins, "wire was drawn twice and is there once",
             "wires were drawn twice and are there once",
@@ -63,18 +56,6 @@ def _has_ends(link: JsonObject, workflow: Workflow) -> bool:
 def _remove(links: dict[str, JsonObject], keys: list[str]) -> None:
     for key in keys:
         del links[key]
-
-
-def _is_backwards(link: JsonObject, workflow: Workflow) -> bool:
-    source, target = (workflow.ports[link[x]][1] for x in ("sourcePort", "targetPort"))
-    return source["in"] and not target["in"]
-
-
-def _turn(link: JsonObject) -> None:
-    link |= {
-        "source": link["target"], "sourcePort": link["targetPort"],
-        "target": link["source"], "targetPort": link["sourcePort"],
-    }  # fmt: skip
 
 
 def _twins(links: dict[str, JsonObject]) -> Iterator[str]:
