@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,11 @@ UNITS = str(SERVERS / "units.py")
 NAME = own_name_for(entry_of([UNITS]))
 CALL = f"call {UNITS} convert_units value=5 from_unit=mi to_unit=km"
 QUESTION = "'Convert 5 miles to kilometres'"
+
+
+@pytest.fixture(autouse=True)
+def _warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", warm_python())
 
 
 @pytest.mark.parametrize(

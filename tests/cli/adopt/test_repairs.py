@@ -144,7 +144,7 @@ def edited(document: Document, path: tuple[Any, ...], value: Any, *, is_gone: bo
     return changed
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_broken_file_is_adopted_or_named(tmp_path: Path, data: st.DataObject) -> None:
     document = DOCUMENTS[data.draw(st.sampled_from(SMALL))]
