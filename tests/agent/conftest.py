@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xai_mcp_agent.agent.models import retries
-from xai_mcp_agent.agent.models.quirks import forget_quirks
+from xai_mcp_agent.agent.models import quirks, retries
 
 
 @pytest.fixture(autouse=True)
@@ -17,4 +16,4 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _new_services() -> None:
     """An endpoint may get the port of one whose refusals are remembered."""
-    forget_quirks()
+    quirks._quirks.clear()

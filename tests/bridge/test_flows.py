@@ -13,7 +13,7 @@ from tests.support.fault_server import entry
 from tests.support.fitting import POST, SHOP
 from tests.support.recorded import History, a_history
 from xai_mcp_agent import Graph, UnknownServer, UnknownTool
-from xai_mcp_agent.bridge.flows import FlowFinder
+from xai_mcp_agent.bridge.flows import flows_around
 from xai_mcp_agent.history.history import When
 
 
@@ -27,11 +27,10 @@ def shop() -> Generator[History]:
 
 
 def around(
-    history: History, server: str, tool: str | None = None, finder: FlowFinder | None = None,
-    **options: Any,
+    history: History, server: str, tool: str | None = None, **options: Any
 ) -> Graph:  # fmt: skip
     told = history.store.tool_graph(When(), server, tool)
-    return (finder or FlowFinder()).around(told, **options)
+    return flows_around(told, **options)
 
 
 def flows(graph: Graph) -> set[tuple[str, str, str, str]]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.fitting import POST, SHOP
 from tests.support.recorded import a_history, a_tool
-from xai_mcp_agent.bridge.flows import FlowFinder
+from xai_mcp_agent.bridge.flows import flows_around
 from xai_mcp_agent.history.graph import Flowchart
 from xai_mcp_agent.history.history import When
 
@@ -53,12 +53,12 @@ def test_what_flows_is_drawn_though_a_server_has_more_tools_than_fit():
         history.connected("shop", *many, *SHOP)
         history.connected("post", *POST)
         told = history.store.tool_graph(When(), "shop", None)
-    text = FlowFinder().around(told).as_mermaid()
+    text = flows_around(told).as_mermaid()
     assert len(text) < MOST_CHARS
     assert "parcels#91;#93;#46;parcel_id as parcel_id" in text
     assert '["and 2' in text, "of the tools"
     assert text.count("-->") + text.count("-.->") < MOST_EDGES
-    few = FlowFinder().around(told, most=1).as_mermaid()
+    few = flows_around(told, most=1).as_mermaid()
     assert re.search(r'"and \d+ more flows"\]:::more', few)
 
 

@@ -95,17 +95,6 @@ def test_what_a_server_does_not_declare_is_read_from_what_it_says() -> None:
     )  # fmt: skip
 
 
-def test_the_tools_that_give_a_parameter_come_best_first() -> None:
-    flows = PLANNER.flows_into("shop/cancel_order", "order_id")
-    assert flows[0].producer == "shop/list_orders"
-    assert [x.score for x in flows] == sorted((x.score for x in flows), reverse=True)
-    assert PLANNER.flows_into("shop/cancel_order", "colour") == ()
-
-
-def test_the_tools_that_take_what_a_tool_gives_are_found() -> None:
-    assert PLANNER.flows_from("shop/list_orders")[0].consumer == "shop/cancel_order"
-
-
 def test_a_tool_that_changes_or_goes_changes_the_flows() -> None:
     planner = Planner(TOOLS)
     planner.update(tool("list_orders", "Tell what is new.", {}, {"open": {"type": "boolean"}}))
@@ -113,6 +102,5 @@ def test_a_tool_that_changes_or_goes_changes_the_flows() -> None:
     planner.update(tool("make_order", "Make an order.", {"price": NUMBER}, {"order_id": TEXT}))
     assert planner.flow("shop/make_order", "shop/cancel_order")
     planner.remove("shop/make_order")
-    assert planner.flows_into("shop/cancel_order", "order_id") == ()
     with pytest.raises(UnknownTool):
         planner.flow("shop/make_order", "shop/cancel_order")

@@ -51,7 +51,6 @@ from ..sources.mcp.subscriptions import UpdateListeners
 from ..sources.pool import SourcePool, StartQueue
 from ..sources.registry import SourceContext, make_source
 from ..sources.warm import WarmRoute
-from .flows import FlowFinder
 from .pipeline import CallPipeline
 from .rules import calls_of_today, stored_rules
 from .sessions import Sessions
@@ -115,7 +114,6 @@ class Engine:
         self.usage = UsageMemory(recorder, learns=learns)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self.marks: tuple[int, list[Mark]] = -1, []  # of the catalog's version
-        self.flow_finder = FlowFinder()
         self.calls = CallPipeline(
             self.decisions, recorder, self.breakers, self.current, self.lock_of
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from ..bridge.flows import MOST_FLOWS, FlowFinder
+from ..bridge.flows import MOST_FLOWS, flows_around
 from ..bridge.operations.history import At, when
 from ..core.errors import LockFailed, XaiMcpError
 from ..policy.lockfile import DecisionLock, decided_now, find_lock
@@ -82,7 +82,7 @@ def _decided(frame: StoreFrame, at: At) -> DecisionLock | None:
 def _graph(history: History, at: At, names: Names, limit: int, lock: DecisionLock | None) -> Graph:
     is_off = None if lock is None else lock.is_off
     if names != (None, None):
-        return FlowFinder().around(history.tool_graph(when(at), *names), is_off, limit)
+        return flows_around(history.tool_graph(when(at), *names), is_off, limit)
     graph = history.graph(when(at))
     return graph if is_off is None else graph.marked(is_off)
 

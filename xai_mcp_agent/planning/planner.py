@@ -143,24 +143,6 @@ class Planner:
         """
         return self._flows.between(self._ports(producer).key, self._ports(consumer).key)
 
-    def flows_into(self, consumer: Any, parameter: str) -> tuple[Flow, ...]:
-        """Return flows into a tool's parameter, the best first; none for an unknown parameter.
-
-        Raises:
-            UnknownTool: there is no such tool.
-        """
-        ports = self._ports(consumer)
-        inp = ports.by_name.get(parameter)
-        return self._flows.producers(ports, inp) if inp else ()
-
-    def flows_from(self, producer: Any) -> list[Flow]:
-        """Return flows from a tool into others, the best first.
-
-        Raises:
-            UnknownTool: there is no such tool.
-        """
-        return self._flows.consumers(self._ports(producer))
-
     def wire_problems(self, calls: Plan | Sequence[WiredCall]) -> list[WireProblem]:
         """Return why calls cannot be made as connected, and which tools supply what is missing.
 

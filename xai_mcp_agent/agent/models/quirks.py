@@ -114,11 +114,6 @@ def quirks_of(address: str, model: str) -> ServiceQuirks:
     return _quirks.setdefault((address, model), ServiceQuirks())
 
 
-def forget_quirks() -> None:
-    """Clear all quirks, as at the start of the process."""
-    _quirks.clear()
-
-
 def _mentions(param: str | None, words: str, name: str) -> bool:
     """Return whether a refusal is about this parameter."""
     return param == name or bool(re.search(rf"\b{re.escape(name)}\b", words))

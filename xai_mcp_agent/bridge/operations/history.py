@@ -17,7 +17,7 @@ from ...core.errors import BadSetting, StoreFailed, XaiMcpError
 from ...core.tools import Tool
 from ...history.place import StoreStatus
 from ..context import Context
-from ..flows import MOST_FLOWS
+from ..flows import MOST_FLOWS, flows_around
 from .tools import Tools
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class History(Tools, Reading):
             return graph.marked(is_off) if is_off else graph
         tool_graph = await self.look_up(lambda history: history.tool_graph(when(at), server, tool))
         # In a thread: it reads thousands of tools.
-        around = partial(self.engine.flow_finder.around, tool_graph, is_off, limit)
+        around = partial(flows_around, tool_graph, is_off, limit)
         return await anyio.to_thread.run_sync(around)
 
     async def store(self) -> StoreStatus:
