@@ -82,23 +82,23 @@ def json_type(value: Any) -> str:
             return ""
 
 
-def at(document: Any, pointer: str) -> Any:
+def at(document: Any, pointer: str, missing: Any = None) -> Any:
     """Return the part of a document at a JSON pointer (RFC 6901): `#/$defs/Size` or `/items/0`.
 
-    None if there is nothing at it, and for a fragment that is not a pointer.
+    `missing` if there is nothing at it, and for a fragment that is not a pointer.
     """
     if pointer.startswith("#"):
         pointer = _percent_decoded(pointer[1:])
     if pointer and not pointer.startswith("/"):
-        return None
+        return missing
     place: Any = document
     for token in pointer.split("/")[1:]:
         name = token.replace("~1", "/").replace("~0", "~")
         if is_list(place):
             is_index = name.isdecimal() and len(name) <= _INDEX_DIGITS and int(name) < len(place)
-            place = place[int(name)] if is_index else None
+            place = place[int(name)] if is_index else missing
         else:
-            place = as_object(place).get(name)
+            place = as_object(place).get(name, missing)
     return place
 
 

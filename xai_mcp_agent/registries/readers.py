@@ -6,7 +6,6 @@ are read.
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import shutil
@@ -17,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
@@ -47,12 +46,9 @@ _FILE = "server.json"
 _LISTS = (".json", ".yaml", ".yml")
 _FOLDER_LEVELS = 4
 _MAX_UNPACKED = 256 * 1024**2  # of an archive, including the files that are not read
-
+_GZIP = 16 + zlib.MAX_WBITS
 _NPM_VARIABLE = "npm_config_registry"
 _NPM_SECONDS = 20.0  # npm takes a second or two to start
-
-_Files: TypeAlias = Mapping[str, bytes]
-"""Contents by path, with slashes, below the folder that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +60,15 @@ class Page:
 
 
 class Reader(Protocol):
-    """Reader of one registry."""
+    """Reader of one registry.
+
+    With `reports_changes` it can return the changes since a time, else all of it is read each time.
+    """
 
     reports_changes: bool
-    """Whether it can return only changes since a time; if not, all of it is read each time."""
 
     def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """Return the page at a cursor, with the changes since a time.
-
-        Raises:
-            OSError: it cannot be read; says why.
-        """
+        """Return the page at a cursor; an OSError says why it cannot be read."""
         ...
 
 
@@ -167,12 +161,7 @@ class ApiReader:
         return Page(list(self._documents(answer)), cursor)
 
     def versions(self, name: str, limits: FetchLimits) -> list[Document]:
-        """Return all versions of a server.
-
-        Raises:
-            Answered: it has no such server.
-            OSError: the registry cannot be reached; says why.
-        """
+        """Return all versions of a server, or raise an OSError (`Answered` if it has none)."""
         answer = _json_at(f"{self._base}/{quote(name, safe='')}/versions", limits)
         return [x for x in self._documents(answer) if x.name == name]
 
@@ -226,12 +215,7 @@ class NpmReader:
         return Page([self._document(x) for x in packages], following)
 
     def document(self, name: str, version: str, limits: FetchLimits) -> Document:
-        """Return the document of a package.
-
-        Raises:
-            Answered: there is no such package, or no such version.
-            OSError: npm cannot be reached.
-        """
+        """Return the document of a package; raises as `package` does."""
         return self._document(self._manifest(name, version, limits))
 
     def package(self, name: str, version: str, limits: FetchLimits) -> NpmPackage:
@@ -339,7 +323,7 @@ class GithubReader:
         url = f"{self._base}/{self._repository}/tar.gz/{quote(self._ref)}"
         try:
             commit, files = _unpack(fetch(url, limits), self._path)
-        except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as cause:
+        except (tarfile.TarError, EOFError, zlib.error, ValueError) as cause:
             raise OSError(f"its archive cannot be read: {cause}") from None
         if not files:
             raise OSError(f"it has nothing at {self._path or 'its root'}: check `path` and `ref`")
@@ -347,7 +331,7 @@ class GithubReader:
         return _page(files, "/".join(x for x in parts if x))
 
 
-def _page(files: _Files, place: str) -> Page:
+def _page(files: Mapping[str, bytes], place: str) -> Page:
     documents = [x for name in sorted(files) for x in _documents_in(name, files[name], place)]
     return Page(documents)
 
@@ -390,26 +374,14 @@ def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield path.as_posix(), file.read_bytes()
 
 
-class _BoundedGzip(gzip.GzipFile):
-    """A gzip file that raises an error at its limit: a small one may unpack to any size."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            ValueError: the limit is exceeded.
-        """
-        data = super().read(size)
-        if self.tell() > _MAX_UNPACKED:
-            raise ValueError("it is too large when unpacked")
-        return data
-
-
-def _unpack(data: bytes, path: str) -> tuple[str, _Files]:
+def _unpack(data: bytes, path: str) -> tuple[str, Mapping[str, bytes]]:
     """Return an archive's commit, if it names one, and its files at the path, in memory."""
     files: dict[str, bytes] = {}
-    unpacked = _BoundedGzip(fileobj=io.BytesIO(data))
-    with tarfile.open(fileobj=unpacked, mode="r|") as archive:
+    unpacker = zlib.decompressobj(_GZIP)
+    unpacked = unpacker.decompress(data, _MAX_UNPACKED)
+    if unpacker.unconsumed_tail:  # a small archive may unpack to any size
+        raise ValueError("it is too large when unpacked")
+    with tarfile.open(fileobj=io.BytesIO(unpacked)) as archive:
         for member in archive:
             inside = _path_below(member.name, path)
             if inside is None or not member.isreg() or (inside and not _is_readable(inside)):

@@ -5,17 +5,18 @@ A body becomes one argument for each property if nothing is lost that way, other
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
+from .bodies import FORM, JSON, MULTIPART, base_of
 from .document import BadOperation, Document, text_of, texts_of
+from .keywords import is_example, types_of
 from .plan import Body, Part, Placement, Style
-from .request import FORM, JSON, MULTIPART, TOKEN, base_of
-from .schemas import Notes, Schemas, is_example, types_of
+from .request import TOKEN
+from .schemas import Notes, Schemas
 
 # The styles of each location, the default first.
 _STYLES: dict[str, tuple[Style, ...]] = {
@@ -81,9 +82,6 @@ def merge_parameters(document: Document, *levels: Any) -> list[JsonObject]:
             raise BadOperation("its `parameters` are not a list")
         for value in as_list(level):
             parameter = document.follow(value)
-            name = parameter.get("name")
-            if isinstance(name, int | float) and not isinstance(name, bool):
-                parameter = {**parameter, "name": json.dumps(name)}  # YAML reads `1` as a number
             merged[str(parameter.get("in"))[:_MAX_NAME], str(parameter.get("name"))] = parameter
     return list(merged.values())
 

@@ -26,9 +26,10 @@ from ...settings.openapi import ANY_SCHEME, CredentialsByScheme, CredentialSetti
 from ...settings.validation import ValidationContext, known_keys
 from ..web.network_errors import is_this_machine
 from ..web.origins import origin_of
+from .bodies import FORM
 from .client import ServiceClient, ServiceResponse
 from .plan import SecurityNeed, Unwritable, one_line
-from .request import FORM, can_be_header
+from .request import can_be_header
 
 Credentials: TypeAlias = Mapping[str, CredentialSettings]
 """Credentials by scheme name, as in the settings."""

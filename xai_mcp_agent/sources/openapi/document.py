@@ -18,9 +18,9 @@ from urllib.request import url2pathname
 from ...core.errors import XaiMcpError
 from ...core.json import (
     JsonObject,
-    as_list,
     as_object,
     as_texts,
+    at,
     children,
     is_list,
     is_object,
@@ -259,7 +259,7 @@ class Document:
         key, _, fragment = reference.partition("#")
         root = self.file(key)
         # Some names contain a percent sign and are not encoded.
-        places = (_at(root, x) for x in (unquote(fragment), fragment))
+        places = (at(root, x, _NOTHING) for x in (unquote(fragment), fragment))
         target = next((x for x in places if x is not _NOTHING), _NOTHING)
         if target is _NOTHING:
             raise BadReference(f"{reference[:_SHOWN_CHARS]} leads to nothing")
@@ -329,20 +329,6 @@ def _make_absolute(content: Any, uri: str) -> None:
                 part["$ref"] = f"{_join(uri, key)}{mark}{fragment}"
         seen.add(id(part))
         queue += children(part)
-
-
-def _at(value: Any, pointer: str) -> Any:
-    """Follow a JSON pointer (RFC 6901); return `_NOTHING` if it leads nowhere."""
-    if pointer and not pointer.startswith("/"):
-        return _NOTHING
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if is_list(value):
-            is_index = name.isdecimal() and len(name) < 10 and int(name) < len(as_list(value))
-            value = value[int(name)] if is_index else _NOTHING
-        else:
-            value = as_object(value).get(name, _NOTHING)
-    return value
 
 
 def _version_text(value: Any) -> str:

@@ -23,9 +23,10 @@ from .arguments import (
     parameter_arguments,
     plain_path,
 )
+from .bodies import base_of
 from .document import BadOperation, Document, text_of, texts_of
 from .plan import RequestPlan
-from .request import TOKEN, base_of
+from .request import TOKEN
 from .schemas import Definition, Notes, Schemas
 from .swagger import NoServer, inputs_of, security_needs, server_url, success_responses
 
@@ -39,8 +40,7 @@ _READING = ("GET", "HEAD", "QUERY")
 _REPEATABLE = (*_READING, "PUT", "DELETE")
 _MAX_DESCRIPTION, _MAX_TAG, _MAX_TAGS, _MAX_PATH = 4_000, 100, 20, 2_000
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
-_MAX_NAME, _DIGEST_CHARS = 128, 8
-_MAX_ACCEPTED = 5
+_MAX_NAME, _DIGEST_CHARS, _MAX_ACCEPTED = 128, 8, 5
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]{1,80}/[\w!#$&^.+*-]{1,120}")
 _JOB_HEADERS = ("location", "operation-location", "azure-asyncoperation", "content-location")
 # Characters. A model sees the result itself; besides, each tool's schema is compared and stored in
@@ -178,8 +178,7 @@ class _Converter:
         except BadOperation as cause:
             self._fail(endpoint.path, cause, endpoint.method)
         except Exception as cause:  # whatever is wrong in a document costs one operation only
-            where = f"{endpoint.method} {endpoint.path}"
-            logger.warning("%s cannot be converted", where, exc_info=True)
+            logger.warning("%s %s: no tool", endpoint.method, endpoint.path, exc_info=True)
             problem = f"it cannot be understood ({type(cause).__name__})"
             self._fail(endpoint.path, problem, endpoint.method)
         return None
@@ -205,16 +204,11 @@ class _Converter:
         if body is not None and body.argument:
             body = replace(body, argument=placements.pop().argument)  # the body is last
         responses = success_responses(document, operation)
+        base_url, security = self._base_url(endpoint, notes), security_needs(document, operation)
         plan = RequestPlan(
-            method,
-            path,
-            self._base_url(endpoint, notes),
-            tuple(placements),
-            body,
-            security_needs(document, operation),
-            _accept(responses),
+            method, path, base_url, tuple(placements), body, security, _accept(responses),
             _may_be_async(responses),
-        )
+        )  # fmt: skip
         tool = Tool(
             ToolKey(OPENAPI.name, self._source, name),
             _description(endpoint, shown_path),
@@ -256,9 +250,7 @@ class _Converter:
             return None  # it can still be called
         if len(json.dumps(schema)) + sum(x.characters for x in definitions) > _MAX_OUTPUT:
             return None
-        return (
-            {**schema, "$defs": {x.name: x.schema for x in definitions}} if definitions else schema
-        )
+        return _with_definitions(schema, definitions)
 
     def _base_url(self, endpoint: _Endpoint, notes: Notes) -> str:
         if self._server is not None:
@@ -380,9 +372,9 @@ def _precedence(endpoint: _Endpoint) -> tuple[bool, str, str]:
 
 def _own_name(endpoint: _Endpoint) -> str:
     name = endpoint.operation.get("operationId")
-    return (
-        _cut(_NOT_IN_NAMES.sub("_", name[:_MAX_PATH]).strip("_")) if isinstance(name, str) else ""
-    )
+    if not isinstance(name, str):
+        return ""
+    return _cut(_NOT_IN_NAMES.sub("_", name[:_MAX_PATH]).strip("_"))
 
 
 def _made_name(endpoint: _Endpoint) -> str:

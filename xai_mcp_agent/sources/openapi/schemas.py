@@ -9,15 +9,26 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
-from ...core.json import JsonObject, as_list, as_object, children, json_type
+from ...core.json import JsonObject, as_list, as_object, children
 from ...core.schema_check import is_pattern
 from .document import BadReference, Document, EndlessReference, text_of, texts_of
+from .keywords import (
+    OMIT,
+    adjust_enum,
+    allow_null,
+    count_of,
+    is_example,
+    is_number,
+    is_short,
+    json_text_of,
+    names_by_name,
+    types_of,
+)
 
 Direction: TypeAlias = Literal["request", "response"]
 """The direction of a value: `readOnly` is not in a request, `writeOnly` in no response."""
@@ -25,10 +36,8 @@ Direction: TypeAlias = Literal["request", "response"]
 PREFIX = "#/$defs/"
 _HIDES: Mapping[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
 _TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
-_NULL: JsonObject = {"type": "null"}
 _MAX_NOTES = 3  # further notes repeat the same for other places
 _MAX_NAME, _MAX_DESCRIPTION = 60, 1_000
-_MAX_SHOWN = 200  # characters of a default or an example, as JSON
 _MAX_DEPTH = 60  # between two references; the deepest real ones have about 20
 _MAX_CHAIN = 50  # definitions that only refer to another one
 _SCHEMA_WORK, _DEFINITION_WORK = 100, 20  # see `Document.spend`
@@ -38,7 +47,6 @@ _DELIMITED = re.compile(r"/(\^.*)/([dgimsuvy]*)", re.DOTALL)
 # Keywords kept beside a reference before 3.1. The spec ignores them; documents rely on these.
 _BESIDE_OLD_REFERENCES = ("$ref", "description", "nullable", "x-nullable", "deprecated")
 _CHOICES = ("oneOf", "anyOf")
-_OMIT = object()  # marks a keyword that is left out
 
 
 class Notes:
@@ -238,8 +246,8 @@ class _Translation:
             result: JsonObject = {}
             for word, x in schema.items():
                 rule = _RULES.get(word)
-                translated = rule(self, word, x) if rule else _OMIT
-                if translated is not _OMIT:
+                translated = rule(self, word, x) if rule else OMIT
+                if translated is not OMIT:
                     result[word] = translated
         finally:
             self._depth -= 1
@@ -260,15 +268,15 @@ class _Translation:
                 result[word] = result.pop(other)
         if "example" in schema and "examples" not in result and "enum" not in result:
             examples = self.examples("examples", [schema["example"]])
-            if examples is not _OMIT:
+            if examples is not OMIT:
                 result["examples"] = examples
         if "enum" in result:
-            _adjust_enum(result)
+            adjust_enum(result)
         # one schema for each position, the form before 2020-12
         if isinstance(result.get("items"), list):
             result["prefixItems"] = result.pop("items")
         if schema.get("nullable") is True or schema.get("x-nullable") is True:
-            _allow_null(result)  # many documents of 3.1 still use it
+            allow_null(result)  # many documents of 3.1 still use it
         if "default" in result and result["default"] is None:
             types = types_of(result)
             if types and "null" not in types:
@@ -279,14 +287,14 @@ class _Translation:
     def reference(self, word: str, value: Any) -> Any:
         """Translate a reference into one to the definitions."""
         if word == "$recursiveRef":
-            return f"{PREFIX}{self._home.name}" if self._home and value else _OMIT
+            return f"{PREFIX}{self._home.name}" if self._home and value else OMIT
         if not isinstance(value, str):
-            return _OMIT
+            return OMIT
         try:
             return f"{PREFIX}{self._schemas.definition(value).name}"
         except EndlessReference as cause:
             self._notes.add(f"{cause}: any value is accepted there.")
-            return _OMIT
+            return OMIT
 
     def type(self, word: str, value: Any) -> Any:
         """Translate one type or several; an unknown type allows any value."""
@@ -296,33 +304,33 @@ class _Translation:
         if strange := [x for x in types if x not in _TYPES]:
             name = text_of(strange[0], _MAX_NAME)
             self._notes.add(f"There is no type {name!r}: any value is accepted there.")
-            return _OMIT
-        return value if isinstance(value, str) else types or _OMIT
+            return OMIT
+        return value if isinstance(value, str) else types or OMIT
 
     def enum(self, word: str, value: Any) -> Any:
         """Translate the values; an empty list would allow none and must be a mistake."""
         self._document.spend(len(as_list(value)))
-        values = [x for x in as_list(value) if _json_text(x)]
-        return values or _OMIT
+        values = [x for x in as_list(value) if json_text_of(x)]
+        return values or OMIT
 
     def examples(self, word: str, value: Any) -> Any:
         """Keep the first example if it is a useful text or number."""
-        return as_list(value)[:1] if any(map(is_example, as_list(value)[:1])) else _OMIT
+        return as_list(value)[:1] if any(map(is_example, as_list(value)[:1])) else OMIT
 
     def pattern(self, word: str, value: Any) -> Any:
         """Keep a regular expression if validators can use it."""
         if not isinstance(value, str):
-            return _OMIT
+            return OMIT
         match = _DELIMITED.fullmatch(value)
         bare = value if match is None else match[1]
         if (match and "i" in match[2]) or not is_pattern(bare):
             self._notes.add("A pattern cannot be checked, and is left out.")
-            return _OMIT
+            return OMIT
         return bare
 
     def inner(self, word: str, value: Any) -> Any:
         """Translate a nested schema."""
-        return self.schema(value) if isinstance(value, dict | bool) else _OMIT
+        return self.schema(value) if isinstance(value, dict | bool) else OMIT
 
     def several(self, word: str, value: Any) -> Any:
         """Translate a list of schemas; `items` may be one schema, or one for each position."""
@@ -333,16 +341,16 @@ class _Translation:
             for schema in map(as_object, schemas):
                 if "$ref" in schema:
                     schema["$ref"] = self._schemas.base_of(schema["$ref"], self._home)
-        return schemas or _OMIT
+        return schemas or OMIT
 
     def named(self, word: str, value: Any) -> Any:
         """Translate schemas by name or by name pattern."""
         if not isinstance(value, dict):
-            return _OMIT
+            return OMIT
         members = as_object(value).items()
         if word == "patternProperties":
             patterned = ((self.pattern(word, x), self.schema(y)) for x, y in members)
-            return {x: y for x, y in patterned if x is not _OMIT}
+            return {x: y for x, y in patterned if x is not OMIT}
         return {
             name: self.schema(x)
             for name, x in members
@@ -350,97 +358,17 @@ class _Translation:
         }
 
 
-def _json_text(value: Any) -> str:
-    """Write a value as JSON; empty if that is impossible."""
-    try:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return ""
-
-
-def _is_short(value: Any) -> bool:
-    return 0 < len(_json_text(value)) <= _MAX_SHOWN
-
-
-def is_example(value: Any) -> bool:
-    """Return whether an example is useful: a text or a number, not too long."""
-    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return is_plain and value != "" and _is_short(value)
-
-
-def _is_number(value: Any) -> bool:
-    # Most languages cannot represent larger numbers.
-    is_number = json_type(value) in ("integer", "number")
-    return is_number and abs(value) <= sys.float_info.max
-
-
-def _count(value: Any) -> Any:
-    is_count = _is_number(value) and value >= 0 and value == int(value)
-    return int(value) if is_count else _OMIT
-
-
-def _names_by_name(value: Any) -> Any:
-    members = as_object(value).items()
-    names = {x: texts_of(y) for x, y in members if isinstance(y, list)}
-    return names or _OMIT
-
-
-def _adjust_enum(result: JsonObject) -> None:
-    """Keep the values that match the type. YAML reads an unquoted `1.0` as a number."""
-    types = types_of(result)
-    if not types:
-        return
-    values = cast(list[Any], result["enum"])
-    fitting = [x for x in values if _is_of(x, types)]
-    if len(fitting) < len(values) and types == {"string"}:
-        fitting = [x if isinstance(x, str) else json.dumps(x) for x in values if x is not None]
-    if fitting:
-        result["enum"] = fitting
-    else:
-        del result["type"]
-
-
-def _is_of(value: Any, types: set[str]) -> bool:
-    kind = json_type(value)
-    if kind == "integer" or (isinstance(value, float) and value.is_integer()):
-        return bool(types & {"integer", "number"})
-    return kind in types
-
-
-def _allow_null(result: JsonObject) -> None:
-    if any(word in result for word in ("$ref", "allOf", "anyOf", "oneOf")):
-        description = result.pop("description", None)
-        inner = dict(result)
-        result.clear()
-        result["anyOf"] = [inner, _NULL]
-        if description:
-            result["description"] = description
-        return
-    if "type" in result:
-        types = result["type"]
-        listed: Iterable[str] = [types] if isinstance(types, str) else types
-        result["type"] = list(dict.fromkeys((*listed, "null")))
-    if "enum" in result and None not in result["enum"]:
-        result["enum"] = [*result["enum"], None]
-
-
-def types_of(schema: JsonObject) -> set[str]:
-    """Return the types of a translated schema."""
-    types = schema.get("type", [])
-    return {types} if isinstance(types, str) else set(types)
-
-
 _Rule: TypeAlias = Callable[[_Translation, str, Any], Any]
 
 
 def _if(test: Callable[[Any], bool]) -> _Rule:
     """Return a rule that keeps the values that pass a test."""
-    return lambda _translation, _word, value: value if test(value) else _OMIT
+    return lambda _translation, _word, value: value if test(value) else OMIT
 
 
 def _as(change: Callable[[Any], Any]) -> _Rule:
     """Return a rule that replaces a value by a function's result, if that is not empty."""
-    return lambda _translation, _word, value: _OMIT if (x := change(value)) in ("", []) else x
+    return lambda _translation, _word, value: OMIT if (x := change(value)) in ("", []) else x
 
 
 def _rules(groups: Mapping[str, _Rule]) -> Mapping[str, _Rule]:
@@ -454,13 +382,13 @@ _RULES = _rules({
     "format contentEncoding contentMediaType": _as(lambda value: text_of(value, _MAX_NAME)),
     "type": _Translation.type,
     "enum": _Translation.enum,
-    "const": _if(lambda value: bool(_json_text(value))),
-    "default": _if(_is_short),
+    "const": _if(lambda value: bool(json_text_of(value))),
+    "default": _if(is_short),
     "examples": _Translation.examples,
-    "minimum maximum exclusiveMinimum exclusiveMaximum": _if(_is_number),
-    "multipleOf": _if(lambda value: _is_number(value) and value > 0),
-    "minLength maxLength minItems maxItems minProperties maxProperties": _as(_count),
-    "minContains maxContains": _as(_count),
+    "minimum maximum exclusiveMinimum exclusiveMaximum": _if(is_number),
+    "multipleOf": _if(lambda value: is_number(value) and value > 0),
+    "minLength maxLength minItems maxItems minProperties maxProperties": _as(count_of),
+    "minContains maxContains": _as(count_of),
     "uniqueItems deprecated": _if(lambda value: value is True),
     "pattern": _Translation.pattern,
     "required": _as(texts_of),  # early drafts had a flag here
@@ -468,5 +396,5 @@ _RULES = _rules({
     "not if then else contains propertyNames additionalProperties": _Translation.inner,
     "unevaluatedItems unevaluatedProperties": _Translation.inner,
     "properties dependentSchemas patternProperties": _Translation.named,
-    "dependentRequired": _as(_names_by_name),
+    "dependentRequired": _as(names_by_name),
 })  # fmt: skip

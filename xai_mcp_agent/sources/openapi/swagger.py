@@ -12,9 +12,9 @@ from urllib.parse import urljoin, urlsplit
 
 from ...core.json import JsonObject, as_list, as_object, is_object
 from ...core.places import LINK_LOCAL, place_of_host
+from .bodies import FORM, JSON, MULTIPART
 from .document import BadReference, Document, text_of, texts_of
 from .plan import SecurityNeed
-from .request import FORM, JSON, MULTIPART
 
 # Keywords of the parameter itself; all others belong to its schema.
 _PARAMETER_KEYWORDS = frozenset((

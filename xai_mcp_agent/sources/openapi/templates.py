@@ -19,6 +19,7 @@ from xml.sax.saxutils import escape
 from ...core.errors import BadSetting, InvalidArguments
 from ...core.json import is_object
 from ...settings.openapi import OperationSettings
+from .bodies import FORM, JSON, base_of, is_json
 from .plan import (
     Location,
     Pairs,
@@ -36,7 +37,7 @@ from .plan import (
     refuse_dot_segments,
     value_text,
 )
-from .request import FORM, HOLE, IN_TEMPLATE, JSON, RequestParts, base_of, is_json
+from .request import HOLE, IN_TEMPLATE, RequestParts
 
 if TYPE_CHECKING:
     from jinja2 import Template
