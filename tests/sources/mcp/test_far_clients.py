@@ -108,16 +108,6 @@ def test_a_far_client_that_cannot_do_that_is_asked_by_its_host(
     assert json.loads(result.text)["content"] == {"colour": caller.name}
 
 
-def test_the_limit_of_a_call_does_not_count_while_the_far_client_is_asked(servers: Bridge):
-    class Slow(Responding):
-        async def __call__(self, requests: dict[str, Any]) -> dict[str, Any]:
-            await anyio.sleep(0.7)  # longer than the limit of the server
-            return await super().__call__(requests)
-
-    result = call(servers, far_client("far", respond=Slow("far")), "hasty", "ask", **form())
-    assert json.loads(result.text)["content"] == {"colour": "far"}
-
-
 def test_no_question_reaches_another_client(servers: Bridge):
     """Over stdio the older era does not say whose call a question is about."""
     hosts = [Answering(f"client{number}") for number in range(3)]
@@ -161,25 +151,3 @@ def test_a_call_that_waits_for_another_client_keeps_its_limit(servers: Bridge):
     operations = servers.run(themselves)
     caller = far_client("asked", host=Meanwhile("asked"))
     assert json.loads(call(servers, caller, "stdio_old", "ask", **form()).text)["content"]
-
-
-@pytest.mark.parametrize("server", ["stdio", "http", "stdio_old", "http_old"])
-def test_what_a_server_logs_during_a_call_goes_to_its_client(servers: Bridge, server: str):
-    client, other = Responding("client"), Responding("other")
-
-    async def go(operations: Operations) -> None:
-        room = {"room": server, "count": 2, "seconds": 10.0}
-        mine, theirs = (
-            operations.for_caller(far_client(x.name, respond=x, able={})) for x in (client, other)
-        )
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(theirs.call_tool, server, "meet", room)
-            logged = {"level": "error", "text": "the disk is full"}
-            await mine.call_tool(server, "log", logged)
-            await mine.call_tool(server, "meet", room)
-
-    servers.run(go)
-    message = {"level": "error", "logger": "diary", "data": "the disk is full"}
-    assert client.logged == [message]
-    # Over stdio nothing says which call it is about.
-    assert other.logged == ([message] if "stdio" in server else [])
