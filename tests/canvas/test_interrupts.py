@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of the first seconds of a compiled workflow ends it, soon and in few words.
+"""How a compiled workflow ends: after Ctrl-C at any moment, and after an error, in few words.
 
 `XAI_TEST_INTERRUPTS` is how many there are, 6 if not set; `XAI_TEST_SEED` begins another series.
 """
@@ -22,7 +22,7 @@ import pytest
 
 import xai_mcp_agent
 from tests.support.fault_server import entry
-from tests.support.scripts import child_environment, compile_workflow
+from tests.support.scripts import child_environment, compile_workflow, run_script
 
 _EXAMPLE = "ex04_two_servers_and_a_drawn_tool"
 _EXAMPLES = Path(xai_mcp_agent.__file__).parents[1] / "examples"
@@ -101,3 +101,45 @@ def test_an_interrupt_at_any_moment_ends_a_run_and_is_reported_in_a_few_lines(sc
             assert errors.rstrip().endswith("KeyboardInterrupt"), told
             assert len(errors.strip().splitlines()) <= _FEW_LINES, told
             assert f"Interrupted in {script.name}, line " in errors, told
+
+
+# Errors
+
+_NODE = """\
+import sys
+from xai_mcp_agent import UnknownServer
+import xai_mcp_agent.canvas
+
+class MyNode:
+    def execute(self, ctx):
+        raise {error}
+
+MyNode().execute({{}})
+"""
+_OURS = "UnknownServer('No MCP server \\'libary\\'. Did you mean \\'library\\'?', 'libary', [])"
+
+
+def failing(folder: Path, error: str) -> Path:
+    file = folder / "my_agent.py"
+    file.write_text(_NODE.format(error=error))
+    return file
+
+
+def test_an_error_of_ours_is_reported_in_a_few_lines_and_the_status_is_1(tmp_path: Path) -> None:
+    command = f"xai-mcp-agent trust {tmp_path / ('deep/' * 12)}mcp_settings.json"
+    ended = run_script(failing(tmp_path, f"UnknownServer({command!r}, 'libary', [])"))
+    assert ended.status == 1
+    assert "The workflow stopped at MyNode (UnknownServer):" in ended.errors
+    assert f"  {command}\n" in ended.errors, "it stays on its line to be copied"
+    assert "Traceback" not in ended.errors
+
+
+@pytest.mark.parametrize(
+    ("error", "show"), [("ValueError('a bug')", ""), (_OURS, "verbose")], ids=["bug", "verbose"]
+)
+def test_a_bug_and_whoever_wants_all_of_it_get_the_traceback(
+    tmp_path: Path, error: str, show: str
+) -> None:
+    ended = run_script(failing(tmp_path, error), XAI_MCP_SHOW=show)
+    assert ended.status == 1
+    assert "Traceback" in ended.errors

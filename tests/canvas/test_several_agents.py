@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,6 +12,7 @@ from xai_components.base import Component
 from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
 
 from tests.support.canvas import call, chain, make, play
+from tests.support.fault_server import entry
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.agent_components import (
@@ -150,3 +152,28 @@ def test_an_agent_goes_on_in_another_process() -> None:
     play(there, books, dog)
     assert "Moby-Dick" in books.last_response.value
     assert "Rex" in dog.last_response.value
+
+
+def test_agents_in_several_threads_share_one_process_and_get_their_own_answers(
+    use_servers: UseServers,
+) -> None:
+    """A workshop's notebook server, or a workflow that runs others side by side."""
+    use_servers(it=entry())
+
+    def answer(body: Body) -> Step:
+        results = [x["content"] for x in body["messages"] if x["role"] == "tool"]
+        if results:
+            return says(" ".join(results))
+        return calls(("it_echo", {"text": body["messages"][-1]["content"]}), ("it_pid", {}))
+
+    with model_endpoint(answer) as endpoint, ThreadPoolExecutor(6) as pool:
+
+        def run(name: str) -> str:
+            node = asking(name, f"I am {name}")
+            play({}, *agent(name, "it", **endpoint.inputs), node)
+            return node.last_response.value
+
+        names = [f"agent{number}" for number in range(6)]
+        answers = list(pool.map(run, names))
+    assert [x.rpartition(" ")[0] for x in answers] == [f"I am {name}" for name in names]
+    assert len({x.rpartition(" ")[2] for x in answers}) == 1, "one server process for all"

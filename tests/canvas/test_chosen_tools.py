@@ -1,4 +1,4 @@
-"""Groups and filters on the canvas: only what a person named is shown, found and called."""
+"""Which tools an agent has and is shown: groups, filters, its budget, what a person prefers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from xai_mcp_agent import BadSetting, NoTools, SettingsError, UnknownServer
 from xai_mcp_agent.agent_components import (
     AgentInit,
     AgentMakeToolbelt,
+    AgentPreferTools,
     AgentRun,
+    AgentUpdate,
     AgentUseMCPTools,
     AgentUseTools,
 )
@@ -33,6 +35,7 @@ GROUPS = {
 }
 
 
+BOTH = {"tool_search", "tool_explain"}
 THREE = {"library_search_books", "tagged_a", "tagged_b"}
 
 
@@ -48,21 +51,26 @@ def tagged() -> Iterator[FaultHttp]:
 
 @pytest.fixture(autouse=True)
 def _known(use_servers: UseServers, library: dict[str, Any], tagged: FaultHttp) -> None:
-    file = use_servers(library=library, tagged=tagged.entry(breaker={"failures": 2}))
+    file = use_servers(library=library, tagged=tagged.entry())
     written = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({**written, "groups": GROUPS}), encoding="utf-8")
 
 
-def run(endpoint: ModelEndpoint, *using: Any) -> None:
+def run(endpoint: ModelEndpoint, *using: Any, **inputs: Any) -> None:
     run = make(AgentRun, agent_name="a", conversation="Hello!")
-    play({}, *agent_nodes(*using, **endpoint.inputs), run)
+    play({}, *agent_nodes(*using, **endpoint.inputs, **inputs), run)
 
 
-def shown_by(*using: Any) -> set[str]:
+def shown(endpoint: ModelEndpoint, request: int = 0) -> set[str]:
+    """The names of the functions in a request."""
+    functions = endpoint.requests[request].body.get("tools", [])
+    return {x["function"]["name"] for x in functions} - {"read_result"}
+
+
+def shown_by(*using: Any, **inputs: Any) -> set[str]:
     with model_endpoint([says("Done.")]) as endpoint:
-        run(endpoint, *using)
-        body = endpoint.requests[0].body
-        return {x["function"]["name"] for x in body.get("tools", [])} - {"read_result"}
+        run(endpoint, *using, **inputs)
+        return shown(endpoint)
 
 
 def use(name: str, **inputs: Any) -> AgentUseTools:
@@ -143,9 +151,11 @@ def test_what_a_person_named_and_is_not_there_is_reported_with_the_nearest(
 
 def test_a_spec_with_a_filter_that_cannot_be_read_is_refused():
     """As another one it could let in what nobody wants."""
-    for filters in ({"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"only": 5}}, 5):
-        spec = {"standard_tools": {}, "mcp_servers": ["tagged"], "tool_filters": filters}
-        with pytest.raises(BadSetting):
+    filters = ({"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"only": 5}}, 5)
+    for wrong in (*({"tool_filters": x} for x in filters), {"blocked_tools": ["a", 3]}):
+        spec = {"standard_tools": {}, "mcp_servers": ["tagged"], **wrong}
+        (key,) = wrong
+        with pytest.raises(BadSetting, match=key):
             play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
 
 
@@ -157,3 +167,74 @@ def test_a_group_is_listed_and_searched_like_a_server():
     assert [x["name"] for x in tools.tools.value] == ["search_books", "b"]
     assert {x["name"] for x in search.found.value} <= {"search_books", "b"}
     assert search.best.value == "search_books"
+
+
+# What a person prefers
+
+
+def library() -> AgentUseMCPTools:
+    return make(AgentUseMCPTools, server_name="library")
+
+
+def prefer(**names: Any) -> AgentPreferTools:
+    return make(AgentPreferTools, **names)
+
+
+def test_an_agent_has_its_own_budget_or_that_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "library_search_books" in shown_by(library())
+    small = shown_by(library(), tool_token_budget=400)
+    assert small >= BOTH
+    assert "library_library_statistics" not in small
+    always = prefer(always_shown="get_book, library/library_stat*")
+    assert "library_library_statistics" in shown_by(library(), always, tool_token_budget=600)
+    monkeypatch.setenv("XAI_TOOL_BUDGET", "400")
+    assert shown_by(library()) >= BOTH
+    assert "library_search_books" in shown_by(library(), tool_token_budget=10_000)
+
+
+def test_a_blocked_tool_is_not_shown_found_or_called_and_a_trusted_one_comes_first() -> None:
+    ask = calls(("tool_search", {"query": "search books", "max_results": 20}))
+    lend = calls(("tool_search", {"query": "return or borrow", "max_results": 6}))
+    guess = calls(("library_search_books", {"text": "sea"}))
+    with model_endpoint([ask, guess, lend, says("Done.")]) as endpoint:
+        names = prefer(blocked="search_books", trusted="return_book")
+        run(endpoint, library(), names, tool_token_budget=500)
+    messages = endpoint.requests[-1].body["messages"]
+    found, refused, first = (x["content"] for x in messages if x["role"] == "tool")
+    assert "library_get_book" in found
+    assert "library_search_books(" not in found
+    assert "blocked" in refused
+    assert not any("library_search_books" in shown(endpoint, n) for n in range(3))
+    assert first.startswith("library_return_book(")
+
+
+def test_what_is_preferred_is_reported_of_one_toolbelt_only() -> None:
+    """And adds up, each name once, in the order of the nodes."""
+    ctx: dict[str, Any] = {}
+    nodes = [
+        prefer(always_shown="a, b", toolbelt_name="mine"),
+        prefer(always_shown=["b", " c "], toolbelt_name="mine"),
+        prefer(trusted="t", blocked="x", toolbelt_name="mine"),
+        prefer(always_shown="other"),
+    ]
+    mine, plain = make(AgentMakeToolbelt, name="mine"), make(AgentMakeToolbelt, name="nothing")
+    play(ctx, *nodes, mine, make(AgentInit, agent_name="a", toolbelt_spec=mine.toolbelt_spec))
+    agent = ctx["agent_a"]
+    kept = ("toolbelt_name", "always_shown_tools", "trusted_tools", "blocked_tools")
+    assert [agent[key] for key in kept] == ["mine", ["a", "b", "c"], ["t"], ["x"]]
+    play(ctx, plain, make(AgentUpdate, agent_name="a", new_toolbelt_spec=plain.toolbelt_spec))
+    assert [agent[key] for key in kept] == ["nothing", [], [], []]
+
+
+def test_a_preferred_name_that_names_nothing_is_reported_and_the_run_goes_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Quiet or not: a tool that is blocked under a wrong name is not blocked."""
+    run = make(AgentRun, agent_name="a", conversation="Hello!", show="quiet")
+    play({}, *agent_nodes(library(), prefer(blocked="serch_books", trusted="library")), run)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "no tool or server of this agent: 'serch_books'. Did you mean 'search_books'" in printed
+    assert "'library'" not in printed
+    assert run.last_response.value
