@@ -105,13 +105,7 @@ def settings_on(value: Any, port: str, node: str, env: Env = dict) -> JsonObject
     if unknown := [x for x in values if x not in _READERS]:
         hint = did_you_mean(str(unknown[0]), _READERS) or f"Known: {', '.join(_READERS)}."
         raise BadSetting(f"`{port}` of {node} has the unknown key {unknown[0]!r}. {hint}")
-    settings = _checked(values, node, lambda key: f"{port}.{key}", env)
-    if MASK in str([revealed(settings.get(x)) for x in _OF_ONE_SERVICE]):
-        raise BadSetting(
-            f"`{port}` of {node} has {MASK} in place of a secret: it is a copy, in which secrets "
-            f"are not. Wire {WIRE} itself."
-        )
-    return settings
+    return _checked(values, node, lambda key: f"{port}.{key}", env)
 
 
 def of_another_service(settings: JsonObject) -> JsonObject:

@@ -15,11 +15,11 @@ from ..core.approval import (
     scope_of,
 )
 from ..core.json import JsonObject
-from ..core.questions import Answer
 from ..core.tools import ToolAnnotations
 from ..core.visible import escaped
+from .form import Unfit
 from .question_page import AnswerPage
-from .terminal_questions import Ended, Read, Say, forget_typed
+from .terminal_questions import Ended, Read, Say, ask_until, forget_typed
 
 SCOPE_WORDS: Mapping[ApprovalScope, str] = {
     "once": "this call, with these arguments",
@@ -31,7 +31,6 @@ SCOPE_WORDS: Mapping[ApprovalScope, str] = {
 _BUTTONS: Mapping[ApprovalScope, str] = {
     "once": "Allow once", "run": "For this answer", "always": "Always", "no": "Do not call",
 }  # fmt: skip
-_MOST_TRIES = 5
 _SAID_NO = "the person said no"
 _AT_THE_TERMINAL, _ON_THE_PAGE = "the person at the terminal", "the person in the lab"
 _CLAIMS = {
@@ -115,14 +114,15 @@ def request_lines(request: ApprovalRequest) -> list[str]:
 def _typed_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
     # Repeated, because long arguments may have scrolled the title away.
     prompt = f"Approve {escaped(request.whole_name)}? ({', '.join(SCOPES)}): "
-    for _ in range(_MOST_TRIES):
-        typed = read(prompt).strip().casefold()
-        if typed in ("no", "n", "/decline", "/cancel"):
-            return ApprovalAnswer.no(_SAID_NO, _AT_THE_TERMINAL)
-        if scope := scope_of(typed):
-            return ApprovalAnswer(scope, by=_AT_THE_TERMINAL)
-        say("!!", f"Type one of these words: {', '.join(SCOPES)}.")
-    raise Ended(Answer.cancelled(f"nothing that fits was typed in {_MOST_TRIES} tries"))
+    scope = ask_until(_typed_scope, prompt, say, read)
+    return ApprovalAnswer(scope, _SAID_NO if scope == "no" else "", by=_AT_THE_TERMINAL)
+
+
+def _typed_scope(typed: str) -> ApprovalScope:
+    scope = scope_of(typed.strip().casefold())
+    if scope is None:
+        raise Unfit(f"Type one of these words: {', '.join(SCOPES)}.")
+    return scope
 
 
 def _lines(value: Any) -> tuple[str, ...]:

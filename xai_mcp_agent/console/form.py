@@ -110,7 +110,7 @@ class Field:
     def _value(self, typed: str) -> Any:
         match self.kind:
             case "boolean":
-                return _yes_or_no(typed)
+                return yes_or_no(typed)
             case "integer" | "number":
                 return _number(typed, self.kind)
             case "one":
@@ -164,9 +164,11 @@ def _choices(spec: JsonObject) -> dict[str, str]:
     return {x: name or seen_label(x) for x, name in zip_longest(values, names[: len(values)])}
 
 
-def _yes_or_no(typed: str) -> bool:
-    if typed.casefold() in (*_YES, *_NO):
-        return typed.casefold() in _YES
+def yes_or_no(typed: str) -> bool:
+    """Return whether a yes was typed; raise `Unfit` for anything but yes and no."""
+    word = typed.strip().casefold()
+    if word in (*_YES, *_NO):
+        return word in _YES
     raise Unfit("Type yes or no.")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..core.questions import Answer, Question, too_late
-from .form import NO_DEFAULT, Field, Unfit, fields_of
+from .form import NO_DEFAULT, Field, Unfit, fields_of, yes_or_no
 from .question_words import host_of, words_of
 
 T = TypeVar("T")
@@ -149,7 +149,7 @@ class _Form:
                 raise Unfit(f"An answer is needed here: {field.expected()}.")
             return field.default
 
-        return _ask_until(value_of, self._prompt(field), self._say, self._read)
+        return ask_until(value_of, self._prompt(field), self._say, self._read)
 
     def _prompt(self, field: Field) -> str:
         if field.default is not NO_DEFAULT:
@@ -201,18 +201,11 @@ def agrees(prompt: str, say: Say, read: Read) -> bool:
             often.
         TimeoutError: as `read` does.
     """
-    return _ask_until(_yes_or_no, prompt, say, read)
+    return ask_until(yes_or_no, prompt, say, read)
 
 
-def _yes_or_no(typed: str) -> bool:
-    word = typed.strip().casefold()
-    if word not in ("yes", "y", "no", "n"):
-        raise Unfit("Type yes or no.")
-    return word in ("yes", "y")
-
-
-def _ask_until(value_of: Callable[[str], T], prompt: str, say: Say, read: Read) -> T:
-    """Ask until the value of what is typed is no `Unfit`."""
+def ask_until(value_of: Callable[[str], T], prompt: str, say: Say, read: Read) -> T:
+    """Ask until the value of what is typed is no `Unfit`; raise as `agrees` does."""
     for _ in range(_MOST_TRIES):
         typed = read(prompt)
         if typed.strip() == _DECLINE:

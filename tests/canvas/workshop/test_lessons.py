@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -38,8 +39,12 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A learner's folder as the teacher hands it out."""
-    return init_folder(tmp_path_factory.mktemp("start") / "lab", workshop=True).folder
+    """A learner's folder in which each lesson was saved, and nothing else."""
+    folder = init_folder(tmp_path_factory.mktemp("start") / "lab", workshop=True).folder
+    for lesson in LESSONS:
+        with (folder / "workshop" / lesson.folder / lesson.workflow).open("a") as file:
+            file.write("\n")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +61,7 @@ def checked(folder: Path) -> Checks:
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
         patch.setattr(os, "environ", child_environment(folder))
         patch.setattr(sys, "executable", warm_python())
-        found = pool.map(lambda lesson: check_lesson(folder, lesson, also_untouched=True), LESSONS)
+        found = pool.map(partial(check_lesson, folder), LESSONS)
         return {x.lesson: x for x in found}
 
 

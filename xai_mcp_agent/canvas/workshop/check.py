@@ -98,13 +98,11 @@ def check_lesson(
     *,
     seconds: float = DEFAULT_SECONDS,
     stop: threading.Event | None = None,
-    also_untouched: bool = False,
 ) -> Checked:
     """Run the learner's workflow of this lesson and judge its goals.
 
     Never raises for a learner's mistake. Output and events stay in `workshop/checked`. Setting
-    `stop` ends the process soon. A workflow that is still as shipped runs only with
-    `also_untouched`.
+    `stop` ends the process soon. A workflow that is still as shipped is not run.
     """
     started = time.monotonic()
     workflow, notes = find_workflow(folder, lesson)
@@ -113,7 +111,7 @@ def check_lesson(
         goals = judge_run(lesson.goals, [], problem.sentence)
         return replace(checked, goals=tuple(goals), problem=problem)
     assert workflow is not None
-    if not also_untouched and _is_untouched(workflow, lesson):
+    if _is_untouched(workflow, lesson):
         where = workflow.relative_to(folder).as_posix()
         step = f"Nothing is changed yet. Open {where} in the lab, take its steps, and save."
         first, *others = (Judged(x.sentence, False) for x in lesson.all_goals)
