@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,11 @@ from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.cli.main import run as run_command
 from xai_mcp_agent.drawing.nodes import Node
 
 SECRET = "a-very-secret-token-1234"
 ASKED = "Tidy up."
-COMMAND = "from xai_mcp_agent.cli.main import run; run()"
 READS = "from xai_mcp_agent import WaitingRun; WaitingRun.read('tidying.run.json')"
 
 
@@ -85,12 +85,22 @@ def played(script: Path) -> str:
     return " ".join((done.output + done.errors).split())
 
 
-def command(folder: Path, *words: str) -> Finished:
-    done = subprocess.run(
-        [warm_python(), "-c", COMMAND, *words], cwd=folder, env=child_environment(folder),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    return Finished(done.returncode, done.stdout, done.stderr)
+@pytest.fixture
+def approve(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Finished]:
+    """The command, in that folder, with the words after `plan approve tidying.run.json`."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(folder))  # as the scripts have it
+
+    def approve(*words: str) -> Finished:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            run_command(["plan", "approve", "tidying.run.json", *words])
+        output, errors = capsys.readouterr()
+        return Finished(int(ended.value.code or 0), output, errors)
+
+    return approve
 
 
 def journal(folder: Path) -> list[str]:
@@ -99,7 +109,7 @@ def journal(folder: Path) -> list[str]:
 
 
 def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
-    folder: Path, endpoint: ModelEndpoint
+    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
 ) -> None:
     script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     shown = played(script)
@@ -108,10 +118,10 @@ def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
     assert "Executing: Print" not in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
     assert file.stat().st_mode & 0o077 == 0
-    told = command(folder, "plan", "approve", str(file))
+    told = approve()
     assert "clerk wants to call shred of shredder" in told.output
     assert "it may destroy something" in told.output
-    done = command(folder, "plan", "approve", str(file), "--yes", "1", "--no", "2")
+    done = approve("--yes", "1", "--no", "2")
     assert done.status == 0, done.errors
     assert "Run the workflow again" in done.output
     shown = played(script)
@@ -153,11 +163,11 @@ def test_a_file_is_of_one_conversation_and_only_its_own_answers_count(
 
 
 def test_without_all_answers_it_waits_on_and_only_its_newest_state_counts(
-    folder: Path, endpoint: ModelEndpoint
+    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
 ) -> None:
     script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     played(script)
-    command(folder, "plan", "approve", str(file), "--yes", "2")
+    approve("--yes", "2")
     older = file.read_bytes()
     assert "clerk: waits for approval" in played(script)
     filed = f"filed the deed {SECRET}"
@@ -167,57 +177,39 @@ def test_without_all_answers_it_waits_on_and_only_its_newest_state_counts(
     file.write_bytes(older)
     assert run_script(script, OPENAI_API_KEY="sk-dummy").status != 0
     file.write_bytes(newest)
-    command(folder, "plan", "approve", str(file), "--all", "--for-good")
+    approve("--all", "--for-good")
     assert "All is tidy." in played(script)
     assert journal(folder) == [filed, "shredded the diary", f"shredded the will {SECRET}"]
     lock = json.loads((folder / "mcp_tools.lock.json").read_text(encoding="utf-8"))
     assert list(lock["sources"]["mcp:shredder"]["approved"]) == ["shred"]
 
 
-def test_a_tool_that_changed_meanwhile_is_asked_for_again(
-    folder: Path, endpoint: ModelEndpoint
+def test_a_run_waits_though_somebody_sits_there_and_a_changed_tool_is_asked_for_again(
+    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
 ) -> None:
-    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
-    played(script)
-    command(folder, "plan", "approve", str(file), "--yes", "1", "--no", "2")
+    script = compiled(folder, tidying(endpoint, wait_for_approval=True))
+    with terminal(warm_python(), script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
+        screen.expect("clerk: waits for approval")
+        assert screen.end() == 0
+    approve("--yes", "1", "--no", "2")
     (folder / "description").write_text("Keeps a paper.", encoding="utf-8")
     shown = played(script)
     assert "clerk: waits for approval" in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
-    told = command(folder, "plan", "approve", str(file))
+    told = approve()
     assert "Keeps a paper." in told.output
     assert told.output.count("waits for an answer") == 1
 
 
-def test_who_sits_in_front_of_a_run_that_goes_on_is_asked(
-    folder: Path, endpoint: ModelEndpoint
+def test_a_call_is_not_made_again_after_its_process_was_killed(
+    folder: Path, approve: Callable[..., Finished]
 ) -> None:
-    flow = tidying(endpoint, wait_for_approval=True)
-    script = compiled(folder, flow)
-    with terminal(warm_python(), script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
-        screen.expect("clerk: waits for approval")
-        assert screen.end() == 0
-    file = "tidying.run.json"
-    with terminal(warm_python(), "-c", COMMAND, "plan", "approve", file, folder=folder) as screen:
-        screen.expect("Call 1 of 2:")
-        screen.expect("Approve shred of shredder? (once, run, always, no): ")
-        screen.type("once")
-        screen.expect("Call 2 of 2:")
-        screen.expect("Approve shred of shredder? (once, run, always, no): ")
-        screen.type("no")
-        screen.expect("Run the workflow again")
-        assert screen.end() == 0
-    assert "All is tidy." in played(script)
-    assert journal(folder) == [f"filed the deed {SECRET}", f"shredded the will {SECRET}"]
-
-
-def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> None:
     """What was carried out is not known; the model is told so, and the answer is used up."""
     asked = calls(("shredder_shred", {"paper": "a library"}))
     with model_endpoint([asked, asked]) as endpoint:
         script = compiled(folder, tidying(endpoint))
         played(script)
-        command(folder, "plan", "approve", "tidying.run.json", "--all")
+        approve("--all")
         child = subprocess.Popen(
             [warm_python(), script.name], cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -225,7 +217,7 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> 
         )  # fmt: skip
         try:
             wait_until(lambda: journal(folder) == ["shredded a library"], "the call")
-            again = command(folder, "plan", "approve", "tidying.run.json")
+            again = approve()
             assert "another process goes on with it" in again.errors
         finally:
             child.kill()
@@ -236,7 +228,9 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> 
         assert "It may have been carried out" in results[0]["content"]
 
 
-def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
+def test_rules_know_what_was_before_a_run_waited(
+    folder: Path, approve: Callable[..., Finished]
+) -> None:
     """What was used of a limit is used, and a word that was derived of a call stays."""
     settings = json.loads((folder / "mcp_settings.json").read_text(encoding="utf-8"))
     settings["rules"] = [
@@ -250,7 +244,7 @@ def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
     with model_endpoint(replies) as endpoint:
         script = compiled(folder, tidying(endpoint))
         assert "clerk: waits for approval" in played(script)
-        command(folder, "plan", "approve", "tidying.run.json", "--no", "1")
+        approve("--no", "1")
         assert "So it is." in played(script)
         sent = endpoint.requests[-1].body["messages"]
     results = [x["content"] for x in sent if x["role"] == "tool"]
@@ -260,14 +254,14 @@ def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
 
 
 def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
-    folder: Path, endpoint: ModelEndpoint
+    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
 ) -> None:
     """Or a restored backup would have a destructive call made again."""
     flow, run = drawn(endpoint)
     flow.branch(run, "on_waiting", flow.node("Print", msg=run["stopped"]))
     script, file = compiled(folder, flow), folder / "tidying.run.json"
     assert played(script).endswith("Executing: Print waiting Finished Executing")
-    command(folder, "plan", "approve", str(file), "--all")
+    approve("--all")
     answered = file.read_bytes()
     assert "All is tidy." in played(script)
     done, reads = journal(folder), folder / "reads.py"
@@ -275,7 +269,7 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
     file.write_bytes(answered)
     for again in (
         run_script(script, OPENAI_API_KEY="sk-dummy"),
-        command(folder, "plan", "approve", str(file)),
+        approve(),
         run_script(reads),
     ):
         assert again.status != 0
