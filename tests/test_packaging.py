@@ -19,7 +19,7 @@ import pytest
 from xai_mcp_agent.cli.init import FIRST_EXAMPLE
 from xai_mcp_agent.drawing.components import our_components
 
-from .support.environments import Environment, build_package, make_environment
+from .support.environments import Environment, build_package
 from .support.palette import our_palette
 
 ROOT = Path(__file__).parents[1]
@@ -43,9 +43,20 @@ print("made", len(made), "nodes")
 
 
 MADE = f"made {len(our_components())} nodes\n"
-LAB = (
-    "xircuits", "jupyter", "ipython", "ipykernel", "traitlets", "tornado", "nb", "notebook", "zmq",
-)  # fmt: skip
+# As if the lab, and what comes with it, were not installed.
+WITHOUT_LAB = """
+import sys
+from importlib.machinery import PathFinder
+
+LAB = ("xircuits", "jupyter", "IPython", "ipy", "traitlets", "tornado", "nb", "notebook", "zmq")
+
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.startswith(LAB) else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+"""
 
 
 def project() -> dict[str, Any]:
@@ -189,21 +200,20 @@ def test_a_folder_that_xircuits_initialised_with_our_files_gets_a_link(
     assert "Everything is up to date." in prepare(installed, tmp_path)
 
 
-def test_scripts_and_commands_work_without_the_lab(
-    installed: Environment, wheel: Path, tmp_path: Path
-) -> None:
+def test_scripts_and_commands_work_without_the_lab(installed: Environment, tmp_path: Path) -> None:
     """Whoever only runs compiled scripts does without JupyterLab and Xircuits."""
-    folder, environment = tmp_path / "work", make_environment(tmp_path / "environment", LAB)
-    environment.install(str(wheel))
+    folder, hiding = tmp_path / "work", tmp_path / "hiding"
     folder.mkdir()
     installed.run(folder, "xai-mcp-agent", "init", "--copy")
     installed.run(folder, "xircuits", "compile", FIRST_EXAMPLE, "quickstart.py")
-    script = environment.run(folder, environment.python, "quickstart.py", XAI_MCP_TRUST="1")
-    assert "Moby-Dick" in script
+    hiding.mkdir()
+    (hiding / "sitecustomize.py").write_text(WITHOUT_LAB, encoding="utf-8")
+    around = {"PYTHONPATH": str(hiding), "XAI_MCP_TRUST": "1"}
+    assert "Moby-Dick" in installed.run(folder, installed.python, "quickstart.py", **around)
     asked = ("ask", "Convert 5 miles to kilometres")
-    assert "8.04672" in environment.run(folder, "xai-mcp-agent", *asked, XAI_MCP_TRUST="1")
+    assert "8.04672" in installed.run(folder, "xai-mcp-agent", *asked, **around)
     with pytest.raises(AssertionError, match=r'Install it: pip install "xai-mcp-agent\[lab\]"'):
-        environment.run(tmp_path, "xai-mcp-agent", "init", "another")
+        installed.run(tmp_path, "xai-mcp-agent", "init", "another", **around)
 
 
 def test_an_editable_install_works_after_init(clone: Environment, tmp_path: Path) -> None:

@@ -18,9 +18,8 @@ calendar = load("calendar_tools")
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_current_time_is_now_in_the_zone_and_in_utc_by_default(mode: str) -> None:
-    async with Client(calendar.server, mode=mode) as client:
+async def test_the_current_time_is_now_in_the_zone_and_in_utc_by_default() -> None:
+    async with Client(calendar.server) as client:
         before = datetime.now(UTC).replace(microsecond=0)
         utc = await answer(client, "current_time")
         tokyo = await answer(client, "current_time", timezone="asia/tokyo")

@@ -20,35 +20,20 @@ units = load("units")
     ("value", "from_unit", "to_unit", "result"),
     [
         (1, "mi", "m", 1609.344),
-        (1, "inch", "cm", 2.54),
         (6, "feet", "m", 1.8288),
-        (1, "nautical mile", "km", 1.852),
         (1, "light-year", "m", 9460730472580800),
         (0.1, "km", "m", 100),
         (1, "lb", "g", 453.59237),
-        (1, "oz", "g", 28.349523125),
-        (1, "stone", "lb", 14),
-        (1, "troy ounce", "g", 31.1034768),
-        (1, "US ton", "kg", 907.18474),
         (212, "°F", "°C", 100),
         (98.6, "F", "C", 37),
-        (-40, "celsius", "fahrenheit", -40),
-        (0, "K", "°F", -459.67),
         (491.67, "°R", "°C", 0),
         (1, "US gallon", "litres", 3.785411784),
         (1, "imperial gallon", "liters", 4.54609),
-        (1, "imp pt", "mL", 568.26125),
-        (2, "cup", "US fl oz", 16),
-        (1, "m3", "L", 1000),
         (60, "mph", "km/h", 96.56064),
-        (1, "knot", "km/h", 1.852),
         (1, "week", "hours", 168),
-        (1, "year", "days", 365.25),
         (1, "acre", "m²", 4046.8564224),
-        (1, "square mile", "acres", 640),
         (1, "GiB", "bytes", 1073741824),
         (8, "Mb", "MB", 1),
-        (1, "TB", "GB", 1000),
     ],
 )
 def test_a_conversion_is_exact(value: float, from_unit: str, to_unit: str, result: float) -> None:
@@ -135,17 +120,11 @@ def test_what_cannot_be_converted_is_refused_in_words(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_answer_names_the_units_it_understood(mode: str) -> None:
-    async with Client(units.server, mode=mode) as client:
-        assert await answer(
-            client, "convert_units", value=26.2, from_unit="Miles", to_unit="km"
-        ) == {
-            "value": 26.2,
-            "from_unit": "mi",
-            "result": 42.1648128,
-            "to_unit": "km",
-            "quantity": "length",
-            "sentence": "26.2 mi = 42.1648128 km",
-        }
+async def test_the_answer_names_the_units_it_understood() -> None:
+    async with Client(units.server) as client:
+        arguments = {"value": 26.2, "from_unit": "Miles", "to_unit": "km"}
+        assert await answer(client, "convert_units", **arguments) == {
+            "value": 26.2, "from_unit": "mi", "result": 42.1648128, "to_unit": "km",
+            "quantity": "length", "sentence": "26.2 mi = 42.1648128 km",
+        }  # fmt: skip
         assert "quantity" in await refusal(client, "list_units", quantity="colour")

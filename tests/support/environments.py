@@ -77,18 +77,13 @@ class Environment:
         return self.run(folder, self.python, *arguments)
 
 
-def make_environment(root: Path, without: tuple[str, ...] = ()) -> Environment:
-    """Make an environment in `root`, with this one's packages linked into it.
-
-    It has none whose name begins with one of `without`.
-    """
+def make_environment(root: Path) -> Environment:
+    """Make an environment in `root`, with this one's packages linked into it."""
     venv.create(root, with_pip=False, symlinks=True)
     target = Path(sysconfig.get_path("purelib", vars={"base": str(root), "platbase": str(root)}))
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         # No .pth files: one of them may put this package's own checkout on the path.
-        if entry.suffix == ".pth" or entry.name.lower().startswith((_OURS, *without)):
-            continue
-        if entry.name == _SLOW:
+        if entry.suffix == ".pth" or entry.name.lower().startswith(_OURS) or entry.name == _SLOW:
             continue
         if entry.name in _COPIED:
             # static: the lab's own scripts, large and not needed without a browser.
