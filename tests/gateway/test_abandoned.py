@@ -14,7 +14,7 @@ from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.gateway import server
 from xai_mcp_agent.gateway.server import Gateway
 
-_SESSIONS = 60
+_SESSIONS = 30
 _IDLE_SECONDS = 0.3
 _HEADERS = {"Accept": "application/json, text/event-stream"}
 _INITIALIZE = {

@@ -7,7 +7,6 @@ import gc
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import tempfile
 import threading
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -72,8 +70,7 @@ async def test_clients_that_come_at_once_share_one_process(kept: KeptServers) ->
         tasks.start_soon(use)
         with anyio.fail_after(SECONDS):
             await both.wait()
-        shown = await anyio.to_thread.run_sync(kept.run, "--status", "--json")
-        (one,) = json.loads(shown.stdout)["processes"]
+        (one,) = await anyio.to_thread.run_sync(kept.processes)
         assert (one["connections"], servers[0]) == (2, servers[1])
         assert [(x["name"], x["state"]) for x in one["servers"]] == [("gallery", "ready")]
         over.set()
@@ -82,32 +79,13 @@ async def test_clients_that_come_at_once_share_one_process(kept: KeptServers) ->
     await anyio.to_thread.run_sync(ended, kept, one["pid"], *servers)
 
 
-async def test_another_value_of_a_variable_is_another_process(
-    kept: KeptServers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_another_value_of_a_variable_is_another_process(
+    kept: KeptServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with kept.attached() as client:
-        server = await server_of(client)
+    before = warm.place_of(kept.file)
+    assert warm.place_of(kept.file) == before
     monkeypatch.setenv("TOKEN", "another")
-    async with client_of(kept.command("--attach"), words := tmp_path / "words") as client:
-        assert await server_of(client) != server
-    assert "with other settings, or other values of their variables" in words.read_text()
-    assert len(await anyio.to_thread.run_sync(kept.processes)) == 2
-
-
-async def test_a_killed_process_leaves_no_server_and_the_next_takes_its_place(
-    kept: KeptServers,
-) -> None:
-    async with kept.attached() as client:
-        server = await server_of(client)
-        (one,) = await anyio.to_thread.run_sync(kept.processes)
-        os.kill(one["pid"], signal.SIGKILL)
-        gone = lambda: not is_running(server)  # noqa: E731
-        await anyio.to_thread.run_sync(wait_until, gone, "its server has ended")
-    async with kept.attached() as client:
-        assert await server_of(client) != server
-        (two,) = await anyio.to_thread.run_sync(kept.processes)
-        os.kill(two["pid"], signal.SIGTERM)
-        await anyio.to_thread.run_sync(ended, kept, two["pid"])
+    assert warm.place_of(kept.file).socket != before.socket
 
 
 def test_it_ends_when_nobody_uses_it(kept: KeptServers) -> None:

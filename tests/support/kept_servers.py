@@ -62,14 +62,6 @@ class KeptServers:
         folder = Path(os.environ["XDG_RUNTIME_DIR"]) / "xai-mcp-agent"
         return list(folder.iterdir()) if folder.exists() else []
 
-    @asynccontextmanager
-    async def attached(self) -> AsyncGenerator[Client]:
-        """A client of the SDK that is attached by the relay; the process starts if needed."""
-        place = await anyio.to_thread.run_sync(warm.place_of, self.file)
-        await anyio.to_thread.run_sync(warm.ensure, place)
-        async with client_of(place.relay) as client:
-            yield client
-
 
 @asynccontextmanager
 async def client_of(command: Any, errors: Path | None = None) -> AsyncGenerator[Client]:
