@@ -330,19 +330,7 @@ def _part(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> Par
         return Part(style="form", is_list=is_list)
     if not media_type or "*" in media_type:
         media_type = JSON if is_object else "application/octet-stream" if is_file else "text/plain"
-    headers = _fixed_headers(encoding, schemas.document)
-    return Part(media_type, is_file=is_file, is_list=is_list, headers=headers)
-
-
-def _fixed_headers(encoding: JsonObject, document: Document) -> dict[str, str]:
-    """Return the headers of a part that have a fixed value."""
-    headers: dict[str, str] = {}
-    for name, header in as_object(encoding.get("headers")).items():
-        schema = as_object(document.follow(header).get("schema"))
-        value = schema.get("const", schema.get("default"))
-        if isinstance(value, str) and name.lower() != "content-type":
-            headers[text_of(name, _MAX_NAME)] = text_of(value, _MAX_NAME)
-    return headers
+    return Part(media_type, is_file=is_file, is_list=is_list)
 
 
 def _is_file(item: JsonObject, media_type: str) -> bool:

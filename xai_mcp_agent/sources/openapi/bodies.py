@@ -38,7 +38,6 @@ JSON, FORM, MULTIPART = (
 )
 _BINARY = "application/octet-stream"
 _LINES = ("application/jsonl", "application/x-ndjson", "application/ndjson")
-_JSON_SEQUENCE = "application/json-seq"
 _DATA_URL = "data:"
 _FILE_NAMES = ("name", "filename")
 
@@ -57,10 +56,9 @@ def encode_body(body: Body, value: Any) -> Content:
         return FORM, "&".join(f"{key}={x}" for key, x in _form_pairs(body, value)).encode()
     if kind.startswith("multipart/"):
         return _multipart(body, kind if kind != "multipart/*" else MULTIPART, value)
-    if kind in _LINES or kind == _JSON_SEQUENCE:
-        before = "\x1e" if kind == _JSON_SEQUENCE else ""
+    if kind in _LINES:
         lines = value if is_list(value) else [value]
-        return body.media_type, "".join(f"{before}{json_text(x)}\n" for x in lines).encode()
+        return body.media_type, "".join(f"{json_text(x)}\n" for x in lines).encode()
     if kind.startswith("text/"):
         return f"{kind}; charset=utf-8", value_text(value).encode("utf-8", "replace")
     data, media_type, _ = _file_of(value)
@@ -129,10 +127,9 @@ def _multipart(body: Body, kind: str, value: Any) -> Content:
 def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the fields of one property in the HTTP library's form."""
     part = body.parts.get(name, Part())
-    headers = {key: one_line(x) for key, x in part.headers.items()}
     if part.style and not part.is_file:
         for key, text in pairs(name, value, part.style, part.explode, str):
-            yield key, (None, text.encode("utf-8", "replace"), None, dict(headers))
+            yield key, (None, text.encode("utf-8", "replace"))
         return
     for item in _each(part, value):
         if part.is_file:
@@ -140,12 +137,12 @@ def _fields(body: Body, name: str, value: Any) -> Iterator[tuple[str, Any]]:
             # A list of media types leaves the choice to us.
             is_one = "*" not in part.media_type and "," not in part.media_type
             media_type = media_type or (part.media_type if is_one else "") or _BINARY
-            yield name, (file_name or name, data, one_line(media_type), dict(headers))
+            yield name, (file_name or name, data, one_line(media_type))
         else:
             is_json_part = part.media_type and is_json(base_of(part.media_type))
             text = json_text(item) if is_json_part else value_text(item)
             data = text.encode("utf-8", "replace")
-            yield name, (None, data, _part_type(part, item), dict(headers))
+            yield name, (None, data, _part_type(part, item))
 
 
 def _part_type(part: Part, value: Any) -> str | None:

@@ -57,7 +57,6 @@ class Part:
     allow_reserved: bool = False
     is_file: bool = False
     is_list: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
