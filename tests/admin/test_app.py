@@ -335,19 +335,6 @@ def test_a_client_that_takes_nothing_is_cut_off(
     bridge.run(stream)
 
 
-def test_a_client_that_goes_leaves_nothing_behind(bridge: Bridge, client: AdminClient) -> None:
-    recorder, catalog = bridge.aio.engine.recorder, bridge.aio.engine.catalog
-
-    def listeners() -> int:
-        return len(recorder._followers) + len(catalog._subscribers)
-
-    before = listeners()
-    for _ in range(5):
-        with client.events() as events:
-            next(events)
-    wait_until(lambda: listeners() == before, "nobody is left")
-
-
 def test_discover_restarts_servers_and_says_what_came_of_each(client: AdminClient) -> None:
     """spec/5: re-discovery restarts child services and re-indexes tools."""
 

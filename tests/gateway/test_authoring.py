@@ -7,16 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mcp.types as types
 import pytest
 
 from tests.gateway.conftest import Approving, FarClient, write_settings
 from tests.sources.workflows.drawn import draw
-from tests.support.gateways import text_of, with_gateway
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument
 from xai_mcp_agent import ToolResult, XaiMcpError
-from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core.approval import ApprovalScope
 
@@ -73,27 +70,6 @@ def test_a_canvas_of_three_calls_is_made_checked_run_and_compiled(
     assert author.person.approved == ["make_workflow", "run_workflow"]
     assert set(author.person.approved) < set(author.client.listed())
     assert "MCPToolStep" in compile_workflow(lab / "drawn/loan.xircuits").read_text("utf-8")
-
-
-@pytest.mark.anyio
-async def test_the_person_of_the_client_is_asked_before_a_canvas_is_drawn(lab: Path) -> None:
-    async def play(connect: Any, _: Operations) -> None:
-        asked: list[str] = []
-
-        async def decide(_: Any, params: Any) -> types.ElicitResult:
-            asked.append(params.message)
-            return types.ElicitResult(action="accept", content={"decision": "once"})
-
-        async with connect(elicitation_callback=decide) as client:
-            drawing = {"file": "loan.xircuits", "calls": CALLS}
-            made = await client.call_tool("make_workflow", drawing)
-            assert made.structured_content["is_right"], text_of(made)
-            assert "make_workflow" in asked[0]
-            ran = await client.call_tool("run_workflow", {"file": "loan.xircuits"})
-            assert text_of(ran) == "Dear Grace, your loan is b1 to Grace."
-
-    settings = json.loads((lab / "mcp_settings.json").read_text("utf-8"))
-    await with_gateway({"mcpServers": {}, **settings}, play, author=lab)
 
 
 def test_a_canvas_is_made_from_a_goal_with_what_is_missing(lab: Path, author: Author) -> None:

@@ -162,30 +162,6 @@ async def test_a_tool_that_a_server_adds_is_noticed_and_listed(era: str) -> None
     await with_gateway({"mcpServers": {"growing": program("growing_server.py")}}, play)
 
 
-async def test_a_tool_that_a_person_switches_off_is_gone_for_clients() -> None:
-    """They are told so, and a call of it is refused."""
-
-    async def play(connect: Connect, operations: Operations) -> None:
-        changed = anyio.Event()
-
-        async def heard(message: Any) -> None:
-            if isinstance(message, types.ToolListChangedNotification):
-                changed.set()
-
-        async with connect(message_handler=heard) as client:
-            assert "gallery_add" in {x.name for x in (await client.list_tools()).tools}
-
-            async with client.listen(tools_list_changed=True):
-                await operations.disable("gallery", "add")
-                with anyio.fail_after(20):
-                    await changed.wait()
-            assert "gallery_add" not in {x.name for x in (await client.list_tools()).tools}
-            with pytest.raises(MCPError, match="switched it off"):
-                await client.call_tool("gallery_add", {"a": 1, "b": 1})
-
-    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
-
-
 @both_eras
 async def test_a_question_of_a_server_reaches_the_person_of_the_client(era: str) -> None:
     """In the middle of the call, or as a result that needs input, whatever the server speaks."""
@@ -257,45 +233,6 @@ async def _until_labelled(client: Client, tool: str) -> None:
     with anyio.fail_after(20):
         while (await client.call_tool(tool)).structured_content != {"result": ["it"]}:
             await anyio.sleep(0.02)
-
-
-async def test_where_not_all_tools_fit_there_are_those_that_find_them() -> None:
-    """They search, plan, list and call; a tool that was found can be called by its name, too."""
-
-    async def play(connect: Connect, _: Operations) -> None:
-        async with connect() as client:
-            names = [x.name for x in (await client.list_tools()).tools]
-            assert set(names) == {
-                "tool_search", "tool_explain", "select_tool", "plan_tools", "list_tools",
-                "execute_tool",
-            }  # fmt: skip
-            found = text_of(await client.call_tool("tool_search", {"query": "add two numbers"}))
-            assert "gallery_add" in found
-            called = {"tool": "gallery/add", "arguments": {"a": 20, "b": 22}}
-            assert text_of(await client.call_tool("execute_tool", called)) == "42"
-            assert text_of(await client.call_tool("gallery_add", {"a": 1, "b": 1})) == "2"
-
-    await with_gateway(
-        {"mcpServers": {"gallery": gallery_entry()}, "toolSearch": {"tokenBudget": 50}},
-        play,
-        shown="auto",
-    )
-
-
-async def test_a_group_is_a_server_of_its_own() -> None:
-    """Tools outside it are neither listed nor called."""
-
-    async def play(connect: Connect, _: Operations) -> None:
-        async with connect() as client:
-            assert [x.name for x in (await client.list_tools()).tools] == ["gallery_add"]
-            with pytest.raises(MCPError, match="gallery_parts"):
-                await client.call_tool("gallery_parts")
-
-    settings = {
-        "mcpServers": {"gallery": gallery_entry()},
-        "groups": {"sums": {"include": ["gallery/add"]}},
-    }
-    await with_gateway(settings, play, names=("sums",))
 
 
 @both_eras

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import shutil
@@ -147,23 +146,6 @@ def hello(place: warm.WarmPlace) -> bytes:
 
 async def tasks(_: Operations) -> int:
     return len(asyncio.all_tasks())
-
-
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd" if sys.platform == "linux" else "/dev/fd"))
-
-
-def test_clients_that_come_and_go_leave_nothing(running: tuple[warm.WarmPlace, Bridge]) -> None:
-    place, bridge = running
-    assert b'"tiny"' in hello(place)
-    wait_until(lambda: warm.ask(place, status=True)["connections"] == 0, "it has gone")
-    before = open_files(), bridge.run(tasks)
-    for _ in range(20):
-        assert b'"tiny"' in hello(place)
-    wait_until(lambda: warm.ask(place, status=True)["connections"] == 0, "all have gone")
-    wait_until(lambda: (open_files(), bridge.run(tasks)) <= before, "nothing of them is left")
-    gc.collect()
-    assert not [x for x in gc.get_objects() if isinstance(x, process._Lines)]
 
 
 def test_another_user_is_refused_on_both_sides(

@@ -283,17 +283,6 @@ def test_changed_content_under_the_same_version_is_an_alarm_and_the_old_one_stay
         assert synced(found).alarms == []
 
 
-def test_what_the_registry_itself_adds_may_change(service: RegistryService, tmp_path: Path) -> None:
-    """Status and dates stand beside the document; the order of its keys says nothing."""
-    with registries(service, tmp_path) as found:
-        synced(found)
-        row = service.row("com.example/weather")
-        row["server"] = dict(reversed(row["server"].items()))
-        row["_meta"][OFFICIAL] |= {"status": "deprecated", "updatedAt": "2999-01-01T00:00:00Z"}
-        assert synced(found).alarms == []
-        assert found.find("com.example/weather", offline=True).status == "deprecated"
-
-
 def test_a_new_version_is_no_alarm_and_is_the_latest(
     service: RegistryService, tmp_path: Path
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridges import accept_now, names_of, status_of
+from tests.support.bridges import names_of, status_of
 from tests.support.processes import wait_until
 from xai_mcp_agent import (
     Bridge,
-    DefinitionChanged,
     InvalidArguments,
     SourceFailed,
     ToolTimeout,
@@ -263,62 +261,6 @@ def test_an_import_that_does_not_end_is_left(file: Path, gate: None) -> None:
     assert "startTimeout" in error.next_step
 
 
-def test_a_disk_that_hangs_holds_only_its_own_file(
-    file: Path, gate: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was offered before goes on, and the loop with everybody else."""
-    stat, hangs = os.stat, threading.Event()
-
-    def slow(path: Any, *args: Any, **more: Any) -> os.stat_result:
-        in_main = threading.current_thread() is threading.main_thread()
-        if path == str(file) and hangs.is_set() and not in_main:
-            GATE.wait()
-        return stat(path, *args, **more)
-
-    monkeypatch.setattr(os, "stat", slow)
-    with offering(file, "def f(): return 'fine'\n", startTimeout=0.2) as bridge:
-        assert bridge.call_tool("it", "f").text == "fine"
-        hangs.set()
-        assert bridge.call_tool("it", "f").text == "fine"
-        with pytest.raises(SourceFailed, match="that its disk responds"):
-            bridge.refresh("it")[0].require()
-
-
-def test_an_import_belongs_to_nobody_who_waits_for_it(file: Path, gate: None) -> None:
-    """Who gives up loses no change, and starts no second import."""
-    begun = file.with_name("begun")
-    note = f"with open({str(begun)!r}, 'a') as file: file.write('x')\n"
-    with offering(file, "def f(): return 'old'\n") as bridge:
-        assert bridge.call_tool("it", "f").text == "old"
-        change(file, f"{note}{HANGING}def f(): return 'new'\n")
-        for _ in range(2):
-            with pytest.raises(SourceFailed, match="not"):
-                bridge.call_tool("it", "f", timeout_seconds=0.2)
-        GATE.set()
-        assert bridge.call_tool("it", "f").text == "new"
-    assert begun.read_text(encoding="ascii") == "x"
-
-
-def test_nothing_is_kept_of_a_file_that_changed_or_was_closed(file: Path) -> None:
-    before = {x for x in sys.modules if x.startswith("_xai_mcp_functions")}
-    with offering(file, "def f(): return 1\n") as bridge:
-        bridge.list_tools("it")
-        change(file, "def f(): return 2\n")
-        assert bridge.call_tool("it", "f").text == "2"
-    assert {x for x in sys.modules if x.startswith("_xai_mcp_functions")} <= before
-
-
-def test_what_ends_python_in_an_annotation_costs_its_function(file: Path) -> None:
-    text = (
-        "import sys\nclass Odd:\n    @classmethod\n"
-        "    def __get_pydantic_core_schema__(cls, *_): sys.exit(3)\n"
-        "def f(x: Odd): ...\ndef g(): return 'fine'\n"
-    )
-    with offering(file, text) as bridge:
-        assert bridge.call_tool("it", "g").text == "fine"
-        assert "f is left out" in status_of(bridge, "it").notes[0]
-
-
 def test_no_key_of_the_environment_is_in_what_a_file_says(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,22 +270,6 @@ def test_no_key_of_the_environment_is_in_what_a_file_says(
     assert "401 for ***" in error.problem
     with offering(file, f"{key}def f(): raise RuntimeError('401 for ' + KEY)\n") as bridge:
         assert "401 for ***" in bridge.call_tool("it", "f").text
-
-
-def test_what_a_check_of_a_person_says_of_arguments_has_no_key_in_it(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOME_SERVICE_API_KEY", "verysecretvalue12345")
-    code = """
-import os
-from typing import Annotated
-from pydantic import AfterValidator
-def check(x: int) -> int: raise ValueError("401 for " + os.environ["SOME_SERVICE_API_KEY"])
-def f(x: Annotated[int, AfterValidator(check)]): ...
-"""
-    expected = pytest.raises(InvalidArguments, match=r"x: .*401 for \*\*\*\. Expected: x: int")
-    with offering(file, code) as bridge, expected:
-        bridge.call_tool("it", "f", {"x": 1})
 
 
 def test_an_error_that_quotes_a_whole_document_blocks_no_other_work(file: Path) -> None:
@@ -392,13 +318,3 @@ def test_a_change_that_cannot_be_imported_leaves_what_was_before(file: Path) -> 
         change(file, "def a(): return 'new'\n")
         assert bridge.call_tool("it", "a").text == "new"
         assert status_of(bridge, "it").error == ""
-
-
-def test_locked_functions_are_not_called_when_they_changed(file: Path) -> None:
-    with offering(file, "def a(): return 1\n", lock="first") as bridge:
-        assert bridge.call_tool("it", "a").structured == 1
-        change(file, "def a(x: int = 2):\n    '''Other words.'''\n    return x\n")
-        with pytest.raises(DefinitionChanged):
-            bridge.call_tool("it", "a")
-        accept_now(bridge, "it", "a")
-        assert bridge.call_tool("it", "a").structured == 2

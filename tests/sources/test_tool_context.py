@@ -180,20 +180,6 @@ async def f(context: ToolContext):
         wait_until(lambda: SEEN == ["stopped"], "it has ended")
 
 
-def test_coroutines_that_were_cancelled_leave_room_for_others(file: Path) -> None:
-    text = f"{HEAD}async def f(): await asyncio.sleep(3600)\ndef ok(): return 'fine'\n"
-    with offering(file, text, timeout=0.1, breaker=False) as bridge:
-        for _ in range(9):
-            with pytest.raises(ToolTimeout):
-                bridge.call_tool("it", "f")
-            wait_until(lambda: not _threads(), "its thread has ended")
-        assert bridge.call_tool("it", "ok").text == "fine"
-
-
-def _threads() -> list[threading.Thread]:
-    return [x for x in threading.enumerate() if x.name == "functions it"]
-
-
 def test_a_coroutine_that_does_not_let_itself_be_cancelled_is_left(file: Path) -> None:
     text = f"""{HEAD}
 async def f():
@@ -212,23 +198,6 @@ def ok(): return 'fine'
         with pytest.raises(SourceFailed, match="still running"):
             bridge.call_tool("it", "ok")
         GATE.set()
-
-
-def test_a_call_that_ended_before_it_began_to_wait_is_stopped_at_once(file: Path) -> None:
-    """Its thread may start late; the coroutine must not run for nobody."""
-    text = f"""{HEAD}
-async def f():
-    test.GATE.wait({WAIT_SECONDS})
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    test.SEEN.append("went on")
-"""
-    with offering(file, text, timeout=0.1) as bridge:
-        with pytest.raises(ToolTimeout):
-            bridge.call_tool("it", "f")
-        GATE.set()
-        wait_until(lambda: not _threads(), "its thread has ended")
-    assert SEEN == []
 
 
 # After the call

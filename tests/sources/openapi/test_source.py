@@ -18,14 +18,13 @@ from tests.support.bridges import names_of, status_of
 from tests.support.census import nothing_is_left
 from tests.support.histories import events_of
 from tests.support.http_service import Got, HttpService, Reply, Said, as_json, http_service
-from tests.support.processes import free_port, wait_until
+from tests.support.processes import wait_until
 from tests.support.stalls import watching
 from xai_mcp_agent import (
     Bridge,
     CircuitOpen,
     SourceClosed,
     SourceFailed,
-    ToolTimeout,
     UnknownTool,
 )
 from xai_mcp_agent.core.errors import XaiMcpError
@@ -266,35 +265,6 @@ def test_no_redirect_leads_parts_or_programs_to_another_host(
         assert other.got == []
 
 
-def test_a_reading_that_was_given_up_asks_for_nothing_more(service: HttpService) -> None:
-    is_asked, may_answer = threading.Event(), threading.Event()
-    names = [f"s{n}" for n in range(20)]
-    schema = {x: {"name": x, "in": "query", "schema": {"$ref": f"{x}.json"}} for x in names}
-    paths = {f"/{x}": operation(x, parameters=[schema[x]]) for x in names}
-    offer(service, paths=paths)
-
-    def slow(_: Got) -> Said:
-        is_asked.set()
-        may_answer.wait(10)
-        return as_json({"type": "string"})
-
-    service.replies |= {f"/{x}.json": slow for x in names}
-    try:
-        with using(at(service), startTimeout=0.5) as bridge:
-            with pytest.raises(SourceFailed, match=r"within 0\.5 s"):
-                bridge.list_tools("it")
-            assert is_asked.wait(10)
-            may_answer.set()
-            wait_until(lambda: not is_reading(), "the reading has ended")
-    finally:
-        may_answer.set()
-    assert len([x for x in service.got if x.path.startswith("/s")]) == 1
-
-
-def is_reading() -> bool:
-    return any(x.name == "openapi it" for x in threading.enumerate())
-
-
 @pytest.mark.parametrize(
     ("said", "words"),
     [
@@ -322,36 +292,6 @@ def test_a_refresh_that_fails_keeps_what_was_there_usable(
         offer(service, "one", "two", "three")
         assert len(bridge.refresh("it")[0].tools) == 3
         assert status_of(bridge, "it").error == ""
-
-
-def test_a_service_that_comes_up_later_is_used_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xai_mcp_agent.sources.reading._FIRST_PAUSE_SECONDS", 0.0)
-    port = free_port()
-    with using(f"http://127.0.0.1:{port}/openapi.json") as bridge:
-        with pytest.raises(SourceFailed, match="cannot be reached") as caught:
-            bridge.list_tools("it")
-        assert "spec" in caught.value.next_step or "running" in caught.value.next_step
-        with http_service(port) as later:
-            offer(later, "one")
-            assert names_of(bridge.list_tools("it")) == ["one"]
-
-
-def test_a_document_that_never_ends_is_waited_for_as_long_as_the_settings_say(
-    service: HttpService,
-) -> None:
-    gate = threading.Event()
-
-    def hanging() -> Iterator[bytes]:
-        yield b"{"
-        gate.wait(20)
-
-    service.replies["/openapi.json"] = lambda _: Said(pieces=hanging())
-    try:
-        error = failure_of(at(service), startTimeout=0.3)
-    finally:
-        gate.set()
-    assert "0.3 s" in error.problem
-    assert "`startTimeout`" in error.next_step
 
 
 # In files
@@ -522,16 +462,6 @@ def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService) ->
         assert not bridge.call_tool("it", "one").is_error
 
 
-def test_a_slow_answer_ends_with_the_limit_of_the_settings(service: HttpService) -> None:
-    gate = threading.Event()
-    service.replies["/one"] = lambda _: Said(200) if gate.wait(20) else Said(500)
-    try:
-        with using(at(service), timeout=0.3) as bridge, pytest.raises(ToolTimeout):
-            bridge.call_tool("it", "one")
-    finally:
-        gate.set()
-
-
 def outcome_of(bridge: Bridge) -> str:
     """What is said of a call that goes wrong."""
     try:
@@ -611,21 +541,6 @@ def test_no_log_of_the_http_library_has_a_key(
         assert f"{service.url}/one?key=***" in caplog.text
         assert KEY not in caplog.text
     assert logging.getLogger("httpx2").filters == []
-
-
-@pytest.mark.usefixtures("_no_garbage")
-def test_a_large_document_blocks_no_other_work(service: HttpService) -> None:
-    schemas = {f"S{n}": {"type": "object", "maximum": 1.5, "enum": [n]} for n in range(60_000)}
-    offer(service, "one", components={"schemas": schemas, "x": {"odd": float("inf")}})
-
-    def held() -> float:
-        with using(at(service)) as bridge:
-            bridge.servers()
-            with watching(bridge) as stalls:
-                assert names_of(bridge.list_tools("it")) == ["one"]
-        return max(stalls.longest_step_seconds, stalls.longest_hold_seconds)
-
-    assert least_of_three(held) < MOST_HELD_SECONDS
 
 
 def test_a_template_that_cannot_be_used_is_reported_when_the_document_is_read(

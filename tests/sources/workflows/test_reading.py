@@ -12,7 +12,7 @@ from tests.sources.workflows.drawn import components, draw, edit, offering
 from tests.support.bridges import names_of, status_of
 from tests.support.scripts import compile_workflow
 from tools.workflows import Argument, Workflow
-from xai_mcp_agent import Bridge, SettingsError, SourceFailed, settings_from
+from xai_mcp_agent import Bridge, SourceFailed
 from xai_mcp_agent.sources.workflows.source import CHAIN_VARIABLE, DEPTH_VARIABLE
 
 ECHO = "result = [value, more, number]"
@@ -69,14 +69,6 @@ def test_the_entry_may_describe_it_and_give_what_no_model_is_asked_for(tmp_path:
         notes = status_of(bridge, "it").notes
     assert (tool.description, [*tool.input_schema["properties"]]) == ("Mine.", ["b"])
     assert notes == ("`arguments` names 'c', which the workflow does not have.",)
-
-
-def test_one_that_says_nothing_of_itself_is_told_how_to(tmp_path: Path) -> None:
-    with offering(draw(tmp_path, ECHO)) as bridge:
-        (tool,) = bridge.list_tools("it")
-        (note,) = status_of(bridge, "it").notes
-    assert tool.description == "Runs the workflow job.xircuits."
-    assert "add a comment titled Description" in note
 
 
 @pytest.mark.parametrize("name", ["01_first", "async", "Do", "ünï two"])
@@ -224,25 +216,6 @@ def test_what_is_called_like_a_secret_in_a_script_is_never_asked_of_a_model(tmp_
         assert list(tool.input_schema["properties"]) == ["max_tokens"]
 
 
-@pytest.mark.parametrize(
-    ("entry", "where", "said"),
-    [
-        ({}, "file", "missing"),
-        ({"file": "x.txt"}, "file", "not a workflow"),
-        ({"file": "x.py", "arguments": []}, "arguments", "an object"),
-        ({"file": "x.py", "arguments": {"a": ["${NOPE}"]}}, "arguments.a", "NOPE is not set"),
-        ({"file": "x.py", "env": {"": "1"}}, "env", "name of a variable"),
-    ],
-)
-def test_a_mistake_in_an_entry_is_reported_with_its_place(
-    entry: Any, where: str, said: str
-) -> None:
-    problem = settings_from({"workflows": {"w": entry}}, environ={}).problems["w"]
-    assert isinstance(problem, SettingsError)
-    assert problem.key_path == f"workflows.w.{where}"
-    assert said in problem.problem
-
-
 # Changed meanwhile
 
 
@@ -262,15 +235,6 @@ def test_a_change_is_noticed_and_a_broken_one_leaves_the_last_good_tool(tmp_path
         edit(file, "nothing", "diagram-nodes")
         assert names_of(bridge.refresh("it")[0].require()) == ["job"]
         assert status_of(bridge, "it").error == ""
-
-
-def test_one_whose_file_is_deleted_stays_usable(tmp_path: Path) -> None:
-    file = draw(tmp_path, f"import os; os.remove({str(tmp_path / 'job.xircuits')!r}); result = 1")
-    with offering(file) as bridge:
-        assert bridge.call_tool("it", "job", {"value": 1}).structured == 1
-        assert not file.exists()
-        assert "FileNotFoundError" in bridge.call_tool("it", "job", {"value": 1}).text
-        assert "there is no file" in status_of(bridge, "it").error
 
 
 @pytest.fixture
