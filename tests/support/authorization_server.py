@@ -28,6 +28,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
 from starlette.applications import Starlette
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
 from starlette.responses import (
     HTMLResponse,
@@ -42,6 +43,7 @@ from tests.support.mcp_servers import serving
 from xai_mcp_agent import Bridge, SignIn, SignInRequest, SourceFailed
 
 _BROWSER_SECONDS = 20.0
+_TOKEN_SECONDS = 3600
 SCOPE = "tools"
 
 
@@ -59,7 +61,7 @@ class _Grant:
 class AuthorizationServer:
     """`asked` has one word for each thing it was asked for; other attributes change what it does.
 
-    `denies`: the error a person's browser is sent back with. `token_seconds`: how long tokens hold.
+    `denies`: the error a person's browser is sent back with.
     `shows_page`: a person agrees or refuses there; without it everybody agrees at once.
     `issuer_told`: the `iss` in redirects; None: its own, empty: none. `grants`: the most it gives.
     """
@@ -69,8 +71,6 @@ class AuthorizationServer:
     denies: str = ""
     shows_page: bool = False
     registers: bool = True
-    token_seconds: int = 3600
-    gives_refresh_tokens: bool = True
     codes_are_expired: bool = False
     is_down: bool = False
     issuer_told: str | None = None
@@ -220,9 +220,9 @@ class AuthorizationServer:
         scopes = [x for x in grant.scope.split() if self.grants is None or x in self.grants]
         grant = replace(grant, scope=" ".join(scopes))
         token, refresh = f"access-{secrets.token_urlsafe(24)}", f"refresh-{secrets.token_urlsafe()}"
-        self.tokens[token] = (grant.scope, time.time() + self.token_seconds)
-        told = {"access_token": token, "token_type": "Bearer", "expires_in": self.token_seconds}
-        if renewable and self.gives_refresh_tokens:
+        self.tokens[token] = (grant.scope, time.time() + _TOKEN_SECONDS)
+        told = {"access_token": token, "token_type": "Bearer", "expires_in": _TOKEN_SECONDS}
+        if renewable:
             self.refresh_tokens[refresh] = grant
             told["refresh_token"] = refresh
         return JSONResponse({**told, "scope": grant.scope})
@@ -233,7 +233,6 @@ class Protected:
     """An MCP server that wants a token of `service`. `seen` are the tokens it was shown.
 
     `scope_for` names what a tool wants besides. `refuses_all`: no token is good enough.
-    `redirects_to`: where it sends everybody.
     """
 
     service: AuthorizationServer
@@ -241,7 +240,6 @@ class Protected:
     seen: list[str] = field(default_factory=list[str])
     scope_for: dict[str, str] = field(default_factory=dict[str, str])
     refuses_all: bool = False
-    redirects_to: str = ""
     has_moved: bool = False
 
     @property
@@ -264,51 +262,32 @@ class Protected:
             ),
         )
         _add_tools(server)
-        return self._with_step_up(server.streamable_http_app())
+        app = server.streamable_http_app()
+
+        async def dispatch(request: Request, go_on: Any) -> Response:
+            return await self.instead(request) or await go_on(request)
+
+        app.add_middleware(BaseHTTPMiddleware, dispatch=dispatch)
+        return app
 
     def move_to(self, service: AuthorizationServer) -> None:
         """From now on another service gives the tokens."""
         self.service, self.has_moved = service, True
 
-    def _with_step_up(self, app: Any) -> Any:
-        async def wrapped(scope: Any, receive: Any, send: Any) -> None:
-            if self.has_moved and "oauth-protected-resource" in scope.get("path", ""):
-                told = {"resource": f"{self.url}/mcp", "authorization_servers": [self.service.url]}
-                await JSONResponse(told)(scope, receive, send)
-                return
-            if scope["type"] != "http" or scope["method"] != "POST":
-                await app(scope, receive, send)
-                return
-            if self.redirects_to:
-                away = RedirectResponse(self.redirects_to, 307)
-                await away(scope, receive, send)
-                return
-            request = Request(scope, receive)
-            body = await request.body()
-            wanted = self.scope_for.get(_tool_in(body), "")
-            token = request.headers.get("authorization", "").removeprefix("Bearer ")
-            granted = (self.service.scope_of(token) or "").split()
-            if wanted and granted and wanted not in granted:
-                told = f'Bearer error="insufficient_scope", scope="{wanted}"'
-                refusal = PlainTextResponse("more", 403, {"www-authenticate": told})
-                await refusal(scope, receive, send)
-                return
-
-            async def again() -> dict[str, Any]:
-                return {"type": "http.request", "body": body, "more_body": False}
-
-            was_read = False
-
-            async def receive_again() -> Any:
-                nonlocal was_read
-                if not was_read:
-                    was_read = True
-                    return await again()
-                return await receive()
-
-            await app(scope, receive_again, send)
-
-        return wrapped
+    async def instead(self, request: Request) -> Response | None:
+        """What is answered before the server sees the request, if anything."""
+        if self.has_moved and "oauth-protected-resource" in request.url.path:
+            servers = {"resource": f"{self.url}/mcp", "authorization_servers": [self.service.url]}
+            return JSONResponse(servers)
+        if request.method != "POST":
+            return None
+        wanted = self.scope_for.get(_tool_in(await request.body()), "")
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        granted = (self.service.scope_of(token) or "").split()
+        if not wanted or not granted or wanted in granted:
+            return None
+        challenge = f'Bearer error="insufficient_scope", scope="{wanted}"'
+        return PlainTextResponse("more", 403, {"www-authenticate": challenge})
 
 
 class _Verifier:

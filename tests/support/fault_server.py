@@ -317,11 +317,9 @@ def rpc_error(_server: FaultServer, _message: dict, code: int, message: str) -> 
     yield _error(0, code, message)
 
 
-def raw(_server: FaultServer, message: dict, line: str, then: str = "") -> Iterator[bytes]:
-    """Write this line, with ID replaced by the request's, then perhaps an answer."""
+def raw(_server: FaultServer, message: dict, line: str) -> Iterator[bytes]:
+    """Write this line, with ID replaced by the request's."""
     yield line.replace("ID", str(message["id"])).encode("latin-1")
-    if then:
-        yield _text(then)
 
 
 def act(server: FaultServer, message: dict, steps: list) -> Iterator[dict | bytes]:
@@ -332,12 +330,6 @@ def act(server: FaultServer, message: dict, steps: list) -> Iterator[dict | byte
 def big(_server: FaultServer, _message: dict, characters: int) -> Iterator[dict]:
     """Answer with a text of this length."""
     yield _text("x" * characters)
-
-
-def complain(_server: FaultServer, _message: dict, text: str) -> Iterator[dict]:
-    """Write a text to standard error, as Latin-1 and without a newline at its end, then answer."""
-    os.write(2, text.encode("latin-1"))
-    yield _text("ok")
 
 
 def set_tools(
@@ -393,7 +385,7 @@ _TOOLS: dict[str, Callable[..., Iterator]] = {
     x.__name__: x
     for x in (
         echo, pid, environment, seen, never, freeze, die, close_stdout, result, rpc_error, raw, act,
-        big, complain, set_tools, progress, log, ask, answers,
+        big, set_tools, progress, log, ask, answers,
     )
 }  # fmt: skip
 
