@@ -61,7 +61,7 @@ class Connection:
     `ended` is set when nothing more can arrive; `heard_at` is the time of the last message.
     `on_list_changed` is called with one of `LISTS`, `on_resource_updated` with a URI, `on_log` with
     a log message; all of them are called often, so they must be quick. `on_doubt` is called when
-    the server may be gone, and `on_over` once it is.
+    the server may be gone, `on_end` when its messages have ended, and `on_over` once it is gone.
 
     Over HTTP, `status` is the last response's status, and `failure` the reason if there was no
     response. `has_no_endpoint`: the URL takes no MCP messages. `no_access`: why access failed.
@@ -83,6 +83,7 @@ class Connection:
     on_resource_updated: Callable[[str], None] = _ignore
     on_log: Callable[[JsonObject], None] = _ignore
     on_doubt: Callable[[], None] = _ignore
+    on_end: Callable[[], None] = _ignore
     on_over: Callable[[], None] = _ignore
     _notes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # by method
 

@@ -232,7 +232,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         try:
             await super().run(answer, on_notify, take, task_status=task_status)
         finally:
-            self._connection.ended.set()
+            self._connection.on_end()
 
     async def _final_write(self, write: Any, *, timeout: float, **options: Any) -> None:  # noqa: ASYNC109 - the SDK's
         await super()._final_write(write, timeout=min(timeout, _CANCEL_SECONDS), **options)

@@ -29,12 +29,11 @@ _LONGEST_SUSPICION_SECONDS = 2 * PROBE_SECONDS
 class Health:
     """Health of one connection, judged by the outcome of its requests.
 
-    `over` is set once the connection is of no more use. It is suspect after a lost request, or two
-    that timed out, until the server has answered a probe; only an unanswered probe ends it.
+    It is suspect after a lost request, or two that timed out, until the server has answered a
+    probe. It ends with its messages, or when a probe goes unanswered.
     """
 
     def __init__(self, connection: Connection, limit: Limit) -> None:
-        self.over = anyio.Event()
         self.is_suspect = False
         """Whether it is unclear if the server is still there."""
         self._connection = connection
@@ -42,20 +41,14 @@ class Health:
         self._doubted, self._is_awaited, self._settled = (anyio.Event() for _ in range(3))
         # When a request first timed out without a message since; None while the server answers.
         self._silent_since: float | None = None
-        connection.on_doubt = self.doubt
+        connection.on_doubt, connection.on_end = self.doubt, self.end
 
     def end(self) -> None:
         """Declare the connection over."""
-        if not self.over.is_set():
-            self.over.set()
+        if not self._connection.ended.is_set():
             self._connection.ended.set()
             self._connection.on_over()
             self._settle()
-
-    async def end_with_the_stream(self) -> None:
-        """Wait for the end of the connection's stream, then declare it over."""
-        await self._connection.ended.wait()
-        self.end()
 
     def doubt(self) -> None:
         """Request a probe: a failed request or a broken stream may mean the server is gone."""
@@ -64,7 +57,7 @@ class Health:
     def suspect(self) -> None:
         """Request a probe before the next request, which might be lost too."""
         self.doubt()
-        if not self.is_suspect and not self.over.is_set():
+        if not self.is_suspect and not self._connection.ended.is_set():
             self.is_suspect, self._settled = True, anyio.Event()
 
     async def wait_until_settled(self) -> None:

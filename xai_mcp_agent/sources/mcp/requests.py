@@ -96,9 +96,7 @@ class Requests:
         # Limits of requests and others; each with the time it had left when the clocks stopped.
         self._limits: dict[anyio.CancelScope, float] = {}
         self._pauses = 0
-        self._all_done = anyio.Event()
-        # A far client's request began or ended, or one is being asked.
-        self._changed = anyio.Event()
+        self._changed = anyio.Event()  # a request ended, or a person is asked
 
     def require_client(self) -> Client:
         """Return the client, for `ask`.
@@ -106,10 +104,7 @@ class Requests:
         Raises:
             NotSent: the connection is over.
         """
-        is_over = self._connection.ended.is_set()
-        if self.client is None or is_over:
-            if is_over:
-                self.health.end()  # not noticed before
+        if self.client is None or self._connection.ended.is_set():
             raise self._failures.of_loss(NotSent)
         return self.client
 
@@ -155,10 +150,7 @@ class Requests:
         finally:
             current_request.reset(token)
             self._open.pop(request, None)
-            if request.caller.far:
-                self._tell_change()
-            if not self._open:
-                self._all_done.set()
+            self._tell_change()
         try:
             raise error  # here without its cause, which has the server's words unmasked
         finally:
@@ -273,7 +265,6 @@ class Requests:
 
     async def drain(self, seconds: float) -> None:
         """Wait until no request is open, for `seconds` at most."""
-        self._all_done = anyio.Event()
         with anyio.move_on_after(seconds):
-            if self._open:
-                await self._all_done.wait()
+            while self._open:
+                await self._changed.wait()

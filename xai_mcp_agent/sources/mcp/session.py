@@ -109,7 +109,7 @@ class McpSession:
                 self.was_ready = True
                 self.connection.in_a_hurry = False
                 on_ready()
-                await self.health.over.wait()
+                await self.connection.ended.wait()
                 is_http = self.connection.settings.transport == "http"
                 if is_http and not self.connection.closed_on_purpose:
                     # Requests may still be answered: each has its own connection.
@@ -219,7 +219,6 @@ class McpSession:
             raise WrongEra(self.era, self._mode)
         assert self._features is not None
         self.phase = "listing its tools"
-        tasks.start_soon(self.health.end_with_the_stream)
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
         tasks.start_soon(self._features.log.ask_for_it, self.requests.require_client())
