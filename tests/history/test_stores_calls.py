@@ -140,13 +140,13 @@ def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path) -> None
     assert [x.payload["arguments"] for one in left for x in one.calls] == [{"number": -1}]
 
 
-def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_or_is_not_ours_costs_no_other(tmp_path: Path) -> None:
     place = place_of("", tmp_path)
     with closing(CallJournal(place, "run")) as journal:
         journal.note(call_event(Subject(MCP, "notes", "save"), datetime.now(UTC), 0.1))
         (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
         with file.open("ab") as opened:
-            opened.write(b'{"n":9,"change":"cal')
+            opened.write(b'{"n":8,"change":"called","tool":["mcp",5,null]}\n{"n":9,"change":"cal')
     (left,) = left_behind(place)
     assert [x.subject.tool for x in left.calls] == ["save"]
     left.remove()

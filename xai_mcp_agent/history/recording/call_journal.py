@@ -236,33 +236,20 @@ def _line(number: int, call: Event) -> bytes:
         return json.dumps(value, default=str).encode() + b"\n"
 
 
-_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
-
-
 class _Payload(BaseModel):
-    """Payload of a call. Nothing else is read from a file that came with a clone."""
+    """Payload of a call: what is counted has its type, also in a file that came with a clone."""
 
-    model_config = _STRICT
+    model_config = ConfigDict(strict=True, allow_inf_nan=False, extra="allow")
 
-    status: Literal["", "ok", "error", "unknown"] = ""
     seconds: float = 0.0
     error: str = ""
-    arguments: JsonObject | str = ""
-    result: str = ""
-    structured: Any = None
-    run_id: str = ""
-    call_id: str = ""
-    caller: str = ""
     agent: str = ""
-    workflow: str = ""
-    node: str = ""
-    toolbelt: str = ""
 
 
 class _Line(BaseModel):
     """Line as it is read back."""
 
-    model_config = _STRICT
+    model_config = ConfigDict(strict=True)
 
     run: str = ""
     n: int = 0

@@ -31,7 +31,6 @@ from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Event, Subject
-from ..forks import unforked
 from ..place import Place
 from .call_journal import CallJournal
 from .reports import (
@@ -311,9 +310,8 @@ def _look(
     reason: StoreFailed,
 ) -> None:
     """Answer from the file as it is; if that fails too, raise why it cannot be written."""
-    with unforked():
-        from ..history import open_history  # loads SQLAlchemy
-        from ..store import NoHistory
+    from ..history import open_history  # loads SQLAlchemy
+    from ..store import NoHistory
 
     try:
         # The writer repairs a damaged file: read it as if it were not ours.
@@ -342,9 +340,8 @@ def _open(
     run: str,
 ) -> ReportWriter:
     """Open the store, in the writer's thread: SQLAlchemy takes a while."""
-    with unforked():
-        from ..history import open_history
-        from .report_writer import ReportWriter
+    from ..history import open_history
+    from .report_writer import ReportWriter
 
     history = open_history(place)
     try:
