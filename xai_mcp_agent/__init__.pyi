@@ -62,19 +62,13 @@ from .core.results import (
     bytes_of,
 )
 from .core.tools import Icon, Operation, Tool, ToolAnnotations, ToolKey
-from .history.diff import ToolChanged, Version
 from .history.event import Event, Subject
 from .history.graph import Graph
 from .history.place import StoreStatus
-from .history.records import (
-    Records,
-    SourceRecord,
-    ToolRecord,
-    ToolState,
-    Usage,
-    state_of,
-)
+from .history.records import Records, SourceRecord, ToolRecord, ToolState, state_of
 from .history.stats import CallStats, Stats
+from .history.tool_changes import ToolChanged, Version
+from .history.usage import Usage
 from .policy.review import Choice, Review
 from .policy.suspicion import Mark
 from .search.found import FoundTools, SelectedTool

@@ -16,7 +16,7 @@ from tests.support.commands import AS_A_PROCESS, Cli
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.secrets.redactor import looks_secret
+from xai_mcp_agent.secrets.search import looks_secret
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.models import SECTIONS
 from xai_mcp_agent.settings.server import ServerEntry

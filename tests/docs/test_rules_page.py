@@ -10,7 +10,7 @@ from xai_mcp_agent import settings_from
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.policy.conditions import Facts
-from xai_mcp_agent.policy.rules import RuleBook
+from xai_mcp_agent.policy.rulebook import RuleBook
 from xai_mcp_agent.settings.conditions import FIELDS
 
 PAGE = ROOT / "docs" / "decisions.md"

@@ -14,7 +14,7 @@ from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import call_event, refusal_event
-from xai_mcp_agent.history.records import NO_USAGE, Call
+from xai_mcp_agent.history.usage import NO_USAGE, Call
 
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
 GIT, FILES = Subject(MCP, "git"), Subject(MCP, "files")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent import Usage
-from xai_mcp_agent.history.records import Call
+from xai_mcp_agent.history.usage import Call
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.watchdog import done_within
 from xai_mcp_agent.core.tools import ToolKey
-from xai_mcp_agent.policy.lockfile import DecisionLock, SourceLock, Unreadable, read_lock
+from xai_mcp_agent.policy.lock_document import DecisionLock, SourceLock, Unreadable, read_lock
 
 ONE, TWO = "1" * 32, "2" * 32
 LOCK = DecisionLock(

@@ -14,7 +14,8 @@ import pytest
 
 from xai_mcp_agent import LockFailed, settings_from
 from xai_mcp_agent.policy import lockfile
-from xai_mcp_agent.policy.lockfile import Change, DecisionLock, LockFile, find_lock
+from xai_mcp_agent.policy.lock_document import DecisionLock
+from xai_mcp_agent.policy.lockfile import Change, LockFile, find_lock
 from xai_mcp_agent.secrets.private_files import file_lock
 from xai_mcp_agent.settings.load import load_settings
 

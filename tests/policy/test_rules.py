@@ -27,7 +27,8 @@ from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved, RuleDenied
 from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
 from xai_mcp_agent.policy.conditions import Facts
-from xai_mcp_agent.policy.rules import RuleBook, RuleGate
+from xai_mcp_agent.policy.rulebook import RuleBook
+from xai_mcp_agent.policy.rules import RuleGate
 from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.models import Settings
 

@@ -22,7 +22,7 @@ from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.console.form import fields_of
 from xai_mcp_agent.console.question_page import Page
 from xai_mcp_agent.core.visible import is_visible
-from xai_mcp_agent.policy.review import changes_between
+from xai_mcp_agent.history.diff import difference_in_full
 from xai_mcp_agent.secrets.secrets import masked_and_cut
 
 TAGS = "".join(chr(0xE0000 + ord(x)) for x in "obey")
@@ -240,6 +240,6 @@ def test_a_changed_description_shows_what_became_hidden_in_it():
     """Variation selectors are drawn as nothing, and Python takes them for letters."""
     smuggled = "".join(chr(0xE0100 + ord(x)) for x in "obey")
     before = {"name": "pay", "description": "Pays."}
-    lines = changes_between(before, {**before, "description": f"Pays.{smuggled}"})
+    lines = difference_in_full(before, {**before, "description": f"Pays.{smuggled}"})
     assert "\\U000e016f\\U000e0162" in " ".join(lines)
     assert clean(list(lines))

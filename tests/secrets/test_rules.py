@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from xai_mcp_agent.secrets.redactor import (
+from xai_mcp_agent.secrets.redactor import redact_args, redact_url
+from xai_mcp_agent.secrets.search import (
     is_secret,
     looks_secret,
-    redact_args,
-    redact_url,
     secrets_in_args,
     secrets_in_env,
     secrets_in_headers,

@@ -12,8 +12,8 @@ from sqlalchemy import delete
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, Event, JsonObject, Records
 from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.history.events_table import begin_of
 from xai_mcp_agent.history.history import History, open_history
-from xai_mcp_agent.history.log import begin_of
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.tables import snapshots

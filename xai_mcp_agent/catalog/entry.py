@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from ..core.errors import UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.tools import Tool, ToolKey
-from ..history.records import NO_USAGE, ToolRecord, Usage
+from ..history.records import ToolRecord
+from ..history.usage import NO_USAGE, Usage
 
 if TYPE_CHECKING:
-    from ..history.diff import ToolChanged
+    from ..history.tool_changes import ToolChanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ..core.names import did_you_mean, nearest
 from ..core.schemas import signature
 from ..core.shell import shown_command
 from ..core.tools import Tool
-from ..secrets.redactor import is_secret, secrets_in_args, secrets_in_headers, secrets_in_url
+from ..secrets.search import is_secret, secrets_in_args, secrets_in_headers, secrets_in_url
 from ..settings.editing import sections_with, text_without
 from ..settings.load import load_settings
 from ..settings.models import Part

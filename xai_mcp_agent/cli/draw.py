@@ -25,7 +25,8 @@ from ..drawing.recorded import RecordedRun
 from ..drawing.rules import Document
 from ..drawing.tracing import LeftOut, traced
 from ..drawing.workflow import WorkflowError
-from ..secrets.redactor import Redactor, is_secret
+from ..secrets.redactor import Redactor
+from ..secrets.search import is_secret
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE, references_in

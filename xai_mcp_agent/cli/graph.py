@@ -12,7 +12,8 @@ import typer
 from ..bridge.flows import MOST_FLOWS, flows_around
 from ..bridge.operations.history import At, when
 from ..core.errors import LockFailed, XaiMcpError
-from ..policy.lockfile import DecisionLock, decided_now, find_lock
+from ..policy.lock_document import DecisionLock
+from ..policy.lockfile import decided_now, find_lock
 from ..settings.load import load_settings
 from ..views.flows import flow_notes
 from .frame import StoreFrame

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 from ..bridge.faces import Bridge
 from ..core.errors import SettingsError, UnknownServer
 from ..core.json import JsonObject
-from ..secrets.redactor import secrets_in_url
+from ..secrets.search import secrets_in_url
 from ..settings.document import Place
 from ..settings.interpolation import Variables
 from ..settings.load import load_settings

@@ -1,4 +1,4 @@
-"""Differences between two definitions of a tool, or two sets of tools, in lines to read.
+"""Differences between two definitions of a tool, in lines to read.
 
 Lines fit a terminal of 80 columns, unless a name in them is very long, and nothing in them can harm
 a terminal, whatever the source wrote.
@@ -6,16 +6,12 @@ a terminal, whatever the source wrote.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
 from ..core.json import JsonObject, as_list, as_object, is_list, is_object
 from ..core.schemas import dereferenced, required, types_of
-from .event import Subject
-from .renames import as_if_named, likely_renames
 from .wording import LINE_CHARS, canonical, from_to, is_same, plain, quoted, shown
 
 _MAX_DEPTH = 20  # schemas refer to themselves
@@ -35,81 +31,6 @@ _LONGEST_KEYWORD = len("unevaluatedProperties")
 
 _LOST = "The earlier definition is no longer in the history, so the changes are unknown"
 _HIDDEN = "Something changed that is hidden because it is secret"
-
-
-class Defined(NamedTuple):
-    """Definition by its digest; `definition` is None if it was lost."""
-
-    digest: str
-    definition: JsonObject | None
-
-
-ToolsDefined: TypeAlias = Mapping[Subject, Defined]
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """Definition that a tool had from a time on. `lines` are the differences from the last."""
-
-    digest: str
-    time: datetime
-    position: int
-    definition: JsonObject | None
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolChanged:
-    """Change of a tool. `lines` are the differences, if it exists both times.
-
-    A `renamed` tool has its later name, and `was` is its earlier one. That it is the same tool is
-    likely, not known.
-    """
-
-    tool: Subject
-    how: Literal["added", "removed", "renamed", "changed"]
-    lines: tuple[str, ...] = ()
-    was: Subject | None = None
-
-
-def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> list[ToolChanged]:
-    """Return the change of each tool, by the names of sources and tools.
-
-    `last` has the last definitions of tools that no longer exist.
-    """
-    changes = [
-        ToolChanged(x, "changed", differences(old[x].definition, new[x].definition))
-        for x in old.keys() & new.keys()
-        if old[x].digest != new[x].digest
-    ]
-    gone = {x: last.get(x, old[x]) for x in old.keys() - new.keys()}
-    came = {x: new[x] for x in new.keys() - old.keys()}
-    renames = _renames(gone, came)
-    for was, tool in renames.items():
-        before, after = old[was].definition or {}, new[tool].definition or {}
-        lines = difference(*as_if_named(tool.tool or "", before, after))
-        changes.append(ToolChanged(tool, "renamed", lines, was))
-    changes += [ToolChanged(x, "removed") for x in gone.keys() - renames.keys()]
-    changes += [ToolChanged(x, "added") for x in came.keys() - set(renames.values())]
-    return sorted(changes, key=lambda x: (x.tool.kind.name, x.tool.source, x.tool.tool or ""))
-
-
-def _renames(gone: ToolsDefined, came: ToolsDefined) -> dict[Subject, Subject]:
-    """Return the likely renames of each source."""
-    old, new = _by_source(gone), _by_source(came)
-    return {
-        replace(source, tool=was): replace(source, tool=name)
-        for source in old.keys() & new.keys()
-        for was, name in likely_renames(old[source], new[source]).items()
-    }
-
-
-def _by_source(tools: ToolsDefined) -> dict[Subject, list[JsonObject]]:
-    definitions: dict[Subject, list[JsonObject]] = defaultdict(list)
-    for tool, (_, definition) in tools.items():
-        if definition is not None:
-            definitions[tool.anchor].append({**definition, "name": tool.tool})
-    return definitions
 
 
 def differences(

@@ -1,15 +1,16 @@
-"""Events as rows of the log and back, and the filter of rows."""
+"""Events as rows of the log and back, the filter of rows, and look-ups in the table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Select, Text, and_, func, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Select, Text, and_, func, or_, select, type_coerce
 
 from ..core.json import JsonObject
+from .database import portions
 from .event import (
     Change,
     Event,
@@ -19,7 +20,7 @@ from .event import (
     tool_payload,
     usual_payload,
 )
-from .tables import encode_json, encode_text, encode_time, events, subjects
+from .tables import definitions, encode_json, encode_text, encode_time, events, loaded, subjects
 
 LARGEST_POSITION = 2**63 - 1
 """Largest number that databases compare with."""
@@ -197,3 +198,60 @@ def _texts_in(values: Iterable[Any]) -> Iterator[str]:
             waiting += cast("list[Any]", value)
         elif isinstance(value, str):
             yield value
+
+
+def last_position(connection: Connection, project: int) -> int:
+    """Return the position of the newest event; 0 before the first."""
+    query = select(func.max(events.c.position)).where(events.c.project == project)
+    return connection.execute(query).scalar() or 0
+
+
+def position_at(connection: Connection, project: int, moment: datetime) -> int:
+    """Return the position of the newest event not later than this; 0 before the first.
+
+    It is the one written last, not the one with the latest time: clocks are set back.
+    """
+    is_by_then = events.c.project == project, events.c.time <= moment
+    query = select(events.c.position).where(*is_by_then).order_by(events.c.position.desc())
+    return connection.execute(query.limit(1)).scalar() or 0
+
+
+def first_since(connection: Connection, project: int, moment: datetime) -> int:
+    """Return the position of the first event not earlier than this, or the next one.
+
+    What was written after it came later, whatever its clock said.
+    """
+    is_since = events.c.project == project, events.c.time >= moment
+    query = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
+    first = connection.execute(query).scalar()
+    return last_position(connection, project) + 1 if first is None else first
+
+
+def begin_of(connection: Connection, project: int) -> int:
+    """Return the position before the first stored event."""
+    query = select(func.min(events.c.position)).where(events.c.project == project)
+    first = connection.execute(query).scalar()
+    return 0 if first is None else first - 1
+
+
+def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str, JsonObject]:
+    """Return definitions of tools by digest; lost ones are left out."""
+    bodies: dict[str, JsonObject] = {}
+    for some in portions(digests):
+        rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
+        bodies |= {x.digest: loaded(x.body) for x in rows}
+    return bodies
+
+
+def calls_at(
+    connection: Connection, project: int, times: Collection[datetime]
+) -> set[tuple[str, datetime]]:
+    """Return tools (by digest) and times of the calls in the log at these times."""
+    if not times:
+        return set()
+    query = select(subjects.c.digest, events.c.time).join(
+        subjects, subjects.c.id == events.c.subject
+    )
+    within = events.c.time.between(min(times), max(times))
+    of_calls = events.c.project == project, events.c.change.in_(("called", "begun")), within
+    return {(digest, time) for digest, time in connection.execute(query.where(*of_calls))}

@@ -7,7 +7,7 @@ and that a loss takes all tools along: reading makes these events.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -15,24 +15,26 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select
 
-from ..core.json import JsonObject
 from .database import insert_missing, insert_rows, portions
 from .event import Change, Event, Links, Project, Subject, links_of, subject_of, usual_payload
 from .events_table import (
     LARGEST_POSITION,
     LISTINGS,
     Range,
+    begin_of,
+    definitions_of,
     event_of,
     has_text,
     implied_by,
     is_told_by_definition,
+    last_position,
     payload_of,
     query_of,
     row_of,
 )
 from .records import Fold
 from .snapshots import pack_fold, unpack_fold
-from .tables import Unreadable, definitions, events, loaded, runs, snapshots, subjects
+from .tables import Unreadable, definitions, events, runs, snapshots, subjects
 
 ROWS_BETWEEN_SNAPSHOTS = 2_000
 """And one more for each tool: a snapshot of many tools costs more, so it is rarer."""
@@ -390,60 +392,3 @@ def keep_snapshot(connection: Connection, project: int, position: int, fold: Fol
     key = {"project": project, "position": position}
     row = {**key, "version": Fold.version, "records": pack_fold(fold)}
     insert_missing(connection, snapshots, [row], update="records")
-
-
-def last_position(connection: Connection, project: int) -> int:
-    """Return the position of the newest event; 0 before the first."""
-    query = select(func.max(events.c.position)).where(events.c.project == project)
-    return connection.execute(query).scalar() or 0
-
-
-def position_at(connection: Connection, project: int, moment: datetime) -> int:
-    """Return the position of the newest event not later than this; 0 before the first.
-
-    It is the one written last, not the one with the latest time: clocks are set back.
-    """
-    is_by_then = events.c.project == project, events.c.time <= moment
-    query = select(events.c.position).where(*is_by_then).order_by(events.c.position.desc())
-    return connection.execute(query.limit(1)).scalar() or 0
-
-
-def first_since(connection: Connection, project: int, moment: datetime) -> int:
-    """Return the position of the first event not earlier than this, or the next one.
-
-    What was written after it came later, whatever its clock said.
-    """
-    is_since = events.c.project == project, events.c.time >= moment
-    query = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
-    first = connection.execute(query).scalar()
-    return last_position(connection, project) + 1 if first is None else first
-
-
-def begin_of(connection: Connection, project: int) -> int:
-    """Return the position before the first stored event."""
-    query = select(func.min(events.c.position)).where(events.c.project == project)
-    first = connection.execute(query).scalar()
-    return 0 if first is None else first - 1
-
-
-def definitions_of(connection: Connection, digests: Collection[str]) -> dict[str, JsonObject]:
-    """Return definitions of tools by digest; lost ones are left out."""
-    bodies: dict[str, JsonObject] = {}
-    for some in portions(digests):
-        rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
-        bodies |= {x.digest: loaded(x.body) for x in rows}
-    return bodies
-
-
-def calls_at(
-    connection: Connection, project: int, times: Collection[datetime]
-) -> set[tuple[str, datetime]]:
-    """Return tools (by digest) and times of the calls in the log at these times."""
-    if not times:
-        return set()
-    query = select(subjects.c.digest, events.c.time).join(
-        subjects, subjects.c.id == events.c.subject
-    )
-    within = events.c.time.between(min(times), max(times))
-    of_calls = events.c.project == project, events.c.change.in_(("called", "begun")), within
-    return {(digest, time) for digest, time in connection.execute(query.where(*of_calls))}

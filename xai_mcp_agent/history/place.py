@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..core.errors import SettingsError
-from ..secrets.redactor import redact_url, secrets_in_url
+from ..secrets.redactor import redact_url
+from ..secrets.search import secrets_in_url
 from ..secrets.secrets import MASK
 from ..settings.load import user_settings_path
 from ..settings.models import Settings

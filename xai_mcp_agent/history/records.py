@@ -2,145 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from ..core.events import CLOSED
 from ..core.tools import FEATURES, ItemKey, Tool
 from .event import Event, Subject
-
-BUCKET_GROWTH = math.log(1.05)
-"""Each bucket is this much wider than the one before, so that a duration is known to 5 %."""
-
-SHORTEST_SECONDS = 1e-6
-_RECENT = 500  # calls in a window; a percentile covers this one and the one before
-MEDIAN, MOST = 0.5, 0.95
+from .usage import NO_USAGE, Call, Usage
 
 ToolState: TypeAlias = Literal["available", "at rest", "gone"]
 """at rest: its source is not connected, and would offer it. gone: its source lacks it."""
-
 
 ENDED = "It was still connected when its process ended."
 """Why a source is lost that was not closed before."""
 
 _AS_USUAL = (CLOSED.casefold(), ENDED.casefold(), "")
-
-
-class Call(NamedTuple):
-    """A call that was made; `error` is "" if it went well."""
-
-    time: datetime
-    seconds: float
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Usage of a tool: how often it was called, and how that went.
-
-    `durations` counts the recent calls by size, `durations_before` those before them. It is not
-    known whether the `unknown` calls, which are not among `calls`, were carried out.
-    """
-
-    calls: int = 0
-    errors: int = 0
-    last_error: str = ""
-    last_executed: datetime | None = None
-    total_seconds: float = 0.0
-    durations: Mapping[int, int] = field(default_factory=dict[int, int])
-    durations_before: Mapping[int, int] = field(default_factory=dict[int, int])
-    unknown: int = 0
-
-    @property
-    def mean_seconds(self) -> float | None:
-        """Return the mean duration of a call, or None before the first."""
-        return self.total_seconds / self.calls if self.calls else None
-
-    @property
-    def p95_seconds(self) -> float | None:
-        """Return the 95th percentile of recent calls, at most 5 % too high; None before the first.
-
-        It covers the last 500 to 1,000 calls: a tool that became faster or slower soon shows it.
-        """
-        return percentile(self._recent, MOST)
-
-    @property
-    def median_seconds(self) -> float | None:
-        """Return the median of recent calls, like `p95_seconds`."""
-        return percentile(self._recent, MEDIAN)
-
-    def since(self, before: Usage) -> Usage:
-        """Return the calls since `before`, an earlier state of it."""
-        durations, durations_before = Counter(self.durations), Counter(self.durations_before)
-        # All windows have the same size, so it is known which had begun then.
-        match _window(self) - _window(before):
-            case 0:
-                durations -= Counter(before.durations)
-                durations_before.clear()
-            case 1:
-                durations_before -= Counter(before.durations)
-            case _:
-                pass
-        return replace(
-            self,
-            calls=self.calls - before.calls,
-            errors=self.errors - before.errors,
-            total_seconds=self.total_seconds - before.total_seconds,
-            durations=durations,
-            durations_before=durations_before,
-            unknown=self.unknown - before.unknown,
-        )
-
-    @property
-    def _recent(self) -> Counter[int]:
-        recent = Counter(self.durations_before)
-        recent.update(self.durations)
-        return recent
-
-    def with_calls(self, made: Iterable[Call]) -> Usage:
-        """Return the usage after some more calls, in order."""
-        calls, errors, last_error = self.calls, self.errors, self.last_error
-        last_executed, total_seconds = self.last_executed, self.total_seconds
-        durations, before = dict(self.durations), self.durations_before
-        left = _RECENT - sum(durations.values())
-        for call in made:
-            if left <= 0:
-                durations, before, left = {}, durations, _RECENT
-            left -= 1
-            calls += 1
-            last_executed = call.time
-            total_seconds += call.seconds
-            bucket = math.floor(math.log(max(call.seconds, SHORTEST_SECONDS)) / BUCKET_GROWTH)
-            durations[bucket] = durations.get(bucket, 0) + 1
-            if call.error:
-                errors, last_error = errors + 1, call.error
-        return Usage(
-            calls, errors, last_error, last_executed, total_seconds, durations, before, self.unknown
-        )  # fmt: skip
-
-
-def _window(usage: Usage) -> int:
-    """Return the number of its last call's window."""
-    return max(usage.calls - 1, 0) // _RECENT
-
-
-def percentile(durations: Counter[int], part: float) -> float | None:
-    """Return a percentile of calls counted by bucket, or None without any."""
-    left = math.ceil(part * durations.total())
-    for bucket in sorted(durations):
-        left -= durations[bucket]
-        if left <= 0:
-            # The end of the bucket, so that no call in it took longer.
-            return math.exp((bucket + 1) * BUCKET_GROWTH)
-    return None
-
-
-NO_USAGE = Usage()
-"""Usage of a tool that was never called."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, t
 from ..settings.sections import Retention
 from .database import insert_missing, portions
 from .event import Subject
-from .events_table import LARGEST_POSITION
+from .events_table import LARGEST_POSITION, last_position
 from .history import History
-from .log import keep_snapshot, last_position
+from .log import keep_snapshot
 from .records import Fold
 from .snapshots import unpack_fold
 from .tables import definitions, encode_time, events, facts, projects, runs, snapshots, subjects

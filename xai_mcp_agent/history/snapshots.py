@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from .event import Subject, subject_of
-from .records import Fold, SourceRecord, ToolRecord, Usage
+from .records import Fold, SourceRecord, ToolRecord
 from .tables import Unreadable, encode_time, time_of
+from .usage import Usage
 
 _QUICKLY = 1  # zlib's fastest level still makes a tenth of it
 _TIMES = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from .event import Subject
-from .records import Usage
+from .usage import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from ..settings.approval import (
     ApprovalWords,
 )
 from ..settings.models import SECTIONS, Settings
-from .lockfile import ALWAYS
+from .lock_document import ALWAYS
 from .rules import reason
 
 if TYPE_CHECKING:

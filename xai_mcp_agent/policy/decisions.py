@@ -34,14 +34,16 @@ from ..core.tools import (
     digest_of,
     digest_of_value,
 )
+from ..history.diff import differences
 from ..history.event import Subject, Teller
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import decision_event
 from ..history.records import ToolRecord
 from ..secrets.redactor import redact_json
 from .approval_trust import ApprovalTrust
-from .lockfile import Change, DecisionLock, LockFile, SourceLock, source_name, source_of
-from .review import Standing, changes_between
+from .lock_document import DecisionLock, SourceLock, source_name, source_of
+from .lockfile import Change, LockFile
+from .review import Standing
 
 if TYPE_CHECKING:
     from ..history.history import History
@@ -365,7 +367,7 @@ class Decisions:
             digest = self._catalog.digest(now)
             return NotAccepted(now.source, now.name, digest, self.looks_like(now.key))
         after = self.definition(now)
-        lines = changes_between(before, after.definition)
+        lines = differences(before, after.definition, in_full=True)
         return DefinitionChanged(now.source, now.name, after.digest, lines)
 
     def _accepted(self, key: ToolKey) -> str:
@@ -388,7 +390,7 @@ class Decisions:
 
 def _definition(digest: str, history: History) -> dict[str, JsonObject]:
     # In the thread that owns the store, because importing SQLAlchemy is slow.
-    from ..history.log import definitions_of
+    from ..history.events_table import definitions_of
 
     with history.reading() as connection:
         return definitions_of(connection, [digest])

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ..core.errors import ReviewNeeded
-from ..core.json import JsonObject
 from ..core.shell import tool_command
 from ..core.tools import inventory_digest
-from ..history.diff import difference_in_full
 
 Standing: TypeAlias = Literal["accepted", "changed", "new"]
 """How a tool compares to the accepted definition: the same, changed, or never accepted."""
 
 INSTRUCTIONS = "instructions"
-_NOT_KEPT = "the earlier definition is no longer known here"
-_HIDDEN = "a part that is hidden here because it looks like a secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +50,6 @@ class Choice:
     decision: Literal["enabled", "disabled", "accepted", "approved", "withdrawn"]
     is_new: bool
     lines: tuple[str, ...] = ()
-
-
-def changes_between(before: JsonObject | None, after: JsonObject | None) -> tuple[str, ...]:
-    """Return the differences between two definitions, in lines."""
-    if before is None or after is None:
-        return (_NOT_KEPT,)
-    return difference_in_full(before, after) or (_HIDDEN,)
 
 
 def waiting_of(reviews: Iterable[Review]) -> list[Review]:

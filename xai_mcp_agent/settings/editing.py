@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..core.json import JsonObject
-from ..secrets.redactor import is_secret, redact_args, redact_url
+from ..secrets.redactor import redact_args, redact_url
+from ..secrets.search import is_secret
 from ..secrets.secrets import MASK, Secrets
 from .document import Place, parse_text, text_of_file
 from .models import SECTIONS

@@ -19,7 +19,7 @@ from ..core.calls import DefinitionLock
 from ..core.errors import SettingsError
 from ..core.patterns import guard
 from ..core.tools import SourceKind
-from ..secrets.redactor import secrets_in_args, secrets_in_env, secrets_in_headers, secrets_in_text
+from ..secrets.search import secrets_in_args, secrets_in_env, secrets_in_headers, secrets_in_text
 from ..secrets.secrets import Secret, Secrets
 from .approval import HOW_TO_WRITE, ApprovalWord, read_words
 from .document import Place

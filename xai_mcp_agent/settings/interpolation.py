@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..core.errors import SettingsError
 from ..core.names import listed
-from ..secrets.redactor import secrets_in_env
+from ..secrets.search import secrets_in_env
 from ..secrets.secrets import Secrets
 from .document import Place, bytes_of_file
 

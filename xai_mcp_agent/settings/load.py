@@ -17,7 +17,7 @@ from typing import Any, cast
 from ..core.errors import SettingsError
 from ..core.json import as_object
 from ..core.names import did_you_mean
-from ..secrets.redactor import secrets_in_env
+from ..secrets.search import secrets_in_env
 from ..secrets.secrets import Secrets
 from .document import (
     ParsedObject,

@@ -10,7 +10,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticKnownError
 
 from ..core.tools import OPENAPI
-from ..secrets.redactor import redact_url, secrets_in_text
+from ..secrets.redactor import redact_url
+from ..secrets.search import secrets_in_text
 from .auth import ClientAuthenticationKey, Scopes
 from .entry import (
     START_TIMEOUT_SECONDS,

@@ -24,7 +24,8 @@ from ..core.names import listed
 from ..core.patterns import globs, with_groups
 from ..core.tools import digest_of_value
 from ..core.visible import escaped
-from ..secrets.redactor import Redactor, is_secret, redact_args
+from ..secrets.redactor import Redactor, redact_args
+from ..secrets.search import is_secret
 from ..secrets.secrets import MASK, Secrets
 from .approval import EVERY_TOOL, WORDS, ApprovalWords, read_words
 from .conditions import DERIVED, EARLIER, Condition

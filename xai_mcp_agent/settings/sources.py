@@ -12,7 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from ..core.names import did_you_mean
 from ..core.tools import AGENT, BUILTIN, FUNCTIONS, WORKFLOW
-from ..secrets.redactor import redact_url, secrets_in_env, secrets_in_text
+from ..secrets.redactor import redact_url
+from ..secrets.search import secrets_in_env, secrets_in_text
 from ..secrets.secrets import MASK
 from .entry import (
     START_TIMEOUT_SECONDS,

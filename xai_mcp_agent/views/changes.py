@@ -8,7 +8,7 @@ from itertools import groupby
 
 from ..console.text import wrap
 from ..core.json import JsonObject
-from ..history.diff import ToolChanged, Version
+from ..history.tool_changes import ToolChanged, Version
 from .history import subject_text
 from .times import time_text, utc_text
 

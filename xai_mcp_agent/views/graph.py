@@ -12,7 +12,8 @@ from pathlib import Path
 from ..console.text import count, counts, template
 from ..core.json import JsonObject
 from ..history.graph import RESTING, Graph, Node
-from ..history.records import ToolState, Usage
+from ..history.records import ToolState
+from ..history.usage import Usage
 from ..history.wording import plain
 from .flows import flow_drawing
 from .times import seconds_text

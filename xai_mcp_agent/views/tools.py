@@ -12,7 +12,8 @@ from ..core.json import JsonObject, clipped
 from ..core.schemas import signature
 from ..core.tools import META, RESOURCE, STATIC, TEMPLATE
 from ..history.event import Subject
-from ..history.records import Records, SourceRecord, ToolRecord, Usage, last_seen, state_of
+from ..history.records import Records, SourceRecord, ToolRecord, last_seen, state_of
+from ..history.usage import Usage
 from ..policy.review import INSTRUCTIONS, Choice, Review
 from .history import NOTHING
 from .times import seconds_text, time_text, utc_text

@@ -20,12 +20,12 @@ from ...core.names import did_you_mean, listed
 from ...core.questions import Question
 from ...core.tools import STATIC, Tool, ToolKey, digest_of
 from ...core.visible import escaped
+from ...history.diff import differences
 from ...history.event import NAMELESS
 from ...history.recording.reports import decision_event
 from ...policy.review import (
     Choice,
     Review,
-    changes_between,
     digest_of_reviews,
     require_read,
     waiting_of,
@@ -356,7 +356,8 @@ class _ToolsEver:
         now = await self._definition(name, digest)
         if not entry.accepted:
             return Review(self._server, name, digest, "new", _lines_of(now), like)
-        lines = changes_between(await self._decisions.accepted_definition(entry.key), now)
+        before = await self._decisions.accepted_definition(entry.key)
+        lines = differences(before, now, in_full=True)
         return Review(self._server, name, digest, "changed", lines, like)
 
     async def review_to_approve(self, name: str) -> Review:

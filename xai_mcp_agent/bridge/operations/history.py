@@ -21,13 +21,13 @@ from ..flows import MOST_FLOWS, flows_around
 from .tools import Tools
 
 if TYPE_CHECKING:
-    from ...history.diff import ToolChanged, Version
     from ...history.event import Event
     from ...history.graph import Graph
     from ...history.history import History as StoredHistory
     from ...history.history import When
     from ...history.records import Records, ToolRecord
     from ...history.stats import Stats
+    from ...history.tool_changes import ToolChanged, Version
 
 T = TypeVar("T")
 

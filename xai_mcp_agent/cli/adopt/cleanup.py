@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...core.json import JsonObject
-from ...secrets.redactor import tokens_in_text
+from ...secrets.search import tokens_in_text
 from .workflow import Remark, Workflow, port_type
 
 _DRAWING = "the drawing"

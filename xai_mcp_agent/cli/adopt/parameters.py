@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...console.text import cut
 from ...core.json import JsonObject
-from ...secrets.redactor import tokens_in_text
+from ...secrets.search import tokens_in_text
 from .workflow import AdoptedNode, Remark, Workflow, in_port
 
 _TOOL, _ARGUMENTS, _PARAMETERS = "AgentDefineTool", "tool_args", "parameters"

@@ -18,9 +18,10 @@ from ...core.tools import ItemKey, Tool, definition_text, digest_of, item_key
 from ...secrets.redactor import redact_json
 from ...settings.sections import Retention
 from ..event import Change, Event, Subject
+from ..events_table import calls_at, definitions_of
 from ..history import History, open_history
 from ..learned_rows import Learning
-from ..log import EventLog, calls_at, definitions_of
+from ..log import EventLog
 from ..records import ENDED, Fold, SourceRecord, SourceState, ToolRecord
 from ..renames import likely_renames
 from ..retention import is_due, prune

@@ -23,7 +23,7 @@ from ...core.names import did_you_mean
 from ...core.patterns import guard
 from ...core.results import OnProgress, ToolResult
 from ...core.tools import WORKFLOW, Tool, ToolKey
-from ...secrets.redactor import looks_secret
+from ...secrets.search import looks_secret
 from ...settings.sources import WorkflowSettings
 from ..canvas import result_of
 from ..reading import ReadSource, file_stamp
