@@ -162,6 +162,13 @@ def test_help_fits_and_has_words_of_people(words: tuple[str, ...], cli: Cli) -> 
     assert "..." not in text.partition("Commands:")[2]
 
 
+def test_a_shell_completes_words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_XAI_MCP_AGENT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "xai-mcp-agent tools re")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert cli("").out.split() == ["refresh"]
+
+
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     crash = "import sys; print('no licence ' * 20, file=sys.stderr); sys.exit(3)"
