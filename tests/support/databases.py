@@ -29,8 +29,9 @@ _SWITCHES = (
     "fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off",
     "shared_buffers=16MB", "max_connections=60", "listen_addresses=127.0.0.1",
 )  # fmt: skip
-# The shell ends the server when nobody holds the other end of its input any more.
-_UNTIL_INPUT_ENDS = '"$@" </dev/null & read -r _; kill -INT $!; wait $!'
+# The shell ends the server with the signal that is its input, or when nobody holds the other end
+# of its input any more: then at once, for what it would write to its disk nobody reads.
+_UNTIL_INPUT_ENDS = '"$@" </dev/null & read -r signal; kill "-${signal:-QUIT}" $!; wait $!'
 
 
 class Server:
@@ -61,14 +62,17 @@ class Server:
 
     def stop(self) -> None:
         """End it, and all connections with it."""
-        if self._shell is not None:
-            self._shell.communicate(timeout=_START_SECONDS)
-            self._shell = None
+        self._end(b"INT\n")
 
     def close(self) -> None:
         """Stop it for good."""
-        self.stop()
+        self._end(b"")
         self._log.close()
+
+    def _end(self, signal: bytes) -> None:
+        if self._shell is not None:
+            self._shell.communicate(signal, timeout=_START_SECONDS)
+            self._shell = None
 
     def new_database(self) -> str:
         """The URL of an empty one."""
