@@ -35,21 +35,13 @@ logging.getLogger().addHandler(logging.NullHandler())
 
 _GARBAGE = 20_000, 50, 100  # Python's own thresholds are for less memory: a fourteenth of the time
 
-# What takes long begins first, so that the processes end at about the same time.
-_LONGEST_FIRST = (
-    "test_lab", "test_packaging", "test_commands", "test_kernel", "test_faults", "test_stores",
-    "test_loop", "test_closing", "test_soak", "test_compiled", "test_real_servers", "test_listing",
-    "test_walk", "test_house", "test_public_names", "test_start", "test_text_reply", "test_graph",
-    "test_long_runs", "test_many_tools", "test_forks", "test_contract", "test_function_results",
-    "test_reading", "test_calls", "test_waiting", "test_approvals", "test_choices", "test_registry",
-    "test_history_chosen", "test_tables", "test_planned", "test_attacks", "test_signing_in",
-    "test_discovery",
-    "test_unusable", "test_streams", "test_retry", "test_source", "test_peers",
-    "test_odd_files", "test_interrupts", "test_drawn_runs", "test_locks", "test_early_start",
-)  # fmt: skip
-# Tests that share something costly, such as the lab and its browser: files whose names begin so.
-_TOGETHER = {
-    "test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel", "test_stores": "stores",
+# What takes long begins first, so that the processes end at about the same time: files whose names
+# begin so. What shares something costly, such as the lab and its browser, is in one process.
+_LONGEST_FIRST = {
+    "test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel", "test_faults": None,
+    "test_stores": "stores", "test_kernel": None, "test_tables": None, "test_soak": None,
+    "test_ending": None, "test_family": None, "test_closing": None, "test_loss": None,
+    "test_other_clients": None, "test_compiled": None, "test_loop": None,
 }  # fmt: skip
 
 
@@ -136,9 +128,7 @@ class _ByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        name = file.rpartition("/")[2]
-        shared = (what for start, what in _TOGETHER.items() if name.startswith(start))
-        return next(shared, file)
+        return _LONGEST_FIRST.get(_beginning(file.rpartition("/")[2])) or file
 
 
 def pytest_collection_finish() -> None:
@@ -211,13 +201,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A stable sort: the order within a file stays."""
-    items.sort(key=lambda item: _rank(item.path.name))
+    ranks = {name: rank for rank, name in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(_beginning(item.path.name), len(ranks)))
 
 
 @cache
-def _rank(file: str) -> int:
-    ranks = [rank for rank, x in enumerate(_LONGEST_FIRST) if file.startswith(x)]
-    return ranks[0] if ranks else len(_LONGEST_FIRST)
+def _beginning(file: str) -> str:
+    """The beginning of a file's name that says that it takes long, or nothing."""
+    return next((x for x in _LONGEST_FIRST if file.startswith(x)), "")
 
 
 @pytest.fixture
