@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from ...catalog.groups import ToolChoice
 from ...core.approval import Ruling
-from ...core.errors import BadSetting, ModelAnswerInvalid, ModelError, StoreFailed, UnknownTool
-from ...core.names import did_you_mean
+from ...core.errors import BadSetting, ModelAnswerInvalid, ModelError, StoreFailed
 from ...core.tools import Tool, ToolKey
 from ...planning.answered import (
     CheckedCalls,
@@ -28,6 +27,7 @@ from ...search.preferences import Preferences
 from ...steps.references import CANVAS_SOURCE
 from .history import Reading
 from .search import Search, UsableTools
+from .tools import ToolNames
 
 if TYPE_CHECKING:
     from ...agent.models.base import Model
@@ -124,7 +124,7 @@ class Planning(Search, Reading):
         if not after and not request.strip():
             raise BadSetting("Anything may come next. Name the tools before it, or give a request.")
         usable = await self.usable_tools(choice, preferences)
-        names = _Names(usable.tools)
+        names = ToolNames(usable.tools)
         keys = [names.key(x) for x in after]
         words = request.strip() or None
         followed = await self._followers(keys[-1]) if keys else None
@@ -244,7 +244,7 @@ class Planning(Search, Reading):
         """Return the calls with the keys of their tools, and problems of those without."""
         from ...planning.wires import WiredCall, WireProblem
 
-        names = _Names(usable.tools)
+        names = ToolNames(usable.tools)
         wired: list[WiredCall] = []
         problems: list[WireProblem] = []
         for number, call in enumerate(calls):
@@ -268,39 +268,3 @@ def _followers_in(key: ToolKey, history: StoredHistory) -> Mapping[ToolKey, int]
     from ...history.followers import followers  # loads SQLAlchemy, in the thread of the store
 
     return followers(history, key)
-
-
-class _Names:
-    """Tools by the names that people write."""
-
-    def __init__(self, tools: Mapping[ToolKey, Any]) -> None:
-        self._by_names = {(x.source, x.name): x for x in tools}
-        self._by_name: dict[str, list[ToolKey]] = {}
-        for key in tools:
-            self._by_name.setdefault(key.name, []).append(key)
-
-    def named(self, source: str, tool: str) -> ToolKey | None:
-        """Return the tool of a source."""
-        return self._by_names.get((source, tool))
-
-    def key(self, name: str) -> ToolKey:
-        """Return the tool of this name, with or without its server.
-
-        Raises:
-            UnknownTool: there is none, or there are several.
-        """
-        for at, char in enumerate(name):  # names of servers and tools may have slashes
-            if char == "/" and (key := self.named(name[:at], name[at + 1 :])):
-                return key
-        keys = self._by_name.get(name, [])
-        if len(keys) == 1:
-            return keys[0]
-        if keys:
-            servers = ", ".join(f"{x.source}/{x.name}" for x in keys)
-            raise UnknownTool(f"Several servers have a tool {name!r}. Name one: {servers}.")
-        raise UnknownTool(self.why_not(name))
-
-    def why_not(self, name: str) -> str:
-        """Return the error for a name that no tool has."""
-        names = (f"{source}/{tool}" for source, tool in self._by_names)
-        return f"No tool {name!r} can be used. {did_you_mean(name, names)}".rstrip()

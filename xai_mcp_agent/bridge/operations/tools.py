@@ -262,14 +262,40 @@ class Tools(Context):
             if server in self.settings.sources or server in self.settings.problems:
                 return server, name
         entries, _ = await self.listed(None)
-        keys = [key for key in entries if key.name == tool]
+        return ToolNames(entries).key(tool).source, tool
+
+
+class ToolNames:
+    """Tools by the names that people write."""
+
+    def __init__(self, tools: Iterable[ToolKey]) -> None:
+        self._by_names = {(x.source, x.name): x for x in tools}
+
+    def named(self, source: str, tool: str) -> ToolKey | None:
+        """Return the tool of a source."""
+        return self._by_names.get((source, tool))
+
+    def key(self, name: str) -> ToolKey:
+        """Return the tool of this name, with or without its server.
+
+        Raises:
+            UnknownTool: there is none, or there are several.
+        """
+        for source, tool in _splits_of(name):
+            if key := self.named(source, tool):
+                return key
+        keys = [x for x in self._by_names.values() if x.name == name]
         if len(keys) == 1:
-            return keys[0].source, tool
+            return keys[0]
         if keys:
-            names = " or ".join(repr(str(x)) for x in keys[:_MOST_NAMES])
-            raise UnknownTool(f"Several servers have a tool {tool!r}. Write one of {names}.")
-        hint = did_you_mean(tool, map(str, entries)) or "Write `server/tool`."
-        raise UnknownTool(f"No server has a tool {tool!r}. {hint}")
+            names = " or ".join(f"'{x.source}/{x.name}'" for x in keys[:_MOST_NAMES])
+            raise UnknownTool(f"Several servers have a tool {name!r}. Write one of {names}.")
+        raise UnknownTool(self.why_not(name))
+
+    def why_not(self, name: str) -> str:
+        """Return the error for a name that no tool has."""
+        names = (f"{source}/{tool}" for source, tool in self._by_names)
+        return f"No tool {name!r} can be used. {did_you_mean(name, names)}".rstrip()
 
 
 def _splits_of(name: str) -> Iterator[tuple[str, str]]:
