@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -215,30 +215,6 @@ def test_an_own_tool_may_have_the_name_of_the_search_and_hides_it_not(bridge: Br
     assert f"Find them with {ours}." in first.model.asked[0].messages[0]["content"]
     script = [calling((ours, {"query": "find a song", "max_results": 1})), "Done."]
     assert run(bridge, script, "Go.", tool_search).results[0].startswith("office_find_song(")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "finds"),
-    [
-        ({"query": "find a song", "max_results": -1}, True),
-        ({"query": "find a song", "max_results": 1e300}, True),
-        ({"query": "find a song", "max_results": "many"}, False),
-        ({"query": " \n\x00"}, False),
-        ({}, False),
-    ],
-)
-def test_wrong_arguments_of_a_search_are_reported_or_made_right(
-    bridge: Bridge, arguments: Mapping[str, Any], finds: bool
-):
-    (text,) = run(bridge, [calling(("tool_search", arguments)), "Done."]).results
-    assert text.startswith("office_find_song(") is finds, text
-
-
-def test_always_shown_tools_are_shown_from_the_start(bridge: Bridge):
-    preferences = Preferences(always_shown=("paper", "find_song"))
-    shown = run(bridge, ["Done."], preferences=preferences).offered(0)
-    assert {"office_create_contract", "office_list_contract", "office_find_song"} <= {*shown}
-    assert shown[-2:] == META
 
 
 def test_a_call_that_succeeds_teaches_what_led_to_it_and_one_that_fails_does_not(bridge: Bridge):

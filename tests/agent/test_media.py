@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -88,9 +87,3 @@ def test_large_ones_are_reported_in_words_sooner():
     large = beginning(b"\x89PNG" + bytes(MAX_CHARS * 3 // 4 - 100))
     sent = fold_old(conversation(3, large).turns())
     assert [len(split(x)[1]) for x in sent if x["role"] == "tool"] == [0, 1, 1]
-
-
-def test_a_conversation_with_pictures_is_json_and_goes_on_from_it():
-    before = conversation(1)
-    again = Conversation(json.loads(json.dumps(before.messages)))
-    assert again.turns() == before.turns()

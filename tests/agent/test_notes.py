@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +25,7 @@ from xai_mcp_agent.agent.memory.tools import (
 )
 from xai_mcp_agent.agent.models.embeddings import endpoint_embeddings
 from xai_mcp_agent.canvas.agent_run import CanvasRun, learn, run_agent
-from xai_mcp_agent.canvas.model_settings import local_memory, remote_memory
+from xai_mcp_agent.canvas.model_settings import local_memory
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 _CHILD_SECONDS = 60
@@ -101,14 +99,6 @@ def test_an_agent_without_a_memory_cannot_learn():
         learn(ctx, "a", "x", outcome=CanvasRun())
 
 
-def test_the_vecto_memory_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("VECTO_API_KEY", raising=False)
-    with pytest.raises(MemoryFailed, match="VECTO_API_KEY"):
-        remote_memory("space")
-    with pytest.raises(MemoryFailed, match=r"xai-mcp-agent\[vecto\]"):
-        remote_memory("space", "key-that-is-long")
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("request_", "call"),
@@ -175,14 +165,6 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path):
             child.wait(_CHILD_SECONDS)
     assert [x.returncode for x in children] == [0, 0]
     assert len(NoteStore(file).query("a", "saw", 1_000)) == 150
-
-
-@pytest.mark.parametrize("has_file", [True, False])
-def test_a_memory_goes_into_another_process_with_its_notes(tmp_path: Path, has_file: bool):
-    store = NoteStore(tmp_path / "notes.db" if has_file else None)
-    store.add("a", "", "Rex is a dog.", {"summary": "Rex is a dog."})
-    assert found(pickle.loads(pickle.dumps(store)), "dog") == ["Rex is a dog."]
-    assert copy.deepcopy(store) is store
 
 
 def test_notes_are_compared_by_meaning_where_all_have_vectors_of_one_model(tmp_path: Path):

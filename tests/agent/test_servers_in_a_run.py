@@ -12,7 +12,6 @@ import pytest
 from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
 from tests.support.journals import pids_in
-from tests.support.media_samples import PNG
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
@@ -132,38 +131,3 @@ def test_a_tool_of_a_server_that_is_not_enabled_is_refused_by_name(folder: Path)
         run_agent(ctx, "a", "Go.", outcome=CanvasRun())
     answer = endpoint.requests[1].body["messages"][-1]["content"]
     assert "belongs to the server 'grow', which is not enabled for this agent" in answer
-
-
-CAMERA = f"""
-from mcp.server.mcpserver import MCPServer
-from mcp.types import CallToolResult, ImageContent, TextContent
-
-server = MCPServer("camera", log_level="CRITICAL")
-
-@server.tool()
-def look() -> CallToolResult:
-    picture = ImageContent(data="{PNG}", mime_type="image/png")
-    return CallToolResult(content=[TextContent(text="A view."), picture])
-
-server.run()
-"""
-
-
-def test_a_picture_that_a_server_returns_is_shown_to_the_model(folder: Path):
-    (folder / "camera.py").write_text(CAMERA)
-    server = {"command": warm_python(), "args": ["camera.py"]}
-    (folder / "mcp_settings.json").write_text(json.dumps({"mcpServers": {"camera": server}}))
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "camera", None)
-    outcome = CanvasRun()
-    with model_endpoint([calls(("camera_look", {})), says("A dot.")]) as endpoint:
-        init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
-            toolbelt_spec=make_toolbelt(ctx, None),
-        )  # fmt: skip
-        run_agent(ctx, "a", "What do you see?", outcome=outcome)
-        sent = json.dumps(endpoint.requests[1].body)
-    assert outcome.answer == "A dot."
-    assert (sent.count(PNG), sent.count("A view.")) == (1, 1)
-    # What is saved can be gone on with.
-    assert json.loads(json.dumps(outcome.conversation)) == outcome.conversation

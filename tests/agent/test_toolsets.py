@@ -166,14 +166,6 @@ async def test_nothing_is_made_anew_while_nothing_changes_and_new_tools_are_writ
     assert after.changed_since(before) == ((), ())
 
 
-async def test_an_unknown_name_is_answered_in_few_words_whatever_there_is():
-    tools = tools_of(Given(*(tool("catalog", f"zebra_{n:05}") for n in range(5_000))))
-    await tools.available()
-    assert "Did you mean 'catalog_zebra_00017'" in tools.why_not("catalog_zebra_00017x")
-    assert len(tools.why_not("qqq")) < 2_000
-    assert tools.why_not("qqq").startswith("There is no tool 'qqq'.")
-
-
 async def test_a_tool_that_is_gone_is_not_answered_by_one_of_another_server():
     """A server could name its tool as that of another is shown, and wait for it to go."""
     catalog = Catalog()

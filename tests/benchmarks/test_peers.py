@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.peers.environments import Environment
 from benchmarks.peers.lab import Lab
-from benchmarks.peers.peers import CONTROL, OURS, PEERS, Peer
-from benchmarks.peers.steps import BY_KEY, STEPS, Calls
+from benchmarks.peers.peers import OURS, PEERS, Peer
+from benchmarks.peers.steps import BY_KEY, STEPS
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
 
@@ -59,12 +59,6 @@ def test_the_bridge_is_measured_beside_a_missing_server_and_tells_the_reason(lab
     found = step.measure(lab, OURS)[step.key]
     assert len(found.samples) == 1
     assert found.note == "reported"
-
-
-def test_calls_over_http_are_measured_against_the_bare_client(lab: Lab) -> None:
-    step = Calls("http", calls=32, rounds=2)
-    found = step.measure(lab, CONTROL)
-    assert [len(found[row.key].samples) for row in step.rows] == [2, 2]
 
 
 # What it is made of

@@ -15,10 +15,8 @@ from benchmarks.search import helpers, quality, speed, tasks, tokens
 from benchmarks.search.helpers import Helper
 from benchmarks.search.quality import LEXICAL, RIVAL
 from benchmarks.search.sets import read_sets
-from benchmarks.search.vectors import KeptVectors
 from tests.support.many_tools import many_tools
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.search.embeddings import Embed
 
 # Says how many lines it was given, and the share of them whose first is what is needed.
 SCORER = """
@@ -97,17 +95,6 @@ def test_both_ways_are_scored_and_the_best_is_bold(data: Path, scorer: Path, hel
     assert "FastMCP BM25 500.0 ms" in means
 
 
-def test_a_rival_that_cannot_be_had_is_left_out_and_told(
-    data: Path, scorer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    def fails(*_: object) -> Any:
-        raise OSError("no such version")
-
-    monkeypatch.setattr(Helper, "ask", fails)
-    assert list(quality.measure(read_sets(data), scorer, None)) == [LEXICAL]
-    assert "FastMCP BM25 is left out: no such version" in capsys.readouterr().err
-
-
 # Tasks
 
 
@@ -162,30 +149,7 @@ def test_the_estimate_is_held_against_the_count_of_every_bundle(data: Path, help
     assert first.least_as_sent < first.least
 
 
-def test_a_turn_of_ours_has_two_tools_at_first_and_then_what_was_found(data: Path, helper: None):
-    (turn,) = tokens.measure_turns(read_sets(data), sizes=(200,))
-    assert turn.ours < turn.ours_after < tokens.BUDGET_TOKENS < turn.everything
-    assert turn.theirs_after > turn.theirs
-
-
 # Helpers and vectors
-
-
-def test_vectors_are_made_once_and_kept_for_the_next_run(tmp_path: Path):
-    def load(_: Path) -> Embed:
-        return lambda texts: [[len(x), 1.0] for x in texts]
-
-    first = KeptVectors(tmp_path / "model", tmp_path, load)
-    assert [list(x) for x in first(["abc", "", "abc"])] == [[3, 1], [0, 1], [3, 1]]
-    assert first.made == 2
-    (file,) = tmp_path.glob("*.jsonl")
-    file.write_text(f'{file.read_text()}["cut off", "AA')
-    again = KeptVectors(tmp_path / "model", tmp_path, load)
-    assert [list(x) for x in again(["abc", "ab"])] == [[3, 1], [2, 1]]
-    assert again.made == 1
-    other = KeptVectors(tmp_path / "another", tmp_path, load)
-    other(["abc"])
-    assert other.made == 1
 
 
 # The command

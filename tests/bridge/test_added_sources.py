@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.bridges import names_of, status_of
-from xai_mcp_agent import BadSetting, Bridge
+from xai_mcp_agent import Bridge
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.sources import Chosen, add_source
 from xai_mcp_agent.canvas.toolbelts import SOURCES, make_toolbelt
 from xai_mcp_agent.core.tools import FUNCTIONS
-from xai_mcp_agent.settings.models import Settings
-from xai_mcp_agent.settings.sources import BuiltinSettings, FunctionSettings
+from xai_mcp_agent.settings.sources import FunctionSettings
 
 
 def file_with(folder: Path, function: str) -> FunctionSettings:
@@ -42,17 +40,6 @@ def test_an_added_source_is_used_like_one_of_the_file(bridge: Bridge, tmp_path: 
     assert status_of(bridge, "it").state == "ready"
     assert "it" in bridge.settings.names
     assert "it" not in bridge.settings.of_file
-
-
-def test_one_of_the_same_origin_takes_the_place_of_what_was_added_before(
-    bridge: Bridge, tmp_path: Path
-) -> None:
-    """Who changes a node and runs again wants one tool, as the node is now."""
-    source = file_with(tmp_path, "one")
-    bridge.add_source(source)
-    bridge.list_tools("it")
-    assert bridge.add_source(replace(source, exclude=("one",))) == "it"
-    assert bridge.list_tools("it") == []
 
 
 def test_no_source_takes_the_name_of_another(bridge: Bridge, tmp_path: Path) -> None:
@@ -86,13 +73,6 @@ def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
     assert names_of(bridge_of(second).list_tools("it")) == ["one"]
 
 
-@pytest.mark.usefixtures("settings_file")
-def test_a_wrong_entry_of_a_node_is_reported_with_the_node_and_the_key() -> None:
-    entry = {"file": "x.py", "timeout": -1}
-    with pytest.raises(BadSetting, match=r"AgentUseFunctions, at timeout: must be more than 0"):
-        add_source({}, FUNCTIONS, FunctionSettings, "it", entry, Chosen())
-
-
 def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: Path) -> None:
     """Else an agent with a group could do what a node gave to another agent."""
     file = file_with(tmp_path / "own", "own").file
@@ -123,18 +103,3 @@ def test_two_runs_at_the_same_time_may_set_up_the_same_in_two_ways(tmp_path: Pat
     later: dict[str, object] = {}
     # As a node is now that was changed, once nobody uses the one of before.
     assert add_source(later, FUNCTIONS, FunctionSettings, "it", open_to_all, Chosen("b")) == "it"
-
-
-def test_sources_may_be_added_while_another_thread_looks_at_them() -> None:
-    """Two runs in two threads share a bridge, and its settings."""
-    settings = Settings("x")
-
-    def add() -> None:
-        for number in range(500):
-            settings.add(BuiltinSettings(name=f"b{number}", tools=("calculate",)))
-
-    adding = threading.Thread(target=add)
-    adding.start()
-    while adding.is_alive():
-        assert list(settings.servers) == list(settings.of_file) == []
-    adding.join()

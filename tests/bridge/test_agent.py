@@ -79,12 +79,6 @@ def test_servers_and_functions_are_called_as_a_model_asks(bridge: Bridge):
     assert result.usage["input_tokens"] == 40
 
 
-def test_without_a_toolbelt_it_has_what_can_be_used(bridge: Bridge):
-    with model_endpoint([calls(("it_echo", {"text": "here"})), says("ok")]) as endpoint:
-        result = Agent(bridge, model=of(endpoint)).run("Echo.")
-    assert [x.result.text for x in result.calls] == ["here"]
-
-
 def test_events_come_in_order_and_the_result_after_them(bridge: Bridge):
     with Agent(bridge, [shout]).stream("Shout hello") as events:
         with pytest.raises(RuntimeError, match="goes on"):
@@ -153,17 +147,6 @@ def test_a_function_that_fails_is_answered_to_the_model(bridge: Bridge):
     assert (result.answer, result.calls[0].result.is_error) == ("It fell.", True)
 
 
-def test_a_server_that_cannot_be_used_is_reported_and_the_others_answer():
-    broken = {"it": entry(), "gone": {"command": "no-such-program-anywhere"}}
-    with (
-        Bridge({"mcpServers": broken}) as bridge,
-        model_endpoint([calls(("it_echo", {"text": "here"})), says("ok")]) as endpoint,
-    ):
-        result = Agent(bridge, model=of(endpoint)).run("Echo.")
-    assert result.answer == "ok"
-    assert [x for x in result.left_out if "gone" in x and "no-such-program-anywhere" in x]
-
-
 def test_an_error_of_the_model_is_raised_also_at_the_end_of_the_events(bridge: Bridge):
     with model_endpoint([fails(400, {"message": "no"}), fails(400, {"message": "no"})]) as endpoint:
         agent = Agent(bridge, [], model=of(endpoint))
@@ -192,16 +175,6 @@ def test_a_transcript_is_written_as_of_a_workflow_and_without_secrets(
     assert (used["agent"], used["source"], used["arguments"]) == ("helper", "it", {"text": "***"})
     assert used["run_id"] == called["run_id"]
     assert (told[0]["event"], told[-1]["event"]) == ("RunStarted", "RunFinished")
-
-
-def test_a_name_alone_is_one_name_and_not_its_letters(bridge: Bridge):
-    with model_endpoint([calls(("it_echo", {"text": "x"})), says("ok")]) as endpoint:
-        agent = Agent(bridge, "it", model=of(endpoint), blocked_tools="it/echo")
-        result = agent.run("Echo.")
-    assert [(x.result.is_error, "is blocked" in x.result.text) for x in result.calls] == [
-        (True, True)
-    ]
-    assert Agent(bridge, shout).run("Shout hello").answer == "HELLO"
 
 
 def test_functions_that_never_end_are_not_begun_again_and_again_run_by_run(bridge: Bridge):
@@ -236,13 +209,6 @@ def test_a_long_conversation_keeps_nobody_else_waiting(bridge: Bridge):
     assert result.answer == "HELLO"
     assert len(result.conversation) > len(said)
     assert stalls.longest_step_seconds < STALL_SECONDS
-
-
-def test_an_answer_of_a_certain_form_is_a_value(bridge: Bridge):
-    form = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    with model_endpoint([says('{"n": 3}')]) as endpoint:
-        agent = Agent(bridge, [], model=of(endpoint), output_schema=form)
-        assert agent.run("How many?").structured == {"n": 3}
 
 
 def test_the_program_approves_calls_that_wait_for_it():

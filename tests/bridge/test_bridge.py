@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,6 @@ from xai_mcp_agent import (
     ToolKey,
     ToolTimeout,
     UnknownServer,
-    UnknownTool,
 )
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.source_toolset import SourceToolset
@@ -179,18 +177,6 @@ def test_who_waits_for_a_change_is_let_go_when_it_is_closed(*, closes_bridge: bo
     assert changes == [""]
 
 
-def test_a_server_that_is_disconnected_offers_nothing_until_it_is_used_again():
-    with bridge_with(it=entry()) as made:
-        made.list_tools("it")
-        made.disconnect("it")
-
-        async def known(operations: Operations) -> int:
-            return len(operations.engine.catalog.tools("it"))
-
-        assert made.run(known) == 0
-        assert made.call_tool("it", "echo", {"text": "again"}).text == "again"
-
-
 @pytest.mark.anyio
 async def test_closing_the_bridge_does_not_look_like_a_cancelled_caller():
     with fault_http() as peer:
@@ -231,29 +217,6 @@ def test_the_limit_of_a_call_covers_connecting():
         made.connect("it", wait=True)
         with pytest.raises(ToolTimeout):
             made.call_tool("it", "never", timeout_seconds=0.4)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_fork_of_the_process_is_told_that_the_bridge_is_not_its_own(bridge: Bridge):
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            bridge.list_tools("a")
-        except RuntimeError as error:
-            os.write(write, str(error).encode())
-        os._exit(0)
-    os.close(write)
-    os.waitpid(pid, 0)
-    assert os.read(read, 1000).decode() == "This bridge is closed; open a new one."
-    os.close(read)
-    assert bridge.call_tool("a", "echo", {"text": "the parent's is open"}).text
-
-
-def test_an_unknown_tool_is_reported_with_a_few_names_and_not_with_all_of_thousands():
-    words = r"It offers: echo, (?:[^,]+, ){8}[^,]+ and 2,\d{3} more\.$"
-    with bridge_with(one=entry(many=2000)) as bridge, pytest.raises(UnknownTool, match=words):
-        bridge.call_tool("one", "qqqq")
 
 
 async def _why_not(operations: Operations, *names: str) -> list[str]:

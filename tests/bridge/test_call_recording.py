@@ -146,14 +146,6 @@ def test_secrets_are_left_out_of_what_is_kept(monkeypatch: pytest.MonkeyPatch):
         assert secret not in told
 
 
-def test_what_is_long_is_cut():
-    with recording("arguments", "results") as bridge:
-        bridge.call_tool("it", "echo", {"text": "x" * 100_000})
-        (call,) = calls_of(bridge)
-    assert len(str(call)) < 10_000
-    assert call["result"].endswith("... (100000 characters)")
-
-
 NOTED = """
 from pathlib import Path
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import threading
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,7 +17,6 @@ import pytest
 from tests.support.bridge_scripts import END_SECONDS, ended, next_line, script
 from tests.support.bridges import bridge_with
 from tests.support.census import nothing_is_left
-from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs
 from tests.support.processes import wait_until
@@ -67,17 +65,6 @@ def test_a_progress_listener_may_close_the_bridge_it_is_called_by():
         bridge.call_tool("it", "progress", {"steps": 5}, on_progress=lambda *_: bridge.close())
     assert not bridge.is_open
     bridge.close()
-
-
-def test_bridges_that_come_and_go_leave_nothing_over_stdio_and_http():
-    with fault_http(sessions=True) as old, fault_http(era="modern") as new:
-        for _ in range(3):
-            with bridge_with(it=entry(era="modern"), old=old.entry(), new=new.entry()) as bridge:
-                bridge.connect(wait=True)
-                assert [x.state for x in bridge.servers()] == ["ready"] * 3
-        streams = [x for x in threading.enumerate() if "process_request_thread" in x.name]
-    for thread in streams:
-        thread.join(END_SECONDS)
 
 
 def test_python_ends_at_once_while_a_daemon_thread_waits_for_a_call(tmp_path: Path):

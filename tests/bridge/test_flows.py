@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridges import bridge_with
-from tests.support.fault_server import entry
 from tests.support.fitting import POST, SHOP
 from tests.support.recorded import History, a_history
 from xai_mcp_agent import Graph, UnknownServer, UnknownTool
@@ -94,14 +92,3 @@ def test_who_is_not_known_is_reported_with_the_nearest(shop: History):
         around(shop, "shpo")
     with pytest.raises(UnknownTool, match="list_parcels"):
         around(shop, "shop", "list_parcel")
-
-
-def test_a_live_bridge_gives_it_and_what_is_switched_off_now_counts():
-    with bridge_with(it=entry()) as bridge:
-        bridge.list_tools("it")
-        graph = bridge.graph(server="it")
-        assert graph.focus == ("mcp:it",)
-        assert {x.kind for x in graph.edges} >= {"extends", "belongs_to"}
-        assert bridge.graph().focus == ()
-        with pytest.raises(UnknownTool):
-            bridge.graph(server="it", tool="nothing of the kind")

@@ -16,7 +16,6 @@ from xai_mcp_agent import (
     ServerError,
     StoreFailed,
     Subject,
-    UnknownAgent,
     UnknownServer,
     UnknownTool,
 )
@@ -51,17 +50,6 @@ def test_the_newest_events_of_a_server_or_a_tool_can_be_chosen(bridge: Bridge):
     assert bridge.history(tool="echo", limit=1) == both[-1:]
 
 
-def test_failures_texts_and_a_part_of_the_time_can_be_chosen(bridge: Bridge):
-    failed = bridge.history("it", failed=True)
-    assert [(x.subject.tool, x.change) for x in failed] == [("rpc_error", "called")]
-    assert bridge.history(text="RPC_ERR", failed=True) == failed
-    assert bridge.history(text="rpc.*error", failed=True) == []
-    before = bridge.history("it", until=failed[0].position - 1)
-    assert [x for x in before if x.position >= failed[0].position] == []
-    with pytest.raises(UnknownAgent, match="'nobody'"):
-        bridge.history("it", "echo", agent="nobody")
-
-
 def test_names_that_were_never_there_are_answered_with_the_nearest(bridge: Bridge):
     with pytest.raises(UnknownServer, match="Did you mean 'other'"):
         bridge.history("othr")
@@ -78,23 +66,6 @@ def test_records_are_reported_as_of_now_a_position_or_a_time(bridge: Bridge):
     assert bridge.records(1).tools == {}
     assert bridge.records(events[0].time).tools[ECHO].is_available
     assert bridge.records(events[0].time - timedelta(seconds=1)).sources == {}
-
-
-def test_what_is_different_between_two_points_is_reported(bridge: Bridge):
-    added = bridge.difference("it", before=0)
-    assert {x.how for x in added} == {"added"}
-    assert {x.tool.source for x in added} == {"it"}
-    assert bridge.difference("it", "echo", before=0) == [x for x in added if x.tool == ECHO]
-    assert len(bridge.difference(before=0)) == 2 * len(added)
-    now = bridge.history(limit=1)[0]
-    assert bridge.difference(before=now.time) == bridge.difference(before=now.position) == []
-
-
-def test_every_definition_of_a_tool_is_reported(bridge: Bridge):
-    (only,) = bridge.versions("it", "echo")
-    assert (only.digest, only.lines) == (bridge.tool_record("it", "echo").definition, ())
-    assert only.definition
-    assert only.definition["name"] == "echo"
 
 
 def test_a_forced_refresh_writes_every_tool_down():

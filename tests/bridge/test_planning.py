@@ -14,7 +14,6 @@ from tests.planning.shop import TOOLS
 from tests.support import catalog_server
 from tests.support.bridges import accept_now
 from tests.support.model_endpoint import Step, drips, fails, model_endpoint, says
-from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, ToolKey, UnknownTool
 from xai_mcp_agent.agent.models.chat import ChatModel
@@ -73,10 +72,6 @@ def ask(bridge: Bridge, step: Step | str, limit_seconds: float = 60.0) -> tuple[
         return made, [x.body["messages"][-1]["content"] for x in endpoint.requests]
 
 
-async def planner_of(operations: Operations) -> int:
-    return await operations.planned(await operations.usable_tools(), id)
-
-
 def called(plan: Plan) -> list[str]:
     return [str(x.tool) for x in plan.calls]
 
@@ -119,40 +114,6 @@ def test_what_a_rule_denies_is_not_planned_for_whoever_it_denies_it_to(settings:
             return await operations.for_caller(Caller("agent", "ada")).plan_tools(ORDERS)
 
         assert "shop/list_orders" not in called(bridge.run(plan))
-
-
-def test_of_tools_that_fit_alike_a_rule_decides_which_is_planned(settings: Settings):
-    twice: Any = settings()
-    twice["mcpServers"]["yours"] = twice["mcpServers"]["words"]
-    request = "Translate 'good day' to French."
-    for preferred in ("words", "yours"):
-        rule = {"name": "first", "when": {"server": preferred}, "then": {"prefer": 0.2}}
-        with Bridge({**twice, "rules": [rule]}) as bridge:
-            assert planned(bridge, request) == [f"{preferred}/translate_text"]
-    with Bridge({**twice, "toolSearch": {"trusted": ["yours"]}}) as bridge:
-        assert planned(bridge, request) == ["yours/translate_text"]
-
-
-def test_a_server_that_cannot_be_used_is_reported_and_the_others_are_planned_with(
-    settings: Settings,
-):
-    broken: Any = settings()
-    broken["mcpServers"]["gone"] = {"command": "no-such-program-anywhere"}
-    with Bridge(broken) as bridge:
-        plan = bridge.plan_tools(ORDERS)
-    assert "shop/list_orders" in called(plan)
-    assert plan.failed.keys() == {"gone"}
-
-
-def test_a_tool_that_a_server_adds_is_planned_with_and_nothing_is_made_anew(settings: Settings):
-    with Bridge(settings()) as bridge:
-        planned(bridge)
-        first = bridge.run(planner_of)
-        bridge.call_tool(
-            "words", "add_tool", {"name": "water", "description": "Waters the plants."}
-        )
-        wait_until(lambda: planned(bridge, "Water the plants.") == ["words/water"], "it is there")
-        assert bridge.run(planner_of) == first
 
 
 def test_a_model_is_asked_once_and_its_plan_is_checked(bridge: Bridge):

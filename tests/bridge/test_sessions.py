@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
-import os
-import signal
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
@@ -16,14 +14,13 @@ from tests.support.asking_server import asking_entry, form
 from tests.support.bridges import bridge_with, status_of
 from tests.support.far_clients import Responding, far_client, of_caller
 from tests.support.fault_http import fault_http
-from tests.support.histories import changes_of
 from tests.support.mcp_servers import gallery_entry
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent import Bridge, ToolResult
 from xai_mcp_agent.bridge import sessions
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import PROGRAM, Caller
-from xai_mcp_agent.core.errors import SessionsUsedUp, SourceClosed
+from xai_mcp_agent.core.errors import SessionsUsedUp
 from xai_mcp_agent.sources.mcp.source import McpSource
 
 OLDER = far_client("older", is_modern=False)
@@ -135,24 +132,6 @@ def test_a_session_beside_the_main_one_ends_when_it_is_idle(monkeypatch: pytest.
         forget(bridge, listening.name)
 
 
-def test_a_session_beside_the_main_one_heals_like_any_other():
-    with gallery(session="client") as bridge:
-        for caller in (OLDER, NEWER):
-            own = process_of(bridge, caller)
-            os.kill(own, signal.SIGKILL)
-            wait_until(partial(is_another, bridge, caller, own), "it is another process")
-        eras = [of_caller(bridge, x, era_of) for x in (OLDER, NEWER)]
-        assert eras == ["2025-11-25", "2026-07-28"]
-        assert status_of(bridge, "it").sessions == 3
-
-
-def is_another(bridge: Bridge, caller: Caller, before: int) -> bool:
-    """Whether a call reaches another process, which it does once the loss was noticed."""
-    with suppress(SourceClosed):
-        return process_of(bridge, caller) != before
-    return False
-
-
 def is_ended(process: int) -> bool:
     """Whether a process is gone."""
     return not is_running(process)
@@ -176,11 +155,3 @@ def test_nothing_is_left_of_clients_that_have_left():
             return names.count("left") == 1
 
         wait_until(is_alone, "their sources are gone")
-
-
-def test_the_history_hears_of_the_main_session_alone():
-    with gallery(session="client") as bridge:
-        before = changes_of(bridge)
-        process_of(bridge, NEWER)
-        forget(bridge, "newer")
-        assert changes_of(bridge) == [*before, ("called", "mcp_tool:it_process")]

@@ -66,11 +66,6 @@ def test_what_is_missing_is_a_literal_to_fill_in_with_a_note() -> None:
     assert not {"<", "`"} & {*note}
 
 
-def test_a_long_text_is_in_the_port_and_not_beside_the_node() -> None:
-    flow = drawn(DrawnCall("mail", "send", {"text": "word " * 400}))
-    assert [x.is_drawn for x in flow.nodes if x.name == "Literal String"] == [False]
-
-
 @st.composite
 def some_calls(draw_: st.DrawFn) -> list[DrawnCall]:
     calls: list[DrawnCall] = []

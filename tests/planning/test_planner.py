@@ -9,7 +9,6 @@ import pytest
 
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
 from tests.support.watchdog import done_within
-from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.planning import Edge, FromResult, Given, Missing, Planner
 from xai_mcp_agent.planning.request import mentions_in
 
@@ -113,17 +112,6 @@ def test_tools_that_are_given_are_wired_in_their_order() -> None:
     assert PLANNER.wire(request, [TOOLS[0], TOOLS[1], TOOLS[2]]) == plan
 
 
-def test_catalog_tools_are_planned_as_dicts_are() -> None:
-    tools = [
-        Tool(ToolKey("mcp", x["server"], x["name"]), x["description"], x["input_schema"],
-             x.get("output_schema"))
-        for x in TOOLS
-    ]  # fmt: skip
-    plan = Planner(tools).plan("Cancel my order. My email is ada@example.org.")
-    assert [x.tool for x in plan.calls] == [tools[n].key for n in range(3)]
-    assert plan.edges == (Edge(0, 1, "user_id"), Edge(1, 2, "order_id"))
-
-
 def test_the_same_tools_in_any_order_give_the_same_plan() -> None:
     request = "Find the orders of ada@example.org, cancel one, and translate the text 'sorry'."
     plans = [PLANNER.plan(request)]
@@ -142,16 +130,6 @@ def test_the_same_tools_in_any_order_give_the_same_plan() -> None:
 )
 def test_a_hostile_request_is_planned_in_one_step(text: str) -> None:
     done_within(10 * _STEP_SECONDS, lambda: PLANNER.plan(text))
-
-
-def test_tools_with_any_schema_can_be_planned_with() -> None:
-    odd: list[Any] = [
-        tool("odd_thing", "Odd.", {"a": True, "b": {"$ref": "#"}, "": {"type": 3}}) | {"id": n}
-        for n in range(3)
-    ]
-    odd += [{"id": 9, "name": None, "description": None, "input_schema": None}, {"id": 10}]
-    plan = Planner([*TOOLS, *odd]).plan("Do the odd thing")
-    assert plan.calls
 
 
 def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import math
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.search.test_tools import tool
-from tests.support.databases import place_of
 from tests.support.embeddings_endpoint import (
     EmbeddingsEndpoint,
     embeddings_endpoint,
@@ -86,13 +83,6 @@ def test_words_and_meaning_count_together(embed: Model) -> None:
     hits = ToolIndex(TOOLS, embed).search("post the invoice")
     assert names(hits) == ["invoice", "letter"]
     assert hits[0].reasons == ("name matches 'invoice'", "meaning is near (0.71)")
-
-
-def test_a_part_of_a_request_finds_what_is_far_from_the_whole(embed: Model) -> None:
-    whole = "mail letter letter letter letter letter"
-    index = ToolIndex([FORECAST, OTHER], embed)
-    assert index.search(f"{whole} and umbrella") == []
-    assert names(index.search(f"{whole}. Then umbrella")) == ["forecast"]
 
 
 def test_each_different_text_is_embedded_once_in_batches(embed: Model) -> None:
@@ -222,21 +212,6 @@ def test_a_restart_embeds_nothing_and_a_changed_tool_alone(
     embed.asked.clear()
     filled(embed, lasting_place, model="another model")
     assert len(embed.texts) == 4
-
-
-def test_long_unused_vectors_are_removed_and_used_ones_stay(embed: Model, tmp_path: Path) -> None:
-    place = place_of("", tmp_path)
-    filled(embed, place)
-    age = 100 * 24 * 3600 * 1_000_000
-    assert place.file is not None
-    with sqlite3.connect(place.file) as connection:
-        connection.execute(f"UPDATE xai_mcp_vectors SET used = used - {age}")
-    filled(embed, place, TOOLS[:1])
-    filled(embed, place, (*TOOLS[:1], tool("new", "Something new.")))
-    with sqlite3.connect(place.file) as connection:
-        ((count,),) = connection.execute("SELECT count(*) FROM xai_mcp_vectors").fetchall()
-    assert count == 2
-    connection.close()
 
 
 def test_a_query_waits_no_longer_than_its_limit_and_a_late_answer_is_of_use(

@@ -108,15 +108,6 @@ def test_one_tool_that_is_too_large_costs_the_others_nothing():
     assert "tokens in its shortest form" in left_out.why
 
 
-def test_core_tools_are_shortened_to_leave_room_for_what_is_found():
-    always_shown = [f"t{n}" for n in range(8)]
-    choose = selector(2_000, *always_shown)
-    selection = choose.select([*MANY, *META], keys(MANY[20]))
-    assert {*always_shown, "t20", "tool_search", "tool_explain"} == {*names(selection)}
-    assert selection.tokens <= 2_000
-    assert {x.shortened for x in selection.shown[:8]} != {0}
-
-
 @given(
     budget=st.integers(1, 3_000),
     sizes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 300)), max_size=25),

@@ -27,7 +27,6 @@ pytestmark = pytest.mark.anyio
 
 LEDGER, EVENTS = tool("query_ledger", "Reads bookings."), tool("list_events", "Lists meetings.")
 _SECONDS = 30.0
-_MONTH = 30 * 24 * 3600 * 1_000_000
 
 
 class Bridge:
@@ -107,30 +106,6 @@ async def test_what_asks_for_nothing_teaches_nothing(bridge: Bridge, text: str) 
     bridge.learn(LEDGER.key, text)
     bridge.learn(TOOL_SEARCH.key, "find a tool for bookings")
     assert not await bridge.next_run()
-
-
-async def test_it_counts_less_the_longer_ago_it_was(bridge: Bridge) -> None:
-    bridge.learn(LEDGER.key, "spending")
-    bridge.learn(EVENTS.key, "spending")
-    bridge.recorder.settled().result(_SECONDS)
-    of_events = "WHERE tool = 'list_events'"
-    bridge.execute(f"UPDATE xai_mcp_learned SET used = used - {_MONTH} {of_events}")
-    remembered = await bridge.next_run()
-    new, old = remembered[LEDGER.key]["spending"], remembered[EVENTS.key]["spending"]
-    assert old == pytest.approx(new / 2, rel=0.05)
-
-
-async def test_a_long_run_notices_after_a_while_that_something_was_forgotten(
-    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bridge.learn(LEDGER.key, "How much did we spend?")
-    assert await bridge.next_run()
-    bridge.execute("DELETE FROM xai_mcp_learned")
-    assert await bridge.usage.remembered("default")
-    monkeypatch.setattr(usage_module, "FRESH_SECONDS", 0.0)
-    with anyio.fail_after(_SECONDS):
-        while await bridge.usage.remembered("default"):
-            pass
 
 
 async def test_switched_off_it_neither_learns_nor_counts_what_was_learned(

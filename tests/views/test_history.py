@@ -6,11 +6,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from xai_mcp_agent import Event, Subject, ToolChanged
+from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.event import Change
 from xai_mcp_agent.history.records import records_of
-from xai_mcp_agent.views.changes import changes_text
 from xai_mcp_agent.views.history import NOTHING, events_text
 from xai_mcp_agent.views.tools import records_json, records_text
 
@@ -79,26 +78,6 @@ def test_what_strangers_wrote_neither_moves_the_cursor_nor_fills_the_screen():
     assert "\x1b" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert len(shown) < 2000
-
-
-def test_a_first_listing_is_distinguished_from_what_a_person_accepted():
-    first, *_ = lines(replace(event("accepted", "pay"), teller="executor"))
-    assert "web.pay: listed for the first time, and so accepted" in first
-    (second,) = lines(replace(event("accepted", "pay"), teller="user"))
-    assert second.endswith("web.pay: accepted with this definition")
-
-
-def test_of_a_tool_with_thousands_of_changes_the_first_are_reported():
-    """A server may rename every parameter of a tool that has thousands."""
-    many = tuple(f"Parameter 'p{number}' was added" for number in range(5000))
-    pay = ToolChanged(Subject(MCP, "shop", "pay"), "changed", many)
-    ask = ToolChanged(Subject(MCP, "shop", "ask"), "changed", ("Title 'Ask' was added",))
-    assert changes_text([pay, ask], 80).splitlines()[200:204] == [
-        "    Parameter 'p199' was added",
-        "    and 4,800 more changes, which JSON has",
-        "shop.ask changed",
-        "    Title 'Ask' was added",
-    ]
 
 
 # Records

@@ -228,12 +228,6 @@ async def test_a_service_that_does_not_stream_is_understood():
     assert reply.usage == Usage(3, 4, 0)
 
 
-async def test_a_stream_that_calls_itself_json_is_understood():
-    chunks = [delta({"content": "A"}), delta({"content": "B"}, finish="stop")]
-    async with CHAT.model_of([raw_chunks(chunks, media_type="application/json")]) as (subject, _):
-        assert (await ask(subject)).text == "AB"
-
-
 WHOLE_ENDS: dict[str, Any] = {
     "finished, no [DONE]": raw_chunks([delta({"content": "A"}, finish="stop")], done=False),
     "no reason, but [DONE]": raw_chunks([delta({"content": "A"})]),

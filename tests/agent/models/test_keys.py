@@ -6,15 +6,13 @@ import base64
 import contextlib
 import gc
 import json
-import socket
 import traceback
 import weakref
 from typing import Any
 
-import anyio
 import pytest
 
-from tests.agent.models.wires import ASK, KEY, ScriptedWire, ask, unheard
+from tests.agent.models.wires import KEY, ScriptedWire, ask
 from tests.support.model_endpoint import (
     drops_midway,
     fails,
@@ -24,9 +22,9 @@ from tests.support.model_endpoint import (
     says,
     stalls,
 )  # fmt: skip
-from xai_mcp_agent import ModelAuthenticationError, ModelError, ModelUnreachable, Secret
+from xai_mcp_agent import ModelAuthenticationError, ModelError, Secret
 from xai_mcp_agent.agent.models.access import is_home
-from xai_mcp_agent.agent.models.base import AskedAgain, ModelRequest, ModelSettings
+from xai_mcp_agent.agent.models.base import ModelSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -61,24 +59,6 @@ def test_the_address_that_the_environments_key_is_for(
 
 
 # Where it is, and who asks
-
-
-async def test_a_dead_local_server_is_asked_three_times_and_reported(wire: ScriptedWire):
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port = taken.getsockname()[1]
-    subject = wire.model("m", base_url=f"http://user:{KEY}@127.0.0.1:{port}/v1")
-    told: list[AskedAgain] = []
-
-    async def on_again(again: AskedAgain) -> None:
-        told.append(again)
-
-    with anyio.fail_after(20), pytest.raises(ModelUnreachable) as caught:
-        await subject.reply(ModelRequest(ASK), unheard, on_again)
-    assert len(told) == 2
-    message = str(caught.value)
-    assert f"{wire.provider} m at http://127.0.0.1:{port}/v1 cannot be reached" in message
-    assert "Is the server running" in message
-    assert KEY not in message
 
 
 async def test_a_local_server_needs_no_key(wire: ScriptedWire):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.agent.models.wires import ADD, ASK, ScriptedWire, ask_streamed
 from tests.support.media_samples import PNG, WAV
-from tests.support.model_endpoint import Step, fails, raw_chunks, says
+from tests.support.model_endpoint import Step, fails, says
 from xai_mcp_agent import (
     AudioPart,
     ImagePart,
@@ -18,7 +18,7 @@ from xai_mcp_agent import (
     ToolResult,
 )
 from xai_mcp_agent.agent.conversation import call_message, result_messages
-from xai_mcp_agent.agent.messages import Message, ToolCall
+from xai_mcp_agent.agent.messages import ToolCall
 from xai_mcp_agent.agent.models.base import ModelRequest
 
 pytestmark = pytest.mark.anyio
@@ -34,16 +34,6 @@ def answered(*results: ToolResult) -> ModelRequest:
     both = [(call, x.text, x) for call, x in zip(calls, results, strict=True)]
     asked = call_message("I look.", calls)
     return ModelRequest((*ASK, asked, *result_messages(both)), (ADD,))
-
-
-async def test_a_picture_in_the_conversation_arrives(wire: ScriptedWire):
-    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
-    message: Message = {"role": "user", "content": [{"type": "text", "text": "Look"}, picture]}
-    async with wire.model_of([says("A dot.")]) as (subject, endpoint):
-        await ask_streamed(subject, ModelRequest((message,)))
-    (sent,) = wire.conversation(endpoint.requests[0].body)
-    assert [x["type"] for x in sent["content"]] == [*wire.text_and_picture]
-    assert PNG in wire.sent(endpoint)
 
 
 async def test_pictures_in_results_arrive_with_their_words(wire: ScriptedWire):
@@ -77,15 +67,6 @@ async def test_a_model_that_takes_no_pictures_gets_words_from_then_on(
     assert [PNG in wire.sent(endpoint, n) for n in range(3)] == [True, False, False]
     assert [NO_PICTURES in wire.sent(endpoint, n) for n in range(3)] == [False, True, True]
     assert "Here it is." in wire.sent(endpoint)
-
-
-async def test_a_refusal_of_pictures_in_the_middle_of_an_answer_is_one_too(wire: ScriptedWire):
-    error = wire.error_piece({"message": "The image could not be parsed.", "code": "odd_image"})
-    script = [raw_chunks([wire.text_piece("I"), error]), says("one")]
-    async with wire.model_of(script) as (subject, endpoint):
-        reply, _ = await ask_streamed(subject, answered(SEEN))
-    assert reply.text == "one"
-    assert [PNG in wire.sent(endpoint, n) for n in range(2)] == [True, False]
 
 
 async def test_a_model_that_hears_nothing_still_sees(wire: ScriptedWire):

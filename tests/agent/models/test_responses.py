@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.models.wires import ADD, ASK, RESPONSES, ask, ask_streamed
 from tests.support.model_endpoint import fails, raw_chunks, raw_json, says
-from xai_mcp_agent import ModelContentFiltered, ModelError, ModelUnreachable
+from xai_mcp_agent import ModelContentFiltered, ModelError
 from xai_mcp_agent.agent.conversation import call_message
 from xai_mcp_agent.agent.messages import Message, ToolCall
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
@@ -120,13 +120,6 @@ async def test_two_messages_of_one_reply_go_back_as_two():
     assert [x.get("phase") for x in sent[:2]] == [None, "final_answer"]
 
 
-async def test_what_the_conversation_says_now_counts():
-    (first, *_) = await items_after(
-        said("So.", phase="commentary"), said("It is 3."), CALL, text="Changed."
-    )
-    assert first["content"] == [{"type": "output_text", "text": "Changed.", "annotations": []}]
-
-
 @pytest.mark.parametrize(
     "output",
     [
@@ -216,24 +209,10 @@ async def test_a_stream_with_gaps_is_read(case: str):
     assert [x.arguments for x in reply.calls] == arguments
 
 
-async def test_pieces_of_two_messages_are_shown_apart():
-    pieces = [event("output_text.delta", at, delta=x) for at, x in ((0, "A"), (0, "B"), (2, "C"))]
-    step = raw_chunks([*pieces, ended(said("AB"), THOUGHT, said("C"))], done=False)
-    async with RESPONSES.model_of([step]) as (subject, _):
-        reply, shown = await ask_streamed(subject, ModelRequest(ASK))
-    assert shown == ["A", "B", "\n\nC"]
-    assert reply.text == "AB\n\nC"
-
-
 async def test_the_last_event_ends_a_stream_whose_connection_stays_open():
     step = replace(raw_chunks([ended(said("Done."))], done=False), kind="stalls events")
     async with RESPONSES.model_of([step]) as (subject, _):
         assert (await ask(subject)).text == "Done."
-
-
-async def test_done_without_a_last_event_is_no_answer():
-    step = raw_chunks([event("output_text.delta", delta="A")])
-    assert isinstance(await RESPONSES.error_of([step]), ModelUnreachable)
 
 
 @pytest.mark.parametrize(
