@@ -35,7 +35,6 @@ def flow_between(given: Any, wanted: Any) -> Flow | None:
         ({"type": "array", "items": {"type": "number"}},
          {"type": "array", "items": {"type": "string"}}, 0.6, "each written as text"),
         ({"anyOf": [{"type": "null"}, {"type": "string"}]}, {"type": ["string", "null"]}, 1.0, ""),
-        ({"type": "str"}, {"type": "string"}, 1.0, ""),
         ({"$ref": "#/$defs/x"}, {"type": "string"}, 0.8, "its type is not declared"),
         ({"x-type": "shop:order"}, {"x-type": "shop:order"}, 1.0, ""),
     ],

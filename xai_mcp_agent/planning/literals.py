@@ -41,13 +41,6 @@ _WANTED = {
 _WANTED_ROOTS = {kind: listed_roots(words) for kind, words in _WANTED.items()}
 _FORMATS = {"date": "date", "date-time": "datetime datetime date", "time": "time", "uri": "url",
             "url": "url", "email": "email"}  # fmt: skip
-# A parameter with these in its name takes no other kind.
-_ONLY_KINDS = {
-    "email": "email quoted", "mail": "email quoted", "phone": "phone quoted number id",
-    "url": "url quoted path", "zip": "number id quoted", "zipcode": "number id quoted",
-    "postcode": "number id quoted", "date": "date datetime quoted number time",
-    "time": "time datetime date quoted number",
-}  # fmt: skip
 # The preposition before a value, and the parameters that it suggests.
 _TO = listed("to into destination target arrival receiver recipient end")
 _FROM = listed("from origin source departure start sender old")
@@ -55,11 +48,6 @@ _PEOPLE = listed(
     "reader borrower customer member patient client guest employee student teacher friend"
     " colleague person user author owner receiver recipient"
 )
-_MEDIA = {
-    "image": "jpg jpeg png gif bmp webp tiff svg", "audio": "wav mp3 flac ogg m4a aac",
-    "video": "mp4 avi mov mkv webm", "text": "txt md", "document": "pdf docx doc odt",
-    "table": "csv xlsx xls tsv",
-}  # fmt: skip
 _CALLED_AN_ID, _ITSELF, _CHOICE = 0.25, 0.3, 0.85
 _ID_ROOTS = frozenset(map(root, ID_WORDS))
 _BEFORE_IT = (0.45, 0.15, 0.05)  # bonus for the parameter's name before the value, by distance
@@ -94,7 +82,7 @@ def _choices(inp: Input, step: Step) -> Iterator[Literal]:
 
 def _mentions(inp: Input, step: Step, request: Request) -> Iterator[Literal]:
     for one in step.mentions:
-        score = _by_kind(inp, one) + _by_media(inp, one)
+        score = _by_kind(inp, one)
         if score > 0:
             score = min(score + _by_words(inp, one, request.text), 1.0)
             is_text = "string" in inp.shape.kinds and not isinstance(one.value, str)
@@ -106,9 +94,6 @@ def _by_kind(inp: Input, one: Mention) -> float:
     kinds = {*(inp.shape.items or inp.shape.kinds)}
     if formats := _FORMATS.get(inp.shape.format):
         return 0.6 if one.kind in formats.split() else 0.0
-    only = [x for x in inp.words if x in _ONLY_KINDS]
-    if only and not any(one.kind in _ONLY_KINDS[x].split() for x in only):
-        return 0.0
     if one.kind == "number" and not inp.is_opaque:
         if kinds & {"integer", "number"}:
             return 0.55
@@ -131,16 +116,6 @@ def _as_id(inp: Input, one: Mention) -> float:
     if one.kind == "number" and sum(x.isdigit() for x in one.text) < _FEWEST_DIGITS:
         return 0.0
     return {"id": 0.5, "quoted": 0.45, "number": 0.4, "name": 0.15}.get(one.kind, 0.1)
-
-
-def _by_media(inp: Input, one: Mention) -> float:
-    """Return the score of a file's suffix for a parameter called `image`, say."""
-    _, dot, ending = one.text.rpartition(".")
-    media = next((x for x, y in _MEDIA.items() if dot and ending.casefold() in y.split()), "")
-    named_media = [x for x in inp.words if x in _MEDIA]
-    if not media or not named_media:
-        return 0.0
-    return 0.25 if media in named_media else -1.0
 
 
 def _by_words(inp: Input, one: Mention, text: str) -> float:

@@ -75,13 +75,6 @@ _GENERIC = listed(
     " time url entry record body payload response message success amount num1 num2 total"
     " keyword keywords word phrase sentence file input q topic"
 )
-_OBTAINED = re.compile(
-    r"\b(?:obtain(?:ed)?|extract(?:ed)?|retriev(?:ed|able)|return(?:ed)?|fetch(?:ed)?"
-    r"|found|looked up|got|taken|comes?|available)"
-    r"\s+(?:\w+\s+){0,2}?(?:from|by|in|with|via|through|using)\b"
-    r"|\b(?:from|of) the (?:response|result|output)\b",
-    re.IGNORECASE,
-)
 _QUOTED = re.compile(r"(?<!\w)['\"`]([^'\"`\s]{3,40})['\"`](?!\w)")
 _GIVEN_BY = re.compile(
     r"\b(?:by|from|for|with|given|using|via|based|of|in|on|to|that|which)\b", re.IGNORECASE
@@ -89,13 +82,6 @@ _GIVEN_BY = re.compile(
 # Schema keys under which services declare the meaning of a value.
 _TYPE_URIS = ("x-type", "x-type-uri", "typeUri", "type_uri", "@type", "x-semantic-type")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
-# Types as Python and people write them, met in public sets of tools.
-_SPELLED = {
-    "str": "string", "text": "string", "date": "string", "file": "string", "int": "integer",
-    "long": "integer", "float": "number", "double": "number", "decimal": "number",
-    "bool": "boolean", "list": "array", "tuple": "array", "set": "array", "dict": "object",
-    "map": "object", "none": "null",
-}  # fmt: skip
 _NO_URIS: frozenset[str] = frozenset()
 
 
@@ -395,9 +381,8 @@ def _kinds(variants: Iterable[JsonObject]) -> tuple[str, ...]:
             for word, kind in (("properties", "object"), ("items", "array"), ("format", "string"))
             if word in one
         ]
-        lower = [x.strip().lower() for x in types]
-        kinds.update(dict.fromkeys(_SPELLED.get(x, x) for x in lower))
-    return tuple(x for x in kinds if x not in ("null", "any", ""))
+        kinds.update(dict.fromkeys(types))
+    return tuple(x for x in kinds if x != "null")
 
 
 def _is_open(variants: Iterable[JsonObject]) -> bool:
@@ -417,9 +402,7 @@ def _is_opaque(words: Iterable[str], shape: Shape) -> bool:
     """Return whether it is an id or the like, which one looks up."""
     if shape.kinds == ("boolean",) or shape.choices or "date" in shape.format:
         return False
-    if shape.format == "uuid" or any(x in _SURE_ID_WORDS for x in words):
-        return True
-    return bool(_OBTAINED.search(shape.description))
+    return shape.format == "uuid" or any(x in _SURE_ID_WORDS for x in words)
 
 
 def _verb(name: str, first: str) -> str:

@@ -308,11 +308,11 @@ async def test_a_silence_that_is_too_long_is_an_error(wire: ScriptedWire, step: 
 
 
 async def test_not_silence_but_a_turn_that_goes_on_and_on_is_an_error(any_wire: Any):
-    settings = ModelSettings(timeout_seconds=0.4, turn_timeout_seconds=0.6)
+    settings = ModelSettings(timeout_seconds=1.0, turn_timeout_seconds=1.5)
     with ends_within(20):
-        error = await any_wire.error_of([drips("x" * 7 * 1000, 0.05)], settings=settings)
+        error = await any_wire.error_of([drips("x" * 7 * 1000, 0.1)], settings=settings)
     assert isinstance(error, ModelTimeout)
-    assert "did not end its turn within 0.6 seconds" in str(error)
+    assert "did not end its turn within 1.5 seconds" in str(error)
     assert "`turn_timeout_seconds`" in str(error)
 
 
@@ -369,7 +369,7 @@ async def test_an_error_inside_the_stream_is_understood(wire: ScriptedWire):
 
 async def test_an_error_sent_with_status_200_is_understood(wire: ScriptedWire):
     step = raw_json({"error": {"message": "Slow down", "code": 429}})
-    settings = ModelSettings(turn_timeout_seconds=0.3)
+    settings = ModelSettings(turn_timeout_seconds=1)
     assert isinstance(await wire.error_of(lambda _: step, settings=settings), ModelRateLimited)
 
 
