@@ -39,8 +39,10 @@ def report_of(name: str) -> Report:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_every_step_ends_as_it_should_and_within_its_limit(name: str):
+def test_every_step_ends_as_it_should_within_its_limit_and_no_process_is_left(name: str):
+    """Children of children neither."""
     report = report_of(name)
+    assert report.left == ()
     fault = report.fault
     check(report.steps["connect"], fault.connect, name)
     if fault.call is not None:
@@ -77,21 +79,11 @@ def test_what_is_reported_of_it_is_as_recorded(name: str):
     assert not different, f"\n{different}"
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_no_process_outlives_its_server(name: str):
-    """Children of children too."""
-    assert report_of(name).left == ()
-
-
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_others_notice_nothing(group: str):
+def test_the_others_notice_nothing_and_files_and_threads_are_given_back(group: str):
     run = run_of(group)
+    assert run.left_behind == ()
     assert run.healthy_errors == ()
     assert run.healthy_calls > 0
     assert run.longest_stall_seconds < _MAX_STALL_SECONDS
     assert run.longest_hold_seconds < _MAX_HOLD_SECONDS
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_files_and_threads_are_given_back(group: str):
-    assert run_of(group).left_behind == ()
