@@ -20,7 +20,6 @@ from ..catalog.definitions import Definitions
 from ..core.approval import ApprovalAnswer
 from ..core.calls import Caller, DefinitionLock, Host, ToolInvocation, left_of
 from ..core.errors import (
-    SourceFailed,
     ToolTimeout,
     UnknownServer,
     UnknownTool,
@@ -44,7 +43,7 @@ from ..search.vectors import StoredVectors
 from ..secrets.masking import masked_logs, masked_result
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings
-from ..sources.base import Source
+from ..sources.base import Source, ready_within
 from ..sources.digest import digest_of_source
 from ..sources.mcp.auth.token_store import Access
 from ..sources.mcp.subscriptions import UpdateListeners
@@ -240,19 +239,11 @@ class Engine:
     async def _find(
         self, source: Source, tool: str, timeout_seconds: float | None, caller: Caller
     ) -> Tool:
-        try:
-            with anyio.fail_after(timeout_seconds):
-                await source.ready(caller)
-                if self.catalog.named(source.name, tool) is None:
-                    await source.refresh(caller)
-                return self.catalog.require(source.name, tool)
-        except TimeoutError as cause:
-            raise SourceFailed(
-                source.name,
-                f"it was not ready within {timeout_seconds:g} s.",
-                "Give the call more time, or connect the server before calling.",
-                source.status().stderr_tail,
-            ) from cause
+        with ready_within(source, timeout_seconds):
+            await source.ready(caller)
+            if self.catalog.named(source.name, tool) is None:
+                await source.refresh(caller)
+            return self.catalog.require(source.name, tool)
 
     def _meaning(self) -> tuple[Embedder, StoredVectors | None] | None:
         """Return the model for a search by meaning, if any. In a thread: it may load the model.

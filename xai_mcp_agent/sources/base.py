@@ -6,14 +6,15 @@ Everything else calls in from other tasks of the same event loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import anyio
 
 from ..core.calls import PROGRAM, Caller, ToolInvocation
 from ..core.errors import SourceError, SourceFailed
-from ..core.events import Inventory, Observer, SourceState, SourceStatus
+from ..core.events import CLOSED, Inventory, Observer, SourceState, SourceStatus
 from ..core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart, ToolResult
 
 T = TypeVar("T")
@@ -160,3 +161,25 @@ def copy_error(error: SourceError) -> SourceError:
     """
     kind = SourceFailed if isinstance(error, SourceFailed) else type(error)
     return kind(error.source, error.problem, error.next_step, error.stderr_tail)
+
+
+@contextmanager
+def ready_within(source: Source, seconds: float | None, spent: float = 0.0) -> Generator[None]:
+    """Limit a wait for a source, of which some seconds are `spent`.
+
+    Raises:
+        SourceFailed: the time ran out.
+    """
+    try:
+        with anyio.fail_after(seconds and seconds - spent):
+            yield
+    except TimeoutError as cause:
+        problem = f"it was not ready within {seconds:g} s."
+        next_step = "Give the call more time, or connect it before calling."
+        words = source.status().stderr_tail
+        raise SourceFailed(source.name, problem, next_step, words) from cause
+
+
+def closed_error(source: str) -> SourceFailed:
+    """Return the error for the use of a source that was closed for good."""
+    return SourceFailed(source, CLOSED, "Run the workflow again.")

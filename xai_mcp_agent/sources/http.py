@@ -28,7 +28,7 @@ from ..core.errors import SourceClosed, SourceError, SourceFailed
 from ..core.places import INTERNET, OutOfPlace, place_of, place_of_host
 from ..core.util import trusted_certificates
 from ..secrets.secrets import Mask, masked_and_cut
-from .web.network_errors import by_which_way, proxy_of, reaching_help
+from .web.network_errors import CHECK_FIRST, by_which_way, proxy_of, reaching_help
 from .web.origins import is_same_host, origin_of
 
 CONNECT_SECONDS = 10.0
@@ -39,9 +39,6 @@ IDLE_SECONDS = 4.0
 
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """Errors after which the other side cannot have seen the request."""
-
-CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
-"""The next step when a response was lost on its way."""
 
 _LARGE_PIECE_BYTES = 64 * 1024  # the most that arrives at once; a larger piece was decompressed
 _PIECES_AT_ONCE = 50  # there may be thousands, of one byte each

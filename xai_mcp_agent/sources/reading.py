@@ -31,7 +31,7 @@ from ..core.results import ToolResult
 from ..core.tools import SourceKind
 from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
-from .base import Shared, copy_error
+from .base import Shared, closed_error, copy_error, ready_within
 
 logger = logging.getLogger(__name__)
 
@@ -186,13 +186,8 @@ class ReadSource(ABC, Generic[T]):
         Raises:
             SourceFailed: the source cannot be read, or not in time.
         """
-        try:
-            with anyio.fail_after(seconds):
-                await self.ready()
-        except TimeoutError as cause:
-            problem = f"it was not ready within {seconds:g} s."
-            fix = "Give the call more time, or connect it before calling."
-            raise SourceFailed(self.name, problem, fix) from cause
+        with ready_within(self, seconds):
+            await self.ready()
         assert self._last is not None
         return self._last.value
 
@@ -215,7 +210,7 @@ class ReadSource(ABC, Generic[T]):
         if self._error is not None:
             raise copy_error(self._error)
         if self._last is None:  # its owner has ended meanwhile
-            raise self._closed()
+            raise closed_error(self.name)
         return self._last
 
     def _is_due(self) -> bool:
@@ -237,10 +232,7 @@ class ReadSource(ABC, Generic[T]):
 
     def _check_open(self) -> None:
         if self.state == "closed":
-            raise self._closed()
-
-    def _closed(self) -> SourceFailed:
-        return SourceFailed(self.name, CLOSED, "Run the workflow again.")
+            raise closed_error(self.name)
 
     async def _do_read(self, reading: Shared[bool]) -> None:
         started = anyio.current_time()

@@ -21,7 +21,6 @@ from ...core.provider_schema import function_description
 from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.sources import AgentSettings
 from ..http import (
-    CHECK_FIRST,
     NotFollowed,
     WebClient,
     failure_of,
@@ -29,6 +28,7 @@ from ..http import (
     redirect_request,
 )
 from ..web.json_text import LONG_BYTES, read_json
+from ..web.network_errors import CHECK_FIRST, STATUS_HELP
 from ..web.origins import origin_of
 
 T = TypeVar("T")
@@ -42,11 +42,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NOT_MODIFIED = 304
 _TRACEBACK = "Traceback (most recent call last)"
 _STATUS_HELP = {
+    **STATUS_HELP,
     401: "Add a valid token as `bearer`, or the header that it wants under `headers`.",
-    403: "The credentials are not allowed to use it: check the token and its permissions.",
     404: "Check `url`: there is nothing at that address.",
-    429: "It limits requests: wait a while, then try again.",
-    503: "It is overloaded or starting: try again in a while.",
 }
 _ASK_THE_AGENT = "These are the agent's own words; its log may say more."
 # JSON-RPC codes of A2A.

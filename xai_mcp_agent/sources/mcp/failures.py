@@ -18,7 +18,13 @@ from ...core.errors import (
 from ...core.json import JsonObject, as_object
 from ...secrets.redactor import redacted
 from ...secrets.secrets import Mask, masked_and_cut
-from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
+from ..web.network_errors import (
+    CHECK_FIRST,
+    FEWER_FILES,
+    STATUS_HELP,
+    has_too_many_files,
+    reaching_help,
+)
 from .connection import (
     HTTP_STATUS,
     METHOD_NOT_FOUND,
@@ -47,14 +53,13 @@ _REQUEST_TIMEOUT = -32001
 _STREAM_BROKEN = "sse stream"
 _NOT_PARSED = "failed to parse"
 
-_CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
 _WORDS: dict[Verdict, tuple[type[SourceError], str, str]] = {
     "late": (
         ToolTimeout,
         "{what} timed out after {seconds:g} s; we asked the server to stop.",
         "Raise `timeout` of {server!r} in the settings if it needs longer.",
     ),
-    "broken": (SourceClosed, "the connection broke off during {what}: {words}.", _CHECK_FIRST),
+    "broken": (SourceClosed, "the connection broke off during {what}: {words}.", CHECK_FIRST),
     "unreadable": (
         ServerError,
         "{what} returned an unusable response: {words}.",
@@ -79,16 +84,14 @@ _RUNNERS = {
     "python3": "Write ${python} as the command to use the Python that runs this",
 }
 _HELP = {
+    **STATUS_HELP,
     **dict.fromkeys(
         (301, 302, 303, 307, 308), "Write the address where the server really is as `url`."
     ),
     401: "It wants authorization: add a valid `Authorization` header under `headers`.",
-    403: "The credentials are not allowed to use it: check the token and its permissions.",
     404: "There is no MCP endpoint at this URL: check its path (often /mcp or /sse).",
     405: 'The URL may be of the older kind: set "type": "sse".',
-    429: "It limits requests: wait a while, then try again.",
     502: "A gateway before it has trouble: it may have been carried out, so check that first.",
-    503: "It is overloaded or starting: try again in a while.",
     504: "A gateway before it got no answer: it may have been carried out, so check that first.",
     -32042: "Finish what the page asks of you, which was shown or opened; then call again.",
     METHOD_NOT_FOUND: "List its tools again, or look for a newer version of it.",
@@ -148,7 +151,7 @@ class Failures:
             word = "started" if self._settings.transport == "stdio" else "connected"
             next_step = f"It is {word} again by itself; try the call again."
         return self._error(
-            kind, problem, _CHECK_FIRST if during.startswith("the call") else next_step
+            kind, problem, CHECK_FIRST if during.startswith("the call") else next_step
         )
 
     def of_request(

@@ -24,7 +24,7 @@ from ...core.events import (
 )
 from ...core.results import ToolResult
 from ...settings.server import ProtocolMode, ServerSettings
-from ..base import Shared
+from ..base import Shared, closed_error, ready_within
 from ..pool import StartQueue
 from ..process import StderrLog
 from . import sdk
@@ -134,7 +134,7 @@ class McpSource:
                 await self._pause(gives_up=isinstance(error, LastingFailure))
         finally:
             self.state = "closed"
-            self._verdict.settle(self._closed_error())
+            self._verdict.settle(closed_error(self.name))
 
     def stop(self) -> None:
         """Ask the owner task to close and end."""
@@ -199,16 +199,8 @@ class McpSource:
         Raises:
             SourceFailed: no session was ready in time.
         """
-        try:
-            with anyio.fail_after(seconds and seconds - (monotonic() - started)):
-                return await self._usable(caller)
-        except TimeoutError as cause:
-            raise SourceFailed(
-                self.name,
-                f"it was not ready within {seconds:g} s.",
-                "Give the call more time, or connect the server before calling.",
-                self.status().stderr_tail,
-            ) from cause
+        with ready_within(self, seconds, monotonic() - started):
+            return await self._usable(caller)
 
     async def _usable(self, caller: Caller) -> McpSession:
         """Wait for a session and return it.
@@ -217,7 +209,7 @@ class McpSource:
             SourceFailed: the attempt failed.
         """
         if self.state == "closed":
-            raise self._closed_error()
+            raise closed_error(self.name)
         if session := self.usable:
             await session.health.wait_until_settled()
         if session := self.usable:
@@ -321,9 +313,6 @@ class McpSource:
     def _tell(self, outcome: McpSession | SourceError) -> None:
         verdict, self._verdict, self._waiting = self._verdict, Shared[McpSession](), []
         verdict.settle(outcome)
-
-    def _closed_error(self) -> SourceFailed:
-        return SourceFailed(self.name, CLOSED, "Run the workflow again.")
 
     async def _pause(self, *, gives_up: bool) -> None:
         """Wait before the next attempt, at most until a caller uses the source."""

@@ -18,6 +18,16 @@ _UNTRUSTED = (
 _HTTP_1 = "What answers there does not speak HTTP/1.1: check the port in `url`."
 _TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
+CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
+"""The next step when a response was lost on its way."""
+
+STATUS_HELP = {
+    403: "The credentials are not allowed to use it: check the token and its permissions.",
+    429: "It limits requests: wait a while, then try again.",
+    503: "It is overloaded or starting: try again in a while.",
+}
+"""Next steps by HTTP status."""
+
 FEWER_FILES = (
     "Close what keeps files open (bridges, servers, files of this program), or allow more: "
     "`ulimit -n` shows the limit, and `ulimit -n 4096` in the shell that starts it raises it."
