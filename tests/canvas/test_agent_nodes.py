@@ -1,4 +1,4 @@
-"""AgentInit, AgentUpdate, AgentRun and AgentRunTool, with the offline and a scripted model."""
+"""The nodes of agents, with the offline and a scripted model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,18 +17,31 @@ from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent import BadSetting, SettingsError, UnknownAgent, XaiMcpError
 from xai_mcp_agent.agent.conversation import BadConversation
+from xai_mcp_agent.agent.memory.notes import MemoryFailed
 from xai_mcp_agent.agent_components import (
+    AgentDefineRoute,
+    AgentDefineTool,
     AgentInit,
+    AgentLearn,
+    AgentMakeToolbelt,
+    AgentMergeSystem,
+    AgentNumpyMemory,
+    AgentRouter,
     AgentRun,
     AgentRunTool,
+    AgentStreamStringResponse,
+    AgentToolOutput,
     AgentUpdate,
     AgentUseMCPTools,
+    AgentVectoMemory,
 )
 from xai_mcp_agent.canvas.model_settings import revealed
 
 from .conftest import UseServers
 
 HELLO = [{"role": "user", "content": "Hello!"}]
+SAID = [{"role": "user", "content": "I am Ada."}, {"role": "assistant", "content": "Hello, Ada."}]
+WIRE = "Draw a line from `toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +63,16 @@ def scripted(*steps: Any) -> Iterator[tuple[ModelEndpoint, dict[str, Any]]]:
 
 def asking(text: str = "Hello!") -> AgentRun:
     return make(AgentRun, agent_name="a", conversation=text)
+
+
+def agent_at(endpoint: ModelEndpoint, **inputs: Any) -> AgentInit:
+    return make(AgentInit, **endpoint.inputs, **inputs)
+
+
+def tool(name: str, *nodes: Component, gives: Any) -> list[Component]:
+    """A drawn tool that runs these nodes."""
+    start = make(AgentDefineTool, tool_name=name, description="Does it.")
+    return [start, *nodes, make(AgentToolOutput, results=[gives])]
 
 
 # Setting up
@@ -235,3 +259,153 @@ def test_a_tool_is_used_by_hand_and_a_mistake_is_its_result() -> None:
     assert "'broken_read' cannot be used now. broken: " in away.tool_output.value
     assert "no-such-program-anywhere" in away.tool_output.value
     assert "Next step:" in away.tool_output.value
+
+
+# The question
+
+
+def test_a_question_is_asked_after_what_was_said() -> None:
+    for before, earlier in ((None, []), ("  ", []), (SAID, ["I am Ada.", "Hello, Ada."])):
+        given = copy.deepcopy(before)
+        with model_endpoint([says("Ada.")]) as endpoint:
+            run = make(AgentRun, question="Who am I?", conversation=given)
+            play({}, agent_at(endpoint), run)
+        messages = endpoint.requests[0].body["messages"]
+        sent = [x["content"] for x in messages if x["role"] != "system"]
+        assert sent == [*earlier, "Who am I?"]
+        assert given == before, "what was wired is not changed"
+        assert [x["content"] for x in run.out_conversation.value] == [*sent, "Ada."]
+
+
+def test_a_run_that_is_asked_nothing_says_what_to_set() -> None:
+    with pytest.raises(BadSetting, match="set `question` to a text, or wire a `conversation`"):
+        play({}, make(AgentInit), make(AgentRun, question="  ", conversation=""))
+
+
+# The name
+
+
+def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
+    """An update of another one does not make that the last."""
+    ctx: dict[str, Any] = {}
+    run = make(AgentRun, question="Hello!")
+    used = make(AgentRunTool, tool_name="no_such_tool")
+    with model_endpoint([says("I am the second.")]) as endpoint:
+        updates = [
+            make(AgentUpdate, new_system_prompt="You are the second."),
+            make(AgentUpdate, agent_name="first", new_system_prompt="x"),
+        ]
+        agents = [make(AgentInit, agent_name="first"), agent_at(endpoint, agent_name="b")]
+        play(ctx, *agents, *updates, used, run)
+    assert ctx["agent_first"]["agent_system_prompt"] == "x"
+    assert endpoint.requests[0].body["messages"][0]["content"].startswith("You are the second.")
+    assert run.last_response.value == "I am the second."
+    assert "no_such_tool" in used.tool_output.value
+
+
+def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only() -> None:
+    """One in its own drawn tool must be named."""
+    steps = [calls(("ask", {"input": "x"}), ("itself", {"input": "x"})), says("1"), says("2")]
+    with model_endpoint(steps) as outer, model_endpoint([says("Inner.")]) as inner:
+        asked, itself = (make(AgentRun, question="Who are you?") for _ in range(2))
+        ask = tool("ask", agent_at(inner), asked, gives=asked.last_response)
+        again = tool("itself", itself, gives=itself.last_response)
+        belt = make(AgentMakeToolbelt)
+        init = agent_at(outer, agent_name="outer", toolbelt_spec=belt.toolbelt_spec)
+        last = make(AgentRun, question="And now?")
+        play({}, belt, init, make(AgentRun, question="Ask."), last, tools=[ask, again])
+    first, second = (x["content"] for x in outer.requests[1].body["messages"][-2:])
+    assert first == "Inner."
+    assert "Say in `agent_name` which agent is meant" in second
+    assert last.last_response.value == "2", "after the tool it is the outer one again"
+
+
+# The toolbelt
+
+
+def test_a_toolbelt_that_was_made_and_not_wired_is_reported_with_the_wire(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And so is the second agent of a name."""
+    belts = [make(AgentMakeToolbelt) for _ in range(3)]
+    run = make(AgentRun, question="Hello!")
+    play({}, belts[0], make(AgentInit), make(AgentInit), run)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count(WIRE) == 1
+    assert "no agent has the toolbelt 'default'" in printed
+    assert "!! two AgentInit have the name 'agent'" in printed
+    has = make(AgentInit, agent_name="has", toolbelt_spec=belts[1].toolbelt_spec)
+    update = make(AgentUpdate, new_toolbelt_spec=belts[2].toolbelt_spec)
+    for flow in (
+        [make(AgentInit)],
+        [belts[1], has, make(AgentInit)],
+        [belts[2], make(AgentInit), update],
+    ):
+        play({}, *flow, make(AgentRun, question="Hello!"))
+    assert "Draw a line" not in capsys.readouterr().out
+
+
+# Memories, routes, conversations
+
+
+def test_an_agent_remembers_across_runs_by_a_file(tmp_path: Path):
+    for request in ("Remember that my dog is called Rex.", "What do you remember about my dog?"):
+        memory = make(AgentNumpyMemory, file=str(tmp_path / "notes.db"))
+        memory.execute({})
+        ctx: dict[str, Any] = {}
+        agent = make(AgentInit, agent_name="a", agent_memory=memory.memory.value)
+        run = make(AgentRun, agent_name="a", conversation=request)
+        agent.execute(ctx)
+        run.execute(ctx)
+    assert "Rex" in run.last_response.value
+
+
+def test_an_agent_learns_with_its_node():
+    ctx: dict[str, Any] = {}
+    memory = make(AgentNumpyMemory)
+    memory.execute(ctx)
+    make(AgentInit, agent_name="a", agent_memory=memory.memory.value).execute(ctx)
+    learn = make(AgentLearn, agent_name="a", conversation="I like tea.")
+    learn.execute(ctx)
+    assert learn.last_response.value
+    assert learn.out_conversation.value[0]["content"] == "I like tea."
+
+
+def test_the_vecto_node_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("VECTO_API_KEY", raising=False)
+    with pytest.raises(MemoryFailed, match="VECTO_API_KEY"):
+        make(AgentVectoMemory, vector_space="x").execute({})
+
+
+def test_the_router_runs_the_chosen_route_and_gives_its_result():
+    ctx: dict[str, Any] = {}
+    make(AgentInit, agent_name="a").execute(ctx)
+    for name, words in (("billing", "Questions about invoices."), ("repairs", "Things broken.")):
+        start = make(AgentDefineRoute, agent_flow_name=name, description=words)
+        output = make(AgentToolOutput, results=[f"done by {name}"])
+        chain(start, output)
+        start.init(ctx)
+    router = make(AgentRouter, agent_name="a", conversation="My invoice is wrong.")
+    router.execute(ctx)
+    assert router.chosen_flow_name.value == "billing"
+    assert router.result.value == "done by billing"
+
+
+def test_a_system_message_is_added_to_and_made():
+    node = make(AgentMergeSystem, new_system_prompt="Be brief.", conversation="Hi.")
+    node.execute({})
+    assert node.out_conversation.value == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hi."},
+    ]
+    given = node.out_conversation.value
+    again = make(AgentMergeSystem, new_system_prompt="Be kind.", conversation=given)
+    again.execute({})
+    assert again.out_conversation.value[0]["content"] == "Be brief.\n\nBe kind."
+    assert given[0]["content"] == "Be brief."
+
+
+def test_a_stream_of_a_text_is_the_text():
+    node = make(AgentStreamStringResponse, input_str="a  b\n\nan extraordinarily long word")
+    node.execute({})
+    assert "".join(node.result_stream.value) == node.input_str.value
