@@ -34,7 +34,6 @@ from ..core.errors import BadSetting, NoTools
 from ..core.results import ToolResult
 from ..core.tools import ToolKey
 from ..core.visible import visible
-from ..planning.plan import Plan
 from ..sources.canvas import drawn_tools
 from ..views.plans import plan_text
 from ..views.tools import review_text
@@ -288,15 +287,11 @@ def run_tool(
             await emit(event)
             return event.result, shown
 
-        work.lend_model(_uncounted)
+        work.lend_model(lambda _: None)  # the node has no total to add the usage to
         work.results = kept_for(ctx, chat.messages)
         result, shown = work.stage.perform(go)
     chat = chat.with_messages(call_message("", [call]), *result_messages([(call, shown, result)]))
     return CanvasRun(chat.messages, visible(text_of_result(result)))
-
-
-def _uncounted(_: Usage) -> None:
-    """Ignore the usage: the node has no total to add it to."""
 
 
 def thought_of(event: ToolFinished) -> str:
@@ -383,7 +378,7 @@ class _AgentWork:
             preferences_of(agent),
             settings_of(agent).get("tool_token_budget"),
             self._failed,
-            _plan_for_model if agent.get(PLANNING_TOOLS) else None,
+            partial(plan_text, width=_MODEL_WIDTH) if agent.get(PLANNING_TOOLS) else None,
             agent.get(REQUIRED) or (),
         )
         listener = Listener(self.tell, self._show_waiting, review_text)
@@ -393,10 +388,6 @@ class _AgentWork:
 
     def _show_waiting(self, servers: tuple[str, ...]) -> None:
         self.stage.post(lambda: self.stage.console.servers_awaited(servers))
-
-
-def _plan_for_model(plan: Plan) -> str:
-    return plan_text(plan, _MODEL_WIDTH)
 
 
 def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:

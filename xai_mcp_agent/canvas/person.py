@@ -92,7 +92,8 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
     with Console("settings") as console:
         answer = ask_here(_question(settings, parts), console)
         if answer.action != "accept":
-            console.tell("!!", f"{settings.file} is not trusted: {answer.reason}. {_how(settings)}")
+            how = f"To trust it: {trust_command(settings.file)}"
+            console.tell("!!", f"{settings.file} is not trusted: {answer.reason}. {how}")
             return without_parts(settings, parts)
         try:
             store.agree(settings, approved)
@@ -251,10 +252,6 @@ def _question(settings: Settings, parts: Iterable[Part]) -> Question:
     return Question(
         settings.file, message, _NOTHING_TO_FILL_IN, heading=heading, yes="Start them", no="Not now"
     )
-
-
-def _how(settings: Settings) -> str:
-    return f"To trust it: {trust_command(settings.file)}"
 
 
 def _origin() -> str:

@@ -11,7 +11,7 @@ from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
-from ..drawing.reading import NoWorkflow, ReadCall, calls_in_file
+from ..drawing.reading import ReadCall, calls_in_file
 from ..planning.answered import CheckedCalls, NamedCall
 from ..planning.plan import FromResult, Given, Missing, Parts, Source
 from ..steps.reading import BadStep, read_step
@@ -106,12 +106,7 @@ def calls_of_workflow(file: Path) -> list[NamedCall]:
     Raises:
         NoWorkflow: the file is not a workflow.
     """
-    try:
-        return [_named(x) for x in calls_in_file(file)]
-    except RecursionError as cause:
-        raise NoWorkflow(
-            f"{file} has arguments that are too deep to be looked at. Name another file."
-        ) from cause
+    return [_named(x) for x in calls_in_file(file)]
 
 
 def _named(call: ReadCall) -> NamedCall:

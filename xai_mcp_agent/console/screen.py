@@ -57,7 +57,8 @@ class Screen:
             voice = Voice(self, name, detail, surface, self.current())
             if voice.parent is None:
                 self._roots.append(voice)
-                self._label_roots()
+                for root in self._roots if len(self._roots) > 1 else ():
+                    root.label = root.name
             self._here.voice = voice
         return voice
 
@@ -131,12 +132,6 @@ class Screen:
         if self._status_columns:
             size, self._status_columns = self._status_columns, 0
             self._write(f"\r{' ' * size}\r")
-
-    def _label_roots(self) -> None:
-        """Add names to the lines if there are several runs."""
-        if len(self._roots) > 1:
-            for voice in self._roots:
-                voice.label = voice.name
 
 
 class Voice:

@@ -77,12 +77,12 @@ class Surface:
 
 def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surface:
     """Return the surface of a stream, with colours if wanted (`NO_COLOR`, `FORCE_COLOR`)."""
-    is_simple = environment.get("TERM") == "dumb"
     kind: Kind = "plain"
+    file: int | None = None
     if _is_of_a_kernel(stream):
         kind = "lab"
-    elif _is_terminal(stream) and not is_simple:
-        kind = "terminal"
+    elif (terminal := _terminal(stream)) is not None and environment.get("TERM") != "dumb":
+        kind, file = "terminal", terminal
     # A Windows console may show the codes instead; nothing says which do.
     colours = kind == "lab" or (kind == "terminal" and os.name != "nt")
     # A kernel sets it for its children, whose captured output is for a program.
@@ -90,7 +90,7 @@ def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surf
         colours = environment["FORCE_COLOR"] != "0"
     if environment.get("NO_COLOR"):
         colours = False
-    return Surface(kind, colours, _file_number(stream) if kind == "terminal" else None)
+    return Surface(kind, colours, file)
 
 
 def detail_on(port: Any) -> Detail | None:
@@ -215,15 +215,9 @@ def _is_in_kernel() -> bool:
     return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
 
-def _is_terminal(stream: Any) -> bool:
+def _terminal(stream: Any) -> int | None:
+    """Return the file number of a terminal, or None for any other stream."""
     try:
-        return bool(stream.isatty())
-    except (AttributeError, ValueError):  # no stream, or closed
-        return False
-
-
-def _file_number(stream: Any) -> int | None:
-    try:
-        return stream.fileno()
-    except (AttributeError, OSError, ValueError):
+        return stream.fileno() if stream.isatty() else None
+    except (AttributeError, OSError, ValueError):  # no stream, or closed
         return None
