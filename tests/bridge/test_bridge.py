@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -232,3 +233,20 @@ def test_of_several_servers_that_failed_the_one_is_blamed_whose_tool_it_is():
         found = bridge.run(_why_not, "git_hub_search", "git_log", shown)
     for said, source in zip(found, ("git_hub", "git", "my server"), strict=True):
         assert f"cannot be used now. {source}: " in said
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_of_the_process_is_told_that_the_bridge_is_not_its_own(bridge: Bridge):
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            bridge.list_tools("a")
+        except RuntimeError as error:
+            os.write(write, str(error).encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(pid, 0)
+    assert os.read(read, 1000).decode() == "This bridge is closed; open a new one."
+    os.close(read)
+    assert bridge.call_tool("a", "echo", {"text": "the parent's is open"}).text
