@@ -29,11 +29,8 @@ def _warm(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (CALL, "5 mi = 8.04672 km"),
         (f"tools list {UNITS} --as-list", '"convert_units", "list_units"'),
-        (f"tools explain {UNITS} convert_units", "from_unit"),
         (f"search 'convert miles' --server {UNITS}", f"{NAME}: convert_units("),
         (f"servers check {UNITS} --descriptions", f"{NAME}: ready, 2 tools"),
-        (f"rules why {UNITS} list_units", f"{NAME}/list_units"),
-        (f"plan make {QUESTION} --server {UNITS}", "convert_units"),
         (f"ask {QUESTION} --server {UNITS}", "5 mi = 8.04672 km"),
     ],
     ids=lambda x: x.split()[0],

@@ -54,6 +54,14 @@ class Report:
     status: int = 0
 
 
+class NothingYet(Exception):
+    """There is no history; the report says so."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report.text)
+        self.report = report
+
+
 @dataclass(frozen=True)
 class Output:
     """Frame of commands that need no settings: how a report is printed."""
@@ -143,30 +151,31 @@ class StoreFrame(Frame):
             yield opened
 
     @contextmanager
-    def history(self, *, follow: bool = False) -> Generator[History | None]:
-        """Open the history for reading; yield None if there is none. Starts no server.
+    def history(self, nothing: object = (), *, follow: bool = False) -> Generator[History]:
+        """Open the history for reading. Starts no server.
 
         A history named by `--store` is not written to, and no file is created beside it, except to
         `follow` a file: SQLite needs files beside it then.
 
         Raises:
+            NothingYet: there is none; a command that leaves it alone reports `nothing` as JSON.
             StoreFailed: it cannot be used, or the named one does not exist.
         """
         with _without_shm(replace(self._place, is_still=bool(self.store) and not follow)) as place:
             history = _open_history(place, is_named=bool(self.store))
+            if history is None:
+                raise NothingYet(self._nothing_yet(nothing))
             try:
                 yield history
             finally:
-                if history is not None:
-                    history.close()
+                history.close()
 
     def name_in_history(self, server: str | None) -> str | None:
         """Return the history's name of a server, also of a URL or a command. Starts nothing."""
         require_names([server])
         return server and name_of_typed(server, self.settings)
 
-    def nothing_yet(self, json: object = ()) -> Report:
-        """Report that there is no history."""
+    def _nothing_yet(self, json: object) -> Report:
         place = self._place
         if place.is_off:
             return Report(json, f"The history is off: {' '.join(NOTHING_KEPT)}")
@@ -281,7 +290,11 @@ def framed(function: Callable[..., Report | None]) -> Callable[..., None]:
     @wraps(function)
     def command(**words: Any) -> None:
         frame = first.annotation(**{x.name: words.pop(x.name) for x in options})
-        if report := function(frame, **words):
+        try:
+            report = function(frame, **words)
+        except NothingYet as nothing:
+            report = nothing.report
+        if report:
             frame.show(report)
 
     del command.__wrapped__

@@ -55,10 +55,7 @@ def graph(
     suffix = out.suffix.lower() if out else ""
     form = format_ or ("json" if frame.as_json else _BY_SUFFIX.get(suffix, "mermaid"))
     server = frame.name_in_history(server)
-    with frame.history() as history:
-        if history is None:
-            frame.show(frame.nothing_yet({"nodes": [], "edges": []}))
-            return
+    with frame.history({"nodes": [], "edges": []}) as history:
         history_graph = _graph(history, at, (server, tool), limit, _decided(frame, at))
         text = _draw(history_graph, form, _time(history, at) if form == "html" else None)
     if out is None:

@@ -74,9 +74,7 @@ def show(
     if follow and until is not None:
         raise typer.BadParameter("--follow goes on for ever, and --until ends: give one of them.")
     names = (frame.name_in_history(server), tool)
-    with frame.history(follow=follow) as history:
-        if history is None:
-            return frame.nothing_yet([])
+    with frame.history([], follow=follow) as history:
         from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
 
         history.check_agent(agent)
@@ -166,9 +164,7 @@ def stats(
     It starts no server. Without --since it counts all calls ever made, and takes median and p95
     from the last 500 to 1,000.
     """
-    with frame.history() as history:
-        if history is None:
-            return frame.nothing_yet(stats_json(Stats(), since))
+    with frame.history(stats_json(Stats(), since)) as history:
         counted = sorted_stats(history.stats(since), sort)
     return Report(stats_json(counted, since), stats_text(counted, table_width()))
 
@@ -187,9 +183,7 @@ def prune(
     keep = load_settings(frame.settings).retention
     if older_than is not None:
         keep = Retention(older_than, None)
-    with frame.history() as history:
-        if history is None:
-            return frame.nothing_yet({"events": 0, "until": None})
+    with frame.history({"events": 0, "until": None}) as history:
         events, until = _prune(history, keep, is_dry=dry_run)
     json_ = {"events": events, "until": until and until.isoformat()}
     if until is None:
@@ -228,9 +222,7 @@ def diff(
     the tools you drew.
     """
     server = frame.name_in_history(server)
-    with frame.history() as history:
-        if history is None:
-            return frame.nothing_yet([])
+    with frame.history([]) as history:
         if server is None and before is None:
             return _last_changes(history, after)
         if server is not None and tool is not None and before is None and after is None:

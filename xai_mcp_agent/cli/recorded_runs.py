@@ -22,7 +22,7 @@ from ..drawing.recorded import (
 )
 from ..planning.plan import BadPlan, plan_from_json
 from ..settings.models import Settings
-from .frame import StoreFrame
+from .frame import NothingYet, StoreFrame
 
 _MOST_CALLS = 2_000  # of the history, searched for the newest runs
 _WHAT_TO_NAME = (
@@ -105,15 +105,15 @@ def _why_nothing(file: Path, document: Any) -> str:
 
 
 def _runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
-    with frame.history() as history:
-        if history is None:
-            nothing = frame.nothing_yet().text
-            raise NothingToDraw(f"{nothing} So there is no run to draw. {_HOW_TO_RECORD}")
-        from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
+    try:
+        with frame.history() as history:
+            from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
 
-        history.check_agent(agent or None)
-        calls = Range(changes=("called",), agent=agent or None, limit=_MOST_CALLS)
-        events = history.events(calls)
+            history.check_agent(agent or None)
+            calls = Range(changes=("called",), agent=agent or None, limit=_MOST_CALLS)
+            events = history.events(calls)
+    except NothingYet as nothing:
+        raise NothingToDraw(f"{nothing} So there is no run to draw. {_HOW_TO_RECORD}") from nothing
     runs = runs_in_history(events)
     if not runs:
         raise NothingToDraw(f"The history has no calls yet. {_HOW_TO_RECORD}")

@@ -239,9 +239,7 @@ def _known_at(frame: StoreFrame, server: str | None, at: At) -> Report:
     Raises:
         UnknownServer: the history does not have it.
     """
-    with frame.history() as history:
-        if history is None:
-            return frame.nothing_yet({**records_json(Records(), server), "failed": {}})
+    with frame.history({**records_json(Records(), server), "failed": {}}) as history:
         records = history.records(when(at))
         _require(server, history.records(), "is in the history")
     text = records_text(records, text_width(), server)

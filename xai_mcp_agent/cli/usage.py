@@ -43,12 +43,13 @@ def usage(
     `canvas` has the tools you drew. --forget removes these words, also for agents that are running.
     """
     server = frame.name_in_history(server)
-    with frame.history() as history:
-        rows = () if history is None else _rows(history, server, tool, toolbelt, forget=forget)
-    json = {"forgotten" if forget else "remembered": [_json(x) for x in rows]}
+    key = "forgotten" if forget else "remembered"
+    with frame.history({key: []}) as history:
+        rows = _rows(history, server, tool, toolbelt, forget=forget)
+    json = {key: [_json(x) for x in rows]}
     if not rows:
         return Report(json, _NOTHING)
-    head = f"{'Forgotten' if forget else 'Remembered'}: {count(len(rows), 'request')}."
+    head = f"{key.capitalize()}: {count(len(rows), 'request')}."
     return Report(json, "\n".join([head, *_lines(rows)]))
 
 
