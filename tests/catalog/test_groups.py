@@ -83,13 +83,6 @@ def test_names_that_are_not_there_are_reported_with_the_nearest():
     assert nothing == "The group 'g' has no tools: nothing fits it."
 
 
-def test_a_name_that_is_left_out_and_not_there_is_reported_for_it_may_be_misspelled():
-    one = group(selectors=[{"name": "*"}], exclude=["write_fiel", "files/remove_*", "shop"])
-    assert one.describe_unmatched(ALL) == (
-        "The group 'g' leaves out 'write_fiel', which is not there.",
-    )
-
-
 def test_a_wrong_regular_expression_of_what_is_left_out_makes_its_group_unusable():
     written = {"selectors": [{"name": "*"}], "exclude": ["regex:(delete"]}
     with pytest.raises(SettingsError, match="exclude: has a regular expression"):

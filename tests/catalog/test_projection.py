@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -91,14 +90,6 @@ class Process:
         assert entry is not None
         return entry
 
-    async def versions_of(self, do: Callable[[], Any]) -> list[int]:
-        """The versions that are told of while something is done, and written down."""
-        await self.written()
-        self.told.clear()
-        do()
-        await self.written()
-        return [x.version for x in self.told if "a" in x.sources]
-
 
 @asynccontextmanager
 async def process(place: Place = MEMORY) -> AsyncGenerator[Process]:
@@ -138,32 +129,6 @@ async def test_a_subscriber_that_raises_hurts_nobody_and_one_that_left_is_report
         catalog.notice(InventoryChanged(source, Inventory(source, (tool("t", "", source),))))
         leave() if source == "a" else None
     assert told == ["a"]
-
-
-async def test_how_a_tool_did_is_known_when_it_is_written_down():
-    async with process() as one:
-        one.connects({"t": ""})
-        assert one.entry("t").record is None
-        for error in ("", "no"):
-            one.memory.called(key("t"), 0.25, error)
-        await one.written()
-        usage = one.entry("t").usage
-        assert (usage.calls, usage.errors, usage.last_error) == (2, 1, "no")
-        assert usage.p95_seconds == pytest.approx(0.25, rel=0.051)
-
-
-async def test_a_tool_that_is_gone_is_an_entry_without_a_tool():
-    async with process() as one:
-        one.connects({"t": "", "u": ""})
-        one.lists({"u": ""})
-        await one.written()
-        assert [(x.key.name, x.tool is None) for x in one.catalog.entries("a")] == [
-            ("u", False), ("t", True),
-        ]  # fmt: skip
-        record = one.entry("t").record
-        assert record is not None
-        assert not record.is_available
-        assert one.catalog.entry(key("v")) is None
 
 
 async def test_what_nobody_asked_for_is_not_loaded(tmp_path: Path):

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import (
-    ServerError,
     SettingsError,
     SourceClosed,
     XaiMcpError,
@@ -83,15 +82,6 @@ def test_an_error_about_a_source_quotes_its_last_words_and_the_next_step():
         "Try again.",
     )
     assert error.stderr_tail == ("one", "two")
-
-
-def test_the_panel_does_not_say_again_what_a_card_says():
-    error = ServerError("db", "it refused.", -32000)
-    error.is_in_card = True
-    assert shown_in_the_panel(error) == [
-        "The workflow stopped at AgentOfThisTest (ServerError): see the card above."
-    ]
-    assert "  db: it refused." in error.told_by_node()
 
 
 def test_the_panel_names_the_node_and_tells_the_message_without_a_traceback():

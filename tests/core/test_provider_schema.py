@@ -83,28 +83,6 @@ def test_whatever_a_server_sends_the_model_is_offered_what_providers_accept(
     assert isinstance(SchemaCheck(schema).problems(arguments), list), "the check never raises"
 
 
-def test_a_good_schema_stays_as_it_is():
-    cases: list[dict[str, Any]] = [
-        {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
-        {
-            "type": "object",
-            "properties": {"node": {"$ref": "#/$defs/node"}},
-            "$defs": {"node": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "properties": {
-                "a": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
-                "b": {"type": ["string", "null"], "enum": ["x", None], "default": None},
-                "c": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-            },
-        },
-    ]
-    for schema in cases:
-        assert function_parameters(schema) == schema
-
-
 def test_choices_at_the_top_become_properties_of_one_object():
     """OpenAI: "schema must have type 'object' and not have 'oneOf' at the top level"."""
     by_id = {"properties": {"id": {"type": "integer"}, "deep": {}}, "required": ["id", "deep"]}
@@ -145,17 +123,6 @@ def test_a_whole_that_is_a_reference_is_what_it_refers_to():
     assert parameters["properties"] == {"next": {"$ref": "#/$defs/Node"}}
     for circle in ({"$ref": "#"}, {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}):
         check(function_parameters(circle))
-
-
-def test_a_reference_into_the_middle_is_replaced_by_what_is_there():
-    schema = {
-        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a", "title": "B"}}
-    }
-    parameters = function_parameters(schema)
-    check(parameters)
-    assert parameters["properties"]["b"] == {"type": "string", "title": "B"}
-    circle = {"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}] * 3}}}
-    check(function_parameters(circle))
 
 
 def test_a_description_has_nothing_in_it_that_nobody_sees_and_an_end():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import time
-import weakref
 from typing import Any
 
 from hypothesis import given
@@ -37,12 +35,6 @@ def test_a_problem_deep_inside_is_reported_with_its_path():
     schema = {"properties": {"rows": {"items": {"properties": {"n": {"type": "integer"}}}}}}
     problems = SchemaCheck(schema).problems({"rows": [{"n": 1}, {"n": "x"}]})
     assert problems == ['rows[1].n: "x" is not of type "integer"']
-
-
-def test_a_long_value_is_not_quoted_whole():
-    (problem,) = SchemaCheck(ADD).problems({"a": "x" * 1_000_000})
-    assert re.fullmatch(r'a: "x{100,} \.\.\. x{10,}" is not of type "integer"', problem)
-    assert len(problem) < 400
 
 
 def test_of_a_value_with_very_many_parts_only_that_it_does_not_fit_is_reported():
@@ -98,20 +90,6 @@ def test_a_check_is_made_anew_when_the_schema_is_replaced():
     assert checks.problems("t", ADD, {"a": 1}) == []
 
 
-def test_checks_of_tools_that_have_gone_are_not_kept_for_ever():
-    class Schema(dict[str, Any]):
-        """A schema of which one can tell whether it is still there."""
-
-    checks, schema = ArgumentChecks(), Schema(ADD)
-    kept = weakref.ref(schema)
-    checks.problems("gone", schema, {"a": 1})
-    del schema
-    for name in range(1000):
-        assert kept() is not None, "a tool that was called not long ago"
-        checks.problems(name, ADD, {"a": 1})
-    assert kept() is None
-
-
 # Processor time; what is refused takes milliseconds, and what was once done took minutes.
 QUICK_SECONDS = 1.0
 
@@ -164,26 +142,6 @@ def test_a_schema_that_would_take_for_ever_checks_nothing_and_says_why():
         assert check.broken.startswith(("it ", "its "))
         assert function_parameters(HOSTILE[kind])["type"] == "object"
         assert signature(HOSTILE[kind])
-        assert time.process_time() - began < QUICK_SECONDS
-
-
-PATTERNS: dict[str, dict[str, Any]] = {
-    "patterns": {"properties": {f"p{n}": {"pattern": r"(\p{L}{1,40})"} for n in range(10)}},
-    "pattern for names": {"patternProperties": {"((a{1,100}){1,100}){1,100}": {}}},
-    "many that are large": {
-        "properties": {f"p{n}": {"pattern": rf"\\p{{L}}{{1,200}}{n}"} for n in range(500)}
-    },
-}
-
-
-def test_patterns_block_no_other_work_however_large_they_are():
-    """The library refuses to compile large ones."""
-    for kind in PATTERNS:
-        began = time.process_time()
-        check = SchemaCheck(PATTERNS[kind])
-        assert check.problems({"a": 1}) == []
-        assert not check.broken or 'is not a "regex"' in check.broken
-        assert function_parameters(PATTERNS[kind])["type"] == "object"
         assert time.process_time() - began < QUICK_SECONDS
 
 

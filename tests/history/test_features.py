@@ -9,8 +9,6 @@ import pytest
 from tests.support.recorded import History, a_history, a_tool
 from xai_mcp_agent import Event, Prompt, PromptArgument, Resource
 from xai_mcp_agent.history.history import When
-from xai_mcp_agent.history.wording import LINE_CHARS
-from xai_mcp_agent.views.changes import changes_text
 from xai_mcp_agent.views.tools import records_json, records_text
 
 READ = a_tool("read")
@@ -54,25 +52,6 @@ def test_each_is_reported_like_a_tool_and_confused_with_none_of_its_name(history
     ]  # fmt: skip
 
 
-def test_events_have_the_fields_that_spec_2_gives_tools(history: History):
-    events, project = history.store.events(), history.store.project
-    first = next(x for x in events if x.context_id == PROMPT)
-    assert first.payload == {
-        "name": "read", "description": "Review it.",
-        "parameters": {
-            "type": "object", "required": ["file"],
-            "properties": {"file": {"type": "string", "description": "Which one."}},
-        },
-    }  # fmt: skip
-    assert (first.links.extends, first.links.related_to) == (("mcp:it",), (project.tools_id,))
-    changed = next(x for x in events if x.change == "changed")
-    assert (changed.links.contradicts, changed.links.extends) == ((PROMPT,), ("mcp:it",))
-    counts = {"tool_count": 1, "prompt_count": 1, "resource_count": 1, "template_count": 1}
-    assert events[0].payload.items() >= counts.items()
-    back = next(x for x in events if x.change == "returned")
-    assert (back.context_id, back.links.reinforces) == (OTHERS[1], (OTHERS[1],))
-
-
 def test_records_keep_them_beside_the_tools(history: History):
     records = history.store.records()
     assert [x.tool for x in records.tools] == ["read"]
@@ -92,12 +71,3 @@ def test_records_keep_them_beside_the_tools(history: History):
     text = records_text(records, 100)
     assert text.startswith("it: connected, 1 tool, 1 resource, 1 template, 1 prompt")
     assert "  read (prompt)" in text.splitlines()
-
-
-def test_what_changed_between_two_moments_and_the_versions(history: History):
-    changes = history.store.changes("it", None, When(position=5), When())
-    assert changes_text(changes, LINE_CHARS) == (
-        "it.read (prompt) changed\n    Parameter 'level' was added (string, optional)"
-    )
-    assert len(history.store.versions("it", "read")) == 1, "that of the tool, which has the name"
-    assert len(history.store.versions("it", "notes://page")) == 1

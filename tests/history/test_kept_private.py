@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from xai_mcp_agent import load_settings, settings_from
+from xai_mcp_agent import load_settings
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import find_place
 
@@ -24,12 +24,6 @@ def test_a_new_history_of_a_project_is_left_alone_by_git(tmp_path: Path):
     ignored.unlink()
     open_history(place).close()
     assert not ignored.exists()
-
-
-def test_nothing_is_written_beside_a_file_that_somebody_named(tmp_path: Path):
-    place = find_place(settings_from({}), tmp_path / "all.db", {})
-    open_history(place).close()
-    assert not (tmp_path / ".gitignore").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX modes of files")

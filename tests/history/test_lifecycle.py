@@ -12,8 +12,7 @@ from tests.support.fault_server import entry
 from tests.support.histories import changes_of, records_of, told_by
 from tests.support.living_server import SET_TOOLS, living_server, tool
 from tests.support.spec_events import SERVER, TOOLS, Spec
-from xai_mcp_agent import Bridge, JsonObject, SourceError, Subject
-from xai_mcp_agent.core.tools import MCP
+from xai_mcp_agent import JsonObject, SourceError
 
 A, B, C = tool("a"), tool("b"), tool("c")
 A2 = tool("a", description="better")
@@ -113,31 +112,6 @@ def test_an_unchanged_refresh_is_one_reinforcement_and_a_forced_one_tells_every_
             expected += [spec.again("refreshed", 3)]
             expected += [spec.tool("confirmed", x) for x in (A, B, SET_TOOLS)]
             assert told_by(bridge)[4:] == expected
-
-
-def test_a_tool_that_the_settings_leave_out_from_now_on_is_reported_as_such(tmp_path: Path):
-    """It is no change of the server's."""
-    for disabled in ([], ["echo"]):
-        servers = {"mcpServers": {"it": {**entry(), "disabledTools": disabled}}}
-        with Bridge(servers, store=tmp_path / "history.db") as bridge:
-            bridge.list_tools("it")
-            last = records_of(bridge).tools[Subject(MCP, "it", "echo")]
-    assert not last.is_available
-    assert last.reason == "`disabledTools` of its server's entry in the settings leaves it out."
-
-
-def test_a_burst_of_notices_is_reported_once(tmp_path: Path):
-    """Design 5: it causes one listing. And one more, if some came while it was listed."""
-    with living_server("stdio", "modern", tmp_path) as peer:
-        peer.offer(A)
-        with bridge_with(it=peer.entry()) as bridge:
-            bridge.list_tools("it")
-            told = {"tools": [A, B, SET_TOOLS], "only": True, "notices": 100}
-            bridge.call_tool("it", "set_tools", told)
-            wait_for_tool(bridge, "it", "b")
-            changes = [x for x in changes_of(bridge)[3:] if x[0] != "called"]
-            assert changes[:2] == [("refreshed", SERVER), ("discovered", f"{TOOLS}b")]
-            assert len(changes) <= 3
 
 
 def test_a_refresh_that_fails_is_reported_once_and_loses_nothing():

@@ -88,16 +88,6 @@ def test_settings_given_in_python_have_a_history_in_memory(folder: Path):
     assert found(named).file == Path.cwd() / "h.db"
 
 
-def test_settings_of_the_user_are_of_the_project_in_the_working_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """One file in the configuration folder is there for all projects."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
-    (folder / "xai-mcp-agent").mkdir()
-    place = found(settings_in(folder / "xai-mcp-agent"))
-    assert (place.folder, place.file) == (Path.cwd(), Path.cwd() / OWN)
-
-
 def test_a_database_is_shown_without_its_password(folder: Path):
     cases: list[str] = ["postgresql", "postgres", "postgresql+psycopg", "PostgreSQL"]
     for scheme in cases:

@@ -108,14 +108,6 @@ def test_what_git_tells_its_hooks_of_another_repository_does_not_count(
     assert project_of(tmp_path) == expected
 
 
-def test_without_git_a_project_is_known_by_its_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    (tmp_path / ".git").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert project_of(tmp_path) == by_path(tmp_path)
-
-
 def test_a_git_that_does_not_answer_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

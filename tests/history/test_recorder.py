@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from tests.support.histories import short
 from xai_mcp_agent import Event, Tool, ToolKey, settings_from
 from xai_mcp_agent.core.events import (
     Inventory,
@@ -70,27 +69,6 @@ def test_a_further_kind_of_source_has_the_shape_of_the_others():
     assert anchor.links.extends == tool.links.related_to == (project.tools_id,)
     assert anchor.links.related_to == (project.knowledge_id,)
     assert tool.links.extends == ("acp:reviewer",)
-
-
-def test_a_further_kind_of_source_is_lost_called_and_comes_back_as_the_others():
-    lost = SourceLost("reviewer", "it exited with code 3.")
-    with memory(CONNECTED, inventory(REVIEW)) as made:
-        made.called(REVIEW.key, 0.5, "")
-        for event in (lost, SourceUnreachable("reviewer", "gone", AGENT), CONNECTED, inventory()):
-            made.notice(event)
-        assert short(events_of(made)) == [
-            ("connected", "acp:reviewer"), ("discovered", "acp_tool:reviewer_review"),
-            ("called", "acp_tool:reviewer_review"),
-            ("disconnected", "acp:reviewer"), ("unavailable", "acp_tool:reviewer_review"),
-            ("failed", "acp:reviewer"), ("reconnected", "acp:reviewer"),
-            ("unavailable", "acp_tool:reviewer_review"),
-        ]  # fmt: skip
-        assert events_of(made)[-2].payload == {
-            "agent_id": "reviewer", "tool_count": 0, "status": "connected",
-        }  # fmt: skip
-        records = made.ask(lambda store: store.records()).result(ANSWER_SECONDS)
-    (source,) = records.sources.values()
-    assert (source.title, source.last_error) == ("Reviewer 2", "")
 
 
 def test_nothing_secret_is_kept_of_the_words_of_strangers():

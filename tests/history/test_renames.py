@@ -42,12 +42,6 @@ def test_of_several_the_most_similar_names_belong_together():
     }
 
 
-def test_a_description_that_stayed_decides_between_names():
-    gone = [tool("x", description="Adds two numbers."), tool("y", description="Divides them.")]
-    new = [tool("p", description="Divides them."), tool("q", description="Adds two numbers.")]
-    assert likely_renames(gone, new) == {"x": "q", "y": "p"}
-
-
 def test_tools_without_parameters_must_be_alike_in_more():
     """Each takes nothing, so that says nothing."""
     gone = [tool("restart", EMPTY, "Starts the service again.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -11,26 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.histories import rebuild
-from xai_mcp_agent import Event, Prompt, Records, Subject, Tool, ToolKey, settings_from
-from xai_mcp_agent.catalog.catalog import Catalog
-from xai_mcp_agent.core.events import (
-    Inventory,
-    InventoryChanged,
-    SourceConnected,
-    SourceEvent,
-    SourceLost,
-)
+from xai_mcp_agent import Prompt, Records, Subject, Tool, ToolKey, settings_from
 from xai_mcp_agent.core.tools import MCP, definition_text, digest_of
 from xai_mcp_agent.history import log
-from xai_mcp_agent.history.events_table import Range
 from xai_mcp_agent.history.history import History, When, open_history
 from xai_mcp_agent.history.place import Place, find_place
-from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Failed, Listed, Lost, Report, call_event
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-ANSWER_SECONDS = 20
 RUNS = 3
 
 Offered = dict[str, str]
@@ -173,70 +162,3 @@ def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[St
         live = store.records()
         rebuild(store)
         assert store.records() == live
-
-
-@settings(max_examples=12)
-@given(st.lists(st.lists(steps, min_size=1, max_size=4), max_size=8))
-def test_reports_that_are_written_together_come_to_the_same_as_one_by_one(
-    batches: list[list[Step]],
-):
-    with new_store() as together, new_store() as singly:
-        recorders = [ReportWriter(x, lambda text: text) for x in (together, singly)]
-        time = BEGIN
-        for batch in batches:
-            time += timedelta(seconds=1)
-            reports = [report_of(step, time) for step in batch]
-            recorders[0].record(reports)
-            for report in reports:
-                recorders[1].record([report])
-        runs = [{x.run for x in events(store)} for store in (together, singly)]
-        assert all(len(x) <= 1 for x in runs)
-        assert [x[:2] for x in told(together)] == [x[:2] for x in told(singly)]
-        assert available(together.records()) == available(singly.records())
-
-
-def events(store: History) -> list[Event]:
-    """All of them."""
-    with store.reading() as connection:
-        return store.log.events(connection, Range())
-
-
-def told(store: History) -> list[tuple[str, str]]:
-    """All of them, in short."""
-    return [(x.change, x.context_id) for x in events(store)]
-
-
-happenings = st.lists(
-    st.tuples(sources, st.sampled_from(["lists", "closes"]), offered), max_size=10
-)
-
-
-@settings(max_examples=12)
-@given(happenings)
-def test_the_records_have_the_tools_of_the_live_catalog(story: list[tuple[str, str, Offered]]):
-    """Once everything is written down; a source that is closed has none in either."""
-    catalog, memory = Catalog(), HistoryRecorder(in_memory(), lambda text: text)
-    for event in events_of(story):
-        catalog.notice(event)
-        memory.notice(event)
-    records = memory.ask(lambda store: store.records()).result(ANSWER_SECONDS)
-    live = {tool.key: tool.description for x in ("a", "a_b") for tool in catalog.tools(x)}
-    wanted = {(key.source, key.name): text for key, text in live.items()}
-    assert available(records) == {
-        key: digest_of(definition_text(tool_of(*key, text))) for key, text in wanted.items()
-    }
-    memory.close(ANSWER_SECONDS)
-
-
-def events_of(story: list[tuple[str, str, Offered]]) -> Iterator[SourceEvent]:
-    """What sources report, each connected before it lists anything."""
-    connected: set[str] = set()
-    for source, what, tools in story:
-        if what == "closes" and source in connected:
-            connected.discard(source)
-            yield SourceLost(source, "it was closed.", on_purpose=True)
-        elif what == "lists":
-            if source not in connected:
-                connected.add(source)
-                yield SourceConnected(source, "stdio", "2025-11-25")
-            yield InventoryChanged(source, Inventory(source, tools_of(source, tools)))

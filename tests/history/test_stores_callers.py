@@ -39,12 +39,3 @@ def test_an_event_tells_agent_workflow_node_toolbelt_run_and_call(writer: Report
         "status": "error", "seconds": 0.5, "error": "There is no shelf 9.", **who,
     }  # fmt: skip
     assert refused.payload == {"status": "refused", **who}
-
-
-def test_of_a_program_nothing_more_is_known(writer: ReportWriter) -> None:
-    writer.record(
-        [call_event(LOG, NOON, 0.5, by=by(Caller("program"), "")), call_event(LOG, NOON, 0.5)]
-    )
-    known, unknown = events(writer)
-    assert known.payload == {"status": "ok", "seconds": 0.5, "caller": "program"}
-    assert unknown.payload == {"status": "ok", "seconds": 0.5}

@@ -60,15 +60,6 @@ def test_all_that_was_decided_is_reported_and_nothing_else(writer: ReportWriter)
     assert list(noted(writer)) == [ToolKey("mcp", "b", ODD)]
 
 
-def test_it_outlives_loss_change_and_return(writer: ReportWriter):
-    key = ToolKey("mcp", "a", "one")
-    lists(writer, "a", tool(*"ax"), tool("a", "one", "Before."))
-    decide(writer, key, "disabled")
-    lists(writer, "a", tool(*"ax"))
-    lists(writer, "a", tool("a", "one", "After."))
-    assert noted(writer) == {key: (False, "")}
-
-
 def test_a_refusal_is_an_event_and_changes_nothing(writer: ReportWriter):
     lists(writer, "a", tool("a", "one"))
     writer.record([refusal_event(Subject(MCP, "a", "one"), NOON, "It is switched off.", DIGEST)])

@@ -157,11 +157,6 @@ def test_a_driver_that_is_missing_is_named_with_the_command_that_installs_it(
     assert 'pip install "xai-mcp-agent[postgres]"' in reason.next_step
 
 
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    assert "folder" in problem_of(tmp_path / "file" / "history.db", tmp_path).problem
-
-
 def test_a_store_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
     place = lasting(tmp_path)
     assert place.file is not None
@@ -403,30 +398,6 @@ def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(
     (aside,) = asides(tmp_path)
     assert b"\xde\xad\xbe\xef" in aside.read_bytes()
     assert any(f"It is set aside as {aside.name}" in x for x in said(caplog))
-
-
-def test_whoever_uses_a_file_that_another_one_sets_aside_goes_on_in_the_new_one(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    place = lasting(tmp_path)
-    assert place.file is not None
-    with recorder_in(place) as one, recorder_in(place) as other:
-        connect(one)
-        settle(one)
-        spoil(place.file, 4096 * 12, 4096 * 30)
-        other.ask(lambda store: store.events()).exception(_SECONDS)
-        call(other, 1000)
-        settle(other)
-        assert len(asides(tmp_path)) == 1
-        call(one, 1001)
-        settle(one)
-        call(other, 1002)
-        settle(other)
-        assert numbers(events(one))[-3:] == [1000, 1001, 1002]
-        assert records(one).sources[GIT].is_connected
-        assert_records_are_what_the_log_comes_to(one)
-    assert len(asides(tmp_path)) == 1
-    assert sum("set aside as" in x for x in said(caplog)) == 1
 
 
 # The writer

@@ -112,15 +112,6 @@ def test_any_name_comes_back_as_it_was(store: History) -> None:
         assert own(store, subject) == [position]
 
 
-def test_subjects_that_have_the_same_id_are_distinguished(store: History) -> None:
-    """Spec 2 joins names with underscores, which names may have, too."""
-    alike = [Subject(MCP, "a_b", "c"), Subject(MCP, "a", "b_c"), Subject(MCP, "", "a_b_c"[0:5])]
-    alike += [Subject(MCP, "a:b"), Subject(MCP, "a", ":b"), Subject(STATIC, "", "a_b")]
-    append(store, *(Event(x, "discovered", NOON) for x in alike))
-    assert alike[0].context_id == alike[1].context_id
-    assert [own(store, x) for x in alike] == [[n] for n in range(1, len(alike) + 1)]
-
-
 def test_ranges_are_cut_at_both_ends_and_by_subject(store: History) -> None:
     append(store, connected(GIT, NOON), told("a", 1), told("b", 2), told("a", 3))
     append(store, connected(Subject(MCP, "other"), NOON + timedelta(minutes=4)))

@@ -5,18 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import select
 
 from tests.history.test_stores_records import life, tool
 from tests.support.histories import rebuild
 from xai_mcp_agent import StoreFailed, Subject
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history import retention
-from xai_mcp_agent.history.history import History, When
+from xai_mcp_agent.history.history import When
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Listed, Lost, call_event
 from xai_mcp_agent.history.retention import prune
-from xai_mcp_agent.history.tables import definitions
 from xai_mcp_agent.settings.sections import Retention
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -32,11 +30,6 @@ def live(writer: ReportWriter, days: int) -> None:
         writer.record([Listed(MANY, time, tools, connected=True)])
         writer.record([call_event(Subject(MCP, "many", "t7"), time, 0.25)])
         writer.record([Lost(MANY, time + timedelta(hours=1), "closed")])
-
-
-def digests(store: History) -> set[str]:
-    with store.reading() as connection:
-        return set(connection.execute(select(definitions.c.digest)).scalars())
 
 
 def test_what_is_older_goes_and_the_rest_stays_as_it_is(writer: ReportWriter) -> None:
@@ -62,17 +55,6 @@ def test_what_is_older_goes_and_the_rest_stays_as_it_is(writer: ReportWriter) ->
     assert prune(store, Retention(4, None), BEGIN + timedelta(days=9)).events == 0
 
 
-def test_definitions_and_inventories_that_nobody_names_go_along(writer: ReportWriter) -> None:
-    live(writer, 10)
-    before = digests(writer.history)
-    prune(writer.history, Retention(4, None), BEGIN + timedelta(days=9))
-    assert len(before) == 109
-    assert len(digests(writer.history)) == 105  # that of the begin is one of the views of the past
-
-    for event in writer.history.events():
-        assert event.payload
-
-
 def test_the_oldest_goes_when_there_is_too_much(
     writer: ReportWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,18 +72,6 @@ def test_the_oldest_goes_when_there_is_too_much(
     assert store.records() == records
     rebuild(store)
     assert store.records() == records
-
-
-def test_tools_that_are_gone_since_then_are_forgotten(writer: ReportWriter) -> None:
-    for day in range(5):
-        time = BEGIN + timedelta(days=day)
-        writer.record([Listed(MANY, time, (tool("many", f"made_{day}"),), connected=True)])
-    prune(writer.history, Retention(1.5, None), BEGIN + timedelta(days=4))
-    names = {x.tool for x in writer.history.records().tools}
-    assert names == {"made_2", "made_3", "made_4"}
-    records = writer.history.records()
-    rebuild(writer.history)
-    assert writer.history.records() == records
 
 
 def test_what_happened_by_chance_is_pruned_anywhere_and_stays_true(writer: ReportWriter) -> None:

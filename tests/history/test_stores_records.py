@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.history.test_stores_log import ODD_NAMES
-from tests.support.histories import rebuild
 from xai_mcp_agent import Records, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history import log, tables
@@ -89,26 +88,6 @@ def test_views_of_the_past_are_what_the_events_until_then_come_to(
     last = max(x.position for x in events if x.time <= moment)
     assert store.records(When(time=moment)) == replayed(store, last)
     assert store.records(When(position=0)) == Records()
-
-
-def test_records_are_the_same_made_anew(writer: ReportWriter) -> None:
-    writer.record(life(2))
-    store = writer.history
-    kept = store.records()
-    assert len(kept.tools) == 9
-    rebuild(store)
-    assert store.records() == kept == replayed(store, 10_000)
-
-
-def test_tools_of_any_name_have_records_of_their_own(writer: ReportWriter) -> None:
-    alike = [("a_b", "c"), ("a", "b_c"), ("", "a_b_c")]
-    named = [*((x, x) for x in ODD_NAMES), *alike]
-    for source, name in named:
-        writer.record([listed(source, tool(source, name, name), connected=True)])
-        writer.record([call_event(Subject(MCP, source, name), NOON, 0.1, name)])
-    records = writer.history.records().tools
-    assert records.keys() == {Subject(MCP, *x) for x in named}
-    assert all(x.usage.last_error == x.name and x.usage.calls == 1 for x in records.values())
 
 
 def test_what_is_secret_in_a_definition_is_hidden_wherever_it_stands(place: Place) -> None:

@@ -17,7 +17,6 @@ from xai_mcp_agent.history.recording.reports import call_event, refusal_event
 from xai_mcp_agent.history.usage import NO_USAGE, Call
 
 NAMES = ("log", "blame", "", "'; DROP TABLE x", "\x1b[31m\u202eö", "x" * 300)
-GIT, FILES = Subject(MCP, "git"), Subject(MCP, "files")
 FIRST = datetime.min.replace(year=1970, tzinfo=NOON.tzinfo)
 
 
@@ -57,20 +56,6 @@ def test_calls_errors_and_the_last_use_are_those_of_the_events(
         half, most = seconds[(len(mine) - 1) // 2], seconds[-(len(mine) // 20) - 1]
         assert max(half, 1e-6) <= of.median_seconds * 1.0001 <= max(half, 1e-6) * 1.06
         assert max(most, 1e-6) <= of.p95_seconds * 1.0001 <= max(most, 1e-6) * 1.06
-
-
-def test_sums_of_servers_are_those_of_their_tools(writer: ReportWriter) -> None:
-    writer.record(some_calls())
-    for since in (None, FIRST):
-        found = writer.history.stats(since)
-        sums = {x.subject: (x.calls, x.errors) for x in found.sources}
-        assert sums == {
-            source: (
-                sum(x.calls for x in found.tools if x.subject.anchor == source),
-                sum(x.errors for x in found.tools if x.subject.anchor == source),
-            )
-            for source in (GIT, FILES)
-        }
 
 
 def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(

@@ -19,7 +19,6 @@ from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved
 from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
 from xai_mcp_agent.policy.approvals import Approvals
-from xai_mcp_agent.settings.approval import words_in_text
 
 PAPER = {"paper": "contract"}
 SECONDS = 30.0
@@ -245,11 +244,3 @@ def test_a_slip_opens_no_door() -> None:
             settings_from({"mcpServers": {}, "approval": written})
     with pytest.raises(SettingsError, match="Rename it to 'approval'"):
         settings_from({"mcpServers": {}, "approvals": {"*": "deny"}})
-
-
-def test_a_text_has_one_word_or_words_by_patterns() -> None:
-    assert words_in_text("ask") == {"*": "ask"}
-    found = words_in_text("delete_*: ask, files/x: deny,")
-    assert found == {"delete_*": "ask", "files/x": "deny"}
-    with pytest.raises(ValueError, match="one of allow, ask_unless_read_only, ask, deny"):
-        words_in_text("delete_*")

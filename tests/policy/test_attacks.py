@@ -218,22 +218,6 @@ def test_a_look_alike_is_called_by_neither_name(folder: Path):
     assert calls_in(folder / "journal") == 1
 
 
-def test_a_tool_that_is_listed_twice_is_not_another_one_for_that(folder: Path):
-    """The good definition first, and the poisoned one after it, or before it."""
-    both: list[dict[str, Any]] = [
-        {"tools": [pay(), pay(description=EVIL), ASK]},
-        {"tools": [pay(description=EVIL), pay(), ASK]},
-    ]
-    settings = turning(folder, *both)
-    use_it_first(settings)
-    for _ in both:
-        ctx: dict[str, Any] = {}
-        use_server(ctx, "shop", None)
-        with agent(ctx, calls(("shop_pay", {}))) as endpoint:
-            run(ctx)
-        assert "allory" not in all_told(endpoint)
-
-
 def test_what_turns_between_the_refusal_and_the_word_of_a_person_is_not_accepted(folder: Path):
     """The person read something harmless, and says its digest; the server says worse by then."""
     harmless = {"tools": [pay(description="Pays, and thanks."), ASK]}

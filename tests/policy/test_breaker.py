@@ -25,8 +25,7 @@ from xai_mcp_agent import (
 )
 from xai_mcp_agent.core.errors import CircuitOpen
 from xai_mcp_agent.core.results import ToolResult
-from xai_mcp_agent.policy.breaker import BreakerNews, CircuitBreakers
-from xai_mcp_agent.settings.entry import BreakerSettings
+from xai_mcp_agent.policy.breaker import CircuitBreakers
 from xai_mcp_agent.settings.models import Settings
 
 FINE = ToolResult.of_text("fine")
@@ -197,36 +196,6 @@ async def test_a_lost_connection_counts_once_for_all_calls_that_it_took_along(cl
             going.set()
         clock.now += 1
     assert "5 calls in a row" in clock.breakers.state("it")
-
-
-@pytest.mark.anyio
-async def test_a_reader_is_told_once_that_it_opened_and_once_that_it_closed(clock: Clock):
-    await clock.fail(5)
-    news = BreakerNews(clock.breakers)
-    assert "5 calls in a row failed" in news.of("it")
-    assert news.of("it") == ""
-    clock.breakers.reset("it")
-    assert news.of("it") == "it: calls go through again."
-    assert BreakerNews(clock.breakers).of("it") == ""
-    assert news.of("unknown") == ""
-
-
-def test_the_settings_say_when_it_opens():
-    rows: list[tuple[Any, BreakerSettings | None]] = [
-        (None, BreakerSettings(5, 30)),
-        (True, BreakerSettings(5, 30)),
-        (False, None),
-        ({"failures": 2, "seconds": 0.5}, BreakerSettings(2, 0.5)),
-    ]
-    for written, read in rows:
-        file = {
-            "mcpServers": {"it": {"command": "x", "breaker": written}},
-            "functions": {"f": {"file": "f.py", "breaker": written}},
-        }
-        assert [x.breaker for x in settings_from(file).sources.values()] == [read, read]
-    for wrong in (5, "off", {"failures": 0}, {"seconds": -1}, {"fails": 3}):
-        loaded = settings_from({"mcpServers": {"it": {"command": "x", "breaker": wrong}}})
-        assert "breaker" in loaded.problems["it"].key_path
 
 
 def test_a_server_that_dies_at_each_call_is_left_alone_until_somebody_asks():

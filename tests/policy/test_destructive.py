@@ -80,11 +80,6 @@ def test_what_a_tool_says_of_its_effects_counts_more_than_its_name():
     assert asked_for(shop(*tools)) == {"delete_all", "tidy"}
 
 
-def test_the_list_of_verbs_is_in_the_docs():
-    docs = (Path(__file__).parents[2] / "docs" / "decisions.md").read_text(encoding="utf-8")
-    assert ", ".join(f"`{x}`" for x in DESTRUCTIVE_VERBS) in " ".join(docs.split())
-
-
 def test_a_function_of_the_agent_itself_is_not_asked_for():
     def delete_note() -> str:
         """Delete a note."""

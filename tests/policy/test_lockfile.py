@@ -204,19 +204,6 @@ async def test_one_that_cannot_be_written_counts_here_and_that_is_reported(
     assert tools_off(await looked_at(path)) == {"x"}
 
 
-async def test_others_may_read_it_as_they_could(path: Path):
-    """It is for git, and for a team."""
-    before = os.umask(0o022)
-    try:
-        await LockFile(path).change(off("x"))
-        assert path.stat().st_mode & 0o777 == 0o644
-        path.chmod(0o640)
-        await LockFile(path).change(off("y"))
-        assert path.stat().st_mode & 0o777 == 0o640
-    finally:
-        os.umask(before)
-
-
 async def test_a_process_that_waits_for_another_ends(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lockfile, "_LOCK_SECONDS", 0.2)
     file = LockFile(path)

@@ -26,7 +26,6 @@ from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, DefinitionChanged, Tool
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.core.calls import ToolInvocation
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
@@ -202,27 +201,6 @@ def test_an_agent_can_want_its_tools_locked(
     assert "Pays twice" in " ".join(capsys.readouterr().out.split())
     with Bridge.open(file) as bridge:
         assert bridge.call_tool("shop", "pay").text == "this is pay"
-
-
-def test_nodes_of_a_drawn_tool_that_call_a_changed_one_do_not_quote_it_either(
-    use_settings: UseSettings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    """MCPCallTool in a drawn tool raises the changes; the model reads that there are some."""
-    use_settings(shop=shop(tmp_path / "journal", pay("Pays Mallory.")))
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", "of_nodes")
-
-    def buy(ctx: dict[str, Any], _text: str, _arguments: Any) -> str:
-        return ctx["mcp_bridge"].bridge.call_tool("shop", "pay").text
-
-    define_tool(ctx, None, "buy", "Buys.", buy)
-    ctx["mcp_bridge"].bridge.call_tool("shop", "pay")
-    ctx["mcp_bridge"].bridge.disconnect("shop")
-    with agent(ctx, calls(("buy", {}))) as endpoint:
-        run(ctx)
-    assert "'shop.pay' was not called" in told(endpoint)
-    assert "Mallory" not in all_told(endpoint)
-    assert "Mallory" in capsys.readouterr().out
 
 
 def start(bridge: Bridge) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Mapping
 from datetime import datetime
@@ -120,17 +119,6 @@ def test_3_a_derived_word_asks_for_paths_outside_of_the_workspace() -> None:
         assert ruling.words == {"writes_files"}
 
 
-def test_3_a_link_out_of_the_workspace_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    os.symlink("/etc", tmp_path / "work" / "inner")
-    place = f"outside {tmp_path / 'work'}"
-    rules = [{"when": {"args.path": place}, "then": "deny"}]
-    ruling = said(rules, tool("x", "write", "path"), {"path": str(tmp_path / "work/inner/passwd")})
-    assert ruling.word == "deny"
-    assert ruling.why.startswith('args.path, "')
-    assert place in ruling.why
-
-
 def test_4_a_server_is_for_one_agent() -> None:
     rules = [{"when": {"server": "git", "agent": "not coder"}, "then": "deny"}]
     assert said(rules, tool("git", "log")).word == "deny"
@@ -160,12 +148,6 @@ def test_6_five_searches_a_run() -> None:
     assert pass_gate(gate, tool("search", "find"), agent()) == ""
 
 
-def test_limits_by_time_count_for_all_runs() -> None:
-    gate = gate_of([{"when": {"server": "search"}, "then": {"limit": "2 an hour"}}])
-    passed = [pass_gate(gate, tool("search", "find"), agent()) for _ in range(3)]
-    assert [bool(x) for x in passed] == [False, False, True]
-
-
 def test_7_above_an_amount_is_asked_for() -> None:
     """What cannot be compared is not let through."""
     cases: list[tuple[Any, str]] = [
@@ -187,18 +169,6 @@ def test_8_mail_only_inside_of_the_domain() -> None:
     assert said(rules, send, {"to": "a@example.org"}).word == ""
     assert said(rules, send, {"to": "a@example.com"}).word == "deny"
     assert said(rules, send, {"to": ["a@example.org", "b@evil.example"]}).word == "deny"
-
-
-def test_8_written_as_what_is_allowed_every_address_counts() -> None:
-    rules = [
-        {"when": {"tool": "send"}, "unless": {"args.to": "*@example.org"}, "then": "deny"},
-        {"when": {"args.to": "*@example.org"}, "then": "allow"},
-    ]
-    send = tool("mail", "send", "to")
-    assert said(rules, send, {"to": ["a@example.org"]}).word == "allow"
-    assert said(rules, send, {"to": ["a@example.org", "b@evil.example"]}).word == "deny"
-    assert said(rules, send, {"to": []}).word == "deny"
-    assert said(rules, send).word == "deny"
 
 
 def test_10_after_untrusted_text_was_read_it_is_asked_before_anything_leaves() -> None:
@@ -254,17 +224,6 @@ def test_no_other_value_hides_the_one_that_a_path_means() -> None:
     for arguments, word in cases:
         rules = [{"when": {"args.order.amount": "> 100"}, "then": "ask"}]
         assert said(rules, tool("shop", "pay"), arguments).word == word
-
-
-def test_what_must_not_be_so_is_not_outvoted_by_one_value_of_many() -> None:
-    rules = [
-        {"when": {"args.to": "*@example.org"}, "then": {"is": "inside"}},
-        {"when": {"tool": "send", "is": "not inside"}, "then": "deny"},
-        {"when": {"is": "inside"}, "then": "allow"},
-    ]
-    send = tool("mail", "send", "to")
-    assert said(rules, send, {"to": ["a@example.org", "b@evil.example"]}).word == "deny"
-    assert said(rules, send, {"to": ["a@example.org"]}).word == "allow"
 
 
 def test_reasons_are_short_and_hide_secrets() -> None:
@@ -359,22 +318,6 @@ def test_what_is_wrong_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_
         with pytest.raises(SettingsError, match=says) as caught:
             written([rule], tmp_path)
         assert caught.value.key_path.startswith("rules")
-
-
-def test_rules_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "rules.yaml").write_text(
-        "- name: writing\n"
-        "  when: {tool: ['*write*'], tool.params: path}\n"
-        "  then: {is: writes}\n"
-        "- {name: place, when: {is: writes, args.path: 'outside ${workspaceFolder}'}, then: ask}\n",
-        encoding="utf-8",
-    )
-    found = written("rules.yaml", tmp_path).rules
-    assert [x.name for x in found] == ["writing", "place"]
-    assert [x.name for x in written(["rules.yaml", *UNTRUSTED], tmp_path).rules[:2]] == [
-        "writing",
-        "place",
-    ]
 
 
 def test_a_yaml_file_means_what_it_says(tmp_path: Path) -> None:
@@ -501,26 +444,6 @@ def test_where_the_calls_of_today_cannot_be_counted_none_is_made() -> None:
     with shredding(rules, store="postgresql://nobody@127.0.0.1:9/none") as bridge:
         assert "cannot be counted" in shred(bridge, agent(), "count")
         assert shred(bridge, Caller("person"), "count") == "0"
-
-
-def test_rules_of_a_file_that_nobody_agreed_to_hold_and_let_nothing_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from xai_mcp_agent.settings.load import load_settings
-    from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
-
-    monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
-    file = tmp_path / "mcp_settings.json"
-    rules = [{"when": {"tool": x}, "then": x} for x in ("allow", "deny")]
-    file.write_text(json.dumps({"mcpServers": {}, "rules": rules}), encoding="utf-8")
-    store = TrustStore(tmp_path / "trusted.json", {})
-    loaded = load_settings(file)
-    assert [x.word for x in without_untrusted(loaded, store).rules] == ["deny"]
-    store.agree(loaded)
-    assert [x.word for x in without_untrusted(loaded, store).rules] == ["allow", "deny"]
-    rules[0] = {"when": {"tool": "allow", "server": "*"}, "then": "allow"}
-    file.write_text(json.dumps({"mcpServers": {}, "rules": rules}), encoding="utf-8")
-    assert [x.word for x in without_untrusted(load_settings(file), store).rules] == ["deny"]
 
 
 def test_what_is_never_allowed_is_not_offered_and_what_may_be_is(

@@ -10,8 +10,6 @@ import pytest
 from tests.policy.test_rules import agent, said, shred, tool, written
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
-from xai_mcp_agent.core.approval import RunFacts
-from xai_mcp_agent.core.tools import ToolKey
 
 
 def test_what_is_nearly_a_condition_is_no_text_that_never_fits() -> None:
@@ -79,11 +77,6 @@ def test_a_value_is_not_another_for_being_written_differently() -> None:
         assert said(rules, tool("x", "work"), {"n": value}).word == word
 
 
-def test_what_is_only_written_like_an_allowed_value_is_not_allowed() -> None:
-    rules = [{"when": {"args.n": 5}, "then": "allow"}]
-    assert [said(rules, tool("x", "work"), {"n": x}).word for x in (5, "5")] == ["allow", ""]
-
-
 def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source() -> None:
     """Any server may call a tool so."""
     cases: list[str] = ["files/read", "files.read"]
@@ -97,15 +90,6 @@ def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source() -> N
         others = [{"when": {"tool": f"not {name}"}, "then": "deny"}]
         assert said(others, tool("stranger", name)).word == "deny"
         assert said(others, tool("files", "read")).word == ""
-
-
-def test_what_another_source_calls_so_has_not_succeeded() -> None:
-    rules = [{"when": {"tool": "deploy", "run.succeeded": "not ci/run_tests"}, "then": "deny"}]
-    said_of = [
-        said(rules, tool("ci", "deploy"), caller=agent(facts=RunFacts(succeeded={key}))).word
-        for key in (ToolKey("mcp", "stranger", "ci/run_tests"), ToolKey("mcp", "ci", "run_tests"))
-    ]
-    assert said_of == ["deny", ""]
 
 
 @pytest.mark.parametrize("key", ["ruels", "Rules", "policies", "toolRules"])
@@ -127,19 +111,3 @@ def test_a_file_of_rules_that_goes_while_a_bridge_is_open_takes_no_rule_along(
             assert "does not allow it" in shred(bridge, agent(), paper="contract")
     with pytest.raises(SettingsError, match="no file"):
         Bridge(told)
-
-
-def test_what_was_approved_for_the_run_is_not_asked_again_for_other_arguments() -> None:
-    asked: list[Any] = []
-
-    def approve(request: Any) -> str:
-        asked.append(request.arguments)
-        return "run"
-
-    rules = [{"when": {"args.paper": "*contract*"}, "then": "ask"}]
-    told = {"mcpServers": {"shredder": shredder_entry()}, "rules": rules}
-    with Bridge(told, approve=approve) as bridge:
-        caller = agent()
-        for paper in ("contract", "another contract"):
-            assert "not called" not in shred(bridge, caller, paper=paper)
-    assert asked == [{"paper": "contract"}]

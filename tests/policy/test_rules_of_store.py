@@ -13,7 +13,7 @@ import pytest
 
 from tests.policy.test_rules import agent, pass_gate, shred, tool, written
 from tests.support.shredder_server import shredder_entry
-from xai_mcp_agent import Bridge, SettingsError, settings_from
+from xai_mcp_agent import Bridge, SettingsError
 from xai_mcp_agent.bridge.agent_tools import Listener, ToolSpec, ready_tools
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import PROGRAM, Caller
@@ -67,13 +67,6 @@ def test_without_rules_in_the_store_no_agent_calls_anything(tmp_path: Path) -> N
         assert count(bridge) == "0"
 
 
-@pytest.mark.parametrize("store", ["off", "memory"])
-def test_without_a_store_no_agent_calls_anything(store: str) -> None:
-    with bridge_at(store, {"from": "store"}) as bridge:
-        assert HELD in count(bridge)
-        assert HELD not in count(bridge, PROGRAM)
-
-
 def test_a_store_that_went_back_behind_what_the_settings_want_is_reported(tmp_path: Path) -> None:
     place = tmp_path / "old.db"
     with bridge_at(place, {"from": "store", "revision": 2}) as bridge:
@@ -109,19 +102,6 @@ def test_rules_for_the_store_are_checked_as_those_of_the_settings() -> None:
     for rule, says in cases:
         with pytest.raises(SettingsError, match=says):
             rules_of_store([rule], "/desk")
-
-
-def test_a_slip_in_what_asks_for_the_store_is_reported() -> None:
-    cases: list[Any] = [
-        {"from": "shop"},
-        {"from": "store", "revision": 0},
-        {"from": "store", "revision": True},
-        {"from": "store", "then": "deny"},
-    ]
-    for asking in cases:
-        with pytest.raises(SettingsError):
-            written([asking])
-        assert settings_from({"mcpServers": {}, "rules": [NO_COUNT]}).stored_rules is None
 
 
 def gate_with(own: Any, stored: Sequence[Any]) -> RuleGate:

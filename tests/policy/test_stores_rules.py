@@ -78,15 +78,3 @@ def test_what_somebody_changed_in_the_database_is_not_taken_for_rules(place: Pla
         connection.execute(delete(table).where(mine))
     assert read_rules(store).revision == 0
     store.close()
-
-
-def test_damaged_rules_are_not_added_to_and_can_be_put_again_as_a_whole(place: Place) -> None:
-    """Else a new rule would hide that others are lost."""
-    store = open_history(place)
-    put_rules(store, [rule("a")], fine)
-    with store.writing() as connection:
-        connection.execute(update(table).values(rules="?"))
-    with pytest.raises(RulesDamaged):
-        put_rules(store, [rule("b")], fine)
-    assert put_rules(store, [rule("b")], fine, only=True) == StoredRules(2, (rule("b"),))
-    store.close()

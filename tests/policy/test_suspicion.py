@@ -91,11 +91,6 @@ def test_whoever_names_the_tool_of_another_server_is_marked():
     ]
 
 
-def test_a_plain_word_is_no_name_of_a_tool():
-    bank = inventory("bank", ("search", ""), ("payment", ""), ("checkOut", ""))
-    assert not marks(bank, inventory("shop", ("buy", "Does a search, payment and checkout.")))
-
-
 def test_a_name_in_letters_of_another_alphabet_that_looks_like_another_is_marked():
     bank = inventory("bank", ("send_money", ""))
     (mark,) = marks(bank, inventory("shop", ("s\u0435nd_m\u043eney", "")))

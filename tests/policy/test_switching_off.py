@@ -91,20 +91,6 @@ def test_it_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path)
     assert "a person has switched it off" in told(endpoint)
 
 
-def test_a_drawn_tool_can_be_switched_off_too(settings: Path):
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
-    with agent(ctx):
-        run(ctx)  # from then on the history knows it
-    with Bridge.open(settings) as bridge:
-        bridge.disable("canvas", "shout")
-    with agent(ctx, calls(("shout", {"input": "x"}))) as endpoint:
-        run(ctx)
-    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
-    assert "a person has switched it off" in told(endpoint)
-
-
 def test_our_own_tools_can_be_switched_off_too(settings: Path):
     """A long result is shown as far as it goes, and nothing is said of a tool to read the rest."""
     ctx: dict[str, Any] = {}

@@ -98,26 +98,6 @@ def test_what_is_reported_of_resources_is_as_it_looks_and_their_contents_as_they
         assert part.text == f"data{HIDDEN}", "a file is kept as it is"
 
 
-def test_values_that_hide_something_are_not_offered():
-    values = {"completion": {"values": ["Paris", f"Pa\u200bris{HIDDEN}", "x" * 3000, "Rome"]}}
-    with bridge_with(it=answering("completion/complete", values)) as bridge:
-        found = bridge.complete("it", "prompt", "greet", "who", "")
-        assert found.values == ("Paris", "Rome")
-
-
-def test_progress_is_reported_as_it_looks():
-    token = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":ID,'
-    hidden = json.dumps(f"half{HIDDEN}")
-    steps = [["line", f'{token}"progress":1,"message":{hidden}}}}}']]
-    steps += endless(f'{token}"progress":2,"message":"', '"}}')
-    told: list[str] = []
-    with bridge_with(it=entry(on={"tools/call": [*steps, ["usual"]]})) as bridge:
-        bridge.call_tool("it", "echo", {"text": "a"}, on_progress=lambda _, __, x: told.append(x))
-    assert told[0].startswith("half")
-    assert clean(told)
-    assert max(map(len, told)) <= 2000
-
-
 @pytest.mark.parametrize("is_long", [False, True])
 def test_an_error_is_reported_as_it_looks_and_in_no_words_of_ours(is_long: bool):
     begin = '{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,'

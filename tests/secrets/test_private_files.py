@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.scripts import child_environment
-from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore
+from xai_mcp_agent.agent.memory.notes import NoteStore
 from xai_mcp_agent.bridge.transcript import Recorder
 from xai_mcp_agent.secrets import private_files
 from xai_mcp_agent.secrets.private_files import (
@@ -127,19 +127,6 @@ def test_nothing_is_written_to_what_is_somebody_elses(
     with pytest.raises(NotOurs, match="it belongs to somebody else"):
         append_private(file, b"a secret\n")
     assert file.read_text() == "mine\n"
-
-
-@as_root
-def test_a_memory_and_a_transcript_say_that_the_file_is_somebody_elses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    file = foreign_file(tmp_path)
-    file.write_text("")
-    with pytest.raises(MemoryFailed, match="theirs cannot be written: it belongs to somebody else"):
-        note(file)
-    record(file)
-    assert "it belongs to somebody else" in capsys.readouterr().err
-    assert file.read_text() == ""
 
 
 def test_what_is_no_file_keeps_its_mode(tmp_path: Path):

@@ -17,7 +17,6 @@ from tests.support.fault_server import entry
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.screens import STARTED, Paper
 from xai_mcp_agent.agent.events import TextArrived
-from xai_mcp_agent.canvas import servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.secrets.redactor import Redactor
@@ -63,16 +62,6 @@ def test_what_model_and_tools_say_is_shown_without_secrets(
     assert ("***" in shown) is (fails or show != "quiet")
     for secret in ALL:
         assert secret not in shown
-
-
-def test_a_call_without_a_model_is_shown_without_secrets(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    servers.call_tool({}, "it", "echo", {"text": PASSWORD}, None)
-    shown = capsys.readouterr().out
-    assert "echo" in shown
-    assert "***" in shown
-    assert PASSWORD not in shown
 
 
 def test_a_secret_that_is_streamed_in_pieces_is_hidden() -> None:

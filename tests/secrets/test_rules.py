@@ -13,7 +13,6 @@ from xai_mcp_agent.secrets.search import (
     secrets_in_env,
     secrets_in_headers,
     secrets_in_text,
-    secrets_in_url,
 )
 from xai_mcp_agent.secrets.secrets import Secrets
 
@@ -125,13 +124,6 @@ def test_ordinary_arguments_are_shown_as_they_are() -> None:
 def test_tokens_of_well_known_services_are_found_anywhere() -> None:
     token = "ghp_0123456789abcdefghij"
     assert token in set(secrets_in_text(f"use {token} here"))
-
-
-def test_a_lone_user_name_in_a_url_is_a_token_but_a_user_beside_a_password_is_not() -> None:
-    assert "tok-1" in set(secrets_in_url("https://tok-1@example.com/"))
-    found = set(secrets_in_url("https://me:pw-1@example.com/"))
-    assert "pw-1" in found
-    assert "me" not in found
 
 
 def test_a_url_is_shown_without_what_may_be_secret() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import copy
 import json
-import pickle
-import time
 from urllib.parse import quote
 
 from hypothesis import given
@@ -26,14 +23,6 @@ def test_a_secret_shows_stars_however_it_is_printed() -> None:
     secret = Secret(KEY)
     assert [repr(secret), str(secret), f"{secret}", f"{[secret]}"] == ["***"] * 3 + ["[***]"]
     assert f"{secret:>5}" == "  ***"
-
-
-def test_a_secret_survives_copying_and_pickling() -> None:
-    """Xircuits copies port values."""
-    secret = Secret(KEY)
-    assert copy.deepcopy(secret) == secret
-    assert pickle.loads(pickle.dumps(secret)).reveal() == KEY
-    assert len({secret, Secret(KEY), Secret("other")}) == 2
 
 
 def test_a_secret_is_found_in_the_forms_it_travels_in() -> None:
@@ -82,16 +71,6 @@ def test_a_key_of_many_lines_is_masked_line_by_line() -> None:
     secrets = Secrets(["\n".join(lines)])
     assert secrets.redact(f"bad line: {lines[1]}") == "bad line: ***"
     assert secrets.redact(lines[0]) == lines[0]
-
-
-def test_a_megabyte_is_masked_in_a_fraction_of_a_second() -> None:
-    """Whole tool results pass through it."""
-    secrets = Secrets(f"token-{i}-{i * 7919:x}" for i in range(50))
-    text = "a line of an ordinary log, token- and all\n" * 25_000
-    secrets.redact("warm up")
-    begin = time.thread_time()
-    secrets.redact(text)
-    assert time.thread_time() - begin < 1
 
 
 @given(secret=secret_texts, before=st.text(), after=st.text())

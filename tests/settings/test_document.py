@@ -69,10 +69,6 @@ def test_a_folder_is_refused_with_the_likely_file(tmp_path: Path) -> None:
     assert f"{tmp_path.name}/mcp_settings.json" in error.fix
 
 
-def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
-    assert "no such file" in error_of(tmp_path / "nowhere.json").problem
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has named pipes")
 def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"

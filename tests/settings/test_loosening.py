@@ -223,29 +223,6 @@ def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
         assert "hold back less than their user agreed to" in shred(bridge, agent())
 
 
-def test_a_guard_that_came_after_the_yes_is_held_to_once_a_run_has_seen_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    TrustStore().agree(load_settings(write(tmp_path, {})))
-    write(tmp_path, rules(rule("deny")))
-    monkeypatch.chdir(tmp_path)
-    with Bridge(store="memory") as bridge:
-        assert bridge.usable_servers() == ("one",)
-    assert "is removed or weakened" in trust(capsys, write(tmp_path, {}))[1]
-
-
-def test_who_adds_a_server_agrees_to_no_loosening(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = write(tmp_path, rules(rule("deny")))
-    for name in ("two", "three"):
-        words = ("servers", "add", name, "--settings", str(file), "--no-check", "--", "some-server")
-        with pytest.raises(SystemExit):
-            run(words)
-        file.write_text(file.read_text().replace('"deny"', '"ask"'), encoding="utf-8")
-    assert "rule `deny tool fits 'delete_*'` is removed" in trust(capsys, file)[1]
-
-
 def test_what_widens_is_not_used_before_somebody_agreed(tmp_path: Path) -> None:
     words = {"x": "allow", "y": "deny"}
     file = write(tmp_path, {**group(), "record": ["results"], "approval": words})

@@ -16,7 +16,6 @@ from xai_mcp_agent.settings.load import SCHEMA_FILE
 
 from .answers import TABLE
 
-ROOT = Path(__file__).parents[2]
 SCHEMA = jsonschema_rs.validator_for(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
 

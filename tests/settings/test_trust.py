@@ -47,12 +47,6 @@ def test_nothing_of_a_file_is_used_before_somebody_agreed(tmp_path: Path) -> Non
         settings.source("one")
 
 
-def test_what_was_agreed_to_is_used_from_then_on(tmp_path: Path) -> None:
-    file = write(tmp_path)
-    TrustStore().agree(load_settings(file))
-    assert without_untrusted(load_settings(file)).usable == ("one", "two")
-
-
 def test_a_change_is_asked_about_and_concerns_that_entry_only(tmp_path: Path) -> None:
     file = write(tmp_path)
     TrustStore().agree(load_settings(file))
@@ -83,11 +77,6 @@ def test_every_kind_of_source_waits(tmp_path: Path) -> None:
     settings = without_untrusted(load_settings(file))
     assert settings.usable == ()
     assert sorted(settings.problems) == ["agent", "code", "files", "flow", "one", "service"]
-
-
-def test_servers_in_a_bare_map_and_those_of_vscode_wait_too(tmp_path: Path) -> None:
-    assert waiting(write(tmp_path / "bare", one=SERVER)) == ["one"]
-    assert waiting(write(tmp_path / "code", servers={"one": SERVER})) == ["servers.one"]
 
 
 def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path) -> None:
@@ -164,13 +153,6 @@ def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(tmp_path: Path) -
         assert len(waiting(file)) == 2, damage[:20]
 
 
-def test_only_its_owner_reads_what_was_agreed_to(tmp_path: Path, home: Path) -> None:
-    TrustStore().agree(load_settings(write(tmp_path)))
-    kept = user_settings_path().parent / "trusted.json"
-    assert kept.stat().st_mode & 0o077 == 0
-    assert "of somebody" not in kept.read_text()
-
-
 def test_it_can_be_withdrawn(tmp_path: Path) -> None:
     file, store = write(tmp_path), TrustStore()
     assert not store.withdraw(file)
@@ -208,14 +190,3 @@ def test_what_was_agreed_to_stays_so_while_it_is_switched_off(tmp_path: Path) ->
     store.agree(load_settings(file))
     file.write_text(before)
     assert store.untrusted_parts(load_settings(file)) == ()
-
-
-def test_registries_of_a_file_are_not_asked_before_somebody_agreed(tmp_path: Path) -> None:
-    file = tmp_path / "mcp_settings.json"
-    theirs = {"theirs": {"url": "https://registry.example.org"}}
-    file.write_text(json.dumps({"mcpServers": {}, "registries": theirs}))
-    settings = load_settings(file)
-    assert set(settings.registries) == {"official", "theirs"}
-    usable = without_untrusted(settings)
-    assert set(usable.registries) == {"official"}
-    assert "at registries: it is not used" in usable.notes[0]
