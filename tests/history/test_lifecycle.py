@@ -11,7 +11,8 @@ from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
 from tests.support.histories import asked, changes_of, records_of, told_by
 from tests.support.living_server import SET_TOOLS, living_server, tool
-from xai_mcp_agent import JsonObject, SourceError
+from xai_mcp_agent import Bridge, JsonObject, SourceError
+from xai_mcp_agent.history.event import Project
 
 SERVER, TOOLS = "mcp:it", "mcp_tool:it_"
 
