@@ -1,4 +1,4 @@
-"""Servers shared by the tests of this folder; none of them is broken by a test."""
+"""Servers shared by the tests of this folder; none of them but `protected` is broken by a test."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.support.asking_server import asking
+from tests.support.authorization_server import Protected, protected_server
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import gallery, gallery_entry, serving
@@ -39,3 +41,17 @@ def galleries(gallery_url: str, gallery_sse_url: str) -> Generator[Bridge]:
     ) as bridge:
         bridge.connect(wait=True)
         yield bridge
+
+
+@pytest.fixture(scope="package")
+def asking_url() -> Generator[str]:
+    """The asking server over Streamable HTTP, in both eras."""
+    with serving(asking().streamable_http_app()) as address:
+        yield f"{address}/mcp"
+
+
+@pytest.fixture
+def protected() -> Generator[Protected]:
+    """A server that wants a token, and the service that gives it."""
+    with protected_server() as found:
+        yield found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -15,9 +16,11 @@ from tests.support.bridges import bridge_with, status_of, wait_for_state
 from tests.support.fast_loop import FastLoop
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
+from tests.support.journals import none_runs
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, SourceClosed, SourceFailed, UnknownServer
+from xai_mcp_agent.sources.process import INHERITED
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 
@@ -264,3 +267,63 @@ def test_too_many_open_files_are_named_and_heal(tmp_path: Path):
     assert "`ulimit -n" in here
     assert "`ulimit -n" in away
     assert (near, again, far) == ("here", "fine", "fine")
+
+
+ROOT = Path(__file__).parents[3]
+CHILD_SECONDS = 60
+
+# Asks for the server in a process that has imported nothing yet.
+CALL = """
+import json, sys
+from xai_mcp_agent import Bridge
+with Bridge({"mcpServers": {"it": json.loads(sys.argv[1])}}) as bridge:
+    print(bridge.call_tool("it", "echo", {"text": "hello"}).text)
+"""
+# An import that never ends stands for one that takes long.
+STUCK = """
+import importlib.util, json, sys, threading
+from xai_mcp_agent import Bridge
+begun = threading.Event()
+class Stuck:
+    def find_spec(self, name, *_):
+        if name == "mcp":
+            return importlib.util.spec_from_loader(name, self)
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        begun.set()
+        threading.Event().wait()
+sys.meta_path.insert(0, Stuck())
+with Bridge({"mcpServers": {"it": json.loads(sys.argv[1])}}) as bridge:
+    bridge.connect("it")
+    assert begun.wait(30)
+print("ended")
+"""
+
+
+def in_a_fresh_process(code: str, server: dict[str, object]) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(server)],
+        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def test_a_server_that_is_started_before_the_sdk_is_there_is_the_one_that_is_called(
+    tmp_path: Path,
+) -> None:
+    journal = tmp_path / "journal"
+    assert in_a_fresh_process(CALL, entry(journal=str(journal))) == "hello"
+    assert journal.read_text(encoding="utf-8").count("start ") == 1
+
+
+def test_nobody_waits_for_the_import_of_the_sdk_when_all_ends(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    assert in_a_fresh_process(STUCK, entry(journal=str(journal))) == "ended"
+    assert none_runs(journal)
+
+
+def test_a_server_inherits_what_the_sdk_would_give_it() -> None:
+    from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
+
+    assert sorted(INHERITED) == sorted(DEFAULT_INHERITED_ENV_VARS)
