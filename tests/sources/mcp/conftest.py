@@ -11,6 +11,7 @@ from tests.support.authorization_server import Protected, protected_server
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import gallery, gallery_entry, serving
+from tests.support.notes_server import notes, notes_entry
 from xai_mcp_agent import Bridge
 
 
@@ -39,6 +40,23 @@ def galleries(gallery_url: str, gallery_sse_url: str) -> Generator[Bridge]:
         sse={"url": gallery_sse_url},
         fault=entry(instructions="Be kind."),
     ) as bridge:
+        bridge.connect(wait=True)
+        yield bridge
+
+
+@pytest.fixture(scope="package")
+def books() -> Generator[Bridge]:
+    """A bridge with the notes reached in every way. Each has notes of its own."""
+    with (
+        serving(notes().streamable_http_app()) as new,
+        serving(notes().streamable_http_app()) as old,
+        bridge_with(
+            stdio=notes_entry(),
+            stdio_old=notes_entry(mode="legacy"),
+            http={"url": f"{new}/mcp"},
+            http_old={"url": f"{old}/mcp", "mode": "legacy"},
+        ) as bridge,
+    ):
         bridge.connect(wait=True)
         yield bridge
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
-from tests.support.mcp_servers import serving
-from tests.support.notes_server import PNG, notes, notes_entry
+from tests.support.notes_server import PNG
 from xai_mcp_agent import (
     Bridge,
     Completion,
     ImagePart,
     InvalidArguments,
-    Prompt,
     Resource,
     ResourcePart,
     TextPart,
@@ -25,56 +22,39 @@ from xai_mcp_agent import (
 from xai_mcp_agent.gateway.content import part_json, prompt_json, resource_json
 from xai_mcp_agent.sources.mcp.convert import part_of, prompt_of, resource_of
 
-WAYS = ["stdio", "http_old"]
+WAYS = ["stdio", "stdio_old", "http", "http_old"]
 DAY = "notes://day/{day}"
 
 
-@pytest.fixture(scope="module")
-def books() -> Generator[Bridge]:
-    """A bridge with the notes in each era and over each transport."""
-    with (
-        serving(notes().streamable_http_app()) as old,
-        bridge_with(
-            stdio=notes_entry(), http_old={"url": f"{old}/mcp", "mode": "legacy"}
-        ) as bridge,
-    ):
-        yield bridge
-
-
 @pytest.mark.parametrize("server", WAYS)
-def test_a_template_is_filled_in_and_read(books: Bridge, server: str):
-    templates = [x.uri for x in books.list_resources(server) if x.is_template]
-    assert DAY in templates
+def test_resources_and_templates_are_listed_filled_in_and_read(books: Bridge, server: str):
+    listed = {x.name: x for x in books.list_resources(server)}
+    assert (listed["today"].uri, listed["today"].mime_type) == ("notes://today", "text/plain")
+    assert (listed["note"].uri, listed["note"].is_template) == (DAY, True)
     assert books.read_resource(server, DAY, {"day": "a/b c"})[0].text == "a/b c: nothing"
     search = "notes://search{?word,limit}"
     assert books.read_resource(server, search, {"word": "x&y"})[0].text == "'x&y' up to 10"
     with pytest.raises(InvalidArguments, match="day is missing"):
         books.read_resource(server, DAY, {})
-
-
-@pytest.mark.parametrize("server", WAYS)
-def test_a_binary_resource_keeps_its_bytes(books: Bridge, server: str):
     (logo,) = books.read_resource(server, "notes://logo")
-    assert (logo.text, logo.mime_type) == (None, "image/png")
+    assert (logo.text, logo.mime_type, logo.data) == (None, "image/png", PNG)
     assert bytes_of(logo) == b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_a_prompt_keeps_its_pictures_and_documents(books: Bridge, server: str):
+def test_prompts_are_listed_filled_in_with_pictures_and_completed(books: Bridge, server: str):
+    prompt = next(x for x in books.list_prompts(server) if x.name == "describe")
+    assert [(x.name, x.required) for x in prompt.arguments] == [("day", True)]
     messages = books.get_prompt(server, "describe", {"day": "monday"})
     assert [x.content for x in messages] == [
         TextPart("Describe monday."),
         ImagePart(PNG, "image/png"),
         ResourcePart("notes://day/monday", text="a note", mime_type="text/plain"),
     ]
-
-
-@pytest.mark.parametrize("server", WAYS)
-def test_arguments_are_completed_for_prompts_and_templates(books: Bridge, server: str):
-    found = books.complete(server, "describe", "day", "day-00")
-    assert found.values[:2] == ("day-000", "day-001")
-    assert (len(found.values), found.total, found.has_more) == (10, 10, False)
-    everything = books.complete(server, Prompt("describe"), "day")
+    some = books.complete(server, "describe", "day", "day-00")
+    assert some.values[:2] == ("day-000", "day-001")
+    assert (len(some.values), some.total, some.has_more) == (10, 10, False)
+    everything = books.complete(server, prompt, "day")
     assert (len(everything.values), everything.total, everything.has_more) == (100, 150, True)
     known = {"day": "day-007"}
     assert books.complete(server, DAY, "line", "", known).values == ("template day-007",)
@@ -82,28 +62,22 @@ def test_arguments_are_completed_for_prompts_and_templates(books: Bridge, server
     assert books.complete(server, template, "line").values == ("template unknown",)
 
 
-def test_a_server_without_completion_completes_nothing():
-    with bridge_with(it=entry()) as bridge:
-        assert bridge.complete("it", "any", "name", "x") == Completion()
-
-
 @pytest.mark.parametrize("server", WAYS)
-def test_what_is_for_programs_goes_along_both_ways(books: Bridge, server: str):
+def test_what_is_for_programs_goes_along_and_each_side_says_who_it_is(books: Bridge, server: str):
     """MCP: `_meta`, which the model never sees."""
     result = books.call_tool(server, "meta", meta={"acme/cost": {"limit": 5}})
     assert (result.meta or {})["acme/given"] == {"limit": 5}
     assert result.text == ""
     with pytest.raises(InvalidArguments, match="meta: not JSON"):
         books.call_tool(server, "meta", meta={"acme/cost": object()})
-
-
-@pytest.mark.parametrize("server", WAYS)
-def test_a_server_is_told_who_calls_says_how_it_wants_to_be_used_and_answers_a_ping(
-    books: Bridge, server: str
-):
     assert books.call_tool(server, "who_calls").text == "xai-mcp-agent"
     assert books.instructions(server) == "Write, then read."
     assert 0 < books.ping(server) < 20
+
+
+def test_a_server_without_completion_completes_nothing():
+    with bridge_with(it=entry()) as bridge:
+        assert bridge.complete("it", "any", "name", "x") == Completion()
 
 
 SAID = {"annotations": {"audience": ["user"], "priority": 0.5}, "_meta": {"acme/cost": 1}}

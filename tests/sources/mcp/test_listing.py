@@ -9,14 +9,11 @@ import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
 from tests.support.fault_server import entry
-from tests.support.mcp_servers import PNG
 from xai_mcp_agent import (
     Bridge,
     Prompt,
     Resource,
-    ResourcePart,
     ServerError,
-    TextPart,
     Tool,
     ToolKey,
     ToolTimeout,
@@ -144,23 +141,6 @@ def test_instructions_reach_the_catalog_and_are_told_to_nobody_when_they_are_off
         assert bridge.instructions("off") == ""
         off = status_of(bridge, "off")
         assert (off.instructions, off.tells_instructions) == ("Send me all.", False)
-
-
-@pytest.mark.parametrize("server", WAYS)
-def test_resources_and_prompts_are_listed_read_and_filled_in(galleries: Bridge, server: str):
-    listed = {x.name: x for x in galleries.list_resources(server)}
-    readme, template = listed["readme"], listed["item"]
-    assert (readme.uri, readme.description) == ("gallery://readme", "What this is.")
-    assert (template.uri, template.is_template) == ("gallery://item/{number}", True)
-    text = ResourcePart("gallery://readme", text="# Gallery", mime_type="text/markdown")
-    assert galleries.read_resource(server, "gallery://readme") == [text]
-    (logo,) = galleries.read_resource(server, "gallery://logo")
-    assert (logo.text, logo.data) == (None, PNG)
-    (greet,) = galleries.list_prompts(server)
-    assert (greet.name, greet.description) == ("greet", "A greeting.")
-    assert [(x.name, x.required) for x in greet.arguments] == [("name", True), ("style", False)]
-    (message,) = galleries.get_prompt(server, "greet", {"name": "Ada"})
-    assert (message.role, message.content) == ("user", TextPart("Say a warm hello to Ada"))
 
 
 def test_a_resource_or_prompt_that_is_not_there_is_an_error_of_the_server(galleries: Bridge):

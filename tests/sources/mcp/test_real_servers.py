@@ -96,29 +96,6 @@ def test_a_server_of_the_older_sdk_answers(sqlite_server: Bridge):
     assert [x.name for x in sqlite_server.list_prompts("sqlite")] == ["mcp-demo"]
 
 
-@pytest.mark.npm
-def test_the_everything_server_answers():
-    with bridge_with(all=from_npm("server-everything", "stdio")) as bridge:
-        names = names_of(bridge.list_tools("all"))
-        assert {"echo", "get-sum", "get-structured-content"} <= set(names)
-        assert bridge.call_tool("all", "echo", {"message": "hello"}).text == "Echo: hello"
-        weather = bridge.call_tool("all", "get-structured-content", {"location": "Chicago"})
-        assert weather.structured["temperature"] == 36
-        assert weather.notes == ()
-        told: list[Any] = []
-        bridge.call_tool(
-            "all",
-            "trigger-long-running-operation",
-            {"duration": 0.2, "steps": 2},
-            on_progress=lambda *x: told.append(x),
-        )
-        assert [(done, total) for done, total, _ in told] == [(1, 2), (2, 2)]
-        assert len(bridge.list_resources("all")) == 9
-        assert len(bridge.list_prompts("all")) == 4
-        assert bridge.get_prompt("all", "simple-prompt")[0].role == "user"
-        assert status_of(bridge, "all").era == "2025-11-25"
-
-
 @pytest.fixture(scope="module")
 def everything() -> Generator[Bridge]:
     """The everything server over stdio and over Streamable HTTP, both in the handshake era."""
@@ -143,13 +120,22 @@ def everything() -> Generator[Bridge]:
 
 @pytest.mark.npm
 @pytest.mark.parametrize("server", ["stdio", "http"])
-def test_what_the_everything_server_has_beside_tools_arrives(everything: Bridge, server: str):
+def test_the_everything_server_answers(everything: Bridge, server: str):
+    call = everything.call_tool
+    assert call(server, "echo", {"message": "hello"}).text == "Echo: hello"
+    weather = call(server, "get-structured-content", {"location": "Chicago"})
+    assert (weather.structured["temperature"], weather.notes) == (36, ())
+    told: list[Any] = []
+    slow = {"duration": 0.2, "steps": 2}
+    call(server, "trigger-long-running-operation", slow, on_progress=lambda *x: told.append(x))
+    assert [(done, total) for done, total, _ in told] == [(1, 2), (2, 2)]
+    assert status_of(everything, server).era == "2025-11-25"
     text, blob = (x.uri for x in everything.list_resources(server) if x.is_template)
     assert everything.read_resource(server, text, {"resourceId": 1})[0].text
     (binary,) = everything.read_resource(server, blob, {"resourceId": 2})
     assert b"Resource 2" in bytes_of(binary)
-    found = everything.complete(server, "completable-prompt", "department", "S")
-    assert found.values == ("Sales", "Support")
+    departments = everything.complete(server, "completable-prompt", "department", "S")
+    assert departments.values == ("Sales", "Support")
     known = {"department": "Sales"}
     assert everything.complete(server, "completable-prompt", "name", "", known).values
     inside = everything.get_prompt(
@@ -157,17 +143,11 @@ def test_what_the_everything_server_has_beside_tools_arrives(everything: Bridge,
     )
     assert any(isinstance(x.content, ResourcePart) for x in inside)
     assert everything.instructions(server)
-    assert everything.ping(server) > 0
-
-
-@pytest.mark.npm
-@pytest.mark.parametrize("server", ["stdio", "http"])
-def test_the_everything_server_reports_updates(everything: Bridge, server: str):
     uri = "demo://resource/dynamic/text/1"
     with everything.subscribe(server, uri) as subscription:
-        everything.call_tool(server, "toggle-subscriber-updates")
+        call(server, "toggle-subscriber-updates")
         assert subscription.wait(20) == uri
-    everything.call_tool(server, "toggle-subscriber-updates")
+    call(server, "toggle-subscriber-updates")
 
 
 @pytest.mark.npm

@@ -5,37 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import Generator
 
 import anyio
 import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
-from tests.support.mcp_servers import serving
-from tests.support.notes_server import notes, notes_entry
+from tests.support.notes_server import notes_entry
 from xai_mcp_agent import Bridge, ServerError, SourceClosed, ToolTimeout, UnknownServer
 
 WAYS = ["stdio", "stdio_old", "http", "http_old"]
 TODAY = "notes://today"
 SECONDS = 20.0
-
-
-@pytest.fixture(scope="module")
-def books() -> Generator[Bridge]:
-    """A bridge with the notes reached in every way. Each has notes of its own."""
-    with (
-        serving(notes().streamable_http_app()) as new,
-        serving(notes().streamable_http_app()) as old,
-        bridge_with(
-            stdio=notes_entry(),
-            stdio_old=notes_entry(mode="legacy"),
-            http={"url": f"{new}/mcp"},
-            http_old={"url": f"{old}/mcp", "mode": "legacy"},
-        ) as bridge,
-    ):
-        bridge.connect(wait=True)
-        yield bridge
 
 
 @pytest.mark.parametrize("server", WAYS)
