@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,26 @@ import pytest
 from xai_components.base import Component
 
 from tests.support.canvas import agent_nodes, call, chain, make, play, shout
+from tests.support.fault_server import entry
+from tests.support.kernels import kernel
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, fails, model_endpoint, says
 from tests.support.scripts import compile_workflow, run_script
 from tools.workflows import Workflow
-from xai_mcp_agent import ModelAnswerMissing
+from xai_mcp_agent import ModelAnswerMissing, NoTools
 from xai_mcp_agent.agent.models.base import Usage
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
     AgentLearn,
     AgentNumpyMemory,
     AgentRun,
+    AgentUseMCPTools,
+    AgentUseTools,
 )
 
 from .conftest import UseServers
 
+GONE = {"command": "no-such-program-anywhere"}
+REASON = "the command 'no-such-program-anywhere' was not found"
 SHOUT = calls(("shout", {"input": "hi"}))
 NOTHING = [says(""), says("")]
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -102,16 +109,6 @@ def test_an_interrupt_is_no_error_to_go_on_after() -> None:
     assert "It may have been carried out" in run.out_conversation.value[-1]["content"]
 
 
-def test_in_the_branch_a_run_has_not_ended() -> None:
-    seen: list[tuple[str, int]] = []
-    run = make(AgentRun, agent_name="a", conversation="Go.")
-    note = call(lambda used: seen.append((run.stopped.value, used["calls"])), run.usage)
-    run.on_thought = chain(note)
-    with model_endpoint([SHOUT, SHOUT, says("Done.")]) as endpoint:
-        play({}, *agent(endpoint), run, tools=[shout()])
-    assert seen == [("running", 1), ("running", 2)]
-
-
 def test_an_agent_that_cannot_learn_goes_the_way_of_errors() -> None:
     heard: list[str] = []
     memory = make(AgentNumpyMemory)
@@ -154,3 +151,79 @@ def test_a_compiled_workflow_goes_the_way_that_was_drawn(
     assert done.status == 0, done.errors
     assert "without an answer" in done.output.split("Executing: Print")[1]
     assert "IT WENT ON" not in done.output
+
+
+# Without a tool of its servers
+
+
+def use(**inputs: Any) -> AgentUseMCPTools:
+    return make(AgentUseMCPTools, server_name="gone", **inputs)
+
+
+def unanswered() -> Workflow:
+    """An agent with a server that cannot be started, then a Print of its answer."""
+    flow = Workflow("counting")
+    server = flow.node("AgentUseMCPTools", server_name="gone")
+    belt = flow.node("AgentMakeToolbelt")
+    helper = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
+    run = flow.node("AgentRun", question="Count the wibbles.")
+    flow.main(server, belt, helper, run, flow.node("Print", msg=run["last_response"]))
+    return flow
+
+
+def test_a_script_without_tools_ends_with_status_1_and_the_card_of_the_lab_says_why(
+    tmp_path: Path, use_servers: UseServers
+) -> None:
+    """Cron and CI look at nothing else."""
+    use_servers(gone=GONE)
+    lines = tmp_path / "runs.jsonl"
+    flow = Workflow("unwired")
+    belt, helper = flow.node("AgentMakeToolbelt"), flow.node("AgentInit")
+    flow.main(belt, helper, flow.node("AgentRun", question="Count the wibbles."))
+    script, unwired = (compile_workflow(x.write(tmp_path)) for x in (unanswered(), flow))
+    done = run_script(script, XAI_MCP_TRANSCRIPT=str(lines))
+    assert done.status == 1
+    assert "No tool of this agent can be used, so its model was not asked." in done.errors
+    assert REASON in done.errors
+    assert "Executing: Print" not in done.output
+    *_, last = map(json.loads, lines.read_text(encoding="utf-8").splitlines())
+    assert (last["event"], last["stopped"]) == ("RunFailed", "no_tools")
+    with kernel(tmp_path, XAI_MCP_TRUST="1") as lab:
+        ended, other = (lab.run(f"%run {x.name}") for x in (script, unwired))
+    page = ended.displayed[-1]["text/html"]
+    assert "Stopped by an error" in page
+    assert page.count("no-such-program-anywhere") == 1
+    assert "failed: it had no tools" in page.rpartition("xai-end")[2]
+    page = other.displayed[-1]["text/html"]
+    assert "Draw a line from" in page
+    assert "I have no tools." in page
+    assert "Draw a line from" not in other.output
+
+
+def test_a_run_without_tools_goes_the_way_of_errors_and_learning_needs_none(
+    use_servers: UseServers,
+) -> None:
+    use_servers(gone=GONE)
+    run, seen = make(AgentRun, question="Count the wibbles."), list[str]()
+    run.on_error = chain(call(seen.append, run.error))
+    play({}, *agent_nodes(use()), run)
+    assert (run.stopped.value, run.last_response.value) == ("no_tools", "")
+    assert REASON in run.error.value
+    assert seen == [run.error.value]
+    memory, learn = make(AgentNumpyMemory), make(AgentLearn, conversation="The dog is Rex.")
+    play({}, memory, *agent_nodes(use(), agent_memory=memory.memory), learn)
+    assert learn.stopped.value == "answered"
+
+
+def test_a_node_makes_one_server_enough_to_fail(use_servers: UseServers) -> None:
+    use_servers(it=entry(), gone=GONE)
+    it, group = make(AgentUseMCPTools, server_name="it"), make(AgentUseTools, group_name="gone")
+    group.required.value = True
+    with model_endpoint([says("Done.")]) as endpoint:
+        run = make(AgentRun, question="Go.")
+        play({}, *agent_nodes(it, use(), **endpoint.inputs), run)
+        assert run.last_response.value == "Done."
+        for node in (use(required=True), group):
+            with pytest.raises(NoTools, match=r"Required, but without a tool .*: gone"):
+                play({}, *agent_nodes(it, node, **endpoint.inputs), run)
+    assert len(endpoint.requests) == 1
