@@ -145,7 +145,7 @@ def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
     assert [x.name for x in read_plan(file).calls][:2] == ["search_books", "borrow_book"]
     assert (examples / "plan.json.bak").read_text(encoding="utf-8") == "mine"
     assert "plan.json.bak" in ran.err
-    ran = cli("plan make", LEND, "--out", "no/x", "--server", "library")
+    ran = cli("plan make", LEND, "--out", "plan.json/x", "--server", "library")
     assert (ran.status, "cannot be written" in ran.err) == (1, True)
 
 

@@ -83,7 +83,8 @@ def ask(
         ),
     ] = None,
     show: Annotated[
-        Literal["quiet", "normal", "verbose"] | None, typer.Option(help="How much to show.")
+        Literal["quiet", "normal", "verbose"] | None,
+        typer.Option(case_sensitive=False, help="How much to show."),
     ] = None,
 ) -> Report | None:
     """Ask an agent that uses the tools of your settings, and print its answer.

@@ -32,7 +32,7 @@ from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE, references_in
 from ..views.times import time_text
 from .frame import Report, StoreFrame
-from .output import folded, replace_text
+from .output import compilable, folded, write_file
 from .recorded_runs import NothingToDraw, chosen_run, json_in, plan_in, require_arguments, runs_of
 
 _DEFAULT_NAME = "drawn_run"
@@ -104,7 +104,8 @@ def draw(
     copied = sorted({x.tool for x in calls if tools_from and x.source == CANVAS_SOURCE})
     if tools_from and copied:
         document = with_drawn_tools(document, _workflow_in(tools_from), copied)
-    _write(target, document, overwrite=overwrite)
+    text = json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+    write_file(target, text, "--out", may_replace=overwrite)
     wires = sum(map(_wires, calls))
     json_ = {
         "file": target,
@@ -138,7 +139,7 @@ def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
 
 def _target(out: Path | None, file: Path | None) -> Path:
     """Return the workflow file to write."""
-    target = out or Path(f"{_DEFAULT_NAME if file is None else _name_for(file)}{_SUFFIX}")
+    target = out or Path(f"{compilable(f'{file.stem}_drawn') if file else _DEFAULT_NAME}{_SUFFIX}")
     return target if target.suffix == _SUFFIX else target.with_name(f"{target.name}{_SUFFIX}")
 
 
@@ -153,20 +154,6 @@ def _document(
         ) from reason
 
 
-def _write(target: Path, document: Document, *, overwrite: bool) -> None:
-    if os.path.lexists(target) and not overwrite:  # also a dangling link
-        raise NothingToDraw(
-            f"{target} is there already. Name another file with --out, or replace it with "
-            "--overwrite, which keeps the old one beside it."
-        )
-    try:
-        replace_text(target, json.dumps(document, indent=4, ensure_ascii=False) + "\n")
-    except OSError as cause:
-        raise NothingToDraw(
-            f"{target} cannot be written: {cause.strerror}. Name another one with --out."
-        ) from cause
-
-
 def _workflow_in(file: Path) -> Document:
     document = json_in(file)
     if not isinstance(document, dict) or "layers" not in document:
@@ -176,11 +163,6 @@ def _workflow_in(file: Path) -> Document:
 
 def _wires(call: DrawnCall) -> int:
     return len({y.result for x in call.arguments.values() for y in references_in(x)})
-
-
-def _name_for(file: Path) -> str:
-    name = "".join(x if x.isascii() and x.isalnum() else "_" for x in file.stem)
-    return f"{name if name[:1].isalpha() else f'run_{name}'}_drawn"
 
 
 def _lines(

@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,6 +24,7 @@ from ..console.text import clean, columns
 from ..core.errors import XaiMcpError
 from ..core.questions import ANSWER_SECONDS
 from ..core.visible import is_visible
+from ..drawing.rules import name_problem
 from ..secrets.private_files import replace_file, replace_private
 
 _COMMAND = re.compile(r"`[^`\n]+`")
@@ -159,6 +161,39 @@ def replace_text(file: Path, text: str) -> Path | None:
         _keep(target, backup)
     replace_file(target, text.encode())
     return backup
+
+
+class NotWritten(XaiMcpError):
+    """A file is there already or cannot be written; the message names it and what to do."""
+
+
+def write_file(file: Path, text: str, option: str, *, may_replace: bool) -> Path | None:
+    """Write a file, and return the backup of one that it replaces. `option` names another place.
+
+    Raises:
+        NotWritten: it cannot be written, or another one is there and it may not be replaced.
+    """
+    try:
+        if os.path.lexists(file) and not may_replace:  # also a dangling link
+            if file.exists() and file.read_bytes() == text.encode():
+                return None
+            raise NotWritten(
+                f"{file} is there already and differs. Name another place with {option}, or "
+                "replace it with --overwrite; the old one is then kept as a backup."
+            )
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return replace_text(file, text)
+    except OSError as cause:
+        raise NotWritten(
+            f"{file} cannot be written: {cause.strerror or cause}. Name another place with "
+            f"{option}."
+        ) from cause
+
+
+def compilable(stem: str, used: Collection[str] = ()) -> str:
+    """Return a name for a workflow's file that Xircuits can compile: it becomes a class's name."""
+    plain = "".join(x if x == "-" or f"_{x}".isidentifier() else "_" for x in stem)
+    return f"workflow_{plain}" if name_problem(plain.replace("-", "_"), used) else plain
 
 
 def _keep(file: Path, backup: Path) -> None:

@@ -19,7 +19,6 @@ from ..canvas.steps import calls_of_workflow, problems_json
 from ..console.approval import ask_approval, request_lines
 from ..console.console import Console
 from ..core.approval import ApprovalScope, AwaitedCall
-from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..core.shell import shown_command
 from ..planning.answered import named_calls
@@ -30,7 +29,7 @@ from ..views.fitting import checked_text
 from ..views.plans import plan_text
 from .frame import LOOK, Frame, Report, StoreFrame
 from .options import BaseUrl, Model, OnlyServers, Timeout
-from .output import reader_until, replace_text, say, say_result, text_width
+from .output import reader_until, say, say_result, text_width, write_file
 
 _BY = "whoever ran `xai-mcp-agent plan approve`"
 _STATUS = {"finished": 0, "failed": 1}
@@ -59,26 +58,16 @@ def make(
         plan = bridge.plan_tools(request, *names, model=model or "", base_url=base_url)
     written = plan_as_json(plan)
     if out is not None:
-        _write(out, written)
+        text = json.dumps(written, indent=2, ensure_ascii=False)
+        backup = write_file(out, f"{text}\n", "--out", may_replace=True)
+        also = f" The file that was there is kept as {backup}." if backup else ""
+        say(f"Written to {out}.{also}", to_stderr=True)
     return Report(
         {**written, "failed": plan.failed},
         plan_text(plan, text_width()),
         plan.failed.values(),
         status=0 if plan.calls else 1,
     )
-
-
-def _write(file: Path, written: object) -> None:
-    text = json.dumps(written, indent=2, ensure_ascii=False)
-    try:
-        backup = replace_text(file, f"{text}\n")
-    except OSError as cause:
-        why = cause.strerror or cause
-        raise BadSetting(
-            f"{file} cannot be written: {why}. Name another one with --out."
-        ) from cause
-    also = f" The file that was there is kept as {backup}." if backup else ""
-    say(f"Written to {file}.{also}", to_stderr=True)
 
 
 def check(

@@ -18,6 +18,7 @@ from tests.support.commands import Cli
 from tests.support.xai_agent_workflow import xai_agent_workflow
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import WorkflowFileError
+from xai_mcp_agent.cli.output import NotWritten
 
 TEXT = xai_agent_workflow().text()
 
@@ -82,7 +83,7 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_said(
         target.symlink_to(elsewhere)
     else:
         target.write_bytes(taken)
-    with pytest.raises(WorkflowFileError, match=r"clock_adopted\.xircuits exists .* --overwrite"):
+    with pytest.raises(NotWritten, match=r"clock_adopted\.xircuits is there .* --overwrite"):
         adopt_file(original)
     assert not elsewhere.exists()
     if taken is not None:
@@ -171,7 +172,7 @@ def test_a_file_that_cannot_be_written_is_named_and_stays(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, step, fails)
-        with pytest.raises(WorkflowFileError, match=r"cannot be written: Read-only file system"):
+        with pytest.raises(NotWritten, match=r"cannot be written: Read-only file system"):
             adopt_file(original, Target(in_place=True))
     assert {x.read_text() for x in original.parent.iterdir()} == {TEXT}
     assert adopt_file(original, Target(in_place=True)).status == "adopted"

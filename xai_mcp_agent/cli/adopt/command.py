@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from ...core.util import LIBRARY
 from ...drawing.components import our_components
 from ..component_files import Clash, clash_lines, find_clashes
 from ..frame import Output, Report
-from ..output import folded, replace_text
+from ..output import compilable, folded, write_file
 from .address import carry_addresses
 from .advice import advice
 from .cleanup import clean_up
@@ -28,7 +26,6 @@ from .workflow import (
     AdoptedNode,
     Remark,
     Workflow,
-    WorkflowFileError,
     library_of,
     path_of,
     read_workflow,
@@ -69,7 +66,8 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     allows it, and kept as a backup.
 
     Raises:
-        WorkflowFileError: the file cannot be read, is not a workflow, or the target exists.
+        WorkflowFileError: the file cannot be read, or is not a workflow.
+        NotWritten: the target exists, or cannot be written.
     """
     workflow, classes = read_workflow(file), our_components()
     mended = clean_up(workflow)
@@ -87,7 +85,7 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         *mended,
     ]
     place, may_replace = _place(file, workflow, target or Target())
-    backup = _write(place, workflow.text(), may_replace=may_replace)
+    backup = write_file(place, workflow.text(), "--output", may_replace=may_replace)
     remarks.sort(key=lambda x: not x.to_do)
     return FileReport(file, "adopted", place, backup, tuple(adopted), tuple(remarks))
 
@@ -102,33 +100,7 @@ def _place(file: Path, workflow: Workflow, target: Target) -> tuple[Path, bool]:
     names = {node["name"] for node in workflow.nodes.values()}
     folder = target.folder or file.parent
     stem = file.stem if target.folder else f"{file.stem}_adopted"
-    return folder / f"{_compilable(stem, names)}{_SUFFIX}", target.overwrite
-
-
-def _compilable(stem: str, used: set[str]) -> str:
-    """Return a file name that Xircuits can compile: it becomes the name of a class."""
-    plain = "".join(x if x == "-" or f"_{x}".isidentifier() else "_" for x in stem)
-    name = plain.replace("-", "_")
-    fits = name.isidentifier() and not keyword.iskeyword(name) and name not in {*used, "args"}
-    return plain if fits else f"workflow_{plain}"
-
-
-def _write(place: Path, text: str, *, may_replace: bool) -> Path | None:
-    try:
-        if os.path.lexists(place) and not may_replace:
-            if place.exists() and place.read_bytes() == text.encode():
-                return None
-            raise WorkflowFileError(
-                f"{place} exists already and differs. Name another folder with --output, or "
-                "replace it with --overwrite; the old one is then kept as a backup."
-            )
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return replace_text(place, text)
-    except OSError as cause:
-        raise WorkflowFileError(
-            f"{place} cannot be written: {cause.strerror or cause}. "
-            "Name a folder that you may write to with --output."
-        ) from cause
+    return folder / f"{compilable(stem, names)}{_SUFFIX}", target.overwrite
 
 
 # The command
