@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import signal
 import subprocess
 import urllib.request
@@ -157,15 +156,9 @@ def look_only(reader: Reader, command: str) -> str:
     return reader.in_checkout(command.replace("make", "make --dry-run", 1))
 
 
-def help_only(reader: Reader, command: str) -> str:
-    """Say what it would do: there is nobody to sign in, and no such server."""
-    return reader.warmly(f"{command} --help")
-
-
-def help_of(reader: Reader, command: str) -> str:
-    """Say what it would do: it needs a registry, or a file that is not there."""
-    words = [x for x in shlex.split(command)[:3] if " " not in x and not x.endswith(".py")]
-    return reader.warmly(f"{' '.join(words)} --help")
+def only_its_help(reader: Reader, command: str) -> str:
+    """Nothing: it needs a person, a registry, or what is not there. Below its help is read."""
+    return ""
 
 
 def with_unmet_goals(reader: Reader, command: str) -> str:
@@ -220,16 +213,16 @@ COMMANDS = [
     Known(r"xircuits start", start_the_lab, "AgentUseMCPTools"),
     Known(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_the_drawn_one),
     Known(r"python my_agent\.py", warmly, "library_search_books"),
-    Known(r"xai-mcp-agent log(in|out) notes", help_only, "Usage"),
-    Known(r"xai-mcp-agent servers (add|remove) .*", help_of, "Usage"),
-    Known(r"xai-mcp-agent serve .*", help_of, "Usage"),
-    Known(r"xai-mcp-agent servers discover --take NAME", help_only, "Usage"),
+    Known(r"xai-mcp-agent log(in|out) notes", only_its_help),
+    Known(r"xai-mcp-agent servers (add|remove) .*", only_its_help),
+    Known(r"xai-mcp-agent serve .*", only_its_help),
+    Known(r"xai-mcp-agent servers discover --take NAME", only_its_help),
     Known(r"xai-mcp-agent servers discover", warmly),
     Known(r"xai-mcp-agent trust", warmly, "your agreement"),
     Known(r"xai-mcp-agent ask \"Convert 5 miles to kilometres\"", warmly, "8.04672"),
-    Known(r"xai-mcp-agent tools list \"npx -y .*\"", help_of, "Usage"),
-    Known(r"xai-mcp-agent call server\.py add a=2 b=3", help_of, "Usage"),
-    Known(r"xai-mcp-agent ask \".*\" --server https://example.org/mcp", help_of, "Usage"),
+    Known(r"xai-mcp-agent tools list \"npx -y .*\"", only_its_help),
+    Known(r"xai-mcp-agent call server\.py add a=2 b=3", only_its_help),
+    Known(r"xai-mcp-agent ask \".*\" --server https://example.org/mcp", only_its_help),
     Known(r"xai-mcp-agent servers check", warmly, "library: ready"),
     Known(r"xai-mcp-agent servers list", warmly, "library: mcp, enabled"),
     Known(r"xai-mcp-agent tools list( library)?( --all| --as-list)?", warmly, "search_books"),
@@ -243,7 +236,7 @@ COMMANDS = [
     Known(
         r"xai-mcp-agent tools suggest library/search_books --request \".*\"", warmly, "borrow_book"
     ),
-    Known(r"xai-mcp-agent plan check my_agent_drawn\.xircuits", help_only, "FILE"),
+    Known(r"xai-mcp-agent plan check my_agent_drawn\.xircuits", only_its_help),
     Known(r"xai-mcp-agent search \".*\"", warmly, "kilometres_to_miles("),
     Known(
         r"xai-mcp-agent plan make \".*\"( --server units --out plan\.json)?",
@@ -258,8 +251,8 @@ COMMANDS = [
     Known(r"xai-mcp-agent tools usage( library)? --forget", warmly),
     Known(r"xai-mcp-agent history show( --(since|server|tool|limit) \S+)*", warmly, "library"),
     Known(r"xai-mcp-agent history show --all", warmly, "library"),
-    Known(r"xai-mcp-agent history show --(failed|agent) .*", help_only, "--grep"),
-    Known(r"xai-mcp-agent history show --follow", help_only, "Ctrl-C"),
+    Known(r"xai-mcp-agent history show --(failed|agent) .*", only_its_help),
+    Known(r"xai-mcp-agent history show --follow", only_its_help),
     Known(r"xai-mcp-agent history prune( --(dry-run|older-than \d+))*", warmly, "Nothing is older"),
     Known(r"xai-mcp-agent tools refresh( library)?( --force)?", warmly, "library: "),
     Known(
@@ -281,11 +274,11 @@ COMMANDS = [
     ),
     Known(r"xai-mcp-agent tools accept --all", warmly),
     Known(r"xai-mcp-agent rules check", warmly, "There are no rules"),
-    Known(r"xai-mcp-agent rules put more_rules.yaml", help_of, "Usage"),
+    Known(r"xai-mcp-agent rules put more_rules.yaml", only_its_help),
     Known(r"xai-mcp-agent rules list", warmly, "The store has 0 rules"),
-    Known(r"xai-mcp-agent rules remove .*", help_of, "Usage"),
+    Known(r"xai-mcp-agent rules remove .*", only_its_help),
     Known(r"xai-mcp-agent rules why library borrow_book .*", warmly, "library/borrow_book is"),
-    Known(r"xai-mcp-agent registry (sync|search \".*\"|(show|add) \S+.*)", help_of, "Usage"),
+    Known(r"xai-mcp-agent registry (sync|search \".*\"|(show|add) \S+.*)", only_its_help),
     Known(r"xai-mcp-agent tools accept library.*", unattended, "library: nothing was accepted"),
     Known(r"xai-mcp-agent tools approve library \S+", unattended, "library: nothing was approved"),
     Known(r"xai-mcp-agent tools approve --list", warmly, "Nothing is approved for good"),
