@@ -21,8 +21,13 @@ from xdist.scheduler import LoadScopeScheduling
 from xai_mcp_agent.history.place import IN_MEMORY, Place
 
 from .support import databases
-from .support.component_copies import refresh_component_copies
-from .support.environments import Environment, build_package, clone_checkout, make_environment
+from .support.environments import (
+    Environment,
+    build_package,
+    clone_checkout,
+    make_environment,
+    refresh_component_copies,
+)
 from .support.learning_agents import LearningAgent
 from .support.warm_python import kept_warm
 

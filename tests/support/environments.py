@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ import venv
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+
+from xai_mcp_agent.core.util import COMPONENT_FILES, LIBRARY, installed_components_folder
 
 _COMMAND_SECONDS = 120
 _BUILD_SECONDS = 120
@@ -140,3 +143,22 @@ def _command_text(root: Path, command: EntryPoint) -> str:
     return _COMMAND.format(
         python=root / "bin" / "python", module=command.module, name=name, attribute=command.attr
     )
+
+
+def refresh_component_copies() -> None:
+    """Bring up to date the copies of our component files that an editable install leaves.
+
+    Compiled workflows import them where Xircuits looks, and a node may have changed.
+    """
+    spec = importlib.util.find_spec("xai_components")
+    ours = installed_components_folder()
+    copies = Path(spec.origin).parent / LIBRARY if spec and spec.origin else ours
+    if copies == ours or not copies.is_dir():
+        return
+    fresh = {x.name: x.read_bytes() for x in ours.glob(COMPONENT_FILES)}
+    for copy in copies.glob(COMPONENT_FILES):
+        if fresh.get(copy.name) != copy.read_bytes():
+            copy.unlink()  # not written over: it may be a link into an installer's cache
+    for name in fresh:
+        if not (copies / name).exists():
+            shutil.copy(ours / name, copies)
