@@ -252,8 +252,8 @@ class AgentModelLimits(Component):
     - context_tokens (int): How much the model takes in, its answer included. Oldest turns are
       summarized and long texts cut to fit. Default: 128000, or what the service says.
     - tool_token_budget (int): The most tokens that the descriptions of tools take in a request.
-      If not all fit, the model searches for those it needs. Default: what the settings say, else
-      3800.
+      If not all fit, the model searches for those it needs. Default: what the settings say,
+      else 3800.
     - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
       without it), or `auto`. Default: `auto`.
     - reasoning_effort (str): For models that reason: `low`, `medium`, `high`.

@@ -27,7 +27,7 @@ _NOT_OURS = (
     "reading 'split'",
 )  # fmt: skip
 
-_LISTINGS = 5
+_LISTINGS, _LISTING_MILLISECONDS = 5, 3_000
 _LOOK_MILLISECONDS = 50  # between two looks at the page; each makes it lay out what it shows
 
 _MODEL = "window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine().getModel()"
@@ -148,7 +148,7 @@ class Canvas:
     def _is_listed(self, name: str) -> bool:
         """Look for a file in the folder that the browser shows, for at most three seconds."""
         try:
-            self._listed(name).wait_for(timeout=3_000)
+            self._listed(name).wait_for(timeout=_LISTING_MILLISECONDS)
         except TimeoutError:
             return False
         return True
@@ -160,8 +160,16 @@ class Canvas:
         """Show the files, and press the folder above them: new files come into what is shown."""
         if not self.page.locator(".jp-BreadCrumbs-home:visible").count():
             self.page.locator('.lm-TabBar-tab[data-id="filebrowser"]').click()
-        self.page.locator(".jp-BreadCrumbs-home:visible").click()
-        self.page.locator(".jp-BreadCrumbs-item").first.wait_for(state="detached")
+        # A listing that is under way brings its folder back: it is pressed again.
+        for tries_left in reversed(range(_LISTINGS)):
+            self.page.locator(".jp-BreadCrumbs-home:visible").click()
+            try:
+                gone = self.page.locator(".jp-BreadCrumbs-item").first
+                gone.wait_for(state="detached", timeout=_LISTING_MILLISECONDS)
+                return
+            except TimeoutError:
+                if not tries_left:
+                    raise
 
     def new_workflow(self) -> None:
         """Press the launcher's card for an empty workflow, and wait until it is drawn.
