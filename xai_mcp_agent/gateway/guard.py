@@ -96,7 +96,8 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        problem = self._problem(Headers(scope=scope), _path(scope))
+        path = scope["path"].removeprefix(scope.get("root_path", ""))  # it may be mounted
+        problem = self._problem(Headers(scope=scope), path)
         try:
             await (problem or self._app)(scope, receive, send_with_headers)
         except asyncio.CancelledError:
@@ -129,11 +130,6 @@ class Guard:
         error = ' error="invalid_token"' if token else ""
         problem.headers["WWW-Authenticate"] = f"Bearer{error}"
         return problem
-
-
-def _path(scope: Scope) -> str:
-    """Return the path below the endpoint's mount point."""
-    return scope["path"].removeprefix(scope.get("root_path", ""))
 
 
 def _name(host: str) -> str:

@@ -131,7 +131,9 @@ class Store:
     def begin(self, registry: str, since: str) -> Progress:
         """Record the beginning of a sync of changes since a time, and return its progress."""
         with self.writing():
-            return self.set_progress(registry, Progress(since=since, begun=_now()))
+            # The moment names the sync.
+            begun = datetime.now(UTC).isoformat()
+            return self.set_progress(registry, Progress(since=since, begun=begun))
 
     # Documents
 
@@ -242,11 +244,6 @@ class Store:
 def _version_order(document: Document) -> tuple[Any, ...]:
     """Sort key: the registry's latest version is the last, otherwise the numbers count."""
     return document.meta.get("isLatest") is True, version_order(document.version)
-
-
-def _now() -> str:
-    """Return a name for a sync: the moment it began, with microseconds."""
-    return datetime.now(UTC).isoformat()
 
 
 def _time_text(moment: datetime) -> str:

@@ -146,7 +146,9 @@ class Workspace:
                         folders.append(entry.name)
                     elif entry.is_file(follow_symlinks=False):
                         size = entry.stat(follow_symlinks=False).st_size
-                        yield ListedFile(_readable("/".join((*parts, entry.name))), size)
+                        # A name may have bytes that are no text.
+                        name = os.fsencode("/".join((*parts, entry.name)))
+                        yield ListedFile(name.decode("utf-8", "backslashreplace"), size)
         for name in folders:
             # A file in it would exceed the limit for paths.
             if len(parts) + 1 >= _MAX_DEPTH:
@@ -274,11 +276,6 @@ def _check_file(status: os.stat_result, path: str) -> None:
         raise WorkspaceError(f"{path!r} is a link, and links are not followed.")
     if not stat.S_ISREG(status.st_mode):
         raise WorkspaceError(f"{path!r} is a pipe or a device, not a file.")
-
-
-def _readable(name: str) -> str:
-    """A name with undecodable bytes, as printable text."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @contextmanager

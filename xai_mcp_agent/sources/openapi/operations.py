@@ -354,7 +354,7 @@ def _tool_names(endpoints: Iterable[_Endpoint]) -> dict[int, str]:
     method, then their path.
     """
     wishes: defaultdict[str, list[_Endpoint]] = defaultdict(list)
-    for endpoint in sorted(endpoints, key=_precedence):
+    for endpoint in sorted(endpoints, key=lambda x: (not _own_name(x), x.path, x.method)):
         wishes[_own_name(endpoint) or _made_name(endpoint)].append(endpoint)
     names: dict[int, str] = {}
     taken = set(wishes)
@@ -364,10 +364,6 @@ def _tool_names(endpoints: Iterable[_Endpoint]) -> dict[int, str]:
             names[id(endpoint)] = name = _other_name(wish, endpoint, taken)
             taken.add(name)
     return names
-
-
-def _precedence(endpoint: _Endpoint) -> tuple[bool, str, str]:
-    return not _own_name(endpoint), endpoint.path, endpoint.method
 
 
 def _own_name(endpoint: _Endpoint) -> str:

@@ -371,12 +371,8 @@ def _as(change: Callable[[Any], Any]) -> _Rule:
     return lambda _translation, _word, value: OMIT if (x := change(value)) in ("", []) else x
 
 
-def _rules(groups: Mapping[str, _Rule]) -> Mapping[str, _Rule]:
-    return {word: rule for words, rule in groups.items() for word in words.split()}
-
-
 # All other keywords are left out, such as OpenAPI's `discriminator`, `xml` and `x-...`.
-_RULES = _rules({
+_RULE_OF_WORDS: Mapping[str, _Rule] = {
     "$ref $recursiveRef": _Translation.reference,
     "description": _as(lambda value: text_of(value, _MAX_DESCRIPTION)),
     "format contentEncoding contentMediaType": _as(lambda value: text_of(value, _MAX_NAME)),
@@ -397,4 +393,5 @@ _RULES = _rules({
     "unevaluatedItems unevaluatedProperties": _Translation.inner,
     "properties dependentSchemas patternProperties": _Translation.named,
     "dependentRequired": _as(names_by_name),
-})  # fmt: skip
+}  # fmt: skip
+_RULES = {word: rule for words, rule in _RULE_OF_WORDS.items() for word in words.split()}

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -123,10 +122,6 @@ async def _answer(process: ChildProcess, line: bytes | None) -> Answer:
     if line is None or isinstance(line, CutLine | UnfinishedLine):
         await process.last_words()
         return Answer(None, process.exit_code)
-    return Answer(cast(JsonObject, await _value(line)))
-
-
-async def _value(line: bytes) -> Any:
     if len(line) > LONG_BYTES:
-        return await anyio.to_thread.run_sync(read_json, line, abandon_on_cancel=True)
-    return read_json(line)
+        return Answer(await anyio.to_thread.run_sync(read_json, line, abandon_on_cancel=True))
+    return Answer(read_json(line))

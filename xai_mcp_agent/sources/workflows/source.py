@@ -9,7 +9,6 @@ import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import anyio
@@ -230,8 +229,9 @@ class WorkflowSource(ReadSource[Workflow]):
         limit = self._settings.start_timeout_seconds
         try:
             with anyio.fail_after(limit):
-                look = partial(_stamps, tuple(files))
-                return await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+                return await anyio.to_thread.run_sync(
+                    lambda: tuple(map(file_stamp, files)), abandon_on_cancel=True
+                )
         except TimeoutError as cause:
             problem = f"checking it for changes did not end within {limit:g} s."
             raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
@@ -290,10 +290,6 @@ async def _follow(output: Output, on_progress: OnProgress) -> None:
         logger.exception("A progress listener raised; it is not called for this call any more")
 
 
-def _stamps(files: tuple[str, ...]) -> tuple[object, ...]:
-    return tuple(map(file_stamp, files))
-
-
 def chain_with(file: str) -> str:
     """Return the value of the chain variable for a process that runs this workflow."""
     return json.dumps([*_chain(), os.path.realpath(file)])
@@ -301,7 +297,8 @@ def chain_with(file: str) -> str:
 
 def why_not_nested(file: str) -> tuple[str, str]:
     """Return why this workflow must not run inside the ones that run here, and what to do."""
-    chain, deepest = _chain(), _deepest()
+    chain, written = _chain(), os.environ.get(DEPTH_VARIABLE, "").strip()
+    deepest = int(written) if written.isdecimal() else _DEFAULT_DEPTH
     names = " > ".join(os.path.basename(x) for x in (*chain, file))
     if os.path.realpath(file) in chain:
         return f"the workflow would run inside itself: {names}.", _CYCLE_FIX
@@ -317,8 +314,3 @@ def _chain() -> list[str]:
     except ValueError:
         return []
     return [*map(str, as_list(chain))]
-
-
-def _deepest() -> int:
-    written = os.environ.get(DEPTH_VARIABLE, "").strip()
-    return int(written) if written.isdecimal() else _DEFAULT_DEPTH
