@@ -128,8 +128,20 @@ def _whole(x: float, at_most: int) -> int:
     return int(x)
 
 
+def _divide(a: float, b: float) -> float:
+    return a / b
+
+
+def _floor_divide(a: float, b: float) -> float:
+    return a // b
+
+
 def _round(x: float, places: float = 0) -> float:
     return round(x, _whole(places, _MAX_PLACES))
+
+
+def _sum(*numbers: float) -> float:
+    return sum(numbers)
 
 
 def _shown(value: float) -> str:
@@ -141,8 +153,8 @@ def _shown(value: float) -> str:
 
 
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: _power, ast.UAdd: operator.pos,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: _divide,
+    ast.FloorDiv: _floor_divide, ast.Mod: operator.mod, ast.Pow: _power, ast.UAdd: operator.pos,
     ast.USub: operator.neg, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
     ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
@@ -160,5 +172,5 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "perm": _of_whole_numbers(math.perm, _MAX_FACTORIAL),
     "pow": _power,
     "round": _round,
-    "sum": lambda *numbers: sum(numbers),
+    "sum": _sum,
 }

@@ -227,6 +227,10 @@ def _form(value: Mapping[str, Any]) -> _Encoded:
     return _Encoded("&".join(x for name, text in value.items() if (x := query(text, name))))
 
 
+def _tojson(value: Any) -> _Encoded:
+    return _Encoded(json_text(value))
+
+
 _FILTERS: dict[str, Callable[..., Any]] = {
     "path": _writer("path", path_text),
     "pathsegment": _writer("path", path_text),
@@ -236,7 +240,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "cookie": _writer("cookie", cookie_pairs, "; "),
     "fields": _fields,
     "form": _form,
-    "tojson": lambda value: _Encoded(json_text(value)),
+    "tojson": _tojson,
 }
 
 

@@ -40,7 +40,7 @@ def serve(request: JsonObject) -> None:
     """Carry out a request and answer it. An error in a workflow is an answer, too."""
     answers = _set_streams_aside()
     # SystemExit included: what the workflow has opened is closed on the way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    signal.signal(signal.SIGTERM, _end)
     if request["do"] == "read":
         from .reading import read
 
@@ -49,6 +49,10 @@ def serve(request: JsonObject) -> None:
         answer = _run(request)
     with open(answers, "wb") as stream:
         stream.write(_line(answer))
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(_TERMINATED)
 
 
 def _set_streams_aside() -> int:
