@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.support.asking_server import asking
+from tests.support.asking_server import asking, asking_entry
 from tests.support.authorization_server import Protected, protected_server
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
@@ -66,6 +66,26 @@ def asking_url() -> Generator[str]:
     """The asking server over Streamable HTTP, in both eras."""
     with serving(asking().streamable_http_app()) as address:
         yield f"{address}/mcp"
+
+
+@pytest.fixture(scope="package")
+def servers(asking_url: str) -> Generator[Bridge]:
+    """The asking server in every way; `no`, `all` and `off` have other settings."""
+    with (
+        serving(asking().sse_app()) as address,
+        bridge_with(
+            stdio=asking_entry(env={"DIARY_TOKEN": "sesame-open-1234"}),
+            stdio_old=asking_entry(mode="legacy"),
+            sse={"url": f"{address}/sse", "type": "sse", "mode": "legacy"},
+            http={"url": asking_url},
+            http_old={"url": asking_url, "mode": "legacy"},
+            no={"url": asking_url, "elicitation": "decline"},
+            all={"url": asking_url, "logLevel": "debug"},
+            off={"url": asking_url, "logLevel": "off"},
+        ) as bridge,
+    ):
+        bridge.connect(wait=True)
+        yield bridge
 
 
 @pytest.fixture

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from typing import Any
 
 import anyio
 import pytest
 
-from tests.support.asking_server import asking, asking_entry, form
-from tests.support.bridges import bridge_with
+from tests.support.asking_server import form
 from tests.support.callers import Answering
 from tests.support.far_clients import ABLE, Responding, far_client, of_caller
-from tests.support.mcp_servers import serving
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, ToolTimeout
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import PROGRAM, Caller
@@ -24,24 +21,6 @@ from xai_mcp_agent.core.results import ToolResult
 pytestmark = pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
 MISSING_CAPABILITY = -32021
 MODERN = ["stdio", "http"]
-
-
-@pytest.fixture(scope="module")
-def servers() -> Generator[Bridge]:
-    """The asking server in both eras, over stdio and HTTP."""
-    with (
-        serving(asking().streamable_http_app()) as address,
-        bridge_with(
-            stdio=asking_entry(),
-            http={"url": f"{address}/mcp"},
-            no={"url": f"{address}/mcp", "elicitation": "decline"},
-            hasty={"url": f"{address}/mcp", "timeout": 0.5},
-            stdio_old=asking_entry(mode="legacy"),
-            http_old={"url": f"{address}/mcp", "mode": "legacy"},
-        ) as bridge,
-    ):
-        bridge.connect(wait=True)
-        yield bridge
 
 
 def call(bridge: Bridge, caller: Caller, server: str, tool: str, **arguments: Any) -> ToolResult:

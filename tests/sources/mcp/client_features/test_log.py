@@ -1,14 +1,12 @@
-"""What a server logs: in Python's logging, in its status, never too much of it."""
+"""What a server logs: in Python's logging and in its status."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
 
 import pytest
 
-from tests.support.asking_server import asking_entry
-from tests.support.bridges import bridge_with, status_of
+from tests.support.bridges import status_of
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge
 
@@ -18,24 +16,9 @@ LOGGER = "xai_mcp_agent.servers"
 WAYS = ["stdio", "stdio_old", "http", "http_old"]
 
 
-@pytest.fixture(scope="module")
-def servers(asking_url: str) -> Generator[Bridge]:
-    """The asking server in every way, and with other levels."""
-    with bridge_with(
-        stdio=asking_entry(env={"DIARY_TOKEN": "sesame-open-1234"}),
-        stdio_old=asking_entry(mode="legacy"),
-        http={"url": asking_url},
-        http_old={"url": asking_url, "mode": "legacy"},
-        all={"url": asking_url, "logLevel": "debug"},
-        off={"url": asking_url, "logLevel": "off"},
-    ) as bridge:
-        bridge.connect(wait=True)
-        yield bridge
-
-
-def logged(bridge: Bridge, server: str, level: str, text: str, times: int = 1) -> None:
+def logged(bridge: Bridge, server: str, level: str, text: str) -> None:
     """Have the server log this."""
-    bridge.call_tool(server, "log", {"level": level, "text": text, "times": times})
+    bridge.call_tool(server, "log", {"level": level, "text": text})
 
 
 @pytest.mark.parametrize("server", WAYS)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-from tests.support.asking_server import asking, asking_entry, form
+from tests.support.asking_server import form
 from tests.support.callers import Answering, at_once
-from tests.support.mcp_servers import serving
 from xai_mcp_agent import Answer, Bridge, Question, ToolResult
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import Caller, Nobody
@@ -20,22 +18,6 @@ ROUNDS = 3
 # Of the older protocol: over stdio and the older SSE nothing says whose a question is.
 UNTOLD = ["stdio_old", "sse"]
 TOLD = ["stdio", "http", "http_old"]
-
-
-@pytest.fixture(scope="module")
-def servers(asking_url: str) -> Generator[Bridge]:
-    """The asking server in every way."""
-    with serving(asking().sse_app()) as address:
-        known = {
-            "stdio": asking_entry(),
-            "stdio_old": asking_entry(mode="legacy"),
-            "sse": {"url": f"{address}/sse", "type": "sse", "mode": "legacy"},
-            "http": {"url": asking_url},
-            "http_old": {"url": asking_url, "mode": "legacy"},
-        }
-        with Bridge({"mcpServers": known}) as bridge:
-            bridge.connect(wait=True)
-            yield bridge
 
 
 def told(result: ToolResult) -> Any:
