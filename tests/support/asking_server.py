@@ -115,10 +115,9 @@ def asking() -> MCPServer:
         return "done"
 
     @server.tool()
-    async def log(level: str, text: str, ctx: Context, times: int = 1) -> str:
-        """Send these words as log messages."""
-        for _ in range(times):
-            await ctx.log(level, text, logger_name="diary")  # type: ignore[arg-type]
+    async def log(level: str, text: str, ctx: Context) -> str:
+        """Send these words as a log message."""
+        await ctx.log(level, text, logger_name="diary")  # type: ignore[arg-type]
         return "logged"
 
     return server
