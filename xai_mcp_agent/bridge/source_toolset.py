@@ -23,7 +23,6 @@ from .context import Context
 _SECOND_CHANCE_SECONDS = 1.0
 _SLOW_SECONDS = 2.0
 _MOST_NAMES = 5
-_QUICK_TOOLS = 100  # filtered on the event loop in milliseconds, also by dozens of patterns
 _LATE = "it is not ready yet; its tools come as soon as it is."
 _OWN_TOOLS = "drawn and built-in tools"
 _UNDECIDED = (
@@ -161,12 +160,10 @@ class SourceToolset(Toolset):
                 self._failures[name] = Failure(reason.with_traceback(None), was_slow)
 
     async def _choose(self, tools: Sequence[Tool]) -> None:
-        selected, left_out = tools, list[Tool]()
-        if len(tools) > _QUICK_TOOLS and not self._choice.is_everything:
-            selected, left_out = await anyio.to_thread.run_sync(_split, self._choice, tools)
-        elif not self._choice.is_everything:
-            selected, left_out = _split(self._choice, tools)
-        self._left_out = left_out
+        selected: Sequence[Tool] = tools
+        if not self._choice.is_everything:  # in a thread: there may be thousands
+            split = anyio.to_thread.run_sync(_split, self._choice, tools)
+            selected, self._left_out = await split
         if selected != self._tools:  # otherwise the same object, which callers compare
             self._tools = selected
 
