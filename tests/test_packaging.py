@@ -210,8 +210,8 @@ def test_scripts_and_commands_work_without_the_lab(installed: Environment, tmp_p
     (hiding / "sitecustomize.py").write_text(WITHOUT_LAB, encoding="utf-8")
     around = {"PYTHONPATH": str(hiding), "XAI_MCP_TRUST": "1"}
     assert "Moby-Dick" in installed.run(folder, installed.python, "quickstart.py", **around)
-    asked = ("ask", "Convert 5 miles to kilometres")
-    assert "8.04672" in installed.run(folder, "xai-mcp-agent", *asked, **around)
+    call = ("call", "units", "convert_units", "value=5", "from_unit=mile", "to_unit=kilometre")
+    assert "8.04672" in installed.run(folder, "xai-mcp-agent", *call, **around)
     with pytest.raises(AssertionError, match=r'Install it: pip install "xai-mcp-agent\[lab\]"'):
         installed.run(tmp_path, "xai-mcp-agent", "init", "another", **around)
 
