@@ -108,8 +108,6 @@ class RegistryService:
             return self._versions(unquote(path[2]))
         if got.path.startswith("/lists/"):
             return Said(200, (DATA / "static-list" / path[-1]).read_bytes())
-        if got.path == "/invalid.json":
-            return as_json(invalid())
         if "tar.gz" in path:
             return Said(200, self.archives[path[-1]]) if path[-1] in self.archives else Said(404)
         if got.path == "/-/v1/search":
