@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.canvas import call, chain, make, play
+from tests.support.canvas import agent_nodes, call, chain, make, play
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import BadSetting
 from xai_mcp_agent.agent_components import (
     AgentApprove,
-    AgentInit,
-    AgentMakeToolbelt,
     AgentRun,
     AgentUseMCPTools,
 )
@@ -35,16 +33,12 @@ def shredded(ctx: dict[str, Any], decide: Callable[[Any], Any] | None) -> list[s
     """What an agent reads that shreds two papers, one after the other; `decide` is the branch."""
     steps = [*(calls(("shredder_shred", {"paper": x})) for x in PAPERS), says("Done.")]
     with model_endpoint(steps) as endpoint:
-        belt = make(AgentMakeToolbelt)
-        init = make(
-            AgentInit, agent_name="clerk", toolbelt_spec=belt.toolbelt_spec, api_key="sk-dummy",
-            agent_provider="openai", agent_model="m", base_url=endpoint.base_url,
-        )  # fmt: skip
+        use = make(AgentUseMCPTools, server_name="shredder")
         run = make(AgentRun, agent_name="clerk", conversation="Tidy up.")
         looks = call(decide or (lambda _: None), run.approval)
         answer = [make(AgentApprove, answer=looks.result)] if decide else []
         run.on_approval = chain(looks, *answer)
-        play(ctx, make(AgentUseMCPTools, server_name="shredder"), belt, init, run)
+        play(ctx, *agent_nodes(use, name="clerk", **endpoint.inputs), run)
         sent = endpoint.requests[-1].body["messages"]
     return [x["content"] for x in sent if x["role"] == "tool"]
 

@@ -94,12 +94,6 @@ def test_what_was_left_alone_is_not_in_the_settings() -> None:
     assert settings_of(temperature=0) == {"temperature": 0.0}, "a temperature like any other"
 
 
-def test_settings_that_are_invalid_are_reported_with_what_to_wire() -> None:
-    for node, port in ((AgentInit, "model_settings"), (AgentUpdate, "new_model_settings")):
-        with pytest.raises(BadSetting, match=rf"`{port}` of .*Wire the model_settings of AgentMod"):
-            play({}, make(AgentInit), make(node, **{port: "x"}))
-
-
 @pytest.mark.parametrize(
     ("settings", "says_what"),
     [

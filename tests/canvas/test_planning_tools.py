@@ -63,11 +63,8 @@ def run(use_servers: UseServers, shop: dict[str, Any]) -> Callable[..., Ran]:
         ctx: dict[str, Any] = {}
         with model_endpoint([*script, says("Done.")]) as endpoint:
             belt = make(AgentMakeToolbelt, planning_tools=planning)
-            agent = make(
-                AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, api_key="sk-dummy",
-                agent_provider="openai", agent_model="m", base_url=endpoint.base_url, **init,
-            )  # fmt: skip
-            node = make(AgentRun, agent_name="a", conversation="Go.")
+            agent = make(AgentInit, toolbelt_spec=belt.toolbelt_spec, **endpoint.inputs, **init)
+            node = make(AgentRun, question="Go.")
             if approve:
                 looks = call(lambda _: approve, node.approval)
                 node.on_approval = chain(looks, make(AgentApprove, answer=looks.result))

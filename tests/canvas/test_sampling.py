@@ -12,10 +12,10 @@ from tests.canvas.conftest import UseServers
 from tests.canvas.conftest import use_servers as use_servers
 from tests.support.asking_server import asking_entry
 from tests.support.bridges import bridge_with
-from tests.support.canvas import make, play
+from tests.support.canvas import agent_nodes, make, play
 from tests.support.mcp_servers import PNG
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
-from xai_mcp_agent.agent_components import AgentInit, AgentMakeToolbelt, AgentRun, AgentUseMCPTools
+from xai_mcp_agent.agent_components import AgentRun, AgentUseMCPTools
 from xai_mcp_agent.mcp_components import MCPCallTool
 
 ADD = {
@@ -47,17 +47,9 @@ def run(
     use_servers(it=entry or asking_entry(sampling="allow"))
     steps = [calls(("it_ask", arguments)), *lent, says("Done.")]
     with model_endpoint(steps) as endpoint:
-        play(
-            {},
-            make(AgentUseMCPTools, server_name="it", toolbelt_name="default"),
-            belt := make(AgentMakeToolbelt, name="default"),
-            make(
-                AgentInit, agent_name="a", agent_provider="openai", agent_model="scripted",
-                base_url=endpoint.base_url, api_key="sk-dummy", system_prompt=system,
-                toolbelt_spec=belt.toolbelt_spec,
-            ),
-            make(AgentRun, agent_name="a", conversation="Go."),
-        )  # fmt: skip
+        use = make(AgentUseMCPTools, server_name="it")
+        nodes = agent_nodes(use, system_prompt=system, **endpoint.inputs)
+        play({}, *nodes, make(AgentRun, agent_name="a", conversation="Go."))
     return endpoint, tool_answer(endpoint.requests[-1].body["messages"])
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from tests.support.scripts import compile_workflow, run_script
 from tests.support.warm_python import warm_python
 from tools.build_lessons import solution_of, start_of
 from tools.workflows import Workflow
+from xai_mcp_agent import JsonObject
+from xai_mcp_agent.canvas.workshop.goals import Hint, Judged, Like, Other, goal, judge, seen
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS, lesson_of_file
 from xai_mcp_agent.canvas.workshop.run import LessonRun, goal_lines
 from xai_mcp_agent.cli.init import init_folder
@@ -150,3 +153,49 @@ def test_what_strangers_wrote_moves_no_cursor_in_a_hint() -> None:
     flow.note({"event": "RunFinished", "tool_calls": 0, "answer": "\x1b[2J<b>all</b>\u202e done"})
     lines = "\n".join(goal_lines(LESSONS[1], flow.judged()))
     assert "The agent answered without a tool: ?[2J<b>all</b>? done" in lines
+
+
+# Goals
+
+USED = seen("Used", tool="add")
+GOAL = goal(
+    "add was used.",
+    USED,
+    Hint("It used {tool}: {result__text}", seen("Used")),
+    "It used nothing.",
+)
+
+
+def used(tool: str, **fields: Any) -> JsonObject:
+    return {"event": "Used", "tool": tool, **fields}
+
+
+def test_a_field_is_what_is_wanted_or_not() -> None:
+    for value, wanted, fits in (
+        (26.2, 26.2, True),
+        ("26.2", 26.2, False),
+        ([], [], True),
+        ("Kilometre", Like("^k"), True),
+        ("a mile", Like("^k"), False),
+        (["library_get_book", "units_list"], Like("^units_"), True),
+        ({"a": "sea"}, Like("sea"), True),
+        (None, Like("."), False),
+        ("Mary", Other(("Ada",)), True),
+        ("Ada", Other(("Ada",)), False),
+        (" ", Other(("Ada",)), False),
+        (None, Other(("Ada",)), False),
+    ):
+        assert seen("Used", tool=wanted).fits({"event": "Used", "tool": value}) is fits, value
+    need = seen("Used", arguments__value=5)
+    assert need.fits({"event": "Used", "arguments": {"value": 5}})
+    assert not need.fits({"event": "Used", "arguments": None})
+
+
+def test_the_first_hint_that_fits_quotes_what_happened() -> None:
+    judged = judge(GOAL, [used("sub", result={"text": "a\n  b"})])
+    assert judged.missing == "It used sub: a b"
+    assert judge(GOAL, []) == Judged("add was used.", False, "It used nothing.")
+    judged = judge(GOAL, [used("{tool}", result={"text": "{x} " * 100})])
+    assert judged.missing.startswith("It used {tool}: {x} {x}")
+    assert judged.missing.endswith("...")
+    assert len(judged.missing) < 200
