@@ -43,12 +43,6 @@ def test_a_name_that_cannot_be_shown_is_made_readable_and_ends_in_a_digest():
     assert re.fullmatch(r"tool_[0-9a-f]{8}", names.show(ToolKey("tools", "", "漢字")))
 
 
-def test_two_tools_that_would_be_shown_alike_are_distinguished():
-    names = ShownNames()
-    assert names.show(ToolKey("mcp", "a", "b_c")) == "a_b_c"
-    assert re.fullmatch(r"a_b_c_[0-9a-f]{8}", names.show(ToolKey("mcp", "a_b", "c")))
-
-
 def test_a_tool_named_like_the_digest_name_of_another_takes_nothing_from_it():
     """Digests can be computed by anybody: a server must not be able to shadow a tool."""
     victim = ToolKey("mcp", "bank", "transfer money")

@@ -37,10 +37,3 @@ def test_parts_are_read_in_their_order_and_pictures_are_named_not_shown():
         "[resource file:///c, application/zip, 5 bytes]",
         "[content of unknown kind 'hologram', left out]",
     ]
-
-
-def test_a_result_with_nothing_but_a_value_is_read_as_that():
-    assert ToolResult(structured={"n": "é"}).text == '{"n": "é"}'
-    assert ToolResult(structured=0).text == "0"
-    assert ToolResult().text == ""
-    assert ToolResult((TextPart("said"),), structured={"n": 1}).text == "said"

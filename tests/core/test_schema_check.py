@@ -82,14 +82,6 @@ def test_a_wrong_pattern_costs_no_other_check():
     assert not is_pattern("(")
 
 
-def test_a_check_is_made_anew_when_the_schema_is_replaced():
-    checks = ArgumentChecks()
-    assert checks.problems("t", ADD, {"a": 1}) == []
-    changed = {**ADD, "required": ["a", "b"]}
-    assert checks.problems("t", changed, {"a": 1}) == ['"b" is a required property']
-    assert checks.problems("t", ADD, {"a": 1}) == []
-
-
 # Processor time; what is refused takes milliseconds, and what was once done took minutes.
 QUICK_SECONDS = 1.0
 

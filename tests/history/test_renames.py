@@ -20,11 +20,6 @@ def tool(name: str, schema: Any = ADD, description: str = "", **more: Any) -> di
     return {"name": name, "description": description, "input_schema": schema, **more}
 
 
-def test_a_tool_with_the_same_parameters_is_likely_the_same():
-    """The issue: a removed and an added tool with equal schemas are a likely rename."""
-    assert likely_renames([tool("add")], [tool("plus")]) == {"add": "plus"}
-
-
 def test_titles_that_an_sdk_makes_of_the_name_do_not_count():
     """The Python SDK: the schema of `add` is titled `addArguments`."""
     old = tool("add", {**ADD, "title": "addArguments"}, output_schema={"title": "addOutput"})

@@ -172,22 +172,3 @@ def assert_backup_is_of(file: Path) -> None:
     with closing(sqlite3.connect(backup_of(file))) as backup, closing(sqlite3.connect(file)) as now:
         query = f"SELECT min(time) FROM {tables.events.name}"
         assert backup.execute(query).fetchone() == now.execute(query).fetchone()
-
-
-def half(file: Path) -> None:
-    """The end of it was lost."""
-    data = file.read_bytes()
-    file.write_bytes(data[: len(data) // 2])
-
-
-def a_text(file: Path) -> None:
-    file.write_text("Dear diary,\n" * 1000)
-
-
-@pytest.mark.parametrize("spoil", [half, a_text])
-def test_where_another_file_took_its_place_the_history_works_again_by_itself(
-    sound: Path, tmp_path: Path, spoil: Callable[[Path], object]
-) -> None:
-    place, file = copied(sound, tmp_path)
-    spoil(file)
-    works_again(place, 9)

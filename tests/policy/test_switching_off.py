@@ -59,20 +59,6 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(set
         assert names_of(bridge.list_tools("shop")) == ["pay", "ask"]
 
 
-def test_what_another_process_decides_counts_in_the_next_run(settings: Path):
-    """A notebook goes on while somebody uses the command line."""
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "grow", None)
-    with agent(ctx, says("one"), says("two")) as endpoint, Bridge.open(settings) as other:
-        run(ctx)
-        other.disable("grow", "shrink")
-        run(ctx)
-        other.enable("grow", "shrink")
-        run(ctx)
-    before = ["grow_grow", "grow_shrink"]
-    assert [list(offered(endpoint, x)) for x in range(3)] == [before, ["grow_grow"], before]
-
-
 def test_it_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
     """By a person beside the run; a call that the model has begun is refused."""
     ctx: dict[str, Any] = {}

@@ -199,15 +199,6 @@ def test_a_question_is_asked_as_it_looks_and_answered_in_its_own_names():
     assert page.answer.result(0).content == {f"b{HIDDEN}": f"y{HIDDEN}"}
 
 
-def test_a_question_that_does_not_end_is_cut():
-    long = "\u202ex" * 500_000
-    question = asked(form(long, {"type": "object", "properties": {"a": {"title": long}}}))
-    (field,) = fields_of(question.schema or {})
-    assert len(question.message) <= 4000
-    assert question.message.endswith("(cut)")
-    assert len(field.label) <= 200
-
-
 def test_instructions_are_reviewed_with_what_is_hidden_written_out():
     with bridge_with(it={**entry(instructions=f"Use it.{HIDDEN}\nTwice."), "lock": True}) as bridge:
         (read,) = (x for x in bridge.review("it") if not x.tool)

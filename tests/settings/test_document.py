@@ -63,12 +63,6 @@ def test_what_cannot_be_settings_is_reported_clearly(tmp_path: Path) -> None:
         assert problem in error_of(written(tmp_path, content)).problem
 
 
-def test_a_folder_is_refused_with_the_likely_file(tmp_path: Path) -> None:
-    error = error_of(tmp_path)
-    assert "folder" in error.problem
-    assert f"{tmp_path.name}/mcp_settings.json" in error.fix
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has named pipes")
 def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"

@@ -62,14 +62,6 @@ def test_what_decides_where_things_come_from_is_not_taken_from_a_file(tmp_path: 
     assert "ignored in this file" in note
 
 
-def test_a_file_that_is_no_text_is_a_note(tmp_path: Path) -> None:
-    settings = load(tmp_path, "")
-    (tmp_path / ".env").write_bytes(b"TOKEN=\xff\xfe")
-    settings = load_settings(tmp_path / "mcp_settings.json", environ={})
-    assert "it is not used: it is not UTF-8 text." in settings.notes[0]
-    assert list(settings.sources) == ["plain"]
-
-
 def test_its_keys_are_hidden_and_never_in_the_settings_text(tmp_path: Path) -> None:
     settings = load(tmp_path, "TOKEN=abcdefgh\nOPENAI_API_KEY=sk-12345678\n")
     assert settings.secrets.redact("abcdefgh and sk-12345678") == "*** and ***"

@@ -67,10 +67,6 @@ def test_a_missing_variable_is_named_with_its_place_and_the_fix() -> None:
     )
 
 
-def test_a_built_in_name_in_the_wrong_spelling_is_recognised() -> None:
-    assert "${userHome}" in error_of("${user_home}").fix
-
-
 def test_questions_only_vs_code_can_ask_are_explained() -> None:
     error = error_of("${input:github-key}")
     assert "VS Code" in error.problem

@@ -25,15 +25,6 @@ def test_a_server_never_shows_its_secrets() -> None:
         assert "pw" not in shown
 
 
-def test_secrets_of_the_file_are_hidden_wherever_they_ended_up() -> None:
-    settings = settings_from(
-        {"x": {"command": "a", "args": ["${MY_TOKEN}", "--x=${MY_TOKEN}"], "cwd": "${MY_TOKEN}"}},
-        environ={"MY_TOKEN": "plain-looking"},
-    )
-    assert "plain-looking" not in repr(settings)
-    assert settings.secrets.redact("plain-looking") == "***"
-
-
 def test_an_unknown_name_is_answered_with_the_known_ones_nearest_first() -> None:
     settings = settings_from({"zeta": {"command": "a"}, "time": {"command": "a"}, "bad": {}})
     with pytest.raises(UnknownServer) as caught:

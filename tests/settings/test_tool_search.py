@@ -43,15 +43,6 @@ def test_the_variable_for_the_budget_wins():
     assert read({"tokenBudget": "x"}, XAI_TOOL_BUDGET="900").search.budget_tokens == 900
 
 
-def test_the_variable_counts_without_a_settings_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    found = load_settings(start=tmp_path, environ={"XAI_TOOL_BUDGET": "900"})
-    assert (found.file, found.search.budget_tokens) == ("", 900)
-
-
 def test_where_nobody_can_tell_what_is_blocked_nothing_is_used():
     cases: list[Any] = [
         {"blocked": {"a": 1}},
@@ -76,10 +67,6 @@ def test_where_nobody_can_tell_what_is_blocked_nothing_is_used():
             read(section)
 
 
-def test_what_is_blocked_may_stand_in_a_variable():
-    assert read({"blocked": ["${S}/x"]}, S="files").search.blocked == ("files/x",)
-
-
 def test_what_is_written_twice_or_in_another_way_is_refused(tmp_path: Path):
     """The one that counts would be the one that blocks less."""
     cases: list[str] = [
@@ -96,17 +83,6 @@ def test_what_is_written_twice_or_in_another_way_is_refused(tmp_path: Path):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(SettingsError, match=r"(?i)tool[_-]?search"):
             load_settings(file, environ={})
-
-
-def test_a_server_may_have_that_name():
-    inside = settings_from(
-        {"mcpServers": {"toolSearch": SERVER}, "toolSearch": {"blocked": ["a"]}}, environ={}
-    )
-    bare = settings_from({"toolSearch": SERVER, "tool_search": SERVER}, environ={})
-    assert (list(inside.servers), inside.search.blocked) == (["toolSearch"], ("a",))
-    assert (sorted(bare.servers), bare.search) == (
-        ["toolSearch", "tool_search"], ToolSearchSettings(),
-    )  # fmt: skip
 
 
 def test_the_endpoint_of_embeddings_keeps_its_key_to_itself():
