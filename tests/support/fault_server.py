@@ -332,12 +332,6 @@ def big(_server: FaultServer, _message: dict, characters: int) -> Iterator[dict]
     yield _text("x" * characters)
 
 
-def complain(_server: FaultServer, _message: dict, text: str) -> Iterator[dict]:
-    """Write a text to standard error, as Latin-1 and without a newline at its end, then answer."""
-    os.write(2, text.encode("latin-1"))
-    yield _text("ok")
-
-
 def set_tools(
     server: FaultServer,
     _message: dict,
@@ -391,7 +385,7 @@ _TOOLS: dict[str, Callable[..., Iterator]] = {
     x.__name__: x
     for x in (
         echo, pid, environment, seen, never, freeze, die, close_stdout, result, rpc_error, raw, act,
-        big, complain, set_tools, progress, log, ask, answers,
+        big, set_tools, progress, log, ask, answers,
     )
 }  # fmt: skip
 
