@@ -31,7 +31,8 @@ def show_endings_shortly() -> None:
 
 def _show(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
     is_verbose = os.environ.get("XAI_MCP_SHOW", "").strip().lower() == "verbose"
-    if isinstance(error, KeyboardInterrupt):
+    # Python 3.11 turns a KeyboardInterrupt into a RuntimeError while a class is being made.
+    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
         _interrupted.set()
         # The coroutines that the interrupt kept it from awaiting.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)

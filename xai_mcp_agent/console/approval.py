@@ -119,7 +119,8 @@ def _typed_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAns
 
 
 def _typed_scope(typed: str) -> ApprovalScope:
-    scope = scope_of(typed.strip().casefold())
+    word = typed.strip().casefold()
+    scope = "no" if word == "n" else scope_of(word)
     if scope is None:
         raise Unfit(f"Type one of these words: {', '.join(SCOPES)}.")
     return scope
