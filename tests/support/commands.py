@@ -64,6 +64,10 @@ class Screen(io.StringIO):
         """Yes."""
         return True
 
+    def fileno(self) -> int:
+        """No file: its width is the usual one."""
+        return -1
+
     def lines(self) -> list[str]:
         """What stands there, without colours."""
         return _CODE.sub("", self.getvalue()).splitlines()
