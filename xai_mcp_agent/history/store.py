@@ -29,6 +29,7 @@ from .backup import (
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
+from .forks import at_fork, unforked
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .tables import Unreadable, facts, metadata, projects
 
@@ -256,10 +257,7 @@ def _after_fork() -> None:
     _closed_for_fork.clear()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
-    )
+at_fork(_before_fork, _after_fork)
 
 
 def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
@@ -288,7 +286,8 @@ def open_store(place: Place, *, is_to_read: bool = False) -> Store:
     has_mended = False
     while True:
         try:
-            return _open(place, is_to_read)
+            with unforked():
+                return _open(place, is_to_read)
         except StoreFailed as reason:
             if is_damage(reason.__cause__) and not has_mended:
                 has_mended = True

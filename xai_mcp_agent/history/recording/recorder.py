@@ -31,6 +31,7 @@ from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Event, Subject
+from ..forks import unforked
 from ..place import Place
 from .call_journal import CallJournal
 from .reports import (
@@ -310,8 +311,9 @@ def _look(
     reason: StoreFailed,
 ) -> None:
     """Answer from the file as it is; if that fails too, raise why it cannot be written."""
-    from ..history import open_history  # loads SQLAlchemy
-    from ..store import NoHistory
+    with unforked():
+        from ..history import open_history  # loads SQLAlchemy
+        from ..store import NoHistory
 
     try:
         # The writer repairs a damaged file: read it as if it were not ours.
@@ -340,8 +342,9 @@ def _open(
     run: str,
 ) -> ReportWriter:
     """Open the store, in the writer's thread: SQLAlchemy takes a while."""
-    from ..history import open_history
-    from .report_writer import ReportWriter
+    with unforked():
+        from ..history import open_history
+        from .report_writer import ReportWriter
 
     history = open_history(place)
     try:
