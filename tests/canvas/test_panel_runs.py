@@ -13,6 +13,7 @@ import pytest
 from tests.support.kernels import Kernel, Ran, kernel
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in
+from tests.support.scripts import compile_workflow
 from tests.support.shredder_server import shredder_entry
 from tests.support.talking_workflow import talking_workflow
 from tests.support.warm_python import warm_python
@@ -209,6 +210,16 @@ def test_where_no_panel_attends_a_question_is_asked_on_a_page_that_the_chat_lead
         path = talking(folder, "shredding", endpoint.base_url, "shredder")
         ran = shell.run(f"ask({path!r}, 'Shred the will.')", approve)
     assert answer(ran) == "It is shredded."
+
+
+def test_a_run_of_xircuits_is_followed_where_the_panel_came_before_it(folder: Path) -> None:
+    """The panel connects to a kernel that has just started and has imported nothing yet."""
+    path = adding(folder)
+    compile_workflow(folder / path)
+    with kernel(folder, JPY_SESSION_NAME="run", XAI_MCP_TRUST="1") as running:
+        running.run("import xai_mcp_agent.canvas")
+        ran = running.run(f"%run {path.replace('.xircuits', '.py')}")
+    assert [x["state"] for x in told_nodes(ran)].count("done") == 2
 
 
 def test_a_run_of_xircuits_is_reported_as_well_and_a_notebook_tells_nothing(

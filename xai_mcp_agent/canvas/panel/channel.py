@@ -15,7 +15,9 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, NoReturn
 
 from ...console.text import clean
@@ -209,10 +211,14 @@ def _show_prints(run: Run) -> Callable[[], None]:
 
 def follow_nodes() -> None:
     """Report to the panel which node runs: Xircuits calls a logger of its own around each."""
-    base = sys.modules.get("xai_components.base")
-    home: Any = getattr(base, "StructuredDebugLogger", None)  # old folders have a base without it
-    if home is not None and is_in_lab() and not isinstance(home.get_logger(), _NodeLogger):
-        home.logger = _NodeLogger(home.get_logger())
+    if not is_in_lab():
+        return
+    # Imported here: the panel may be the first to ask a kernel for anything, before any script.
+    with suppress(ImportError):
+        base = import_module("xai_components.base")
+        home: Any = getattr(base, "StructuredDebugLogger", None)  # old folders have one without it
+        if home is not None and not isinstance(home.get_logger(), _NodeLogger):
+            home.logger = _NodeLogger(home.get_logger())
 
 
 class _NodeLogger:

@@ -7,14 +7,12 @@ import os
 import runpy
 import sys
 from contextlib import redirect_stdout, suppress
-from importlib import import_module
 from pathlib import Path
 
 from ...core.errors import BadSetting
 from . import channel
 from .chat import chats, turn
 
-_BASE = "xai_components.base"
 _changed = dict[str, int]()
 
 
@@ -26,7 +24,6 @@ def ask(path: str, question: str = "") -> None:
     """
     os.environ.setdefault("XAI_MCP_SHOW", "quiet")  # the panel shows what the console would
     channel.begin(path, question=question, by="panel")
-    import_module(_BASE)
     channel.follow_nodes()
     script = _compile(Path(path))
     _drop_changed_modules()
@@ -69,7 +66,7 @@ def _drop_changed_modules() -> None:
     """Drop rewritten files of nodes, except Xircuits' own, so that they are imported again."""
     for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
-        if not name.startswith("xai_components.") or name == _BASE or not file:
+        if not name.startswith("xai_components.") or name == "xai_components.base" or not file:
             continue
         changed = os.stat(file).st_mtime_ns if os.path.exists(file) else 0
         if _changed.setdefault(name, changed) != changed:
