@@ -114,9 +114,12 @@ class ServerDispatcher(JSONRPCDispatcher):
         On 2026-07-28 a far client takes our place: the server sees the far client's capabilities,
         and the far client answers the server's requests, both unchanged.
         """
-        request, fields = current_request.get(), {**(params or {})}
-        far, meta = request and request.raw_client, as_object(fields.get("_meta"))
-        if not request or not far or CLIENT_CAPABILITIES_META_KEY not in meta:
+        request = current_request.get()
+        if request is None or request.caller.far is None:
+            return await self._send(method, params, opts, **routing)
+        fields = {**(params or {})}
+        far, meta = request.raw_client, as_object(fields.get("_meta"))
+        if far is None or CLIENT_CAPABILITIES_META_KEY not in meta:
             return await self._send(method, params, opts, **routing)
         capabilities = {
             x: y for x, y in far.capabilities.items() if self._may_elicit or x != "elicitation"

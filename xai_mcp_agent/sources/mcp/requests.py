@@ -96,7 +96,8 @@ class Requests:
         # Limits of requests and others; each with the time it had left when the clocks stopped.
         self._limits: dict[anyio.CancelScope, float] = {}
         self._pauses = 0
-        self._changed = anyio.Event()  # a request ended, or a person is asked
+        self._changed = anyio.Event()  # a request ended that others wait for, or a person is asked
+        self._is_draining = False
 
     def require_client(self) -> Client:
         """Return the client, for `ask`.
@@ -150,7 +151,8 @@ class Requests:
         finally:
             current_request.reset(token)
             self._open.pop(request, None)
-            self._tell_change()
+            if request.caller.far or self._is_draining:
+                self._tell_change()
         try:
             raise error  # here without its cause, which has the server's words unmasked
         finally:
@@ -265,6 +267,7 @@ class Requests:
 
     async def drain(self, seconds: float) -> None:
         """Wait until no request is open, for `seconds` at most."""
+        self._is_draining = True
         with anyio.move_on_after(seconds):
             while self._open:
                 await self._changed.wait()
