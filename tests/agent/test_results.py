@@ -26,7 +26,7 @@ def pages() -> ResultPages:
     ("result", "shown"),
     [
         (ToolResult.of_text("5"), "5"),
-        (ToolResult(), "The tool ran and gave back nothing."),
+        (ToolResult(), "The tool ran and returned nothing."),
         (ToolResult(is_error=True), "ERROR: The tool failed without saying why."),
         (ToolResult((TextPart(""),), structured={"t": 1}), '{"t": 1}'),
         (ToolResult((TextPart("21 degrees"),), structured={"t": 21}), "21 degrees"),

@@ -149,7 +149,7 @@ def test_where_a_model_fails_the_rough_plan_stands_and_says_why(
     plan, _ = ask(bridge, step, 0.5 if "within" in why else 60.0)
     assert called(plan) == ROUGH
     assert plan.is_rough
-    assert "openai scripted was asked for a plan, and this rough one stands: " in plan.reasons[-1]
+    assert "openai scripted could not make a plan, so this is a draft" in plan.reasons[-1]
     assert why in plan.reasons[-1]
 
 

@@ -59,7 +59,7 @@ def test_a_drawn_tool_works_on_what_it_is_given() -> None:
     parameters = {"name": "string"}
     greet = drawn("greet", call(lambda x: f"Hello {x['name']}!"), parameters=parameters)
     split, ran = drawn("split", call(str.upper), call(lambda _: 2)), list[Any]()
-    nothing = "The tool ran and gave back nothing."
+    nothing = "The tool ran and returned nothing."
     for tool, given, gives in (
         (drawn("shout", call(str.upper)), "hello", "HELLO"),
         (greet, {"name": "Ada"}, "Hello Ada!"),

@@ -97,7 +97,7 @@ def test_what_a_server_says_of_itself_is_shown_without_secrets_and_cut(
     assert line.endswith("...")
     assert len(line) < 250
     assert not any(x in out for x in ("\x1b", "\u202e", "hush-hush"))
-    assert "    Instructions (agents are not told): Nobody hears this." in out
+    assert "    Instructions (not shown to agents): Nobody hears this." in out
     ran = cli("servers check --json")
     shown = {x["name"]: x for x in ran.json["servers"]}
     assert "hush-hush" not in ran.out

@@ -60,7 +60,7 @@ def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(shop: Path,
     assert chosen("*_order --usable") == ({"shop": ["get_order"]}, 1)
     assert chosen("*_order --limit 1 --offset 1") == ({"shop": ["set_order"]}, 2)
     assert chosen("mail/*") == ({"mail": ["send"]}, 1)
-    assert cli("tools list --named xyz*").out == "No tool is chosen by this.\n"
+    assert cli("tools list --named xyz*").out == "This selects no tool.\n"
     ran = cli("tools list --named regex:(")
     assert (ran.status, "is no pattern for names" in ran.text) == (1, True)
     for words in ("--all --limit 3", "--at 1h --named x", "--all --as-list"):
@@ -75,7 +75,7 @@ def test_names_are_printed_as_the_box_of_a_list_takes_them(shop: Path, cli: Cli)
     ran = cli(f"{as_list} shop --named *_order --limit 1")
     assert ran == (0, '"get_order"\n', "1 more of 2: go on with --offset 1.\n")
     assert names(ran.out, "tools", "AgentUseMCPTools") == ["get_order"]
-    assert cli(f"{as_list} shop --named xyz*") == (0, "", "No tool is chosen by this.\n")
+    assert cli(f"{as_list} shop --named xyz*") == (0, "", "This selects no tool.\n")
     assert cli(f"{as_list} --named se*").out == '"shop/set_order", "mail/send"\n'
     assert cli(f"{as_list} shop --json").json[0] == "get_order"
     odd = 'a "b", c'

@@ -86,10 +86,10 @@ def test_an_error_about_a_source_quotes_its_last_words_and_the_next_step():
 
 def test_the_panel_names_the_node_and_tells_the_message_without_a_traceback():
     """IPython asks an exception for `_render_traceback_` before it writes one of its own."""
-    assert shown_in_the_panel(SettingsError("s.json", "", "not JSON.", "Mend it.")) == [
+    assert shown_in_the_panel(SettingsError("s.json", "", "not JSON.", "Fix it.")) == [
         "The workflow stopped at AgentOfThisTest (SettingsError):",
         "",
-        "  s.json: not JSON. Mend it.",
+        "  s.json: not JSON. Fix it.",
     ]
 
 

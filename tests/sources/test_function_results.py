@@ -107,7 +107,7 @@ def test_a_generator_without_an_end_ends_when_nobody_waits_any_more(
     ("value", "text"),
     [
         ("b'\\xff\\x00'", "/wA="),
-        ("None", "The tool ran and gave back nothing."),
+        ("None", "The tool ran and returned nothing."),
         ("'\\u00e4'.encode()", "\u00e4"),
         ("{'a': b'\\xff', 'b': bytearray(b'x')}", '{"a": "/w==", "b": "x"}'),
         ("{'a': float('nan'), float('-inf'): 1}", '{"a": "NaN", "-Infinity": 1}'),

@@ -53,5 +53,5 @@ async def test_all_who_wait_get_the_same_outcome_and_each_an_error_of_its_own():
             tasks.start_soon(wait)
             await good.has_waiter.wait()
             good.settle("ready")
-            bad.settle(SourceFailed("it", "it is broken.", "Mend it."))
+            bad.settle(SourceFailed("it", "it is broken.", "Fix it."))
     assert errors[0] is not errors[1]

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 _INTERRUPTED = (
     "The run was interrupted before this call had a result. It may have been carried out, whole "
-    "or in part: look what came of it before you repeat it."
+    "or in part: check what came of it before you repeat it."
 )
 _AWAITED = "This call was not made yet: it waits for the approval of a person."
 _NOT_BEGUN = "The run was interrupted before this call was made."

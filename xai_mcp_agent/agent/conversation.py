@@ -178,7 +178,7 @@ def _copied(message: Message, number: int) -> Message:
         return copy.deepcopy(message)
     except (TypeError, ValueError, AttributeError, RecursionError) as cause:
         raise BadConversation(
-            f"Message {number + 1} of the conversation holds what no message can: {cause}. Give it "
+            f"Message {number + 1} of the conversation cannot be sent: {cause}. Give it "
             "texts, numbers, lists and dicts, nested a few deep."
         ) from cause
 

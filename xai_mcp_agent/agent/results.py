@@ -143,7 +143,7 @@ def text_of_result(result: ToolResult) -> str:
     nothing = (
         "The tool failed without saying why."
         if result.is_error
-        else ("The tool ran and gave back nothing.")
+        else ("The tool ran and returned nothing.")
     )
     text = "\n".join([text or nothing, *(f"[note: {note}]" for note in result.notes)])
     # In the text, because a tool message has no field for it.

@@ -194,7 +194,7 @@ def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
             raise RunFileError(f"{path} is not the file of a waiting run.")
     if not hmac.compare_digest(keyed_digest(run), signature.encode("ascii", "replace").decode()):
         raise RunFileError(
-            f"{path} is not as a run or command of yours wrote it, so nothing in it counts. Delete "
+            f"{path} was not written by a run or command of yours, so nothing in it counts. Delete "
             "it, and the run starts again. A run of another user or machine: set "
             f"{KEY_VARIABLE} to the same text for both."
         )
@@ -262,8 +262,8 @@ def _settings_locked() -> Generator[None]:
             yield
     except OSError as cause:
         raise RunFileError(
-            f"No run can wait: {file} cannot be written: {cause}. It notes which files of runs are "
-            "used up. Make it writable."
+            f"No run can wait: {file} cannot be written: {cause}. It notes which run files were "
+            "already used. Make it writable."
         ) from cause
 
 
@@ -275,8 +275,8 @@ def _refuse_older(file: Path, stamp: Stamp) -> None:
     """
     if stamp.state < _newest_states().get(stamp.run, 0):
         raise RunFileError(
-            f"{file}: this state of the run is used up. The run has gone on since, or has ended, "
-            "and no answer counts twice. Delete the file, and the run starts again; if a newer "
+            f"{file}: this state of the run was already used. The run has gone on since, or has "
+            "ended, and no answer counts twice. Delete the file, and the run starts again; if a newer "
             "file of the run is elsewhere, put that one here."
         )
 
@@ -296,8 +296,8 @@ def _newest_states() -> dict[str, int]:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as cause:
         raise RunFileError(
-            f"{file} cannot be read, so it is unknown which run files are used up: {cause}. "
-            "Mend it, or delete it together with the files of all runs that wait."
+            f"{file} cannot be read, so it is unknown which run files were already used: {cause}. "
+            "Fix it, or delete it together with the files of all runs that wait."
         ) from cause
 
 
@@ -317,7 +317,7 @@ def _key() -> bytes:
                 key = file.read_text("ascii").strip()
         except (OSError, ValueError) as cause:
             raise RunFileError(
-                f"No run can be kept to wait: {file} cannot be used: {cause}. Mend that, or set "
+                f"No run can be kept to wait: {file} cannot be used: {cause}. Fix that, or set "
                 f"{KEY_VARIABLE}."
             ) from cause
     if len(key) < _LEAST_KEY_CHARS:

@@ -115,7 +115,7 @@ def _checked_approval(answer: object) -> ApprovalAnswer:
     if scope := scope_of(answer):
         return ApprovalAnswer(scope, "the program said no" if scope == "no" else "", by=_BY)
     logger.error("The program's `approve` gave %r: return one of %s", answer, ", ".join(SCOPES))
-    return ApprovalAnswer.no("the program that approves gave something else than an answer")
+    return ApprovalAnswer.no("the program that approves gave something other than an answer")
 
 
 def host_for(answerer: Answerer | None, approver: Approver | None = None) -> Host:

@@ -31,9 +31,9 @@ _READ_SECONDS = 20.0  # by then a file that another process writes is free again
 _NEVER = "no rules were ever put into it, or they are lost."
 _OLDER = "its rules are at revision {}, and the settings want {} or a later one."
 _PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
-_LOOK = "See to the store, or take `from: store` out of the rules in the settings."
+_LOOK = "Check the store, or remove `from: store` from the rules in the settings."
 _MOST_CALLS = 20_000  # calls of a day that are counted, the newest
-_SEE_TO_IT = "See to the store, or limit calls by an hour or a run."
+_SEE_TO_IT = "Check the store, or limit calls by the hour or by the run."
 
 
 def ranking_rules(gate: RuleGate, caller: Caller) -> Sequence[Rule]:

@@ -79,5 +79,5 @@ def keep(ctx: Any, texts: Mapping[str, str]) -> None:
     while len(results) > 1 and sum(map(len, results.values())) > _MOST_CHARS:
         oldest = next(iter(results))
         del results[oldest]
-        logger.warning("The long result %s cannot be read on: there are too many others.", oldest)
+        logger.warning("Too many long results: %s can no longer be read.", oldest)
     ctx[_RESULTS] = results

@@ -175,8 +175,8 @@ def _address(url: Any, port: str, node: str) -> str:
     text = url if isinstance(url, Hidden) else optional(url, port, node)
     if text == UNDECIDED:
         raise BadSetting(
-            f"`{port}` of {node} is {UNDECIDED}: the workflow was adopted, and where its prompts "
-            "went could not be told. Write that address there, such as http://localhost:11434/v1, "
+            f"`{port}` of {node} is {UNDECIDED}: the workflow was adopted, and it is unclear "
+            "where its prompts went. Write that address there, such as http://localhost:11434/v1, "
             "or https://api.openai.com/v1 for OpenAI itself."
         )
     shown = text if isinstance(text, Hidden) else redact_url(text)

@@ -131,7 +131,7 @@ class InteractiveHost:
         if self.why_nobody:
             return Answer.declined(f"nobody can be asked: {self.why_nobody}. {_OTHERWISE}")
         if question.schema is None and not host_of(question.url):
-            return Answer.declined("the address that it wants opened is no page of the web")
+            return Answer.declined("the address that it wants to open is not a web page")
         if self._in_lab and question.is_sign_in:
             # In parallel with other questions: it may take long, and its page may never be
             # answered.

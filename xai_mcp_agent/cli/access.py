@@ -68,7 +68,7 @@ def _agree(frame: Frame, store: TrustStore, loaded: Settings, *, yes: bool) -> R
         store.agree(loaded, approved)
     if not is_agreed and not frame.as_json:
         raise SettingsError(loaded.file, "", "it is not trusted.", "Nothing was changed.")
-    text = "Trusted. What changes in it will be asked about."
+    text = "Trusted. You will be asked about what changes in it."
     if not parts:
         text = f"{loaded.file}: nothing in it waits for your agreement."
     shown = [{"key_path": x.key_path, "facts": x.facts} for x in parts]

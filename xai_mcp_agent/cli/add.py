@@ -61,7 +61,7 @@ def _check_texts(name: str, *words: str) -> None:
         raise typer.BadParameter(problem)
     for word in words:
         if any("\ud800" <= x <= "\udfff" for x in word):
-            raise typer.BadParameter(f"{word!r} has bytes that are no text in UTF-8.")
+            raise typer.BadParameter(f"{word!r} is not text in UTF-8.")
 
 
 def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> None:
@@ -69,8 +69,8 @@ def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> Non
     first = words[0].strip()
     if not is_url(first) and _ADDRESS.match(first):
         raise typer.BadParameter(
-            f"{first.partition('/')[0]!r} begins no address of a server. Write it with http:// or "
-            "https://, such as https://example.com/mcp."
+            f"{first.partition('/')[0]!r} is not the beginning of a server's address. Write it "
+            "with http:// or https://, such as https://example.com/mcp."
         )
     if is_url(first) and len(words) > 1:
         raise typer.BadParameter("A URL stands alone: leave out what comes after it.")
@@ -175,7 +175,7 @@ def add(
     json = {"name": name, "written": str(file), "kept": backup, "notes": notes, "error": error}
     json["tools"] = None if tools is None else [x.name for x in tools]
     undo = shown_command("xai-mcp-agent", "servers", "remove", name)
-    errors = [f"{error}\nIt is written all the same; `{undo}` takes it out again."]
+    errors = [f"{error}\nThe entry was written anyway; `{undo}` removes it again."]
     return Report(json, _tools_text(tools), errors if error else ())
 
 

@@ -72,7 +72,7 @@ def show(
     local; in JSON they are UTC.
     """
     if follow and until is not None:
-        raise typer.BadParameter("--follow goes on for ever, and --until ends: give one of them.")
+        raise typer.BadParameter("--follow and --until exclude each other: give one of them.")
     names = (frame.name_in_history(server), tool)
     with frame.history([], follow=follow) as history:
         from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
@@ -102,7 +102,7 @@ def _print_newest(
         newest = count(len(lines), "line") if len(lines) > 1 else "line"
         say(f"The newest {newest}; --limit shows more, --since and --server choose.")
     if not lines:
-        some = "Nothing happened that is remembered and fits these options."
+        some = "The history has nothing that fits these options."
         say(some if is_some else NOTHING)
     return _print_lines(history, lines)
 
@@ -187,7 +187,7 @@ def prune(
         events, until = _prune(history, keep, is_dry=dry_run)
     json_ = {"events": events, "until": until and until.isoformat()}
     if until is None:
-        return Report(json_, "Nothing is older, or more, than is to be kept.")
+        return Report(json_, "Nothing exceeds what the settings keep.")
     what = "would go" if dry_run else "removed"
     return Report(json_, f"{count(events, 'event')} {what}, until {time_text(until)}.")
 

@@ -99,7 +99,7 @@ def init_folder(folder: Path, *, link: bool = True, workshop: bool = False) -> I
         where = error.filename or folder
         raise InitError(
             f"Cannot prepare {folder}: {where}: {error.strerror or error}. "
-            "Mend that, then run `xai-mcp-agent init` again."
+            "Fix that, then run `xai-mcp-agent init` again."
         ) from error
 
 

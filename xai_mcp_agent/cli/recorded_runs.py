@@ -30,8 +30,8 @@ _WHAT_TO_NAME = (
     "JSON, or a plan."
 )
 _HOW_TO_RECORD = (
-    'Have both kept: "record": ["arguments", "results"] in mcp_settings.json, or '
-    "XAI_MCP_RECORD=arguments,results in the environment; or have a transcript written, with "
+    'Record both: "record": ["arguments", "results"] in mcp_settings.json, or '
+    "XAI_MCP_RECORD=arguments,results in the environment; or write a transcript, with "
     "XAI_MCP_TRANSCRIPT=runs.jsonl. Then let the agent do it again, and draw that."
 )
 

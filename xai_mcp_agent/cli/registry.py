@@ -330,7 +330,7 @@ def _ask_for_inputs(offer: Offer) -> dict[str, str]:
     schema: JsonObject = {"type": "object", "properties": {x.variable: _field(x) for x in needs}}
     message = (
         f"values for {offer.manifest.name}. Leave one out to give it later, as an environment "
-        "variable; secrets are given only so."
+        "variable; secrets can be given only that way."
     )
     with Console("registry") as console:
         answer = ask_here(Question(offer.listing.registry.name, message, schema), console)

@@ -48,7 +48,10 @@ def problem_of_name(name: str) -> str:
     """Return why this name cannot be used, or ""."""
     if name.strip() and name.isprintable() and "/" not in name and name != _CANVAS:
         return ""
-    return f"{name!r} cannot be a server's name: no / or signs that cannot be seen, nor 'canvas'."
+    return (
+        f"{name!r} cannot be a server's name: it must not have / or invisible characters, or be "
+        f"{_CANVAS!r}."
+    )
 
 
 def problem_of_access(file: Path) -> str:
@@ -81,7 +84,7 @@ def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
         problem = "there is a group of this name, which a server cannot replace."
         raise SettingsError(str(file), name, problem, "Choose another name.")
     if taken:
-        problem = "there is a source of this name, which is no MCP server and would stay."
+        problem = "there is a source of this name, which is not an MCP server and would stay."
         command = shown_command("xai-mcp-agent", "servers", "remove", name)
         fix = f"Take it out first ({command}), or choose another name."
         raise SettingsError(str(file), f"{taken[0]}.{name}", problem, fix)
@@ -139,7 +142,7 @@ def writing(file: Path) -> Generator[None]:
             yield
     except OSError as cause:
         problem = f"it cannot be written: {cause.strerror or cause}."
-        raise SettingsError(str(file), "", problem, "Mend that, or name another file.") from cause
+        raise SettingsError(str(file), "", problem, "Fix that, or name another file.") from cause
 
 
 def trust_server(file: Path, name: str) -> None:

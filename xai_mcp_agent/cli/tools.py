@@ -59,7 +59,7 @@ class ToolsPage:
             return f"{left:,} more of {total:,}: go on with --offset {self.offset + here}."
         if total and not here:
             return f"There are only {total:,}: no tool comes after {self.offset:,} others."
-        return "" if total or not (self.named or self.usable) else "No tool is chosen by this."
+        return "" if total or not (self.named or self.usable) else "This selects no tool."
 
 
 def list_tools(

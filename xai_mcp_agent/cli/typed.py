@@ -92,8 +92,8 @@ def _check_path(word: str) -> None:
 
 def _own_name(word: str) -> UnknownServer:
     return UnknownServer(
-        f"{word!r} is the name under which the history has a server that was typed, and says "
-        f"not how to reach it. Type what it was typed as: the URL, file or command of "
+        f"{word!r} is the history's name for a server that was typed, and does not say how "
+        f"to reach it. Type its URL, file or command again: that of "
         f"{word.rpartition('-')[0]!r}.",
         word, (),
     )  # fmt: skip

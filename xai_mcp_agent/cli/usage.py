@@ -82,11 +82,11 @@ def _check_names(tools: Sequence[Subject], server: str | None, tool: str | None)
     """Raise if the names are not among these tools; without tools no name is wrong."""
     servers = sorted({x.shown_source for x in tools})
     if server is not None and tools and server not in servers:
-        text = f"Nothing is remembered of a server {server!r}. {_offer(server, servers)}"
+        text = f"Nothing is remembered about a server {server!r}. {_offer(server, servers)}"
         raise UnknownServer(text, server, nearest(server, servers))
     names = sorted({x.tool or "" for x in tools if x.shown_source == server})
     if tool is not None and names:
-        raise UnknownTool(f"Nothing is remembered of a tool {tool!r}. {_offer(tool, names)}")
+        raise UnknownTool(f"Nothing is remembered about a tool {tool!r}. {_offer(tool, names)}")
 
 
 def _offer(name: str, names: Sequence[str]) -> str:

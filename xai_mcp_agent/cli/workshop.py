@@ -153,7 +153,7 @@ def _learners_folder(folder: Path) -> Path:
     if not _is_learners(home):
         command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
         raise LessonFileError(
-            f"{folder} is no folder with the lessons. Name a learner's folder, or make this "
+            f"{folder} is not a folder with the lessons. Name a learner's folder, or make this "
             f"one: {command}"
         )
     return home
@@ -251,7 +251,7 @@ def _place(source: Path, target: Path) -> Path | None:
         shutil.copyfile(source, target)
     except OSError as cause:
         raise LessonFileError(
-            f"Cannot write {cause.filename}: {cause.strerror or cause}. Mend that and try again."
+            f"Cannot write {cause.filename}: {cause.strerror or cause}. Fix that and try again."
         ) from cause
     return aside
 

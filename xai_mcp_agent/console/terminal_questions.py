@@ -107,7 +107,7 @@ def forget_typed() -> None:
 
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     except (ImportError, OSError, ValueError, AttributeError):
-        logger.debug("what was typed before cannot be thrown away", exc_info=True)
+        logger.debug("what was typed before cannot be discarded", exc_info=True)
 
 
 def _go_on(deadline: float, over: threading.Event) -> None:

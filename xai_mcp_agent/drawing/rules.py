@@ -76,7 +76,7 @@ def name_problem(name: str, used: Collection[str]) -> str:
 def _node_problems(node: Item, classes: Classes) -> Iterator[str]:
     name, extras = node["name"], node["extras"]
     if name.startswith("Literal ") and extras["type"] == "secret":
-        yield f"{name}: a secret, in clear for everybody who has the file"
+        yield f"{name}: a secret, in plain text for everyone who has the file"
     if "path" not in extras:
         return
     cls = classes.get(name)

@@ -49,7 +49,7 @@ class Problem(JsonResponse):
 
 
 _ENDS = Problem(
-    503, "Ends", "Ends", "What serves this is ending.", "Start it again, and ask again."
+    503, "Ends", "Ends", "The server is shutting down.", "Start it again, and ask again."
 )
 
 

@@ -49,7 +49,7 @@ def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
             if fitting is not None:
                 items.append(fitting)
             else:
-                logger.warning("%r is not listed: it is not what MCP allows.", item.get("name"))
+                logger.warning("%r is not listed: MCP does not allow it.", item.get("name"))
         return {**result, field: items}
     if method == "tools/call":
         blocks = as_list(result.get("content"))

@@ -40,20 +40,20 @@ _REACH = f"Start the server, if it is not there. {_CHECK_URL}"
 _BY_CODE: dict[tuple[str, ...], tuple[str, str]] = {
     ("SQLITE_FULL", "ENOSPC", "EDQUOT"): ("The disk is full.", f"Make room there, {_ELSEWHERE}."),
     ("SQLITE_READONLY", "SQLITE_PERM", "EACCES", "EPERM", "EROFS"): (
-        "It may not be written.",
+        "It is not writable.",
         f"Make the file and its folder writable, {_ELSEWHERE}.",
     ),
     ("SQLITE_CANTOPEN", "E"): (
-        "The file cannot be opened, or its folder not be made.",
-        f"Make sure that its folder is there and can be written, {_ELSEWHERE}.",
+        "The file cannot be opened, or its folder cannot be created.",
+        f"Make sure that its folder exists and is writable, {_ELSEWHERE}.",
     ),
     ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"): (
         "Another program has it locked, and does not let go.",
-        "End that program, if it is not one that will soon be done.",
+        "End that program, unless it will be done soon.",
     ),
     ("SQLITE_IOERR",): (
-        "The disk does not take what is written, or give what is read.",
-        f"Look whether it is full, at its limit, or not connected any more, {_ELSEWHERE}.",
+        "The disk failed to write or to read.",
+        f"Check whether it is full, over its quota or disconnected, {_ELSEWHERE}.",
     ),
     ("SQLITE_CORRUPT", "SQLITE_NOTADB"): _DAMAGED,
     ("42501",): ("This user may not do that.", "Let it make tables, and read and write its own."),

@@ -381,7 +381,7 @@ class History:
         if position is not None and position < begin:
             raise StoreFailed(
                 self.place.shown,
-                f"it begins behind event {begin}: what was before is not kept any more.",
+                f"it begins after event {begin}: earlier events are no longer kept.",
                 "Ask for a later time; `history` in the settings says how long it is kept.",
             )
         return position

@@ -338,7 +338,7 @@ class EventLog:
         try:
             fold.take(some)
         except (AttributeError, LookupError, TypeError, ValueError) as cause:
-            raise Unreadable("A row is not what was written.") from cause
+            raise Unreadable("A row differs from what was written.") from cause
 
     def _implied(
         self, connection: Connection, heads: Sequence[Event]

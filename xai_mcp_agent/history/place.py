@@ -155,7 +155,7 @@ def _file(named: str, folder: Path) -> Place:
 def _server(url: str, folder: Path) -> Place:
     scheme, _, rest = url.partition("://")
     is_known = scheme.partition("+")[0].lower() in _POSTGRESQL
-    problem = "" if is_known else f"{scheme!r} is no kind of database that can be used."
+    problem = "" if is_known else f"{scheme!r} is not a kind of database that can be used."
     return Place(f"{_DRIVER}://{rest}", _shown(url), folder, problem=problem)
 
 

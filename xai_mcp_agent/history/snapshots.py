@@ -46,7 +46,7 @@ def unpack_fold(packed: bytes) -> Fold:
             if tool is not None
         ]
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError, zlib.error) as cause:
-        raise Unreadable("A snapshot is not what was written.") from cause
+        raise Unreadable("A snapshot differs from what was written.") from cause
     return Fold(sources, tools)
 
 

@@ -41,7 +41,7 @@ _OPENING_PAUSE_SECONDS = 0.1
 _TRACES_MS = 2000  # a reader is done sooner, or reads something large
 _FORK_SECONDS = 1.0  # a transaction takes milliseconds; one that waits for others takes longer
 _GONE = "The file was deleted, or another one put in its place, while it was used."
-_GOES_ON = "What happens from now on is kept in the file that is there then."
+_GOES_ON = "From now on, events go into the new file."
 _UPDATE = (
     "Update this one, too: pip install --upgrade xai-mcp-agent. Or name another place with "
     "XAI_MCP_STORE."
@@ -127,7 +127,7 @@ class Store:
             is_copied = back_up(file)
         if not is_copied:
             self.is_damaged = True
-            raise failure(self.place, Unreadable("A page is not what was written."))
+            raise failure(self.place, Unreadable("A page differs from what was written."))
 
     def clear_traces(self) -> None:
         """Remove the backup and the write-ahead log, which may contain removed rows."""
@@ -202,12 +202,12 @@ class Store:
         """
         if not inspect(connection).has_table(facts.name):
             if self.place.file is not None and backup_of(self.place.file).exists():
-                raise Unreadable("There is a backup of a history, and here is none.")
+                raise Unreadable("There is a backup of a history, but no history.")
             return False
         query = select(facts.c.value).where(facts.c.name == "version")
         version = connection.execute(query).scalar()
         if version is None or not version.isdigit():
-            raise Unreadable("The history does not say of which version it is.")
+            raise Unreadable("The history does not state its version.")
         if int(version) != _VERSION:
             is_newer = int(version) > _VERSION
             problem = (

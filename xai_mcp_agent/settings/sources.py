@@ -132,7 +132,7 @@ class BuiltinSettings(SourceSettings):
         settings = FilePath(os.path.realpath(context_of(info).variables.folder))
         if "write_file" in files and settings.is_relative_to(os.path.realpath(self.workspace)):
             raise mistake(
-                "this folder contains the settings, and who writes these decides what is started.",
+                "this folder contains the settings, and whoever writes those decides what starts.",
                 "Name a folder beside or below that of the settings, such as notes.",
                 "workspace",
             )

@@ -15,7 +15,7 @@ from .plain_json import plain, write_json
 CANVAS = ""
 """The source name of the canvas: drawn tools keep their own names without a prefix."""
 
-NOTHING_GIVEN = "The tool ran and gave back nothing."
+NOTHING_GIVEN = "The tool ran and returned nothing."
 """What a model reads when a drawn tool ended without a result."""
 
 DRAWN_TIMEOUT_SECONDS = 600.0  # an agent with a slow model may run in it

@@ -30,7 +30,7 @@ def flow_notes(graph: Graph) -> list[str]:
         notes.append(f"{more} that fit less well are left out. A higher --limit shows more.")
     if graph.tools_unseen:
         unseen = count(graph.tools_unseen, "further tool")
-        notes.append(f"No flows were looked for of {unseen} of the server. Name a tool.")
+        notes.append(f"Flows were not searched for {unseen} of the server. Name a tool.")
     return notes
 
 

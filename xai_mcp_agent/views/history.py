@@ -291,7 +291,7 @@ def _of_source(line: HistoryLine) -> str:
             with_it = f", with {counts(line.others)}" if line.others else ""
             return f"disconnected{with_it}: {_short(event.reason)}"
         case "accepted":
-            return "what it says of its use is accepted"
+            return "its instructions are accepted"
         case "failed":
             failed = len(line.events)
             times = f" {failed:,} times" if failed > 1 else ""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..policy.suspicion import Mark
 
 _WHAT_TO_DO = (
-    "Nothing is blocked by this. Read it; a tool that you do not trust is switched off with "
+    "This blocks nothing. Read it, and switch off a tool that you do not trust: "
     "`xai-mcp-agent tools disable SERVER TOOL`."
 )
 _INSTRUCTIONS_COLUMNS = 200  # of a server's own words: enough to judge them by
@@ -46,7 +46,7 @@ def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> Js
 def marks_text(marks: Sequence[Mark]) -> str:
     """Return suspicious words of servers, by server, and what to do about them."""
     if not marks:
-        return "Checked: nothing odd in what they say of their tools."
+        return "Checked: nothing odd in the descriptions of their tools."
     lines = list[str]()
     for source, group in groupby(marks, lambda x: x.source):
         lines += [f"Odd in what {source} says:", *(f"  {clean(str(x))}" for x in group)]
@@ -67,7 +67,7 @@ def status_text(status: SourceStatus) -> str:
     if status.signed_in:
         lines.append(f"  Signed in at {status.signed_in}")
     if status.instructions:
-        silent = "" if status.tells_instructions else " (agents are not told)"
+        silent = "" if status.tells_instructions else " (not shown to agents)"
         words = cut(clean(status.instructions), _INSTRUCTIONS_COLUMNS)
         lines.append(f"  Instructions{silent}: {words}")
     if status.error:

@@ -33,7 +33,7 @@ _CHOSEN = {
     ("accepted", False): "{} has not changed since it was accepted.",
     ("approved", True): "{} is called without a question from now on, as it is now.",
     ("approved", False): "{} is approved already.",
-    ("withdrawn", True): "{} is asked for again.",
+    ("withdrawn", True): "{} needs your approval again.",
     ("withdrawn", False): "{} was not approved.",
 }
 

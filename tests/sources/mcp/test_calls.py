@@ -226,6 +226,6 @@ def test_calls_that_were_under_way_end_when_a_hung_server_is_given_up():
         with pytest.raises(ToolTimeout):
             bridge.call_tool("it", "pid", timeout_seconds=0.2)
         with pytest.raises(
-            SourceClosed, match=r"was lost during the call of .*: it did not answer any more"
+            SourceClosed, match=r"was lost during the call of .*: it stopped answering"
         ):
             patient.result(30)

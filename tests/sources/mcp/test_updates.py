@@ -93,7 +93,7 @@ def test_who_listens_hears_again_when_a_closed_server_is_used_again():
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_server_that_cannot_tell_says_so(era: str):
     with bridge_with(it=entry(era=era)) as bridge:
-        with pytest.raises(ServerError, match="it does not tell when x://y changes") as caught:
+        with pytest.raises(ServerError, match="it does not announce when x://y changes") as caught:
             bridge.subscribe("it", "x://y")
         assert "Read it again from time to time" in caught.value.next_step
         with pytest.raises(UnknownServer):

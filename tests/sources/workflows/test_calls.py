@@ -61,7 +61,7 @@ def test_what_json_does_not_know_comes_back_as_near_as_can_be(running: Bridge) -
         ("result = [(1, {2}), {1: float('nan')}, b'ab']", [[1, [2]], {"1": "NaN"}, "ab"]),
         ("result = 'half \\ud800 a pair'", "half ? a pair"),
         ("result = Exception('odd')", "odd"),
-        ("result = None", "The tool ran and gave back nothing."),
+        ("result = None", "The tool ran and returned nothing."),
         ("result = [x for x in range(150_000)]", [*range(150_000)]),
     ]
     for code, expected in rows:

@@ -25,7 +25,7 @@ from .shapes import Shape
 
 ANSWER = "That is all I know."
 KEY = "not-a-key-0815"
-_IN_CLEAR = "Literal Secret: a secret, in clear for everybody who has the file"  # told, and left
+_IN_CLEAR = "Literal Secret: a secret, in plain text for everyone who has the file"
 _NEEDS_A_SERVICE = {"AgentVectoMemory": "needs Vecto's service"}
 _ADDRESS = "http://127.0.0.1:9/v1"
 

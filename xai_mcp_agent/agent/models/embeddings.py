@@ -128,4 +128,4 @@ def _vectors(answer: bytes, count: int) -> list[Sequence[float]]:
     except KeyError as cause:
         raise ValueError(f"its answer has no {cause}.") from cause
     except TypeError as cause:
-        raise ValueError(f"its answer is something else ({cause}).") from cause
+        raise ValueError(f"its answer is not one with embeddings ({cause}).") from cause

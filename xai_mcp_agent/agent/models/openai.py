@@ -116,7 +116,7 @@ class OpenAIModel(RetryingModel):
                 if not failure and (text := reply.add(piece)):
                     await on_text(text)
         if not reply.answered:
-            return unreadable_failure("answered without a reply in it", service)
+            return unreadable_failure("answered without a reply", service)
         return reply.build(self._new_id, self._access.service_id)
 
     def _new_id(self) -> str:

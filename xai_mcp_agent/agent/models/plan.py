@@ -18,7 +18,7 @@ from ..messages import ToolCall
 from .base import ModelReply, ModelRequest, OnAgain, OnText
 
 MAY_BE_MADE = (
-    "Call {0}, {1}, may have been carried out: the run ended before it had a result. Look what "
+    "Call {0}, {1}, may have been carried out: the run ended before it had a result. Check what "
     "came of it. Then say that call {0} is made again, or make a plan of the rest."
 )
 _MOST_NAMES = 12  # of arguments, in a message for people
@@ -155,7 +155,7 @@ class PlanModel:
         other = f", or give another value for {either}," if names else ""
         self.status = "failed"
         self.problem = (
-            f"{problem}\n  Next step: mend that{other} and run it again: call {number + 1} is made "
+            f"{problem}\n  Next step: fix that{other} and run it again: call {number + 1} is made "
             "anew."
         )
 

@@ -184,9 +184,9 @@ class Deciding(Tools):
         if not servers:
             return ""
         return (
-            f"Something was decided about {listed(servers, _MOST_NAMES)}, which the settings do "
-            "not have. If you renamed a server, rename it in the file of decisions too: nothing of "
-            "that holds for another name."
+            f"There are decisions about {listed(servers, _MOST_NAMES)}, which the settings do "
+            "not have. If you renamed a server, rename it in the lock file too: decisions do not "
+            "follow a new name."
         )
 
     # Approvals for good

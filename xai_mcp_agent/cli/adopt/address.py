@@ -169,7 +169,7 @@ def _remark(agent: AdoptedNode, address: Address | None) -> Remark:
 
 def _no_agent(workflow: Workflow, node_id: str) -> Remark:
     text = (
-        "its `base_url` says where the prompts of all agents go, and here is no agent. Those of "
-        "other workflows do not get it: wire that address to `base_url` of their AgentModel."
+        "its `base_url` sets the address for all agents, but this workflow has none. Agents "
+        "of other workflows do not get it: wire that address to `base_url` of their AgentModel."
     )
     return Remark(workflow.nodes[node_id]["name"], node_id, text, port="base_url")

@@ -103,8 +103,8 @@ def _secrets(workflow: Workflow) -> Iterator[Remark]:
     for node_id, node in workflow.nodes.items():
         if _holds_a_key(node):
             text = (
-                "a key is in the file in clear, for everybody who gets it. Better is an argument "
-                "of the type secret, which is asked for when the workflow is run."
+                "a key stands in the file in plain text, for everyone who gets it. Use an argument "
+                "of the type secret instead: it is asked for when the workflow runs."
             )
             yield Remark(node["name"], node_id, text, to_do=False)
 

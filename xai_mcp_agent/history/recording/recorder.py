@@ -300,7 +300,7 @@ def _tell(followers: list[Callable[[RecordUpdate], None]], update: RecordUpdate)
         try:
             tell(update)
         except Exception:
-            logger.exception("Who follows the history could not take a change of it")
+            logger.exception("A listener of the history could not handle a change")
 
 
 def _look(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..learned_rows import Learning
 
 
-UNKNOWN = "Its process ended before it was over: it is not known whether it was carried out."
+UNKNOWN = "Its process ended during the call, so it is unknown whether it was carried out."
 
 Use: TypeAlias = tuple[tuple[str, str], ...]
 """Caller of a call: keys of a payload, and their values."""

@@ -34,8 +34,8 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 30.0
 # How long an ending process waits for the last reports: on a busy machine the store may not even be
 # open when the first call ends.
 _EXIT_SECONDS = 8.0
-_GOES_ON = "The agent goes on; what happens is written down when the history works again."
-_TOO_MUCH = "So much waits to be written into the history that the oldest is left out."
+_GOES_ON = "The agent goes on; events are written as soon as the history works again."
+_TOO_MUCH = "Too many events wait to be written into the history, so the oldest are dropped."
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class HistoryWriter:
             self._thread.join(_EXIT_SECONDS)
         if self._thread.is_alive() and self._waiting:
             logger.warning(
-                "The history could not be written in time: %s of what happened are missing in it.",
+                "The history could not be written in time: %s events are missing.",
                 len(self._waiting),
             )
 
@@ -319,7 +319,7 @@ class HistoryWriter:
         self._refuse_questions(self._trouble or _closed())
         if lost := self._left_out + len(self._waiting):
             what = "thing" if lost == 1 else "things"
-            logger.warning("%d %s that happened could not be written into the history.", lost, what)
+            logger.warning("%d %s could not be written into the history.", lost, what)
         if self._writer is not None:
             with suppress(StoreFailed):
                 self._writer.close()

@@ -136,7 +136,7 @@ class ToolContext:
             CallCancelled: no caller waits. It is not an `Exception`; let it pass.
         """
         if self.is_cancelled:
-            raise CallCancelled("nobody waits for this call any more")
+            raise CallCancelled("the caller has stopped waiting for this call")
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report how far the call is: `done` of `total`, if that is known.

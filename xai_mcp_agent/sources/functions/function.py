@@ -323,7 +323,7 @@ def _while_awaited(values: Generator[Any], running: RunningCall) -> Generator[An
     for value in values:
         if running.is_over:
             values.close()
-            raise CallCancelled("nobody waits for this call any more")
+            raise CallCancelled("the caller has stopped waiting for this call")
         yield value
 
 

@@ -45,7 +45,7 @@ from .sanitize import FRAMES, handshake, usable_tools
 
 _RESULT_TYPES = (None, "complete", "input_required")
 _CANCEL_SECONDS = 1.0  # the caller, already out of time, waits for the cancellation
-_DEAF = "it takes no messages any more"
+_DEAF = "it accepts no more messages"
 _MOST_ROUNDS = 10  # the SDK's limit
 _STATE_SECONDS = 0.1  # before asking again without new input, about as the SDK
 _LONGEST_TTL_MS = 2**53  # the SDK takes no larger number as an integer

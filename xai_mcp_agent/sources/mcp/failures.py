@@ -146,7 +146,7 @@ class Failures:
         if self._connection.closed_on_purpose:
             problem, next_step = f"it was closed here{when}.", "The next use opens it again."
         else:
-            how = self._connection.how_it_ended() or "it did not answer any more"
+            how = self._connection.how_it_ended() or "it stopped answering"
             problem = f"the connection was lost{when}: {how}."
             word = "started" if self._settings.transport == "stdio" else "connected"
             next_step = f"It is {word} again by itself; try the call again."
@@ -331,5 +331,5 @@ def _words_of(cause: BaseException) -> str:
     if text.lower().startswith(_NOT_PARSED):
         return "it is not a valid message"
     if text.startswith("Server returned InputRequiredResult"):
-        return "it asked again and again, whatever it was answered"
+        return "it kept asking, whatever the answer"
     return text

@@ -325,7 +325,7 @@ class ServerClient(httpx2.AsyncClient):
         await anyio.sleep(_RESUMING_SECONDS)
         if pending.is_over:
             # The SDK would go on for ever: a server does not answer a request that was given up.
-            raise httpx2.ReadTimeout("nobody waits for the answer any more")
+            raise httpx2.ReadTimeout("the caller has stopped waiting for the answer")
         return await ask()
 
     async def _open_older(

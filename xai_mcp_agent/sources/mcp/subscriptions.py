@@ -149,7 +149,7 @@ class Subscriptions:
             task_status.started(cause or False)  # it returned, so the server has no such stream
 
     def _refusal(self, uri: str) -> ServerError:
-        problem = f"it does not tell when {uri} changes."
+        problem = f"it does not announce when {uri} changes."
         return ServerError(self._server, problem, METHOD_NOT_FOUND, _NEXT_STEP)
 
 

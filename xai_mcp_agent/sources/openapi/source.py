@@ -285,7 +285,7 @@ class DocumentReader:
 
         def fetch(uri: str) -> bytes:
             if is_over.is_set():  # a thread cannot be stopped, but it sends no more requests
-                raise OSError("nobody waits for it any more")
+                raise OSError("the caller has stopped waiting")
             future = asyncio.run_coroutine_threadsafe(get(uri), loop)
             try:
                 return future.result(self._settings.start_timeout_seconds)

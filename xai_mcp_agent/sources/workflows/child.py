@@ -93,7 +93,7 @@ def _as_far_as_possible(answer: JsonObject) -> bytes:
         return to_json(answer, fallback=str, inf_nan_mode="strings")
     except Exception as cause:  # noqa: BLE001 - of a person's class
         text = f"its result cannot be turned into JSON: {type(cause).__name__}"
-        fix = "Give back texts, numbers, lists, dicts."
+        fix = "Return texts, numbers, lists or dicts."
         return json.dumps({"failed": {"text": f"{text}. {fix}"}}).encode()
 
 

@@ -75,7 +75,7 @@ def rejected_token_error(server: ServerSettings, status: int, scopes: str) -> Au
             "Ask who runs the server for these rights, or sign in as somebody who has them.",
         )
     return AuthFailure(
-        "it refuses the token that was got for it just now.",
+        "it refuses the token that was just issued for it.",
         "Ask who runs it: it and its sign-in service do not agree. "
         f"`scopes` under `auth` of {server.name!r} may be missing one.",
     )

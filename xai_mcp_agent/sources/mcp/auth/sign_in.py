@@ -138,7 +138,7 @@ class Person:
             return denied_error(self._server, f"{type(cause).__name__}: {cause}".rstrip(": "), "")
         if text is None:
             return None
-        problem = "what was given is no address with a code in it."
+        problem = "this is not an address with a code in it."
         return outcome_in(text, state) or AuthFailure(problem, sign_in_step(self._server))
 
     async def _show_by_host(self, request: SignInRequest) -> AuthFailure | None:
