@@ -276,8 +276,8 @@ def _refuse_older(file: Path, stamp: Stamp) -> None:
     if stamp.state < _newest_states().get(stamp.run, 0):
         raise RunFileError(
             f"{file}: this state of the run was already used. The run has gone on since, or has "
-            "ended, and no answer counts twice. Delete the file, and the run starts again; if a newer "
-            "file of the run is elsewhere, put that one here."
+            "ended, and no answer counts twice. Delete the file, and the run starts again; if a "
+            "newer file of the run is elsewhere, put that one here."
         )
 
 
