@@ -157,7 +157,7 @@ def test_a_file_is_of_one_conversation_and_only_its_own_answers_count(
     file.write_text(json.dumps(value), encoding="utf-8")
     done = run_script(compiled(folder, tidying(endpoint)), OPENAI_API_KEY="sk-dummy")
     assert done.status != 0
-    assert "is not as a run or command of yours wrote it" in done.errors
+    assert "was not written by a run or command of yours" in done.errors
     assert journal(folder) == [f"filed the deed {SECRET}"]
     assert file.exists()
 

@@ -54,6 +54,12 @@ def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it() -> 
         assert said(allowed, tool("files", "write", "path"), {"path": path}).word == ""
 
 
+def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it() -> None:
+    for path in ("/etc/passwd ", "\\etc\\passwd", "file:///etc/passwd?x", "//etc/x"):
+        inside = [{"when": {"args.path": "inside /etc"}, "then": "deny"}]
+        assert said(inside, tool("files", "read", "path"), {"path": path}).word == "deny"
+
+
 def test_a_value_is_not_another_for_being_written_differently() -> None:
     cases: list[tuple[Any, Any, str]] = [
         (5, "5", "deny"),

@@ -294,6 +294,20 @@ def test_a_refresh_that_fails_keeps_what_was_there_usable(
         assert status_of(bridge, "it").error == ""
 
 
+def test_a_document_without_an_end_is_left(service: HttpService) -> None:
+    over = threading.Event()
+
+    def hanging() -> Iterator[bytes]:
+        yield b"{"
+        over.wait(20)
+
+    service.replies["/openapi.json"] = lambda _: Said(pieces=hanging())
+    error = failure_of(at(service), startTimeout=0.3)
+    over.set()
+    assert "0.3 s" in error.problem
+    assert "`startTimeout`" in error.next_step
+
+
 # In files
 
 
