@@ -63,8 +63,8 @@ NO_CONTENT = "is from the user and has no `content`"
         ({"role": ["user"], "content": "x"}, "has the role"),
         ({"role": "assistant", "tool_calls": 5}, "has an invalid tool call"),
         ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "has an invalid tool call"),
-        ({"role": "user", "content": "x", "lock": threading.Lock()}, "holds what no message can"),
-        ({"role": "user", "content": deep()}, "holds what no message can"),
+        ({"role": "user", "content": "x", "lock": threading.Lock()}, "cannot be sent"),
+        ({"role": "user", "content": deep()}, "cannot be sent"),
     ],
 )
 def test_a_message_that_can_be_none_is_refused_by_its_place(message: Any, says: str):

@@ -235,7 +235,10 @@ def test_it_stops_at_what_is_missing_then_waits_and_goes_on_in_another_process(
     assert told["results"][:2] == [{"result": "filed the deed"}, {"result": "shredded the will"}]
     assert child(tmp_path, shredder, TIDY, state) == told
     state.write_bytes(answered)
-    with bridge_with(shredder=shredder) as bridge, pytest.raises(RunFileError, match="used up"):
+    with (
+        bridge_with(shredder=shredder) as bridge,
+        pytest.raises(RunFileError, match="already used"),
+    ):
         bridge.run_plan(TIDY, resume=state)
     assert journal() == ["filed the deed", "shredded the will"]
 

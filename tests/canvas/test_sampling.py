@@ -138,4 +138,4 @@ def test_pictures_are_passed_and_sounds_refused(use_servers: UseServers) -> None
     assert message["content"][0]["image_url"]["url"] == f"data:image/png;base64,{PNG}"
     sound = {"role": "user", "content": {"type": "audio", "data": "UklG", "mimeType": "audio/wav"}}
     _, told = run(use_servers, request(sound))
-    assert "not given content of the kind audio" in told
+    assert "takes no content of the kind audio" in told

@@ -273,7 +273,7 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
         run_script(reads),
     ):
         assert again.status != 0
-        assert "this state of the run is used up" in " ".join(again.errors.split())
+        assert "this state of the run was already used" in " ".join(again.errors.split())
         assert "Delete the file, and the run starts again" in " ".join(again.errors.split())
     assert journal(folder) == done
     assert len(endpoint.requests) == 2

@@ -74,7 +74,7 @@ BROKEN: dict[Callable[[Document], None], str] = {
     rename_a_port: "its class has no port question",
     lose_a_link: "compulsory and not wired",
     move_the_file: "no such component",
-    write_a_secret: "a secret, in clear",
+    write_a_secret: "a secret, in plain text",
     cut_the_flow: "Finish is not reached",
     start_elsewhere: "the first start is not Start",
 }

@@ -94,8 +94,8 @@ def test_an_entry_is_replaced_only_when_that_is_said(file: Path, cli: Cli) -> No
         ("npx -y server", "Put -- before a command"),
         ("docker run -e A=b image", "Put -- before a command"),
         ("-- ''", ""),
-        ("-- srv \udcff", "no text in UTF-8"),
-        ("--cwd \udcff -- srv", "no text in UTF-8"),
+        ("-- srv \udcff", "not text in UTF-8"),
+        ("--cwd \udcff -- srv", "not text in UTF-8"),
     ],
 )
 def test_what_cannot_work_is_refused_and_not_written(

@@ -217,7 +217,7 @@ def test_a_digest_binds_it_to_what_was_read(shredder: Path, cli: Cli) -> None:
     assert "called without a question from now on" in ran.out
     assert f"shredder: shred (digest {digest})" in cli("tools approve --list").out
     (shredder / "description").write_text("Keeps a paper.", encoding="utf-8")
-    assert "shred is asked for again" in cli(f"{approve} --withdraw").out
+    assert "shred needs your approval again" in cli(f"{approve} --withdraw").out
     assert approved(shredder) == {}
     assert "Nothing is approved" in cli("tools approve --list").out
     with Bridge.open() as bridge:

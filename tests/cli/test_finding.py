@@ -162,7 +162,7 @@ def test_a_model_is_asked_for_a_plan_and_what_it_lacks_is_said(
         assert "2. " not in out
         out = cli(*words).out
         assert out.startswith("A rough plan for: ")
-        assert "this rough one stands" in out.replace("\n  ", " ")
+        assert "this is a draft without it" in out.replace("\n  ", " ")
     ran = cli(*make, "openai")
     assert (ran.status, ran.out, "Write openai:NAME" in ran.err) == (2, "", True)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -209,7 +209,7 @@ def test_a_begin_and_an_end_can_be_given(file: Path, cli: Cli, show: Any, lines:
     assert names == [f"library.t{x}" for x in range(2, 6)]
     assert len(lines("--until", "2")) == 2
     assert lines("--until", "2000-01-01") == []
-    assert show("--since", "2099-01-01").startswith("Nothing happened")
+    assert show("--since", "2099-01-01").startswith("The history has nothing")
     assert cli("history show --until 2 --follow --store", str(file)).status == 2
 
 

@@ -88,9 +88,9 @@ def test_the_history_knows_it_as_it_was_typed_and_by_a_name_of_its_own(
     for line in (f"tools list {NAME}", f"ask x --server {NAME}", f"servers check {NAME}"):
         ran = cli(line)
         assert (ran.status, ran.out) == (1, "")
-        says = f"{NAME!r} is the name under which the history has a server that was typed"
+        says = f"{NAME!r} is the history's name for a server that was typed"
         assert says in ran.text
-        assert "the URL, file or command of 'units'" in ran.text
+        assert "its URL, file or command again: that of 'units'" in ran.text
     assert "convert_units: 1 call" in cli(f"tools list {NAME} --all").out
     assert cli(f"tools disable {NAME} list_units").status == 0
     assert "list_units" not in cli(f"tools list {UNITS} --usable").out

@@ -253,7 +253,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent history show --all", warmly, "library"),
     Known(r"xai-mcp-agent history show --(failed|agent) .*", only_its_help),
     Known(r"xai-mcp-agent history show --follow", only_its_help),
-    Known(r"xai-mcp-agent history prune( --(dry-run|older-than \d+))*", warmly, "Nothing is older"),
+    Known(r"xai-mcp-agent history prune( --(dry-run|older-than \d+))*", warmly, "Nothing exceeds"),
     Known(r"xai-mcp-agent tools refresh( library)?( --force)?", warmly, "library: "),
     Known(
         r"xai-mcp-agent history diff( library)?( search_books)?( --(from|to) \S+)*",

@@ -101,11 +101,11 @@ def test_a_database_is_shown_without_its_password(folder: Path):
 def test_a_kind_of_database_that_is_not_known_is_reported_where_it_was_named(folder: Path):
     """Given in Python it is a mistake; elsewhere an agent goes on without a history."""
     settings, url = settings_in(folder), f"mysql://me:{PASSWORD}@db/agents"
-    with pytest.raises(SettingsError, match="'mysql' is no kind of database") as raised:
+    with pytest.raises(SettingsError, match="'mysql' is not a kind of database") as raised:
         found(settings, url)
     assert places.KINDS in str(raised.value)
     place = found(settings, None, url)
-    with pytest.raises(StoreFailed, match="'mysql' is no kind of database") as failed:
+    with pytest.raises(StoreFailed, match="'mysql' is not a kind of database") as failed:
         open_history(place)
     for said in (str(raised.value), str(failed.value), place.shown):
         assert PASSWORD not in said

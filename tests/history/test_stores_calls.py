@@ -78,7 +78,7 @@ def test_a_process_that_is_killed_has_all_the_calls_that_returned(lasting_place:
         assert event_json(begun)["payload"]["status"] == "unknown"
         text = events_text([begun], 200)
         assert "notes.save: called: " in text
-        assert "it is not known whether it was carried out" in text
+        assert "it is unknown whether it was carried out" in text
         tools = recorder.ask(lambda store: store.records()).result(_SECONDS).tools
         usage = {x.name: (x.usage.calls, x.usage.unknown) for x in tools.values()}
         assert usage == {SAVE.name: (_CALLS // 2, 1), LOOK.name: (_CALLS // 2, 0)}

@@ -219,7 +219,7 @@ def without_rights(do: Callable[[], str]) -> str:
 def test_a_folder_that_may_only_be_read_is_reported(shared_folder: Path) -> None:
     shared_folder.chmod(0o555)
     said = problem_without_rights(place_of("", shared_folder))
-    assert "may not be written" in said
+    assert "is not writable" in said
     assert "or name another place with XAI_MCP_STORE" in said
 
 
@@ -434,8 +434,8 @@ def test_what_waits_does_not_fill_the_memory(
         folder.unlink()
         settle(memory)
         assert numbers(events(memory)) == list(range(150, 250))
-    assert [x for x in said(caplog) if "left out" in x]
-    assert said(caplog)[-1].startswith("150 things that happened could not")
+    assert [x for x in said(caplog) if "dropped" in x]
+    assert said(caplog)[-1].startswith("150 events could not")
 
 
 def test_what_cannot_be_written_at_the_end_is_counted(
@@ -447,4 +447,4 @@ def test_what_cannot_be_written_at_the_end_is_counted(
         wait_for_trouble(memory)
     told = [x for x in said(caplog) if not x.startswith("Calls cannot be noted")]
     assert len(told) == 2
-    assert told[1].startswith("3 things that happened could not")
+    assert told[1].startswith("3 events could not")

@@ -48,7 +48,7 @@ def test_what_is_older_goes_and_the_rest_stays_as_it_is(writer: ReportWriter) ->
     assert store.records(When(position=middle.position)) == then
     rebuild(store)
     assert store.records() == records
-    with pytest.raises(StoreFailed, match="begins behind event"):
+    with pytest.raises(StoreFailed, match="begins after event"):
         store.records(When(time=BEGIN + timedelta(days=2)))
     assert store.graph().nodes
     assert len(store.versions("many", "t7")) == 5

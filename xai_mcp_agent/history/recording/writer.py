@@ -318,7 +318,7 @@ class HistoryWriter:
         atexit.unregister(self._finish)
         self._refuse_questions(self._trouble or _closed())
         if lost := self._left_out + len(self._waiting):
-            what = "thing" if lost == 1 else "things"
+            what = "event" if lost == 1 else "events"
             logger.warning("%d %s could not be written into the history.", lost, what)
         if self._writer is not None:
             with suppress(StoreFailed):

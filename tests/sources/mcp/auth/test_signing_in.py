@@ -148,7 +148,7 @@ REFUSED = {
     "no issuer": ({"issuer_told": ""}, go_there, "it is not safe"),
     "service down": ({"is_down": True}, go_there, "gave no token: HTTP 503"),
     "another state": ({}, lambda _: "http://127.0.0.1/callback?code=x&state=y", "not safe"),
-    "no code": ({}, lambda _: "http://127.0.0.1/callback", "no address with a code"),
+    "no code": ({}, lambda _: "http://127.0.0.1/callback", "not an address with a code"),
     "a program that fails": ({}, _raise, "RuntimeError: no browser here"),
 }
 
@@ -202,7 +202,7 @@ def test_a_server_that_refuses_the_new_token_does_not_ask_for_ever(
 ):
     protected.refuses_all = True
     with bridge_to(protected, tmp_path) as bridge:
-        assert "refuses the token that was got for it just now" in failure_of(bridge).problem
+        assert "refuses the token that was just issued for it" in failure_of(bridge).problem
     assert protected.service.count("authorize") == 1
 
 
