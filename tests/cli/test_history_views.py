@@ -229,7 +229,7 @@ def test_what_is_too_old_is_named_and_then_removed(folder: Path, cli: Cli) -> No
         return len(cli("history show --json").json)
 
     before = left()
-    assert cli("history prune").out.startswith("Nothing is"), "the settings keep it"
+    assert cli("history prune").out.startswith("Nothing exceeds"), "the settings keep it"
     assert "events would go, until" in cli("history prune --older-than 200 --dry-run").out
     assert left() == before
     assert "events removed, until" in cli("history prune --older-than 200").out
