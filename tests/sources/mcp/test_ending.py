@@ -23,6 +23,7 @@ from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.processes import is_running, wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, settings_from
+from xai_mcp_agent.sources import guard
 from xai_mcp_agent.sources.mcp.connection import Connection
 from xai_mcp_agent.sources.process import StderrLog
 
@@ -149,6 +150,7 @@ def test_a_child_in_a_session_of_its_own_ends_with_a_server_that_is_killed(tmp_p
     with bridge_with(it=entry(journal=str(journal), child="apart")) as bridge:
         bridge.list_tools("it")
         server, child = pids_in(journal)
+        wait_until(lambda: child in guard._guard._groups, "the child was seen")
         os.kill(server, signal.SIGKILL)
         wait_for_loss(bridge, "it")
         wait_until(lambda: not is_running(child), "the child was ended")
