@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import jsonschema_rs
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.core.provider_schema import function_description, function_parameters
@@ -72,6 +72,7 @@ def _parts(schema: Any) -> list[dict[str, Any]]:
 
 
 @given(SCHEMAS, ANYTHING)
+@example({"type": "\ud800"}, None)
 def test_whatever_a_server_sends_the_model_is_offered_what_providers_accept(
     schema: dict[str, Any], arguments: Any
 ):

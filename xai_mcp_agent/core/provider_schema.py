@@ -203,7 +203,10 @@ def _is_valid(schema: JsonObject) -> bool:
     # Imported here because most runs never need this compiled library before a call.
     from jsonschema_rs import meta
 
-    return meta.is_valid(schema)
+    try:
+        return meta.is_valid(schema)
+    except UnicodeEncodeError:  # half a surrogate pair, which no provider takes
+        return False
 
 
 def _complete(words: JsonObject, schema: JsonObject) -> JsonObject:
