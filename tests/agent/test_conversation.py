@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.agent.conversation import BadConversation, Conversation, as_sent
-from xai_mcp_agent.agent.text_protocol import as_text
+from xai_mcp_agent.agent.messages import as_text
 
 CALL_IDS = st.sampled_from(["c1", "c2", "c3"])
 CALL = st.builds(

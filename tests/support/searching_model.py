@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xai_mcp_agent.agent.messages import text_of
-from xai_mcp_agent.agent.text_protocol import format_call
+from xai_mcp_agent.agent.messages import format_call, text_of
 from xai_mcp_agent.core.schemas import example_arguments
 
 from .model_endpoint import Step, calls, says

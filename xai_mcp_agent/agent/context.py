@@ -21,10 +21,9 @@ from ..core.util import BYTES_PER_TOKEN, tokens_in
 from .conversation import Conversation
 from .events import ConversationFolded, Emit
 from .media import fold_old
-from .messages import ADDED, Message, text_of
+from .messages import ADDED, Message, as_text, text_of
 from .models.base import ModelReply, ModelRequest, Usage
 from .results import MAX_TURN_CHARS, ResultPages, evenly, excerpt, id_of
-from .text_protocol import as_text
 from .window import ContextWindow, Folding
 
 logger = logging.getLogger(__name__)

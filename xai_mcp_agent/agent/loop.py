@@ -41,13 +41,13 @@ from .events import (
     ToolsSelected,
 )
 from .found_tools import Finds, found_in
-from .messages import ADDED, Message, joined
+from .messages import ADDED, Message, as_text, joined
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
 from .prompt import Searched, build_system_prompt, uses
 from .results import ResultPages
 from .state import RunLimits, RunState
 from .structured import OutputSchema
-from .text_protocol import ProtocolChoice, ToolCallingModel, as_text
+from .text_protocol import ProtocolChoice, ToolCallingModel
 from .toolsets import AgentTools, Available
 from .window import ContextWindow
 

@@ -6,6 +6,8 @@ the common tongue of all providers. Content is a string or a list of parts.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -20,6 +22,13 @@ ADDED = "_added"
 An object with `service` (its name), `message` (the fields) and `calls` (the fields of its calls, by
 id). It is for that service alone: a request to any other service leaves it out.
 """
+
+# A line of a result that a model could take for a call, or for another result.
+_FORGED = re.compile(
+    r"^(?=[ \t>*_`#+-]*+(?i:tool)\b[^\n:]{0,80}:"
+    r"|[^\n]*?(?:\bTOOL[*_`]*:|<tool|<function|\[TOOL_CALLS))",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +90,41 @@ def text_of(message: Mapping[str, Any]) -> str:
         texts = [cast(Mapping[str, Any], x).get("text") for x in parts if isinstance(x, Mapping)]
         return "\n".join(x for x in texts if isinstance(x, str))
     return content if isinstance(content, str) else ""
+
+
+def as_text(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages with calls and results as text, for a model that knows neither.
+
+    The results of a turn are one message, together with a user's text after them: strict chat
+    templates want alternating roles.
+    """
+    texts: list[Message] = []
+    is_result = False
+    for message, call in with_calls(messages):
+        content, was_result = message.get("content") or "", is_result
+        role, is_result = message["role"], message["role"] == "tool"
+        if is_result:
+            name = call["function"]["name"] if call else "tool"
+            role, content = "user", format_result(name, text_of(message))
+        elif calls := [x["function"] for x in calls_of(message)]:
+            lines = [format_call(x["name"], x.get("arguments") or "") for x in calls]
+            content = "\n".join([text_of(message), *lines]).strip()
+        if was_result and role == "user" and isinstance(content, str):
+            content = f"{texts.pop()['content']}\n\n{content}"
+        texts.append({"role": role, "content": content})
+    return texts
+
+
+def format_call(name: str, arguments: str) -> str:
+    """Return a call in the text form. `arguments` is JSON, or meant to be."""
+    try:
+        shown = json.dumps(json.loads(arguments), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        shown = " ".join(arguments.split())
+    return f"TOOL: {name} {shown}".rstrip()
+
+
+def format_result(name: str, text: str) -> str:
+    """Return a result as the model reads it; lines like a call or another result are quoted."""
+    mark = " (error)" if text.startswith("ERROR") else ""
+    return f"TOOL RESULT {name}{mark}:\n{_FORGED.sub('> ', text)}"

@@ -12,10 +12,9 @@ from ..core.threads import beside_loop
 from ..core.util import tokens_in
 from .context import fit
 from .conversation import Conversation, as_sent
-from .messages import Message
+from .messages import Message, as_text
 from .models.base import Model
 from .structured import ask_for_json
-from .text_protocol import as_text
 from .window import ContextWindow, Folding
 
 _PROMPT = (

@@ -19,7 +19,7 @@ from ..core.errors import ModelCannotCallFunctions
 from ..core.provider_schema import FunctionSpec
 from ..core.threads import beside_loop
 from .events import Emit, ProtocolChanged, ToolProtocol
-from .messages import Message, ToolCall, calls_of, joined, text_of, with_calls
+from .messages import Message, ToolCall, as_text, calls_of, joined, text_of
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, OnAgain, OnText, Usage
 from .prompt import CALL_FUNCTIONS, FUNCTIONS_OFFERED
 from .text_calls import Forms, calls_in_json, quoted_in, read_reply
@@ -42,12 +42,6 @@ _MEANT_A_CALL = (
     "now. If it is your answer, give it once more, unchanged and alone."
 )
 _ID = "text_call_"  # prefix of the ids of calls read from text
-# A line of a result that a model could take for a call, or for another result.
-_FORGED = re.compile(
-    r"^(?=[ \t>*_`#+-]*+(?i:tool)\b[^\n:]{0,80}:"
-    r"|[^\n]*?(?:\bTOOL[*_`]*:|<tool|<function|\[TOOL_CALLS))",
-    re.MULTILINE,
-)
 # A word that may begin a call, code or thinking; and the last word of a text.
 _SUSPECT = re.compile(r"[!-~]{0,20}?(?:(?i:tool)|</?(?:function|think|thought|reason)|\[THINK|```)")
 _LAST_WORD = re.compile(r"[!-~]{0,20}\Z")
@@ -171,50 +165,12 @@ class ToolCallingModel:
         return bool(calls) and all(x.name in names for x in calls)
 
 
-def as_text(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages with calls and results as text, for a model that knows neither.
-
-    The results of a turn are one message, together with a user's text after them: strict chat
-    templates want alternating roles.
-    """
-    texts: list[Message] = []
-    is_result = False
-    for message, call in with_calls(messages):
-        content, was_result = message.get("content") or "", is_result
-        role, is_result = message["role"], message["role"] == "tool"
-        if is_result:
-            name = call["function"]["name"] if call else "tool"
-            role, content = "user", format_result(name, text_of(message))
-        elif calls := [x["function"] for x in calls_of(message)]:
-            lines = [format_call(x["name"], x.get("arguments") or "") for x in calls]
-            content = "\n".join([text_of(message), *lines]).strip()
-        if was_result and role == "user" and isinstance(content, str):
-            content = f"{texts.pop()['content']}\n\n{content}"
-        texts.append({"role": role, "content": content})
-    return texts
-
-
 def describe_tools(functions: Iterable[FunctionSpec]) -> str:
     """Return the list of tools: two lines for each, the second with its JSON Schema.
 
     White space in a description is folded, so that foreign text cannot forge another entry.
     """
     return "\n".join(_entry(x) for x in functions)
-
-
-def format_call(name: str, arguments: str) -> str:
-    """Return a call in the text form. `arguments` is JSON, or meant to be."""
-    try:
-        shown = json.dumps(json.loads(arguments), ensure_ascii=False)
-    except (ValueError, RecursionError):
-        shown = " ".join(arguments.split())
-    return f"TOOL: {name} {shown}".rstrip()
-
-
-def format_result(name: str, text: str) -> str:
-    """Return a result as the model reads it; lines like a call or another result are quoted."""
-    mark = " (error)" if text.startswith("ERROR") else ""
-    return f"TOOL RESULT {name}{mark}:\n{_FORGED.sub('> ', text)}"
 
 
 def _entry(function: FunctionSpec) -> str:
