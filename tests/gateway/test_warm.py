@@ -65,6 +65,9 @@ def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_
 ) -> None:
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
     with Bridge.open(kept.file) as bridge:
+        process_of(bridge)
+    monkeypatch.setattr(warm, "START_SECONDS", 0.0)  # as if that had been long ago
+    with Bridge.open(kept.file) as bridge:
         first = process_of(bridge)
         (process,) = kept.processes()
         os.kill(process["pid"], 9)

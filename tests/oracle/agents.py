@@ -36,7 +36,7 @@ from xai_mcp_agent import Agent, AgentModel, Bridge, XaiMcpError
 from .errors import error_facts
 from .tables import Rows, stable
 
-_AT_ONCE = 8  # most of a row is waiting: for pauses between attempts
+_AT_ONCE = 24  # most of a row is waiting: for pauses between attempts
 _LIMIT_SECONDS = 240.0
 _SOON = {"retry-after-ms": "1"}
 _BUSY = {"message": "busy"}

@@ -1,11 +1,12 @@
 """Relay: attaches a client of stdio to the socket of the process that keeps servers.
 
     python -IS relay.py SOCKET
-    python -IS relay.py SOCKET SECONDS FIRST COMMAND [ARGUMENT...]
+    python -IS relay.py SOCKET UNTIL FIRST COMMAND [ARGUMENT...]
 
-The second form waits SECONDS for the socket, sends the line FIRST, and passes nothing on before it
-is accepted; if the socket cannot be used, it becomes the COMMAND. This file imports next to
-nothing, so that it starts as quickly as Python does.
+The second form waits for the socket UNTIL this time of the clock: the process may be starting. A
+later attempt, after the process was lost, does not wait. It sends the line FIRST, and passes
+nothing on before it is accepted; if the socket cannot be used, it becomes the COMMAND. This file
+imports next to nothing, so that it starts as quickly as Python does.
 """
 
 from __future__ import annotations
@@ -36,13 +37,12 @@ def peer_uid(connection: socket.socket) -> int:
     return int.from_bytes(connection.getsockopt(level, option, size)[4:8], sys.byteorder)
 
 
-def connect(path: str, seconds: float = 0.0) -> socket.socket:
+def connect(path: str, until: float = 0.0) -> socket.socket:
     """Connect to a socket of this user, which may not exist yet.
 
     Raises:
-        OSError: nothing listens there within `seconds`, or it belongs to another user.
+        OSError: nothing listens there by `until`, a time of the clock, or it is another user's.
     """
-    until = time.monotonic() + seconds
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -51,7 +51,7 @@ def connect(path: str, seconds: float = 0.0) -> socket.socket:
                 raise PermissionError(f"{path} belongs to another user")
         except (FileNotFoundError, ConnectionRefusedError):
             connection.close()
-            if time.monotonic() >= until:
+            if time.time() >= until:
                 raise
             time.sleep(_LOOK_SECONDS)
         except BaseException:
@@ -87,10 +87,10 @@ def _send_stdin(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_WR)
 
 
-def main(path: str, seconds: str = "0", first: str = "", *command: str) -> None:
+def main(path: str, until: str = "0", first: str = "", *command: str) -> None:
     """Run the relay."""
     try:
-        connection = connect(path, float(seconds))
+        connection = connect(path, float(until))
         answer = answer_to(connection, first) if first else ACCEPTED
         if not answer.startswith(ACCEPTED):
             raise ConnectionError(answer[:_REPORTED].decode("utf-8", "replace") or "it hung up")

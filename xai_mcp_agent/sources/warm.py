@@ -248,8 +248,8 @@ class WarmRoute:
         except OSError as reason:
             self._give_up(reason)
             return source
-        first = json.dumps({"server": source.name})
-        return replace(source, through=(*self.place.relay, f"{START_SECONDS:g}", first))
+        until, first = time.time() + START_SECONDS, json.dumps({"server": source.name})
+        return replace(source, through=(*self.place.relay, f"{until:.0f}", first))
 
     def _give_up(self, reason: Exception) -> None:
         self.place = None
