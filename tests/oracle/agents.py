@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.support.model_endpoint import (
     ModelEndpoint,
@@ -32,11 +33,13 @@ from tests.support.model_endpoint import (
     says,
 )
 from xai_mcp_agent import Agent, AgentModel, Bridge, XaiMcpError
+from xai_mcp_agent.agent.models import retries
 
 from .errors import error_facts
 from .tables import Rows, stable
 
-_AT_ONCE = 24  # most of a row is waiting: for pauses between attempts
+_AT_ONCE = 8
+_FIRST_PAUSE_SECONDS = 0.02  # between attempts; each is twice as long as the one before
 _LIMIT_SECONDS = 240.0
 _SOON = {"retry-after-ms": "1"}
 _BUSY = {"message": "busy"}
@@ -174,7 +177,8 @@ _SCRIPTS: dict[str, Script] = {
 def record(_: Path) -> Rows:
     """Play all scripts, several at the same time."""
     played = [(f"{how}: {name}", x, how) for name, x in _SCRIPTS.items() for how in x.how]
-    with Bridge({}) as bridge, ThreadPoolExecutor(_AT_ONCE) as threads:
+    pauses = mock.patch.object(retries, "_FIRST_PAUSE_SECONDS", _FIRST_PAUSE_SECONDS)
+    with pauses, Bridge({}) as bridge, ThreadPoolExecutor(_AT_ONCE) as threads:
         rows = {
             name: threads.submit(_play, bridge, script, how) for name, script, how in played
         }  # fmt: skip
