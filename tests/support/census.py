@@ -47,8 +47,9 @@ def take_census() -> Census:
     """Count now."""
     memory = psutil.Process().memory_info().rss / _MEGABYTE
     # The worker threads of a loop live as long as it does, and another loop may start one now.
+    # Python keeps a dummy of a thread that it did not start, also after that has ended.
     names = (x.name for x in threading.enumerate())
-    threads = Counter(x for x in names if not x.startswith("asyncio_"))
+    threads = Counter(x for x in names if not x.startswith(("asyncio_", "Dummy-")))
     return Census(Counter(_processes()), threads, Counter(_files()), memory)
 
 
