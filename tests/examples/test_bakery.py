@@ -21,10 +21,10 @@ KEY = "sesame-open-it"
 END_SECONDS = 60
 
 
-@contextmanager
-def baking(*options: str) -> Generator[str]:
-    """The URL of a bakery that has just been started."""
-    command = [sys.executable, str(BAKERY), "--port", "0", *options]
+@pytest.fixture(scope="module")
+def url() -> Generator[str]:
+    """The URL of a bakery that asks for a key."""
+    command = [sys.executable, str(BAKERY), "--port", "0", "--key", KEY]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -36,16 +36,9 @@ def baking(*options: str) -> Generator[str]:
 
 @contextmanager
 def using(url: str, **entry: Any) -> Generator[Bridge]:
-    with Bridge(
-        {"openapiServices": {"bakery": {"spec": f"{url}/openapi.json", **entry}}}
-    ) as bridge:
+    services = {"bakery": {"spec": f"{url}/openapi.json", **entry}}
+    with Bridge({"openapiServices": services}) as bridge:
         yield bridge
-
-
-@pytest.fixture(scope="module")
-def url() -> Generator[str]:
-    with baking("--key", KEY) as running:
-        yield running
 
 
 @pytest.fixture
@@ -61,15 +54,12 @@ def ordered(bridge: Bridge) -> str:
     return result.structured["order_id"]
 
 
-def test_it_describes_all_that_it_does(bridge: Bridge) -> None:
+def test_orders_are_placed_looked_at_and_cancelled(bridge: Bridge) -> None:
     assert names_of(bridge.list_tools("bakery")) == [
         "list_products", "list_orders", "place_order", "get_order", "cancel_order", "bake_order",
         "get_baked_order",
     ]  # fmt: skip
     assert status_of(bridge, "bakery").notes == ()
-
-
-def test_orders_are_placed_looked_at_and_cancelled(bridge: Bridge) -> None:
     vegan = bridge.call_tool("bakery", "list_products", {"vegan": True}).structured["products"]
     assert [x["id"] for x in vegan] == ["rye", "roll"]
     order_id = ordered(bridge)
@@ -80,20 +70,20 @@ def test_orders_are_placed_looked_at_and_cancelled(bridge: Bridge) -> None:
     assert (gone.is_error, "No order" in gone.text) == (True, True)
 
 
-def test_baking_is_waited_for_and_told(bridge: Bridge) -> None:
-    told: list[str] = []
+def test_a_call_that_bakes_waits_and_reports_progress(bridge: Bridge) -> None:
+    progress: list[str] = []
     order_id = ordered(bridge)
     result = bridge.call_tool(
         "bakery", "bake_order", {"order_id": order_id},
-        on_progress=lambda done, total, words: told.append(words),
+        on_progress=lambda done, total, words: progress.append(words),
     )  # fmt: skip
     assert result.structured["status"] == "ready"
-    assert told[-1] == "ready"
+    assert progress[-1] == "ready"
     refused = bridge.call_tool("bakery", "cancel_order", {"order_id": order_id})
     assert "409" in refused.text
 
 
-def test_baking_that_nobody_waits_for_any_more_ends_the_call(bridge: Bridge) -> None:
+def test_a_cancelled_call_no_longer_waits_for_the_baking(bridge: Bridge) -> None:
     order_id = ordered(bridge)
 
     async def bake(operations: Operations) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from itertools import chain
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -23,10 +23,9 @@ async def test_the_current_time_is_now_in_the_zone_and_in_utc_by_default() -> No
         before = datetime.now(UTC).replace(microsecond=0)
         utc = await answer(client, "current_time")
         tokyo = await answer(client, "current_time", timezone="asia/tokyo")
-    assert before <= datetime.fromisoformat(utc["time"]) <= datetime.now(UTC)
-    assert before <= datetime.fromisoformat(tokyo["time"]) <= datetime.now(UTC)
-    assert (utc["timezone"], utc["utc_offset"]) == ("UTC", "+00:00")
-    assert (tokyo["timezone"], tokyo["utc_offset"]) == ("Asia/Tokyo", "+09:00")
+    for now, zone, offset in ((utc, "UTC", "+00:00"), (tokyo, "Asia/Tokyo", "+09:00")):
+        assert before <= datetime.fromisoformat(now["time"]) <= datetime.now(UTC)
+        assert (now["timezone"], now["utc_offset"]) == (zone, offset)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +33,6 @@ async def test_the_current_time_is_now_in_the_zone_and_in_utc_by_default() -> No
     [
         ("2026-07-28T14:30", "UTC", "America/New_York", "2026-07-28T10:30:00-04:00", "-04:00"),
         ("2026-01-28 14:30", "UTC", "America/New_York", "2026-01-28T09:30:00-05:00", "-05:00"),
-        (
-            "2026-07-28T23:00",
-            "Europe/Berlin",
-            "Asia/Kolkata",
-            "2026-07-29T02:30:00+05:30",
-            "+03:30",
-        ),
         ("2026-07-28T14:30+02:00", "Europe/Berlin", "UTC", "2026-07-28T12:30:00+00:00", "-02:00"),
         ("2026-07-28", "Asia/Kathmandu", "UTC", "2026-07-27T18:15:00+00:00", "-05:45"),
     ],
@@ -49,19 +41,8 @@ def test_a_time_is_converted_with_the_offsets_of_that_day(
     time: str, source: str, target: str, result: str, difference: str
 ) -> None:
     converted = calendar.convert_time(time, source, target)
-    assert converted.target.time == result
-    assert converted.difference == difference
+    assert (converted.target.time, converted.difference) == (result, difference)
     assert converted.note is None
-
-
-def test_a_time_without_a_date_is_today_in_the_zone_it_comes_from() -> None:
-    zone = ZoneInfo("Pacific/Kiritimati")
-    days = {datetime.now(zone).date()}
-    converted = calendar.convert_time("09:30", zone.key, "UTC")
-    days.add(datetime.now(zone).date())  # in case midnight passes during the test
-    local = datetime.fromisoformat(converted.source.time)
-    assert local.date() in days
-    assert f"{local:%H:%M}" == "09:30"
 
 
 @pytest.mark.parametrize(
@@ -78,58 +59,16 @@ def test_a_clock_change_is_pointed_out(time: str, understood: str, note: str) ->
     assert note in converted.note
 
 
-@pytest.mark.parametrize(
-    ("zone", "words"),
-    [
-        ("Berlin", "Did you mean Europe/Berlin?"),
-        ("new york", "Did you mean America/New_York?"),
-        ("Tokio", "Did you mean Asia/Tokyo?"),
-        ("Europe/Berln", "Did you mean Europe/Berlin"),
-        ("IST", "Did you mean Asia/Kolkata or Europe/Dublin or Asia/Jerusalem?"),
-        ("Mars/Olympus", "Name a large city in that zone, as in Europe/Berlin."),
-        ("../../etc/passwd", "Name a large city"),
-        ("", "Name a large city"),
-    ],
-)
-def test_an_unknown_zone_is_refused_with_near_ones(zone: str, words: str) -> None:
-    with pytest.raises(ToolError) as caught:
-        calendar.current_time(zone)
-    assert words in str(caught.value)
-
-
 def test_every_zone_named_as_advice_exists() -> None:
-    for zones in calendar.ABBREVIATIONS.values():
-        for zone in zones:
-            assert calendar.find_zone(zone).key == zone
-
-
-@pytest.mark.parametrize(
-    ("time", "zone", "words"),
-    [
-        ("2:30 PM", "UTC", "Write it like 09:30 or 2026-07-28T14:30."),
-        ("25:00", "UTC", "'25:00' is not a time (hour must be in 0..23)"),
-        ("2026-02-30T10:00", "UTC", "is not a time (day is out of range for month)"),
-        ("2026-07-28T14:30Z", "Europe/Berlin", "where it is then +02:00. Leave the offset out"),
-        ("0001-01-01T00:00", "Asia/Tokyo", "is at the end of the calendar"),
-        ("9999-12-31T23:59", "America/New_York", "is at the end of the calendar"),
-    ],
-)
-def test_a_time_that_cannot_be_read_is_refused_in_words(time: str, zone: str, words: str) -> None:
-    with pytest.raises(ToolError) as caught:
-        calendar.convert_time(time, zone, "UTC")
-    assert words in str(caught.value)
+    for zone in chain(*calendar.ABBREVIATIONS.values()):
+        assert calendar.find_zone(zone).key == zone
 
 
 @pytest.mark.parametrize(
     ("start", "end", "days", "weeks", "rest"),
-    [
-        ("2026-07-28", "2026-12-24", 149, 21, 2),
-        ("2024-02-28", "2024-03-01", 2, 0, 2),
-        ("2026-03-01", "2026-02-15", -14, 2, 0),
-        ("2026-07-28", "2026-07-28", 0, 0, 0),
-    ],
+    [("2026-07-28", "2026-12-24", 149, 21, 2), ("2026-03-01", "2026-02-15", -14, 2, 0)],
 )
-def test_days_are_counted_over_leap_years_and_backwards(
+def test_days_are_counted_backwards_too(
     start: str, end: str, days: int, weeks: int, rest: int
 ) -> None:
     counted = calendar.days_between(start, end)
@@ -151,13 +90,22 @@ def test_a_day_has_its_weekday_week_and_number() -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
+        ("current_time", ["new york"], "Did you mean America/New_York?"),
+        ("current_time", ["Tokio"], "Did you mean Asia/Tokyo?"),
+        ("current_time", ["IST"], "Did you mean Asia/Kolkata or Europe/Dublin or Asia/Jerusalem?"),
+        ("current_time", ["Mars/Olympus"], "Name a large city in that zone, as in Europe/Berlin."),
+        ("current_time", ["../../etc/passwd"], "Name a large city"),
+        ("current_time", [""], "Name a large city"),
+        ("convert_time", ["2:30 PM", "UTC", "UTC"], "Write it like 09:30 or 2026-07-28T14:30."),
+        ("convert_time", ["25:00", "UTC", "UTC"], "is not a time (hour must be in 0..23)"),
+        ("convert_time", ["2026-07-28T14:30Z", "Europe/Berlin", "UTC"], "Leave the offset out"),
+        ("convert_time", ["0001-01-01", "Asia/Tokyo", "UTC"], "is at the end of the calendar"),
         ("weekday_of", ["tomorrow"], "'tomorrow' is not a day of the calendar"),
         ("add_days", ["2026-02-30", 1], "day is out of range for month). Write it like 2026-07-28"),
         ("add_days", ["2026-07-28", 10**20], "is outside the calendar, years 1 to 9999"),
-        ("days_between", ["2026-07-28", "24.12.2026"], "Write it like 2026-07-28"),
     ],
 )
-def test_a_date_that_cannot_be_is_refused_in_words(
+def test_what_is_no_zone_time_or_date_is_refused_in_words(
     tool: str, arguments: list[Any], words: str
 ) -> None:
     with pytest.raises(ToolError) as caught:

@@ -40,14 +40,10 @@ async def client(library: ModuleType) -> AsyncIterator[Client]:
     [
         ("moby dick", ["Moby-Dick"]),
         ("BRONTE", ["Jane Eyre", "Wuthering Heights"]),
-        ("Brontë jane", ["Jane Eyre"]),
         ("sōseki", ["Botchan"]),
-        ("gullivers", ["Gulliver's Travels"]),
         ("gulliver’s", ["Gulliver's Travels"]),  # noqa: RUF001 (the apostrophe that phones type)
-        ("vampire", ["Dracula"]),
         ("rock", []),  # the start of a word, which it is not in Sherlock
         ("100%", []),
-        ("quantum physics", []),
     ],
 )
 def test_a_search_finds_words_of_title_author_and_subjects(
@@ -59,40 +55,22 @@ def test_a_search_finds_words_of_title_author_and_subjects(
 
 
 @pytest.mark.anyio
-async def test_a_search_says_how_many_match_beyond_its_limit(client: Client) -> None:
-    found = await answer(client, "search_books", query="", limit=3)
-    assert found["total"] == 30
-    assert len(found["books"]) == 3
-    assert "limit" in await refusal(client, "search_books", query="", limit=0)
-
-
-@pytest.mark.anyio
 async def test_a_loan_starts_today_for_three_weeks_and_ends_when_returned(client: Client) -> None:
-    today = date.today()
     loan = await answer(client, "borrow_book", book_id=FRANKENSTEIN, reader=" ada ")
-    assert loan == {
-        "book_id": FRANKENSTEIN,
-        "title": "Frankenstein",
-        "reader": "Ada",
-        "borrowed_on": today.isoformat(),
-        "due_on": (today + timedelta(days=21)).isoformat(),
-        "overdue": False,
-    }
+    assert (loan["reader"], loan["overdue"]) == ("Ada", False)
+    assert loan["borrowed_on"] == date.today().isoformat()
+    assert loan["due_on"] == (date.today() + timedelta(days=21)).isoformat()
     assert loan in (await answer(client, "list_loans"))["loans"]
     back = await answer(client, "return_book", book_id=FRANKENSTEIN)
     assert (back["reader"], back["days_late"]) == ("Ada", 0)
     assert (await answer(client, "list_loans", reader="Ada"))["loans"] == []
-    book = await answer(client, "get_book", book_id=FRANKENSTEIN)
-    assert (book["on_loan_to"], book["due_on"]) == (None, None)
+    assert (await answer(client, "get_book", book_id=FRANKENSTEIN))["on_loan_to"] is None
 
 
 @pytest.mark.anyio
 async def test_loans_list_the_earliest_due_first_and_show_what_is_overdue(client: Client) -> None:
-    loans = (await answer(client, "list_loans"))["loans"]
-    assert [(loan["title"], loan["overdue"]) for loan in loans] == [
-        ("Moby-Dick", True),
-        ("Jane Eyre", False),
-    ]
+    loans = [(x["title"], x["overdue"]) for x in (await answer(client, "list_loans"))["loans"]]
+    assert loans == [("Moby-Dick", True), ("Jane Eyre", False)]
     assert (await answer(client, "return_book", book_id=MOBY_DICK))["days_late"] == 9
 
 
@@ -109,48 +87,26 @@ async def test_every_refusal_says_what_to_do_next(client: Client) -> None:
     idle = await refusal(client, "return_book", book_id=DON_QUIXOTE)
     assert "Don Quixote (book 1) is not on loan" in idle
     assert "No reader" in await refusal(client, "list_loans", reader="Eve")
-    for tool in ("get_book", "return_book"):
-        assert "There is no book 31." in await refusal(client, tool, book_id=31)
-
-
-@pytest.mark.anyio
-async def test_a_reader_has_at_most_three_books(client: Client) -> None:
+    assert "There is no book 31." in await refusal(client, "return_book", book_id=31)
+    assert "limit" in await refusal(client, "search_books", query="", limit=0)
     for book_id in (1, 2, 3):
         await answer(client, "borrow_book", book_id=book_id, reader="Ada")
     words = await refusal(client, "borrow_book", book_id=4, reader="Ada")
     assert "Ada already has 3 books" in words
     assert "Robinson Crusoe (book 2)" in words
-    await answer(client, "return_book", book_id=2)
-    await answer(client, "borrow_book", book_id=4, reader="Ada")
-
-
-@pytest.mark.anyio
-async def test_the_statistics_add_up(client: Client) -> None:
-    await answer(client, "borrow_book", book_id=DON_QUIXOTE, reader="Ada")
     numbers = await answer(client, "library_statistics")
-    favourites = numbers.pop("most_borrowed")
-    assert numbers == {
-        "books": 30,
-        "available": 27,
-        "on_loan": 3,
-        "overdue": 1,
-        "readers": 5,
-        "loans_ever": 6,
-    }
-    assert favourites[0] == {"book_id": 6, "title": "Pride and Prejudice", "loans": 2}
-    assert len(favourites) == 3
+    assert [numbers[x] for x in ("books", "available", "on_loan", "overdue")] == [30, 25, 5, 1]
+    assert numbers["most_borrowed"][0]["title"] == "Pride and Prejudice"
 
 
 @pytest.mark.anyio
 async def test_resources_and_the_prompt_are_listed_and_read(client: Client) -> None:
-    assert [str(r.uri) for r in (await client.list_resources()).resources] == ["library://rules"]
-    templates = (await client.list_resource_templates()).resource_templates
-    assert [template.uri_template for template in templates] == ["library://book/{book_id}"]
+    (rules,) = (await client.list_resources()).resources
+    assert "21 days" in (await client.read_resource(rules.uri)).contents[0].text
+    (template,) = (await client.list_resource_templates()).resource_templates
+    assert template.uri_template == "library://book/{book_id}"
     card = (await client.read_resource("library://book/14")).contents[0]
-    assert card.mime_type == "application/json"
     assert json.loads(card.text) == await answer(client, "get_book", book_id=MOBY_DICK)
-    rules = (await client.read_resource("library://rules")).contents[0].text
-    assert "21 days" in rules
     prompt = await client.get_prompt("recommend_book", {"reader_interest": "the sea"})
     assert "interested in: the sea" in prompt.messages[0].content.text
     for book_id in ("99", "moby", "1" + "0" * 30):
@@ -178,7 +134,6 @@ def test_two_servers_on_one_file_lend_a_book_once(tmp_path: Path) -> None:
         outcomes = list(threads.map(lambda one: borrow(*one), tries))
     refused = "Frankenstein (book 8) is on loan to"
     assert sorted(outcomes) == ["Frankenstein", refused, refused, refused]
-    assert len(first.list_loans().loans) == 3
     assert first.list_loans().model_dump() == second.list_loans().model_dump()
     for module in (first, second):
         module.catalogue.close()
