@@ -10,9 +10,12 @@ import pytest
 from tests.support.bridge_scripts import END_SECONDS, next_line, script
 from tests.support.fault_server import entry
 from tests.support.histories import events_of, records_of, short
-from xai_mcp_agent import Bridge, Event
+from xai_mcp_agent import Bridge
 
 SERVER, TOOL = "mcp:it", "mcp_tool:it_tool"
+FIRST = [("connected", SERVER), ("discovered", TOOL)]
+AGAIN = [("reconnected", SERVER), ("confirmed", TOOL)]
+LOST = [("disconnected", SERVER), ("unavailable", TOOL)]
 LISTED = {"tools": [{"name": "tool", "inputSchema": {"type": "object"}}]}
 # A script that has the server connected, and what is known of it in the store.
 HOLDS_IT = f"""
@@ -28,7 +31,6 @@ HOLDS_IT = f"""
     bridge.run(settle)
     say(os.getpid())
 """
-ENDS_WHEN_TOLD = f"{HOLDS_IT}\n    signal.pause()\n"
 
 
 def opened(folder: Path) -> Bridge:
@@ -36,33 +38,23 @@ def opened(folder: Path) -> Bridge:
     return Bridge({"mcpServers": {"it": entry(**LISTED)}}, store=folder / "history.db")
 
 
-def ends(events: list[Event]) -> list[tuple[str, str, str]]:
-    """What was lost, in short, and in which run."""
-    lost = ("disconnected", "unavailable", "left")
-    return [(x.change, x.context_id, x.run) for x in events if x.change in lost]
-
-
 def test_a_process_that_was_killed_is_noticed_at_the_next_start(tmp_path: Path):
     """Issue: what was connected is contradicted then, with that reason."""
-    with script(tmp_path, ENDS_WHEN_TOLD) as child:
+    with script(tmp_path, f"{HOLDS_IT}\n    signal.pause()\n") as child:
         pid = next_line(child)
         child.kill()
         child.wait(END_SECONDS)
     with opened(tmp_path) as bridge:
         events = events_of(bridge)
-        assert short(events) == [
-            ("connected", SERVER), ("discovered", TOOL),
-            ("disconnected", SERVER), ("unavailable", TOOL),
-        ]  # fmt: skip
-        dead = events[0].run
-        assert ends(events) == [("disconnected", SERVER, dead), ("unavailable", TOOL, dead)]
+        assert short(events) == FIRST + LOST
+        assert len({x.run for x in events}) == 1
         assert [x.links.contradicts for x in events[2:]] == [(SERVER,), (TOOL,)]
-        said = rf"Process {pid} on .+ had it, and ended without closing it \(seen .+\)\."
-        assert all(re.fullmatch(said, x.reason) for x in events[2:])
+        reason = rf"Process {pid} on .+ had it, and ended without closing it \(seen .+\)\."
+        assert all(re.fullmatch(reason, x.reason) for x in events[2:])
         bridge.list_tools("it")
-        assert short(events_of(bridge)[4:]) == [("reconnected", SERVER), ("confirmed", TOOL)]
+        assert short(events_of(bridge)[4:]) == AGAIN
     with opened(tmp_path) as bridge:
-        assert short(events_of(bridge)[6:]) == [("disconnected", SERVER), ("unavailable", TOOL)]
+        assert short(events_of(bridge)[6:]) == LOST
         assert events_of(bridge)[6].reason == "it was closed."
 
 
@@ -73,18 +65,13 @@ def test_the_last_one_out_takes_the_tools_along(tmp_path: Path):
             bridge.list_tools("it")
             events_of(bridge)  # is written by now
         runs = [x.run for x in events_of(one) if x.context_id == SERVER]
-        one.disconnect("it")
-        events_of(one)  # is written by now
-        (tool,) = records_of(other).tools.values()
-        assert tool.is_available
-        other.disconnect("it")
-        events_of(other)
-        assert ends(events_of(one)) == [
-            ("left", SERVER, runs[0]),
-            ("disconnected", SERVER, runs[1]), ("unavailable", TOOL, runs[1]),
-        ]  # fmt: skip
-        (tool,) = records_of(one).tools.values()
-        assert not tool.is_available
+        for bridge, is_available in ((one, True), (other, False)):
+            bridge.disconnect("it")
+            events_of(bridge)  # is written by now
+            (tool,) = records_of(one).tools.values()
+            assert tool.is_available == is_available
+        ends = [(x.change, x.run) for x in events_of(one)[-3:]]
+        assert ends == [("left", runs[0]), ("disconnected", runs[1]), ("unavailable", runs[1])]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="tells no open files")
@@ -106,9 +93,5 @@ def test_a_fork_of_a_process_writes_on_its_own_and_breaks_nothing(tmp_path: Path
         output, errors = child.communicate(timeout=END_SECONDS)
     assert (child.returncode, output.splitlines()[1:], errors) == (0, ["False"], "")
     with opened(tmp_path) as bridge:
-        assert short(events_of(bridge)) == [
-            ("connected", SERVER), ("discovered", TOOL),
-            ("reconnected", SERVER), ("confirmed", TOOL), ("left", SERVER),
-            ("refreshed", SERVER),
-            ("disconnected", SERVER), ("unavailable", TOOL),
-        ]  # fmt: skip
+        changes = short(events_of(bridge))
+        assert changes == FIRST + AGAIN + [("left", SERVER), ("refreshed", SERVER)] + LOST

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.fitting import POST, SHOP
 from tests.support.recorded import History, a_tool
 from xai_mcp_agent import Graph
+from xai_mcp_agent.bridge.flows import flows_around
 from xai_mcp_agent.core.tools import META, SourceKind
-from xai_mcp_agent.history.graph import Edge, Node
+from xai_mcp_agent.history.graph import Edge, Flowchart
 from xai_mcp_agent.history.history import When
 
 ACP = SourceKind("acp", "agent")
+# Beyond these Mermaid shows an error in place of a drawing.
+MOST_CHARS, MOST_EDGES = 50_000, 500
+MANY = [a_tool(f"t{i:04}") for i in range(3000)]
 
 # Spec 2, "Event Graph (Combined)", word for word but for the remarks behind the arrows.
 SPEC = """\
@@ -32,10 +41,6 @@ knowledge:{project_name}_{repo_hash}
 """
 
 
-def graph_of(history: History, moment: When | None = None) -> Graph:
-    return history.store.graph(moment or When())
-
-
 def tree(graph: Graph) -> set[tuple[str, str]]:
     """What hangs on what."""
     return {(x.source, x.target) for x in graph.edges if x.kind == "extends"}
@@ -43,26 +48,21 @@ def tree(graph: Graph) -> set[tuple[str, str]]:
 
 def tree_of_text(text: str) -> set[tuple[str, str]]:
     """The same of a drawing in which what hangs on something stands further right."""
-    found: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     above: list[tuple[int, str]] = []
     for line in text.splitlines():
         name = line.lstrip(" │├└─")
         indent = len(line) - len(name)
         above = [x for x in above if x[0] < indent]
-        if above:
-            found.add((name, above[-1][1]))
+        pairs |= {(name, above[-1][1])} if above else set()
         above.append((indent, name))
-    return found
-
-
-def node(graph: Graph, name: str) -> Node:
-    return next(x for x in graph.nodes if x.id == name)
+    return pairs
 
 
 def links(graph: Graph, name: str) -> dict[tuple[str, str], int]:
     """Where the links of a node lead, besides to what it hangs on."""
-    found = [x for x in graph.edges if x.source == name and x.kind != "extends"]
-    return {(x.kind, x.target): x.count for x in found}
+    edges = [x for x in graph.edges if x.source == name and x.kind != "extends"]
+    return {(x.kind, x.target): x.count for x in edges}
 
 
 def test_the_graph_of_the_spec_is_drawn_from_its_events(history: History):
@@ -72,10 +72,9 @@ def test_the_graph_of_the_spec_is_drawn_from_its_events(history: History):
     history.connected("filesystem-server", a_tool("read"), a_tool("write"))
     history.connected("github-server", a_tool("search"), a_tool("pr_create"))
     history.connected("code-review-agent", a_tool("review"), kind=ACP)
-    graph = graph_of(history)
+    graph = history.store.graph()
     names = {"project_name": graph.project.name, "repo_hash": graph.project.repo_hash}
     assert tree(graph) == tree_of_text(SPEC.format(**names))
-    assert [x.id for x in graph.nodes[:2]] == [graph.project.knowledge_id, graph.project.tools_id]
     assert all(x.is_alive and x.id == x.context_id for x in graph.nodes)
     kinds = [(x.kind, x.subject and x.subject.kind.name) for x in graph.nodes]
     assert kinds[:4] == [("project", None), ("tools", None), ("tool", "tools"), ("tool", "tools")]
@@ -87,33 +86,39 @@ def test_links_are_those_of_the_events(history: History):
     history.connected("git", a_tool("log"), a_tool("diff"))
     history.lost("git")
     history.connected("git", a_tool("log"), a_tool("diff", "Another."))
-    graph = graph_of(history)
-    assert links(graph, "mcp:git") == {
-        ("related_to", graph.project.knowledge_id): 1,
-        ("contradicts", "mcp:git"): 1,
-        ("reinforces", "mcp:git"): 1,
-    }
-    log, diff = "mcp_tool:git_log", "mcp_tool:git_diff"
-    related = ("related_to", graph.project.tools_id)
-    assert links(graph, log) == {related: 1, ("contradicts", log): 1, ("reinforces", log): 1}
-    assert links(graph, diff) == {related: 1, ("contradicts", diff): 2}
-    assert Edge("mcp_tool:git_log", "mcp:git", "extends", 2) in graph.edges
+    graph = history.store.graph()
+    git, log, diff = "mcp:git", "mcp_tool:git_log", "mcp_tool:git_diff"
+    knowledge, tools = (("related_to", x) for x in (graph.project.knowledge_id,
+                                                    graph.project.tools_id))  # fmt: skip
+    assert links(graph, git) == {knowledge: 1, ("contradicts", git): 1, ("reinforces", git): 1}
+    assert links(graph, log) == {tools: 1, ("contradicts", log): 1, ("reinforces", log): 1}
+    assert links(graph, diff) == {tools: 1, ("contradicts", diff): 2}
+    assert Edge(log, git, "extends", 2) in graph.edges
 
 
-def test_what_is_dead_says_why(history: History):
+def test_dead_nodes_say_why(history: History):
     history.connected("git", a_tool("log"), a_tool("blame"))
     history.listed("git", a_tool("log"))
     history.connected("time", a_tool("now"))
     history.lost("time", "The server ended with code 3.")
     history.failed("web", "Nobody answers.")
-    graph = graph_of(history)
-    told = {x.id: (x.is_alive, x.state, x.why) for x in graph.nodes if not x.is_alive}
-    assert told == {
-        "mcp_tool:git_blame": (False, "gone", "It is not listed any more."),
-        "mcp:time": (False, "at rest", "The server ended with code 3."),
-        "mcp_tool:time_now": (False, "at rest", "The server ended with code 3."),
-        "mcp:web": (False, "at rest", "Nobody answers."),
+    graph = history.store.graph()
+    assert {x.id: (x.state, x.why) for x in graph.nodes if not x.is_alive} == {
+        "mcp_tool:git_blame": ("gone", "It is not listed any more."),
+        "mcp:time": ("at rest", "The server ended with code 3."),
+        "mcp_tool:time_now": ("at rest", "The server ended with code 3."),
+        "mcp:web": ("at rest", "Nobody answers."),
     }
+    value = json.loads(json.dumps(graph.as_json()))
+    assert value["project"]["repo_hash"] == graph.project.repo_hash
+    (now,) = (x for x in value["nodes"] if x["id"] == "mcp_tool:time_now")
+    assert (now["source"], now["tool"], now["is_alive"], now["calls"]) == ("time", "now", False, 0)
+    edge = {"source": "mcp_tool:time_now", "target": "mcp:time", "kind": "extends", "count": 1}
+    assert edge in value["edges"]
+    lines = graph.as_mermaid().splitlines()
+    assert '  n2["git"]:::source' in lines
+    assert '  n3["blame<br/>It is not listed any more#46;"]:::gone' in lines
+    assert [x.strip() for x in lines if "-->" in x][:3] == ["n0 --> n1", "n1 --> n2", "n2 --> n3"]
 
 
 def test_tools_whose_ids_look_alike_stay_two(history: History):
@@ -121,13 +126,11 @@ def test_tools_whose_ids_look_alike_stay_two(history: History):
     history.connected("a", a_tool("b_c"))
     history.connected("a_b", a_tool("c"), a_tool("d"))
     history.lost("a", "Closed.")
-    graph = graph_of(history)
+    graph = history.store.graph()
     alike = [x for x in graph.nodes if x.context_id == "mcp_tool:a_b_c"]
     assert len({x.id for x in alike}) == 2
-    assert {(x.subject and x.subject.source, x.is_alive) for x in alike} == {
-        ("a", False),
-        ("a_b", True),
-    }
+    sources = {x.subject and x.subject.source: x.is_alive for x in alike}
+    assert sources == {"a": False, "a_b": True}
     hangs_on = dict(tree(graph))
     assert sorted(hangs_on[x.id] for x in alike) == ["mcp:a", "mcp:a_b"]
     dead = next(x for x in alike if not x.is_alive)
@@ -135,30 +138,48 @@ def test_tools_whose_ids_look_alike_stay_two(history: History):
     assert "mcp_tool:a_b_d" in hangs_on, "no other id is touched"
 
 
-def test_as_json_it_is_all_there(history: History):
-    history.connected("git", a_tool("log"))
-    history.lost("git", "Closed.")
-    graph = graph_of(history)
-    value = json.loads(json.dumps(graph.as_json()))
-    assert value["project"]["repo_hash"] == graph.project.repo_hash
-    assert value["nodes"][-1] == {
-        "id": "mcp_tool:git_log",
-        "context_id": "mcp_tool:git_log",
-        "kind": "tool",
-        "label": "log",
-        "is_alive": False,
-        "state": "at rest",
-        "why": "Closed.",
-        "is_enabled": True,
-        "has_failed": False,
-        "calls": 0,
-        "errors": 0,
-        "median_seconds": None,
-        "p95_seconds": None,
-        "source_kind": "mcp",
-        "source": "git",
-        "tool": "log",
-    }
-    assert {"source": "mcp_tool:git_log", "target": "mcp:git", "kind": "extends", "count": 1} in (
-        value["edges"]
-    )
+# Mermaid
+
+LINE = re.compile(
+    r'flowchart LR|  n\d+\["(?:[A-Za-z0-9_ ]|#\d+;|<br/>)+"\]:::\w+|  n\d+ --> n\d+'
+    r'|  n\d+ -\.->\|"(?:[A-Za-z0-9_ ]|#\d+;)+"\| n\d+'
+    r"|  classDef \w+ [-\w:#. ,]+"
+)
+
+
+@given(st.text(), st.text())
+def test_a_line_stays_a_node_whatever_its_name_is(name: str, reason: str):
+    chart = Flowchart()
+    one, other = chart.node(name, "tool"), chart.node("x", "gone", reason)
+    chart.edge(one, other)
+    chart.flow(one, other, name)
+    lines = str(chart).splitlines()
+    assert [x for x in lines if not LINE.fullmatch(x)] == []
+    assert sum("[" in x for x in lines) == 2
+    assert sum("-.->" in x for x in lines) == 1
+
+
+def test_flows_are_drawn_though_a_server_has_more_tools_than_fit(history: History):
+    history.connected("shop", *MANY, *SHOP)
+    history.connected("post", *POST)
+    graph = history.store.tool_graph(When(), "shop", None)
+    text = flows_around(graph).as_mermaid()
+    assert len(text) < MOST_CHARS
+    assert "parcels#91;#93;#46;parcel_id as parcel_id" in text
+    assert '["and 2' in text, "of the tools"
+    assert text.count("-->") + text.count("-.->") < MOST_EDGES
+    few = flows_around(graph, most=1).as_mermaid()
+    assert re.search(r'"and \d+ more flows"\]:::more', few)
+
+
+def test_some_of_thousands_of_tools_stand_for_all(history: History):
+    history.connected("many", *MANY)
+    history.listed("many", *MANY[:-1])
+    for i in range(60):
+        history.connected(f"s{i}", *MANY[:7])
+    text = history.store.graph().as_mermaid()
+    assert len(text) < MOST_CHARS
+    assert text.count("-->") < MOST_EDGES
+    assert '["and 2995 more"]:::more' in text
+    assert '["and 11 more"]:::more' in text, "of the sources"
+    assert '["t2999<br/>It is not listed any more#46;"]:::gone' in text, "people look for these"

@@ -15,6 +15,8 @@ from xai_mcp_agent import Bridge, JsonObject, SourceError
 from xai_mcp_agent.history.event import Project
 
 SERVER, TOOLS = "mcp:it", "mcp_tool:it_"
+NOT_LISTED = "It is not listed any more."
+LINKS = ("extends", "related_to", "reinforces", "contradicts")
 
 
 class Spec:
@@ -32,73 +34,47 @@ class Spec:
         """One event; a link is to one other."""
         is_tool = context_id.startswith(TOOLS)
         return {
-            "context_id": context_id,
-            "event_kind": "fact",
-            "source": "validator",
-            "change": change,
-            "payload": payload,
-            **{
-                name: [links[name]] if name in links else []
-                for name in ("extends", "related_to", "reinforces", "contradicts")
-            },
-            "kind": "mcp",
-            "tool_source": "it",
+            "context_id": context_id, "event_kind": "fact", "source": "validator", "change": change,
+            "payload": payload, **{x: [links[x]] if x in links else [] for x in LINKS},
+            "kind": "mcp", "tool_source": "it", "reason": reason,
             "tool": context_id.removeprefix(TOOLS) if is_tool else None,
-            "reason": reason,
-        }
+        }  # fmt: skip
 
     def connected(self, count: int) -> JsonObject:
         """On Server Start: 1. Store server anchor."""
-        return self.event(
-            "connected",
-            SERVER,
-            {
-                "server_id": "it", "server_name": "fault 1", "transport": self._transport,
-                "tool_count": count, "status": "connected",
-            },
-            extends=self.tools_id,
-            related_to=self._knowledge_id,
-        )  # fmt: skip
+        payload = {
+            "server_id": "it", "server_name": "fault 1", "transport": self._transport,
+            "tool_count": count, "status": "connected",
+        }  # fmt: skip
+        links = {"extends": self.tools_id, "related_to": self._knowledge_id}
+        return self.event("connected", SERVER, payload, **links)
 
     def again(self, change: str, count: int) -> JsonObject:
         """On Server Reconnect: the server anchor."""
-        return self.event(
-            change,
-            SERVER,
-            {"server_id": "it", "tool_count": count, "status": "connected"},
-            reinforces=SERVER,
-            extends=self.tools_id,
-        )
+        payload = {"server_id": "it", "tool_count": count, "status": "connected"}
+        return self.event(change, SERVER, payload, reinforces=SERVER, extends=self.tools_id)
 
     def tool(self, change: str, listed: JsonObject) -> JsonObject:
         """A tool that is there."""
-        links = {"extends": SERVER}
         itself = TOOLS + listed["name"]
-        if change == "discovered":
-            links["related_to"] = self.tools_id
-        elif change == "changed":
-            links["contradicts"] = itself
-        else:
-            links["reinforces"] = itself
+        link = {"discovered": "related_to", "changed": "contradicts"}.get(change, "reinforces")
+        links = {"extends": SERVER, link: self.tools_id if change == "discovered" else itself}
         payload = {
-            "name": listed["name"],
-            "description": listed.get("description", ""),
+            "name": listed["name"], "description": listed.get("description", ""),
             "parameters": listed["inputSchema"],
-        }
+        }  # fmt: skip
         return self.event(change, itself, payload, **links)
 
-    def gone(self, listed: JsonObject, reason: str) -> JsonObject:
+    def gone(self, listed: JsonObject, reason: str = NOT_LISTED) -> JsonObject:
         """On Server Stop / Disconnect: 2. Contradict each tool individually."""
-        itself = TOOLS + listed["name"]
-        return self.event(
-            "unavailable", itself, {"status": "unavailable"}, reason, contradicts=itself
-        )
+        itself, payload = TOOLS + listed["name"], {"status": "unavailable"}
+        return self.event("unavailable", itself, payload, reason, contradicts=itself)
 
-    def disconnected(self, reason: str) -> JsonObject:
+    def lost(self, reason: str, *tools: JsonObject) -> list[JsonObject]:
         """On Server Stop / Disconnect: 1. Contradict the server anchor."""
-        return self.event(
-            "disconnected", SERVER, {"status": "disconnected"}, reason, contradicts=SERVER
-        )
+        payload = {"status": "disconnected"}
+        anchor = self.event("disconnected", SERVER, payload, reason, contradicts=SERVER)
+        return [anchor, *(self.gone(x, reason) for x in tools)]
 
 
 A, B, C = tool("a"), tool("b"), tool("c")
@@ -118,8 +94,7 @@ def test_the_life_of_a_server_is_reported_as_the_spec_has_it(kind: str, era: str
             assert told_by(bridge) == expected
 
             bridge.disconnect("it")
-            expected += [spec.disconnected("it was closed.")]
-            expected += [spec.gone(x, "it was closed.") for x in (A, B, SET_TOOLS)]
+            expected += spec.lost("it was closed.", A, B, SET_TOOLS)
             assert told_by(bridge) == expected
 
             bridge.list_tools("it")  # as it was
@@ -131,25 +106,24 @@ def test_the_life_of_a_server_is_reported_as_the_spec_has_it(kind: str, era: str
             bridge.call_tool("it", "set_tools", {"tools": offered, "only": True})
             wait_for_tool(bridge, "it", "c")
             expected += [spec.again("refreshed", 3), spec.tool("changed", A2)]
-            expected += [spec.tool("discovered", C), spec.gone(B, "It is not listed any more.")]
+            expected += [spec.tool("discovered", C), spec.gone(B)]
             assert without_calls(told_by(bridge)) == expected
 
             peer.kill(bridge, A, B)
             bridge.list_tools("it")
-            told = without_calls(told_by(bridge))
-            reason = told[len(expected)]["reason"]
-            assert reason, told[len(expected) :]
-            expected += [spec.disconnected(reason)]
-            expected += [spec.gone(x, reason) for x in (A2, C, SET_TOOLS)]
+            events = without_calls(told_by(bridge))
+            reason = events[len(expected)]["reason"]
+            assert reason, events[len(expected) :]
+            expected += spec.lost(reason, A2, C, SET_TOOLS)
             if kind == "http":
-                failed = [x for x in told[len(expected) :] if x["change"] == "failed"]
+                failed = [x for x in events[len(expected) :] if x["change"] == "failed"]
                 assert 1 <= len(failed) <= 2, "once, and how often again, however often it was"
                 expected += failed
             # What is implied comes before what changed.
             expected += [spec.again("reconnected", 3), spec.tool("confirmed", SET_TOOLS)]
             expected += [spec.tool("changed", A), spec.tool("returned", B)]
-            expected += [spec.gone(C, "It is not listed any more.")]  # and not only lost
-            assert told == expected
+            expected += [spec.gone(C)]  # and not only lost
+            assert events == expected
 
 
 def test_every_field_of_a_tool_counts_as_a_change(tmp_path: Path):
@@ -158,59 +132,43 @@ def test_every_field_of_a_tool_counts_as_a_change(tmp_path: Path):
     changed: list[JsonObject] = [
         {"description": "better"},
         {"inputSchema": {"type": "object", "properties": {"x": {"type": "string"}}}},
-        {"outputSchema": {"type": "object"}},
-        {"annotations": {"destructiveHint": True}},
-        {"title": "The letter A"},
-        {"icons": [{"src": "data:,"}]},
+        {"outputSchema": {"type": "object"}}, {"annotations": {"destructiveHint": True}},
+        {"title": "The letter A"}, {"icons": [{"src": "data:,"}]},
         {"_meta": {"fastmcp": {"tags": ["letters"]}}},
-    ]
+    ]  # fmt: skip
     unchanged: list[JsonObject] = [
-        {"_meta": {"acme/now": 1}},
-        {"inputSchema": {"properties": {}, "type": "object"}},
-    ]
+        {"_meta": {"acme/now": 1}}, {"inputSchema": {"properties": {}, "type": "object"}},
+    ]  # fmt: skip
     with living_server("stdio", "modern", tmp_path) as peer:
         peer.offer(plain)
         with bridge_with(it=peer.entry()) as bridge:
             bridge.list_tools("it")
             for fields in (*changed, *unchanged):
                 for listed in ({**plain, **fields}, plain):
-                    tools = [listed, SET_TOOLS]
-                    told = {"tools": tools, "only": True, "notices": 0}
-                    bridge.call_tool("it", "set_tools", told)
+                    offer = {"tools": [listed, SET_TOOLS], "only": True, "notices": 0}
+                    bridge.call_tool("it", "set_tools", offer)
                     bridge.refresh("it")
             events = [x for x in changes_of(bridge)[3:] if x[0] != "called"]
     there_and_back = [("refreshed", SERVER), ("changed", f"{TOOLS}a")] * 2
     assert events == there_and_back * len(changed) + [("refreshed", SERVER)] * 2 * len(unchanged)
 
 
-def test_an_unchanged_refresh_is_one_reinforcement_and_a_forced_one_tells_every_tool(
-    tmp_path: Path,
-):
+def test_a_refresh_is_one_reinforcement_and_its_failure_is_reported_once_and_loses_nothing():
     """Spec 4: unless forced, an inventory with the hash of before is not looked at further."""
-    with living_server("stdio", "modern", tmp_path) as peer:
-        peer.offer(A, B)
-        with bridge_with(it=peer.entry()) as bridge:
-            spec = Spec(bridge)
-            bridge.list_tools("it")
-            bridge.refresh("it")
-            expected = [spec.again("refreshed", 3)]
-            assert told_by(bridge)[4:] == expected
-            bridge.refresh("it", force=True)
-            expected += [spec.again("refreshed", 3)]
-            expected += [spec.tool("confirmed", x) for x in (A, B, SET_TOOLS)]
-            assert told_by(bridge)[4:] == expected
-
-
-def test_a_refresh_that_fails_is_reported_once_and_loses_nothing():
-    """Spec 4, Error Handling: the source is marked with its error; its tools stay."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         peer.peer.tools = [A, B]
+        spec = Spec(bridge, "http")
         bridge.list_tools("it")
+        bridge.refresh("it")
+        bridge.refresh("it", force=True)
+        expected = [spec.again("refreshed", 2)] * 2
+        expected += [spec.tool("confirmed", x) for x in (A, B)]
+        assert told_by(bridge)[3:] == expected
         peer.faults["tools/list"] = refuse(500, "out of memory")
         for _ in range(3):
             with pytest.raises(SourceError):
                 bridge.refresh("it")[0].require()
-        assert changes_of(bridge)[3:] == [("failed", SERVER)]
+        assert changes_of(bridge)[7:] == [("failed", SERVER)]
         records = records_of(bridge)
         (source,) = records.sources.values()
         assert "500" in source.last_error
@@ -234,14 +192,13 @@ def test_a_start_that_fails_is_reported_once_while_the_reason_is_the_same():
 
 
 def without_calls(events: list[JsonObject]) -> list[JsonObject]:
-    """What was found out alone.
+    """These without calls, and without listings in which nothing was new.
 
-    Also without listings in which nothing was new: a stream that was opened again on a busy machine
-    is reason for one.
+    A stream that was opened again on a busy machine is reason for one.
     """
-    found = [x for x in events if x["change"] != "called"]
+    events = [x for x in events if x["change"] != "called"]
     of_tools = ("discovered", "changed", "returned", "unavailable")
-    pairs = zip(found, [*found[1:], {}], strict=True)
+    pairs = zip(events, [*events[1:], {}], strict=True)
     return [
         x for x, after in pairs if x["change"] != "refreshed" or after.get("change") in of_tools
     ]

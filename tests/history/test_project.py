@@ -1,21 +1,26 @@
-"""Whose tools they are: by where a repository comes from, however and wherever it was cloned."""
+"""Whose history it is, by where a repository comes from; and where it is kept."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
+import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.databases import place_of
-from xai_mcp_agent.history import place
+from xai_mcp_agent import Settings, SettingsError, StoreFailed, load_settings, settings_from
+from xai_mcp_agent.history import place as places
 from xai_mcp_agent.history.event import Project
 from xai_mcp_agent.history.history import open_history
-from xai_mcp_agent.history.place import project_of
+from xai_mcp_agent.history.place import Place, find_place, project_of
 
+OWN = Path(".xircuits") / "history.db"
+PASSWORD = "correct-horse"
 GIT_SECONDS = 30
 ORIGIN = "https://git.example.org/group/tools.git"
 CONFIG = '[core]\n\tbare = false\n[remote "origin"]\n\turl = {}\n\tfetch = +refs/*:refs/*\n'
@@ -23,89 +28,63 @@ CONFIG = '[core]\n\tbare = false\n[remote "origin"]\n\turl = {}\n\tfetch = +refs
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
-def git(folder: Path, *words: str) -> str:
-    """Run git there, whatever this machine's own settings are; what it says."""
-    options = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
+def git(folder: Path, *words: str) -> None:
+    """Run git there, whatever this machine's own settings are."""
+    options = ("-c", "user.name=a", "-c", "user.email=a@b")
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         environment.pop(name, None)
-    command = ("git", *options, *words)
-    done = subprocess.run(
-        command, cwd=folder, env=environment, check=True, timeout=GIT_SECONDS, capture_output=True
-    )
-    return done.stdout.decode().strip()
-
-
-def repository(folder: Path, origin: str = ORIGIN) -> Path:
-    """A repository with one commit, cloned from there."""
-    folder.mkdir(parents=True)
-    git(folder, "init", "--quiet")
-    git(folder, "commit", "--quiet", "--allow-empty", "-m", "begin")
-    git(folder, "remote", "add", "origin", origin)
-    return folder
+    subprocess.run(
+        ("git", *options, *words), cwd=folder, env=environment, check=True, timeout=GIT_SECONDS,
+        capture_output=True,
+    )  # fmt: skip
 
 
 def by_path(folder: Path) -> Project:
     """The project of a folder without any repository around it."""
-    path = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
-    return Project(folder.name, path)
+    return Project(folder.name, hashlib.sha256(str(folder).encode()).hexdigest()[:12])
 
 
 def with_config(folder: Path, config: str) -> Project:
     """The project of a folder whose repository has these settings."""
-    git(folder, "init", "--quiet")
+    if not (folder / ".git").exists():
+        folder.mkdir(exist_ok=True)
+        git(folder, "init", "--quiet")
     (folder / ".git" / "config").write_text(config, encoding="utf-8")
     return project_of(folder)
 
 
 @needs_git
 def test_clones_worktrees_and_folders_within_are_one_project(tmp_path: Path):
-    first, second = repository(tmp_path / "one"), repository(tmp_path / "other")
-    git(first, "worktree", "add", "--quiet", str(tmp_path / "tree"))
-    (inner := first / "a" / "b").mkdir(parents=True)
-    projects = {project_of(x) for x in (first, second, tmp_path / "tree", inner)}
-    assert {x.name for x in projects} == {"tools"}
-    assert len(projects) == 1
-
-
-@needs_git
-def test_every_way_to_reach_a_repository_is_the_same_project(tmp_path: Path):
-    """And nothing that gives access to it is part of the name, or of what the hash is made of."""
-    cases: list[str] = [
-        ORIGIN,
-        "https://git.example.org/group/tools",
-        "https://git.example.org/group/tools.git/",
-        "https://GIT.example.org:8443/group/tools.git",
-        "https://me:pass@word@git.example.org/group/tools.git?token=abc#x",
+    """By every way to reach it; nothing that gives access to it is part of the name or hash."""
+    project = with_config(tmp_path / "one", CONFIG.format(ORIGIN))
+    git(tmp_path / "one", "commit", "--quiet", "--allow-empty", "-m", "begin")
+    git(tmp_path / "one", "worktree", "add", "--quiet", str(tmp_path / "tree"))
+    (inner := tmp_path / "one" / "a" / "b").mkdir(parents=True)
+    assert project.name == "tools"
+    assert project_of(tmp_path / "tree") == project_of(inner) == project
+    for url in (
+        "https://GIT.example.org:8443/group/tools",
+        "https://me:pass@word@git.example.org/group/tools.git/?token=abc#x",
         "git@git.example.org:group/tools.git",
         "git.example.org:/group/tools",
         "ssh://git@git.example.org:2222/group/tools.git",
-        '"https://git.example.org/group/tools.git"',
-    ]
-    expected = with_config(tmp_path, CONFIG.format(ORIGIN))
-    (tmp_path / "other").mkdir()
-    assert expected.name == "tools"
-    for url in cases:
-        assert with_config(tmp_path / "other", CONFIG.format(url)) == expected, url
+        f'"{ORIGIN}"',
+    ):
+        assert with_config(tmp_path / "other", CONFIG.format(url)) == project, url
+    for config in ("", "no section", '[remote "origin"]\n\turl\n', "\x00["):
+        other = tmp_path / "other"
+        assert with_config(other, config) == by_path(other), "it comes from nowhere"
 
 
 @needs_git
-def test_a_repository_that_comes_from_nowhere_is_known_by_its_path(tmp_path: Path):
-    for number, config in enumerate(["", "no section", '[remote "origin"]\n\turl\n', "\x00["]):
-        folder = tmp_path / f"{number}"
-        folder.mkdir()
-        assert with_config(folder, config) == by_path(folder), config
-
-
-@needs_git
-def test_what_git_tells_its_hooks_of_another_repository_does_not_count(
+def test_a_hook_of_another_repository_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    expected = with_config(tmp_path, CONFIG.format(ORIGIN))
-    (other := tmp_path / "other").mkdir()
-    with_config(other, CONFIG.format("https://other.example.org/x"))
-    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    assert project_of(tmp_path) == expected
+    expected = with_config(tmp_path / "one", CONFIG.format(ORIGIN))
+    with_config(tmp_path / "other", CONFIG.format("https://other.example.org/x"))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
+    assert project_of(tmp_path / "one") == expected
 
 
 def test_a_git_that_does_not_answer_is_not_waited_for(
@@ -115,25 +94,119 @@ def test_a_git_that_does_not_answer_is_not_waited_for(
     (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 600\n", encoding="ascii")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(place, "_GIT_SECONDS", 0.1)
+    monkeypatch.setattr(places, "_GIT_SECONDS", 0.1)
     assert project_of(tmp_path) == by_path(tmp_path)
 
 
-def test_a_folder_without_a_repository_is_known_by_its_path(tmp_path: Path):
-    (other := tmp_path / "other").mkdir()
-    assert project_of(tmp_path) == by_path(tmp_path)
-    assert project_of(tmp_path) != project_of(other)
-    assert project_of(Path("/")).name == "project"
-
-
-def test_a_store_of_the_project_remembers_it_when_the_folder_is_moved(tmp_path: Path):
+def test_a_folder_without_a_repository_is_its_path_and_its_store_remembers_that(tmp_path: Path):
     """Its events are linked to the project's ids; nobody wants to lose them with the old path."""
-    (tmp_path / "before").mkdir()
-    store = open_history(place_of("", tmp_path / "before"))
+    (before := tmp_path / "before").mkdir()
+    assert project_of(before) == by_path(before)
+    assert project_of(Path("/")).name == "project"
+    store = open_history(place_of("", before))
     project, number = store.project, store.project_id
     store.close()
-    (tmp_path / "before").rename(tmp_path / "after")
+    before.rename(tmp_path / "after")
     store = open_history(place_of("", tmp_path / "after"))
-    assert (store.project, store.project_id) == (project, number)
-    assert project.name == "before"
+    assert (store.project, store.project_id, project.name) == (project, number, "before")
     store.close()
+
+
+# The place
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's, which is not the working folder."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def settings_in(folder: Path, store: str | None = None) -> Settings:
+    """Those of a file there."""
+    beside = {} if store is None else {"store": store}
+    file = folder / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {}, **beside}), encoding="utf-8")
+    return load_settings(file, environ={})
+
+
+def place(settings: Settings, named: str | Path | None = None, variable: str = "") -> Place:
+    """The place for these settings."""
+    return find_place(settings, named, {"XAI_MCP_STORE": variable})
+
+
+def test_a_history_lies_beside_the_settings_or_where_somebody_says(folder: Path, tmp_path: Path):
+    own = place(settings_in(folder))
+    assert (own.file, own.folder, own.is_own, own.is_lasting) == (folder / OWN, folder, True, True)
+    assert own.shown == str(folder / OWN)
+    settings = settings_in(folder, "c.db")
+    for named, variable, file in (
+        ("a.db", "b.db", folder / "a.db"),
+        (None, " b.db ", folder / "b.db"),
+        (None, "  ", folder / "c.db"),
+        ("~/h.db", "", tmp_path / "h.db"),
+        (str(tmp_path / "h.db"), "", tmp_path / "h.db"),
+        (f"sqlite:///{tmp_path}/h.db", "", tmp_path / "h.db"),
+        ("sqlite:///h.db", "", folder / "h.db"),
+        (Path("memory"), "", folder / "memory"),
+    ):
+        assert place(settings, named, variable).file == file
+        assert not place(settings, named, variable).is_own
+    for memory in ("memory", "MEMORY", ":memory:", "sqlite://", "sqlite:///:memory:"):
+        in_memory = place(settings_in(folder, memory))
+        assert (in_memory.file, in_memory.is_lasting, in_memory.shown) == (None, False, "memory")
+
+
+def test_settings_of_python_have_a_history_in_memory(folder: Path):
+    """They are no project's, until somebody says where it is to be kept."""
+    settings = settings_from({"mcpServers": {}}, environ={})
+    assert not place(settings).is_lasting
+    named = settings_from({"mcpServers": {}, "store": "h.db"}, environ={})
+    for one in (place(settings, "h.db"), place(settings, None, "h.db"), place(named)):
+        assert one.file == Path.cwd() / "h.db"
+
+
+def test_a_database_is_shown_without_its_password(folder: Path):
+    for scheme in ("postgresql", "postgres", "postgresql+psycopg", "PostgreSQL"):
+        one = place(settings_in(folder, f"{scheme}://me:{PASSWORD}@db.example.org/agents"))
+        assert one.url == f"postgresql+psycopg://me:{PASSWORD}@db.example.org/agents"
+        assert "db.example.org/agents" in one.shown
+        assert PASSWORD not in one.shown
+        assert (one.file, one.problem) == (None, "")
+
+
+def test_an_unknown_kind_of_database_is_reported_where_it_was_named(folder: Path):
+    """Given in Python it is a mistake; elsewhere an agent goes on without a history."""
+    settings, url = settings_in(folder), f"mysql://me:{PASSWORD}@db/agents"
+    with pytest.raises(SettingsError, match="'mysql' is not a kind of database") as raised:
+        place(settings, url)
+    assert places.KINDS in str(raised.value)
+    one = place(settings, None, url)
+    with pytest.raises(StoreFailed, match="'mysql' is not a kind of database") as failed:
+        open_history(one)
+    for text in (str(raised.value), str(failed.value), one.shown):
+        assert PASSWORD not in text
+
+
+def test_a_history_is_its_owners_in_a_folder_of_any_name_and_git_leaves_it_alone(folder: Path):
+    """Whoever opens the file to others, or removes `.gitignore`, has decided."""
+    for name in ("what?", "100%", "a#b", "a b", "é", "@:"):
+        (folder / name).mkdir()
+        settings = settings_in(folder / name)
+        open_history(place(settings)).close()
+        assert (folder / name / OWN).is_file(), name
+    file, ignored = folder / name / OWN, folder / name / ".xircuits" / ".gitignore"
+    assert ignored.read_text() == "history.db*\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    ignored.unlink()
+    file.chmod(0o660)
+    open_history(place(settings)).close()
+    assert not ignored.exists()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o660
+    file.write_bytes(file.read_bytes()[:16] + b"\xde\xad" * 4000)
+    open_history(place(settings)).close()
+    assert len(list(file.parent.glob("*.damaged-*"))) == 1
+    assert stat.S_IMODE(file.stat().st_mode) & 0o007 == 0

@@ -26,13 +26,14 @@ from xai_mcp_agent.history.recording.reports import begun_event, call_event
 from xai_mcp_agent.views.history import event_json, events_text
 
 ROOT = Path(__file__).parents[2]
+NOTES_SAVE = Subject(MCP, "notes", "save")
 _SECONDS = 60.0
 _CALLS = 20
 
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is noted of calls for databases elsewhere lies there."""
+    """Calls for databases elsewhere are noted there."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
@@ -40,15 +41,11 @@ def events(recorder: HistoryRecorder) -> list[Event]:
     return recorder.ask(lambda store: store.events()).result(_SECONDS)
 
 
-def numbers(found: list[Event], change: str) -> list[int]:
-    return [x.payload["arguments"]["number"] for x in found if x.change == change]
+def numbers(events: list[Event], change: str) -> list[int]:
+    return [x.payload["arguments"]["number"] for x in events if x.change == change]
 
 
-def _is_full(*_: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def killed_after(place: Place, count: int) -> None:
+def kill_after(place: Place, count: int) -> None:
     """Have a process make so many calls; it is killed when the last one has returned."""
     store = str(place.file or place.url.replace("+psycopg", ""))
     command = [warm_python(), "-m", "tests.support.call_writer", store, str(place.folder)]
@@ -57,24 +54,32 @@ def killed_after(place: Place, count: int) -> None:
     ) as process:
         assert process.stdout is not None
         pid = int(process.stdout.readline())
-        said = [process.stdout.readline() for _ in range(count + 1)]
+        lines = [process.stdout.readline() for _ in range(count + 1)]
         process.kill()
         process.wait(_SECONDS)
     # A warm Python is another process, which ends a moment later.
     wait_until(lambda: not is_running(pid), "the process that makes calls has ended", _SECONDS)
-    assert said[-1] == b"waits\n"
+    assert lines[-1] == b"waits\n"
 
 
-def test_a_process_that_is_killed_has_all_the_calls_that_returned(lasting_place: Place) -> None:
-    """And of the one that was under way it is told that nobody knows what became of it."""
-    killed_after(lasting_place, _CALLS)
+def test_a_killed_process_has_all_the_calls_that_returned_once(
+    lasting_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what became of the one under way.
+
+    So, too, where the next process is killed before the file of calls is removed.
+    """
+    kill_after(lasting_place, _CALLS)
+    with monkeypatch.context() as killed:
+        killed.setattr(call_journal.LeftBehind, "remove", call_journal.LeftBehind.let_go)
+        with recorder_in(lasting_place) as recorder:
+            assert numbers(events(recorder), "begun") == [_CALLS]
     with recorder_in(lasting_place) as recorder:
-        found = events(recorder)
-        assert sorted(numbers(found, "called")) == list(range(_CALLS))
-        assert numbers(found, "begun") == [_CALLS]
-        begun = next(x for x in found if x.change == "begun")
-        assert begun.run
-        assert {begun.run} == {x.run for x in found if x.change == "called"}
+        all_events = events(recorder)
+        assert sorted(numbers(all_events, "called")) == list(range(_CALLS))
+        assert numbers(all_events, "begun") == [_CALLS]
+        begun = next(x for x in all_events if x.change == "begun")
+        assert {begun.run} == {x.run for x in all_events if x.change == "called"}
         assert event_json(begun)["payload"]["status"] == "unknown"
         text = events_text([begun], 200)
         assert "notes.save: called: " in text
@@ -85,47 +90,35 @@ def test_a_process_that_is_killed_has_all_the_calls_that_returned(lasting_place:
     assert not left_behind(lasting_place)
 
 
-def test_what_was_left_behind_is_taken_in_once(
-    lasting_place: Place, monkeypatch: pytest.MonkeyPatch
+def test_a_call_that_is_still_going_on_in_another_process_is_not_reported(
+    lasting_place: Place,
 ) -> None:
-    """Also where the next process is killed before the file is removed."""
-    killed_after(lasting_place, _CALLS)
-    monkeypatch.setattr(call_journal.LeftBehind, "remove", call_journal.LeftBehind.let_go)
-    for _ in range(2):
-        with recorder_in(lasting_place) as recorder:
-            found = events(recorder)
-            assert sorted(numbers(found, "called")) == list(range(_CALLS))
-            assert numbers(found, "begun") == [_CALLS]
-
-
-def test_what_another_process_is_still_doing_is_not_told(lasting_place: Place) -> None:
     with recorder_in(lasting_place) as one:
         begun = one.begun(SAVE, {"number": 1})
         with recorder_in(lasting_place) as other:
             assert numbers(events(other), "begun") == []
         one.called(SAVE, 0.1, "", {"number": 1}, begun=begun)
     with recorder_in(lasting_place) as recorder:
-        found = events(recorder)
-    assert (numbers(found, "called"), numbers(found, "begun")) == ([1], [])
+        assert [x.change for x in events(recorder)] == ["called"]
 
 
-def test_a_call_that_was_not_made_after_all_is_not_told(lasting_place: Place) -> None:
-    journal = CallJournal(lasting_place, "run")
-    subject, now = Subject(MCP, "notes", "save"), datetime.now(UTC)
-    first, second = (journal.note(begun_event(subject, now)) for _ in range(2))
-    call = call_event(subject, now, 0.1)
+def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path) -> None:
+    place, now = place_of("", tmp_path), datetime.now(UTC)
+    journal = CallJournal(place, "run")
+    first, second = (journal.note(begun_event(NOTES_SAVE, now)) for _ in range(2))
+    call = call_event(NOTES_SAVE, now, 0.1)
     journal.note(call, first)
     journal.withdraw(second)
     journal.close()  # before the store has the first one
-    (left,) = left_behind(lasting_place)
+    (left,) = left_behind(place)
     assert left.calls == [replace(call, run="run")]
     left.let_go()
-    with recorder_in(lasting_place) as again:
+    with recorder_in(place) as again:
         assert [x.change for x in events(again)] == ["called"]
 
 
 def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path) -> None:
-    """It is emptied whenever the store has all of it."""
+    """It is emptied whenever the store has all of it; in memory there is none."""
     place = place_of("", tmp_path)
     with recorder_in(place) as recorder:
         for number in range(500):
@@ -138,12 +131,15 @@ def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path) -> None
         assert b'"number":-1' in file.read_bytes()
     left = left_behind(place)
     assert [x.payload["arguments"] for one in left for x in one.calls] == [{"number": -1}]
+    with recorder_in(place_of("memory", tmp_path / "none")) as recorder:
+        recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_line_that_was_cut_off_or_is_not_ours_costs_no_other(tmp_path: Path) -> None:
     place = place_of("", tmp_path)
     with closing(CallJournal(place, "run")) as journal:
-        journal.note(call_event(Subject(MCP, "notes", "save"), datetime.now(UTC), 0.1))
+        journal.note(call_event(NOTES_SAVE, datetime.now(UTC), 0.1))
         (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
         with file.open("ab") as opened:
             opened.write(b'{"n":8,"change":"called","tool":["mcp",5,null]}\n{"n":9,"change":"cal')
@@ -156,13 +152,17 @@ def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the file of calls could not be added to, its tidying failed in the writer's thread."""
-    said = list[str]()
-    recorder = HistoryRecorder(place_of("", tmp_path), str, {"arguments"}, warn=said.append)
+    warnings = list[str]()
+
+    def is_full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    recorder = HistoryRecorder(place_of("", tmp_path), str, {"arguments"}, warn=warnings.append)
     under_way = recorder.begun(SAVE, {"number": 1})
     for number in range(2, 20):
         recorder.called(LOOK, 0.1, "", {"number": number})
     with monkeypatch.context() as full:
-        full.setattr(CallJournal, "_append", _is_full)
+        full.setattr(CallJournal, "_append", is_full)
         recorder.called(LOOK, 0.1, "", {"number": 20})
     recorder.settled().result(_SECONDS)
     assert not recorder.trouble
@@ -170,11 +170,5 @@ def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
     assert sorted(numbers(events(recorder), "called")) == list(range(1, 21))
     recorder.close(_SECONDS)
     assert not list((tmp_path / ".xircuits").glob("*.calls-*"))
-    assert len(said) == 1
-    assert "cannot be noted" in said[0]
-
-
-def test_a_history_in_memory_notes_nothing_in_a_file(tmp_path: Path) -> None:
-    with recorder_in(place_of("memory", tmp_path)) as recorder:
-        recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
-    assert [*tmp_path.iterdir()] == []
+    assert len(warnings) == 1
+    assert "cannot be noted" in warnings[0]

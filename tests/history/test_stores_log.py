@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from tests.support.databases import Server, place_of
 from xai_mcp_agent import Event, Subject
@@ -37,11 +36,10 @@ def store(place: Place) -> Iterator[History]:
     store.close()
 
 
-def told(tool: str = "log", minutes: int = 0, **fields: object) -> Event:
-    """An event about a tool of git."""
-    event = Event(Subject(MCP, "git", tool), "called", NOON + timedelta(minutes=minutes))
+def called(tool: str = "log", minutes: int = 0) -> Event:
+    """A call of a tool of git."""
     payload = {"status": "ok", "seconds": 0.1}
-    return replace(event, payload=payload, **fields)
+    return Event(Subject(MCP, "git", tool), "called", NOON + timedelta(minutes=minutes), payload)
 
 
 def connected(source: Subject, time: datetime) -> Event:
@@ -55,48 +53,20 @@ def as_read(store: History, event: Event, position: int) -> Event:
     return replace(event, links=links, position=position)
 
 
-def append(store: History, *events: Event, bodies: dict[str, str] | None = None) -> None:
+def append(store: History, *events: Event) -> None:
     with store.writing() as connection:
         store.log.catch_up(connection)
-        store.log.append(connection, events, bodies or {})
+        store.log.append(connection, events, {})
 
 
-def read(store: History, wanted: Range | None = None) -> list[Event]:
-    return store.events(wanted or Range())
+def brief(store: History) -> list[tuple[int, str | None]]:
+    return [(x.position, x.subject.tool) for x in store.events()]
 
 
-def positions(store: History, **wanted: object) -> list[int]:
-    return [x.position for x in read(store, Range(**wanted))]  # type: ignore[arg-type]
-
-
-def own(store: History, subject: Subject) -> list[int]:
-    return [x.position for x in read(store, Range(about=subject)) if x.subject == subject]
-
-
-def test_events_are_kept_as_they_are_in_their_order(store: History) -> None:
-    first = Event(
-        GIT, "connected", NOON, {"tool_count": 1, "status": "connected"},
-        definition="0123456789abcdef", reason="It was asked for.", run="run1",
-    )  # fmt: skip
+def test_events_with_any_name_and_value_come_back_in_their_order(store: History) -> None:
+    first = replace(connected(GIT, NOON), definition="0123", reason="It was asked for.", run="run1")
     arguments = {"ä": [1, None, {"b": 1.5e300}]}
-    payload = {"status": "ok", "seconds": 0.25, "arguments": arguments}
-    second = replace(told(), payload=payload)
-    append(store, first)
-    append(store, second)
-    assert read(store) == [as_read(store, first, 1), as_read(store, second, 2)]
-
-
-def test_a_store_that_is_opened_again_goes_on_where_it_was(lasting_place: Place) -> None:
-    for name in ("one", "two"):
-        store = open_history(lasting_place)
-        append(store, told(name))
-        store.close()
-    store = open_history(lasting_place)
-    assert [(x.position, x.subject.tool) for x in read(store)] == [(1, "one"), (2, "two")]
-    store.close()
-
-
-def test_any_name_comes_back_as_it_was(store: History) -> None:
+    second = replace(called(), payload={"status": "ok", "seconds": 0.25, "arguments": arguments})
     subjects = [
         subject
         for name in ODD_NAMES
@@ -106,70 +76,89 @@ def test_any_name_comes_back_as_it_was(store: History) -> None:
         )
     ]  # fmt: skip
     odd = [Event(x, "unavailable", NOON, {x.source: x.source}, reason=x.source) for x in subjects]
-    append(store, *odd)
-    assert read(store) == [as_read(store, x, n) for n, x in enumerate(odd, 1)]
-    for position, subject in enumerate(subjects, 1):
-        assert own(store, subject) == [position]
+    append(store, first)
+    append(store, second, *odd)
+    assert store.events() == [as_read(store, x, n) for n, x in enumerate((first, second, *odd), 1)]
+    for position, subject in enumerate(subjects, 3):
+        about = [x for x in store.events(Range(about=subject)) if x.subject == subject]
+        assert [x.position for x in about] == [position]
+
+
+def test_a_store_that_is_opened_again_goes_on_where_it_was(lasting_place: Place) -> None:
+    for name in ("one", "two"):
+        store = open_history(lasting_place)
+        append(store, called(name))
+        store.close()
+    store = open_history(lasting_place)
+    assert brief(store) == [(1, "one"), (2, "two")]
+    store.close()
 
 
 def test_ranges_are_cut_at_both_ends_and_by_subject(store: History) -> None:
-    append(store, connected(GIT, NOON), told("a", 1), told("b", 2), told("a", 3))
+    append(store, connected(GIT, NOON), called("a", 1), called("b", 2), called("a", 3))
     append(store, connected(Subject(MCP, "other"), NOON + timedelta(minutes=4)))
-    assert positions(store) == [1, 2, 3, 4, 5]
-    assert positions(store, after=1, until=3) == [2, 3]
-    assert positions(store, about=GIT) == [1, 2, 3, 4]
-    assert positions(store, about=Subject(MCP, "git", "a")) == [2, 4]
-    assert positions(store, since=NOON + timedelta(minutes=3)) == [4, 5]
-    assert positions(store, limit=2) == [4, 5]
-    assert positions(store, until=0) == []
-    assert positions(store, changes=("called",), until=2) == [2]
-    assert positions(store, changes=("seeded", "accepted")) == []
+    for which, positions in (
+        (Range(), [1, 2, 3, 4, 5]),
+        (Range(after=1, until=3), [2, 3]),
+        (Range(about=GIT), [1, 2, 3, 4]),
+        (Range(about=Subject(MCP, "git", "a")), [2, 4]),
+        (Range(since=NOON + timedelta(minutes=3)), [4, 5]),
+        (Range(limit=2), [4, 5]),
+        (Range(until=0), []),
+        (Range(changes=("called",), until=2), [2]),
+        (Range(changes=("seeded", "accepted")), []),
+    ):
+        assert [x.position for x in store.events(which)] == positions, which
 
 
 def test_a_transaction_that_fails_leaves_nothing(store: History) -> None:
-    def half(connection: Connection) -> None:
-        store.log.append(connection, [told("half")], {"d": BODY})
-        raise LookupError
+    def half() -> None:
+        with store.writing() as connection:
+            store.log.append(connection, [called("half")], {"d": BODY})
+            raise LookupError
 
-    append(store, told("before"))
-    with pytest.raises(LookupError), store.writing() as connection:
-        half(connection)
-    append(store, told("after"))
-    assert [(x.position, x.subject.tool) for x in read(store)] == [(1, "before"), (2, "after")]
+    append(store, called("before"))
+    with pytest.raises(LookupError):
+        half()
+    append(store, called("after"))
+    assert brief(store) == [(1, "before"), (2, "after")]
     with store.reading() as connection:
         assert log.definitions_of(connection, ["d"]) == {}
 
 
-def test_those_that_write_at_once_see_each_other_whatever_is_usual_on_the_server(
+def test_writers_at_once_see_each_other_whatever_is_usual_on_the_server(
     postgresql: Server, tmp_path: Path
 ) -> None:
     """Whoever waited for its turn must count from what was written meanwhile."""
     url = postgresql.new_database()
-    name = url.rpartition("/")[2]
     usual = "SET default_transaction_isolation = 'repeatable read'"
-    postgresql.execute(f"ALTER DATABASE {name} {usual}")
+    postgresql.execute(f"ALTER DATABASE {url.rpartition('/')[2]} {usual}")
     place = place_of(url, tmp_path)
     open_history(place).close()
 
     def write(number: int) -> None:
         store = open_history(place)
         for _ in range(10):
-            append(store, told(str(number)))
+            append(store, called(str(number)))
         store.close()
 
     with ThreadPoolExecutor(4) as writers:
         list(writers.map(write, range(4)))
     store = open_history(place)
-    assert [x.position for x in read(store)] == list(range(1, 41))
+    assert [x.position for x in store.events()] == list(range(1, 41))
     store.close()
 
 
-def test_projects_in_one_database_do_not_see_each_other(postgresql: Server, tmp_path: Path) -> None:
+def test_projects_in_one_database_neither_see_each_other_nor_wait(
+    postgresql: Server, tmp_path: Path
+) -> None:
     url = postgresql.new_database()
-    stores = [open_history(place_of(url, tmp_path / name)) for name in ("one", "two", "one")]
-    for store in stores:
-        append(store, told(store.project.name))
-    assert [x.subject.tool for x in read(stores[0])] == ["one", "one"]
-    assert [x.position for x in read(stores[1])] == [1]
-    for store in stores:
+    one, two, same = (open_history(place_of(url, tmp_path / x)) for x in ("one", "two", "one"))
+    append(one, called("first"))
+    with one.writing():
+        append(two, called("two"))
+    append(same, called("last"))
+    assert brief(one) == [(1, "first"), (2, "last")]
+    assert brief(two) == [(1, "two")]
+    for store in (one, two, same):
         store.close()

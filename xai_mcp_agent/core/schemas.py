@@ -295,6 +295,7 @@ def example_arguments(schema: JsonObject) -> JsonObject:
     references, left = References(schema), iter(range(_MAX_EXAMPLES))
 
     def example(spec: JsonObject, levels: int) -> Any:
+        """Return a value that a part of the schema shows, or one of its type."""
         if not levels or next(left, None) is None:
             return None
         parts = list(_first_choices(spec))
