@@ -1,1 +1,1 @@
-"""What the library costs, as ratios measured in one run: `python -m benchmarks [NAME...]`."""
+"""Costs of the library, as ratios measured in one run: `python -m benchmarks [NAME...]`."""

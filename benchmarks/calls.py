@@ -49,7 +49,7 @@ def rows() -> Iterator[Row]:
 
 
 def stdio_server() -> dict[str, Any]:
-    """What a settings file holds for the server, as a child process."""
+    """Return the settings entry of the server, as a child process."""
     return {"command": sys.executable, "args": [_SERVER]}
 
 

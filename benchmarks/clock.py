@@ -1,4 +1,4 @@
-"""Steps as somebody takes them: what waits for a machine, and what hands do in a window."""
+"""A clock of steps: the machine's seconds, and what hands do in a window."""
 
 from __future__ import annotations
 

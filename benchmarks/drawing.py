@@ -49,7 +49,7 @@ class Planned:
 
 @dataclass
 class Figures:
-    """What came of one set."""
+    """Results of one set."""
 
     name: str
     plans: int = 0
@@ -188,7 +188,7 @@ def _resolved(value: Any, answers: Sequence[Any]) -> Any:
 
 
 def _at(answer: Any, path: tuple[Any, ...]) -> Any:
-    """By itself, so that nothing is proved by what it is to prove."""
+    """Follow a path, without the package's own code, which this checks."""
     if _begins_with_item(path):
         answer = answer["result"] if isinstance(answer, dict) else answer
         return _at(answer[0], path[1:])
@@ -224,7 +224,7 @@ def run(folder: Path, planned: Sequence[Planned]) -> list[dict[str, Any]]:
 
 
 def _run_all() -> None:
-    """What that process does, in its folder: one `ctx`, and so one server, for all scripts."""
+    """Run all scripts in this process and folder, with one `ctx` and so one server."""
     ctx: dict[str, Any] = {"args": Namespace()}
     all_answers = json.loads(Path("all_answers.json").read_text(encoding="utf-8"))
     for number, answers in enumerate(all_answers):
@@ -237,7 +237,7 @@ def _run_all() -> None:
 
 
 def _run_one(name: str, ctx: dict[str, Any]) -> str:
-    """As `main` of the script does it, but for the `ctx`."""
+    """Run a script like its own `main`, but with this `ctx`."""
     flow = runpy.run_path(f"{name}.py")[name]()
     flow.next = None
     try:

@@ -1,4 +1,4 @@
-"""What it costs that everything is remembered: at a connect, a refresh, a call, and to look back.
+"""Costs of the history: at a connect, a refresh, a call, and when it is read.
 
 A call is measured with a bridge that remembers in a file, as bridges do, against one whose reports
 are dropped. Both speak to a server of their own, and take turns. The rest is the thread that owns
@@ -99,7 +99,7 @@ def _calls_of(bridge: Bridge) -> Callable[[], None]:
 
 
 def _noted(place: Place) -> Iterator[Row]:
-    """What the loop waits for at a call, and what a transaction of its own would take."""
+    """Measure how long the loop waits at a call, and how long its own transaction would take."""
     recorder = HistoryRecorder(place, str)
     key = ToolKey("mcp", "big", "tool_1")
 
@@ -133,7 +133,7 @@ def _listings(place: Place) -> Iterator[Row]:
 
 
 def _sizes(recorder: ReportWriter, place: Place, tools: tuple[Tool, ...]) -> Iterator[Row]:
-    """What the file grows by, on average."""
+    """Measure how much the file grows, on average."""
     for what, target, changed in (("", _CONNECT_BYTES, 0), (" and one changed", None, 1)):
         before = _used(place)
         for number in range(_CONNECTS):
@@ -177,7 +177,7 @@ def _tool(number: int) -> Tool:
 
 
 def _anew(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-    """As a session lists them again: new tools of the same parts."""
+    """Return equal tools as new objects, as a session lists them again."""
     return tuple(Tool(x.key, x.description, x.input_schema) for x in tools)
 
 
@@ -212,7 +212,7 @@ def _long(place: Place) -> Iterator[Row]:
 
 
 def _stats(place: Place, middle: datetime) -> Iterator[Row]:
-    """How often tools were called: of all there ever was, and since its middle."""
+    """Measure `stats` of the whole history, and since its middle."""
 
     def count(since: datetime | None) -> None:
         store = open_history(place)

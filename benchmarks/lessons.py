@@ -50,7 +50,7 @@ class Measured:
 
     @property
     def row(self) -> str:
-        """Its row of the table."""
+        """The row of the table."""
         hands, machine = round(self.done.seconds), round(self.machine_seconds)
         words = words_to_read(self.lesson)
         cells = (
@@ -61,7 +61,7 @@ class Measured:
 
 
 def minutes(hands_seconds: int, machine_seconds: int, words: int) -> int:
-    """How long a beginner is given for a lesson."""
+    """Return the minutes that a beginner needs for a lesson."""
     return math.ceil((BEGINNER * hands_seconds + machine_seconds) / 60 + words / WORDS_A_MINUTE)
 
 

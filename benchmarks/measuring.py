@@ -53,7 +53,7 @@ def parser_of(prog: str, about: str | None, parts: Collection[str]) -> argparse.
 def parsed(
     parser: argparse.ArgumentParser, arguments: Sequence[str], parts: Collection[str]
 ) -> argparse.Namespace:
-    """What is asked for; ends the program where it names a part that is none."""
+    """Parse the arguments; an unknown part ends the program."""
     asked = parser.parse_args(arguments)
     if unknown := {x for x in asked.only.split(",") if x} - {*parts}:
         parser.error(f"no part {sorted(unknown)[0]!r}; there are: {', '.join(parts)}")

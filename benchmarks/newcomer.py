@@ -65,7 +65,7 @@ def _install(home: Environment) -> None:
 
 
 def _link_this(home: Environment) -> None:
-    """What is installed here: nothing is downloaded."""
+    """Link what is installed here, so that nothing is downloaded."""
     home.root.mkdir()
     for part in Path(sys.prefix).iterdir():
         (home.root / part.name).symlink_to(part)

@@ -1,4 +1,4 @@
-"""What becomes of the OpenAPI documents in a folder, and what that takes: a line for each.
+"""How OpenAPI documents in a folder are read, and at what cost: a line for each.
 
 Every schema is compiled, and every problem told. `memory` is what converting adds at most, in MB.
 """
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def _documents(folder: Path) -> Iterator[Path]:
-    """Those that say that they are one; the others are parts of them."""
+    """Yield the files that are whole documents; the others are parts of them."""
     for file in sorted(x for x in folder.rglob("*") if x.suffix in _KINDS):
         try:
             root = as_object(parse(file.read_bytes()))

@@ -73,7 +73,7 @@ _FORMATS = {
 
 @dataclass
 class Score:
-    """What became of the calls of one document."""
+    """Results of the calls of one document."""
 
     operations: int = 0
     calls: Counter[str] = field(default_factory=Counter[str])
@@ -82,17 +82,17 @@ class Score:
 
     @property
     def right(self) -> int:
-        """How many calls Prism took."""
+        """Number of calls that Prism accepted."""
         return self.calls["right"]
 
     @property
     def judged(self) -> int:
-        """How many it could judge."""
+        """Number of calls that it could judge."""
         return self.right + self.calls["wrong"]
 
 
 def prism_command() -> list[str] | None:
-    """How Prism is started; None where it is not installed."""
+    """Return the command that starts Prism, or None if it is not installed."""
     node = shutil.which("node")
     return [node, str(PRISM)] if node and PRISM.exists() else None
 
@@ -331,7 +331,7 @@ def _judged(
 
 
 def _is_not_read_by_prism(place: Placement, tool: Operation) -> bool:
-    """It ends over lists and objects in headers (also left out) and paths, and finds no spaces."""
+    """Prism crashes on lists and objects in headers and paths, and misses spaces."""
     schema = tool.input_schema["properties"][place.argument]
     is_plain = not {"items", "properties", "$ref", "allOf"} & schema.keys()
     if place.location in ("header", "path"):
@@ -364,7 +364,7 @@ def _verdict(answer: httpx2.Response, request: httpx2.Request) -> tuple[str, str
 
 
 def _is_prisms_own(fault: Mapping[str, Any]) -> bool:
-    """It reads the last field of a name, and takes a form with files for one without."""
+    """Prism reads only the last field of a name, and mistakes a form with files for a plain one."""
     said = str(fault.get("message"))
     known = ("must be array", "must be object", "Reserved characters")
     return fault.get("location", [""])[0] == "body" and any(x in said for x in known)

@@ -67,7 +67,7 @@ def _question(source: str, row: Mapping[str, Any]) -> Question:
 
 @dataclass
 class Asker:
-    """Who asks, and is asked whether a call may be made: only one that the question is about."""
+    """A person who asks, and approves only calls that the question is about."""
 
     question: Question | None = None
 
@@ -80,7 +80,7 @@ class Asker:
 
 @contextmanager
 def belt(names: Sequence[str], asker: Asker | None = None) -> Generator[Bridge]:
-    """A bridge that has these sources, each as it is when nobody has used it yet."""
+    """Yield a bridge with these sources, each in its first state."""
     approve = asker.approve if asker else None
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
@@ -133,7 +133,7 @@ def _may_have_changed(bridge: Bridge, result: AgentResult) -> bool:
 
 
 def is_useful(question: Question, result: AgentResult, *, alone: bool) -> bool:
-    """Whether somebody who asked this was helped by the run."""
+    """Return whether the run answered the question."""
     made = _made(result)
     if question.offers:
         offered = re.findall(r'"[^"\n]+"', result.answer.replace(question.ask, ""))
@@ -173,7 +173,7 @@ def _day(found: re.Match[str]) -> str:
 
 
 def table(source: str) -> str:
-    """What came of each question for a source that may be tuned by, as Markdown."""
+    """Return the results of a source whose questions may be used for tuning, as Markdown."""
     asked = questions(source)
     results = [[useful for _, useful in answered(asked, x)] for x in ([source], SOURCES)]
     sums = " | ".join(f"{sum(x)} of {len(asked)}" for x in results)

@@ -17,7 +17,7 @@ IS_SMALLEST = bool(os.environ.get(SMALLEST_VARIABLE))
 
 
 def size(whole: int, smallest: int) -> int:
-    """How much to measure: the first for figures, the second to see that it runs."""
+    """Return the size to measure: `whole` for figures, `smallest` to check that it runs."""
     return smallest if IS_SMALLEST else whole
 
 
@@ -38,7 +38,7 @@ class Row:
 
     @property
     def markdown(self) -> str:
-        """The row of a table on a page, without the detail; what is missed is said in words."""
+        """Return the row of a table on a page, without the detail; a missed target is marked."""
         target = "" if self.target is None else f"{self.target:g}{self.unit}"
         missed = ", missed" if self.is_missed else ""
         cells = (self.what, f"{self.value:.2f}{self.unit}", f"{target}{missed}")
@@ -54,7 +54,7 @@ class Row:
 
 
 def seconds(do: Callable[[], object]) -> float:
-    """How long one call takes."""
+    """Return the seconds of one call."""
     started = time.perf_counter()
     do()
     return time.perf_counter() - started

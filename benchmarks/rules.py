@@ -1,4 +1,4 @@
-"""What fifty rules cost a call: each of them looked at, and some that derive words for others."""
+"""Cost of fifty rules for a call; some of them derive words for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screen costs while a model's text streams: a run that prints against a quiet one."""
+"""Cost of the screen while a model's text streams: a run that prints against a quiet one."""
 
 from __future__ import annotations
 

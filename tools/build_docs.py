@@ -1,4 +1,4 @@
-"""What the documentation takes from nodes and commands: `python -m tools.build_docs` writes it.
+"""Parts of the documentation that come from nodes and commands: `python -m tools.build_docs`.
 
 Run it after a change of a node's ports or docstring, or of a command's. It writes docs/nodes.md and
 docs/commands.md.

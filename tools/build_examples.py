@@ -154,7 +154,7 @@ def all_examples() -> list[Workflow]:
 
 
 def templates() -> list[Workflow]:
-    """What the lab's launcher offers as a card each; a press makes a copy to go on with."""
+    """Return the workflows that the lab's launcher offers as cards; a click makes a copy."""
     return [
         quickstart("agent_with_tools"),
         agent_with_a_drawn_tool(),
@@ -163,7 +163,7 @@ def templates() -> list[Workflow]:
 
 
 def used_workflows() -> list[Workflow]:
-    """What examples use as tools, as it is shipped in the folder `workflows`."""
+    """Return the workflows that examples use as tools, shipped in the folder `workflows`."""
     return [find_books()]
 
 

@@ -106,7 +106,7 @@ def _complete(name: str, schema: dict[str, Any]) -> None:
 
 
 def _meanings(heading: str) -> dict[str, str]:
-    """What the page says of each key in the lists below this heading."""
+    """Return the page's text about each key in the lists below this heading."""
     meanings: dict[str, str] = {}
     above = ""
     for line in PAGE.read_text(encoding="utf-8").splitlines():

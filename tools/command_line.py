@@ -74,7 +74,7 @@ def _overview(by_words: Iterable[tuple[str, ...]]) -> str:
 
 
 def _shared_records(by_words: Mapping[tuple[str, ...], Any]) -> dict[Record, list[str]]:
-    """What several commands take and explain alike, each with the commands that do not."""
+    """Return the options that several commands share, each with the commands that lack it."""
     records = {" ".join(words): _records(command) for words, command in by_words.items()}
     counts = Counter(x for of_command in records.values() for x in of_command)
     return {

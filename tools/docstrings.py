@@ -21,7 +21,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class Docstring:
-    """What a docstring says. `summary` is its first line, `more` the paragraphs after it."""
+    """Parts of a docstring. `summary` is its first line, `more` the paragraphs after it."""
 
     summary: str
     more: tuple[str, ...]

@@ -197,7 +197,7 @@ def two_servers_and_a_drawn_tool() -> Workflow:
 
 
 def native_and_text() -> Workflow:
-    """The same agent twice: with function calling, and with tools spoken of in text."""
+    """Return a workflow with the same agent twice: function calling, and the text protocol."""
     flow = Workflow("ex08_native_and_text")
     units = flow.node("AgentUseMCPTools", server_name="units")
     native, text = (_converter(flow, name) for name in ("native", "text"))

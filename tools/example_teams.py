@@ -77,7 +77,7 @@ def workflow_as_a_tool() -> Workflow:
 
 
 def find_books() -> Workflow:
-    """What `workflow_as_a_tool` uses: it has an agent too."""
+    """Return the workflow that `workflow_as_a_tool` uses; it has an agent, too."""
     flow = Workflow("find_books")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")

@@ -1,4 +1,4 @@
-"""Who imports whom inside a package, read from its source files.
+"""Import graph of a package, read from its source files.
 
 Imports inside functions and under `TYPE_CHECKING` count too: an arrow is an arrow.
 """
@@ -111,7 +111,7 @@ def _cycle_within(folder: str, arrows: list[tuple[str, str]]) -> list[str]:
 
 
 def _unit(folder: str, module: str) -> str:
-    """What of a folder a module is, or is in; empty when it is elsewhere."""
+    """Return the part of a folder that a module is or lies in; "" if it lies elsewhere."""
     rest = module.removeprefix(f"{folder}.")
     return "" if rest == module else f"{folder}.{rest.partition('.')[0]}"
 

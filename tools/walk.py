@@ -1,4 +1,4 @@
-"""How many of our files and functions a thing enters: `python -m tools.walk [--verbose] [--page]`.
+"""How many of our files and functions an operation enters: `python -m tools.walk [--verbose] [--page]`.
 
 Each walk is taken twice over stdio against a real server, and traced the second time: imports,
 connecting and first uses are not counted. Counted is every named function of the package that any
@@ -47,7 +47,7 @@ _HELLO = {"text": "hello"}
 
 @dataclass(frozen=True)
 class Walk:
-    """What one thing entered."""
+    """Files and functions that one operation entered."""
 
     name: str
     entered: Entered
@@ -86,7 +86,7 @@ class _Tracer:
         self.begins, self.ends, self.is_on = begins, ends, not begins
 
     def stop(self) -> Entered:
-        """What was entered since the start, when that is over."""
+        """Stop tracing, and return what was entered."""
         _wait_for(lambda: bool(self.entered), f"{self.begins or 'anything'} is entered")
         self._wait_until_quiet()
         self.begins, self.is_on = "", False

@@ -93,7 +93,7 @@ def _line(who: str, taken: float, step: Step, found: dict[str, Found]) -> str:
 
 
 def _environments(peers: Sequence[Peer]) -> Iterator[tuple[Peer, Environment]]:
-    """What can be measured; of the others it is told why not."""
+    """Yield the clients that can be measured; print why others cannot."""
     for peer in peers:
         print(f"==> {peer.name}: its environment", flush=True)
         try:

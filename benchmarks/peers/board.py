@@ -1,4 +1,4 @@
-"""What was found, row by row and peer by peer, and how it reads as Markdown."""
+"""The board of results by row and client, as Markdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cell:
 
     @property
     def median(self) -> float | None:
-        """Of what was measured; None if nothing was."""
+        """The median of the samples, or None without any."""
         return statistics.median(self.samples) if self.samples else None
 
     def text(self, unit: str) -> str:
@@ -54,7 +54,7 @@ class Board:
         self._cells: dict[tuple[str, str], Cell] = {}
 
     def cell(self, row: Row, peer: Peer) -> Cell:
-        """Where the passes of this row and peer are."""
+        """Return the cell of a row and a client."""
         return self._cells.setdefault((row.key, peer.name), Cell())
 
     def add(self, peer: Peer, found: Mapping[str, Found]) -> None:
@@ -74,7 +74,7 @@ class Board:
         return "\n\n".join([self._table(), *self._doors(), self._versions()])
 
     def _first(self, row: Row) -> Peer | None:
-        """Who is best of those that did it each time; the bare client takes no part."""
+        """Return the best client of those that never failed; the bare client does not compete."""
         takes_part = [x for x in self.peers if x is not CONTROL and not x.is_another_door]
         cells = {peer: self.cell(row, peer) for peer in takes_part}
         medians = {

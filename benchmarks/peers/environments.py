@@ -68,7 +68,7 @@ def environment_with(
 
 
 def variables() -> dict[str, str]:
-    """What a peer's process is started with: nobody is asked for updates or told of its use."""
+    """Return the environment of a client's process, without update checks and telemetry."""
     return {
         **os.environ,
         "PYTHONPATH": str(ROOT),

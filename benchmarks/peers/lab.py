@@ -1,4 +1,4 @@
-"""Where a run takes place: its workers and servers, all of which end with it."""
+"""Workers and servers of a run, all of which end with it."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class Lab:
         return Worker(command, variables(), self._logs / f"{peer.name.replace(' ', '-')}.log")
 
     def stdio(self, **options: Any) -> dict[str, Any]:
-        """What a settings file holds for a server over stdio."""
+        """Return the settings entry of a server over stdio."""
         return {"command": sys.executable, "args": self._arguments(options)}
 
     def http(self, **options: Any) -> dict[str, Any]:
-        """The same for one behind a URL, which runs until the end of this run."""
+        """Return the entry of a server behind a URL, which runs until the end of this run."""
         key = json.dumps(options)
         if key not in self._http:
             process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What is measured with a driver, as plain numbers. Standard library only, like the worker."""
+"""Measurements with a driver, as plain numbers. Standard library only, like the worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is measured: the versions, how each is driven, and what of its settings was chosen."""
+"""The clients to measure: versions, drivers, and the settings that were chosen for each."""
 
 from __future__ import annotations
 

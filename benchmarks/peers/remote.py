@@ -22,7 +22,7 @@ _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 @dataclass
 class Heard:
-    """What came of one job. `problem` says why it did not come to its end; empty if it did."""
+    """Outcome of one job. `problem` says why it did not finish; empty if it did."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     problem: str = ""
@@ -31,7 +31,7 @@ class Heard:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """What was measured; None if it did not come to that."""
+        """The measurements, or None if the job did not get that far."""
         return next((x["result"] for x in self.messages if "result" in x), None)
 
     def all(self, key: str) -> Iterator[Any]:
@@ -59,7 +59,7 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
     @property

@@ -43,14 +43,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Found:
-    """What one pass gave for one row. Without samples it failed, and `note` says why."""
+    """Result of one pass for one row. Without samples it failed, and `note` says why."""
 
     samples: tuple[float, ...] = ()
     note: str = ""
 
     @property
     def is_failed(self) -> bool:
-        """It did not come to its end."""
+        """Whether the pass failed."""
         return not self.samples
 
 
@@ -300,7 +300,7 @@ class First:
 
 
 def _found(samples: Iterable[float], heard: Heard) -> Found:
-    """What was measured; where there is nothing, why."""
+    """Return the samples, or the reason why there are none."""
     taken = tuple(samples)
     return Found(taken, "" if taken else _why(heard))
 

@@ -23,7 +23,7 @@ from .measure import Job, measure
 
 
 def main(driver: str) -> None:
-    """Do jobs until there is nobody left to do them for."""
+    """Do jobs until the other side closes."""
     private = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     jobs: queue.Queue[str] = queue.Queue()

@@ -1,1 +1,1 @@
-"""How good plans without a model are, and how fast they come: `make bench-planning`."""
+"""Quality and speed of plans without a model: `make bench-planning`."""

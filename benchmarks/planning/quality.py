@@ -1,4 +1,4 @@
-"""How good plans are: tools, edges and bindings against gold, by sets; and the next tool."""
+"""Quality of plans: tools, edges and bindings against gold, by sets; and the next tool."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _clause_search(of: PlanSet) -> Callable[[Json], Json]:
 
 
 def _next_hits(of: PlanSet, planner: Planner, *, with_request: bool) -> float | None:
-    """How often the tool that comes next is among those that are suggested.
+    """Return how often the next tool is among the suggestions.
 
     What followed a tool in the plans at even places is known at the odd ones, and the reverse.
     """
@@ -105,7 +105,7 @@ def _next_hits(of: PlanSet, planner: Planner, *, with_request: bool) -> float | 
 
 
 def _followers(plans: Iterable[Json]) -> dict[str, Counter[str]]:
-    """How often which tool comes next after which."""
+    """Count which tool comes after which."""
     found: dict[str, Counter[str]] = {}
     for plan in plans:
         for one, following in pairwise(_tools(plan)):

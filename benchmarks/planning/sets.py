@@ -49,7 +49,7 @@ def read_sets(folder: Path) -> list[PlanSet]:
 
 
 def score(scorer: Path, plans: Sequence[Json], predicted: Sequence[Json]) -> dict[str, Any]:
-    """What the scorer, a program, says of the plans that were made for these."""
+    """Return the scores that the scorer, a program, prints for these plans."""
     with tempfile.TemporaryDirectory() as name:
         files = [Path(name) / x for x in ("plans.jsonl", "predictions.jsonl")]
         rows = plans, [x | {"plan_index": n} for n, x in enumerate(predicted)]

@@ -1,4 +1,4 @@
-"""How long plans take and what a planner holds, in CPU time, each size in a process of its own."""
+"""CPU time of plans and memory of a planner, each size in a process of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RUN_SECONDS = 400.0
 
 @dataclass(frozen=True)
 class Speed:
-    """What one process measured."""
+    """Measurements of one process."""
 
     size: int
     build_seconds: float
@@ -56,7 +56,7 @@ def measure(sets: Sequence[PlanSet], folder: Path, sizes: Sequence[int] = SIZES)
 
 
 def import_milliseconds() -> float:
-    """What `from xai_mcp_agent.planning import Planner` adds to `search`, in a fresh process."""
+    """Return how much importing `Planner` adds to `search`, in a fresh process."""
     code = (
         "import time; from xai_mcp_agent.search import ToolIndex; began = time.process_time();"
         "from xai_mcp_agent.planning import Planner; print(time.process_time() - began)"

@@ -1,1 +1,1 @@
-"""How well and how fast tools are found, and what they cost in a request: `make bench-search`."""
+"""Quality, speed and token costs of the tool search: `make bench-search`."""

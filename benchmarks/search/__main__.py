@@ -38,14 +38,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def measure_quality(sets: Sequence[ToolSet], scorer: Path, model: Path | None) -> Told:
-    """How well tools are found."""
+    """Measure the quality of the search."""
     table = quality.measure(sets, scorer, KeptVectors(model) if model else None)
     text = f"{quality.markdown(table, sets)}\n\n{quality.means_over_sets(table)}"
     return f"### Quality\n\n{text}", quality.misses(table)
 
 
 def measure_speed(sets: Sequence[ToolSet]) -> Told:
-    """How fast tools are found."""
+    """Measure the speed of the search."""
     with tempfile.TemporaryDirectory() as folder:
         speeds = speed.measure(sets, Path(folder))
     importing = speed.import_milliseconds()
@@ -53,7 +53,7 @@ def measure_speed(sets: Sequence[ToolSet]) -> Told:
 
 
 def measure_tokens(sets: Sequence[ToolSet]) -> Told:
-    """What tools cost in a request."""
+    """Measure the tokens of tools in a request."""
     try:
         bundles, turns = tokens.measure_estimate(sets), tokens.measure_turns(sets)
     except (OSError, subprocess.SubprocessError) as error:

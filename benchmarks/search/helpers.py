@@ -47,7 +47,7 @@ class Helper:
         return environment_with(self.name, self.package, self.pins, self.unresolved)
 
     def ask(self, job: Any, kept: Path = _KEPT) -> Any:
-        """What the program answers, both as JSON.
+        """Return the program's answer; job and answer are JSON.
 
         Raises:
             OSError, subprocess.SubprocessError: it cannot be run.

@@ -1,4 +1,4 @@
-"""How well tools are found: labelled queries, here and with FastMCP's search transform."""
+"""Quality of the search: labelled queries, here and with FastMCP's search transform."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RIVAL = Way("FastMCP BM25")
 
 @dataclass(frozen=True)
 class Scored:
-    """What the scorer says of one set, and the CPU milliseconds of a query."""
+    """Scores of one set, and the CPU milliseconds of a query."""
 
     figures: dict[str, float]
     milliseconds: float
@@ -47,7 +47,7 @@ Table = dict[Way, dict[str, Scored]]
 
 
 def measure(sets: Sequence[ToolSet], scorer: Path, embed: KeptVectors | None) -> Table:
-    """Each set in each way; a way that cannot be measured is told and left out."""
+    """Measure each set in each way; a way that cannot be measured is reported and left out."""
     labelled = [x for x in sets if x.queries]
     table: Table = {LEXICAL: {x.name: _ours(x, scorer, None) for x in labelled}}
     if embed:

@@ -35,7 +35,7 @@ def read_sets(folder: Path) -> list[ToolSet]:
 
 
 def score(scorer: Path, of: ToolSet, ranked: Sequence[Sequence[str]]) -> dict[str, float]:
-    """What the scorer, a program, says of the ids that were found for each query, best first."""
+    """Return the scores that the scorer, a program, prints for the ranked ids of each query."""
     lines = (
         json.dumps({"query_index": n, "ranked": list(ids)}) + "\n" for n, ids in enumerate(ranked)
     )

@@ -1,4 +1,4 @@
-"""How long it takes to find tools, in CPU time, each size in a process of its own."""
+"""CPU time of a search, each size in a process of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _IMPORTS = size(7, 1)
 
 @dataclass(frozen=True)
 class Speed:
-    """What one process measured."""
+    """Measurements of one process."""
 
     size: int
     build_seconds: float
@@ -53,7 +53,7 @@ def measure(sets: Sequence[ToolSet], folder: Path, sizes: Sequence[int] = SIZES)
 
 
 def import_milliseconds() -> float:
-    """What `from xai_mcp_agent.search import ToolIndex` adds, in a fresh process; the median."""
+    """Return the median time of importing `ToolIndex` in a fresh process."""
     code = (
         "import time, xai_mcp_agent; began = time.process_time();"
         "from xai_mcp_agent.search import ToolIndex; print(time.process_time() - began)"

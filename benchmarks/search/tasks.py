@@ -65,7 +65,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Way:
-    """Who does the tasks. `knows` and `takes` are scripts, see `tests.support.searching_model`."""
+    """An agent that does the tasks. `knows` and `takes` are scripts of `searching_model`."""
 
     name: str
     script: Callable[[Work], SearchingModel] | None
@@ -83,7 +83,7 @@ PLAIN_WAYS = (Way("the offline model, asked plainly", None),)
 
 @dataclass(frozen=True)
 class Done:
-    """What came of the tasks in one way. `late`: of those tools that came in mid run."""
+    """Results of the tasks in one way. `late`: of tools that arrived during the run."""
 
     way: Way
     protocol: str
@@ -97,11 +97,11 @@ class Done:
 
     @property
     def tokens(self) -> list[int]:
-        """What the tools in each request cost, estimated."""
+        """Estimated tokens of the tools in each request."""
         return [x for one in self.told for x in one.tokens]
 
     def asked_back(self) -> int:
-        """The tasks in which the needed tool was chosen, and the person told what it lacks."""
+        """Number of tasks in which the right tool was chosen, and the person asked for what it lacks."""
         return sum(not x.is_done and _would_use(x) for x in self.told)
 
 
@@ -133,7 +133,7 @@ def plain(sets: Sequence[ToolSet], seed: int = SEED) -> Work:
 
 
 def _tools_of(sets: Mapping[str, ToolSet]) -> dict[str, Json]:
-    """As they are offered, by the set and their ids in it."""
+    """Return the tools as they are offered, by set and id."""
     if gone := sorted(_KINDS.keys() - sets.keys()):
         raise LookupError(f"there is no set {gone[0]}")
     names = (*_KINDS, *(x for x in _ALSO if x in sets))
@@ -238,7 +238,7 @@ def _single(of: ToolSet, kinds: Sequence[str]) -> Iterator[tuple[str, list[str]]
 
 
 def _offered(tool: Json) -> Json:
-    """As one server offers tools of several, the name with that of its own server first."""
+    """Return the tool as one server offers it for several: its own server's name comes first."""
     name = f"{tool['server']}_{tool['name']}" if tool["server"] else tool["name"]
     kept = {x: tool[x] for x in ("description", "input_schema")}
     return {"name": _NOT_IN_NAMES.sub("_", name), **kept}

@@ -1,4 +1,4 @@
-"""What is timed in a process that does nothing else: CPU time of an index, and its memory."""
+"""CPU time and memory of an index, measured in a process that does nothing else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _milliseconds(do: Callable[[], object]) -> float:
 
 
 def memory() -> int:
-    """What this process takes now, in bytes; 0 where the system does not tell."""
+    """Return the memory of this process in bytes, or 0 if the system does not say."""
     if not _STATUS.exists():
         return 0
     return int(_STATUS.read_text().split()[1]) * resource.getpagesize()

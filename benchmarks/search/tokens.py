@@ -1,4 +1,4 @@
-"""What tools cost in a request: our estimate against a tokenizer, and turns of several kinds."""
+"""Tokens of tools in a request: our estimate against a tokenizer, and turns of several kinds."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def measure_turns(sets: Sequence[ToolSet], sizes: Sequence[int] = SIZES) -> list
 
 
 def misses(found: Sequence[Bundles]) -> list[str]:
-    """Where the estimate is too low for some bundle, or too high for most."""
+    """Return where the estimate is too low for some bundle, or too high for most."""
     low = [
         f"tokens of {_BUNDLE} tools of {x.name} are estimated at {least:.2f} of what they are"
         for x in found
@@ -120,7 +120,7 @@ def turns_markdown(turns: Sequence[Turn]) -> str:
 
 
 def definitions(tools: Sequence[Json]) -> list[ToolDefinition]:
-    """As an agent has them, under their shown names."""
+    """Return the definitions as an agent has them, under their shown names."""
     names = ShownNames()
     # The id in place of the name where two have one name.
     seen: set[tuple[str, str]] = set()
@@ -178,7 +178,7 @@ def _turn(tools: list[Json], queries: Sequence[str]) -> Turn:
 
 
 class _Ours:
-    """What our agents are sent of these tools."""
+    """Our agents' requests with these tools."""
 
     def __init__(self, tools: Sequence[Json]) -> None:
         self._defined = definitions(tools)

@@ -1,4 +1,4 @@
-"""What Python and the libraries complain of beside the calls: any of it fails the soak."""
+"""Complaints of Python and the libraries beside the calls: any of them fails the soak."""
 
 from __future__ import annotations
 

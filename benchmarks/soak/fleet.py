@@ -55,7 +55,7 @@ class Fleet:
             self.settings["mcpServers"][name] = self._entry(options, is_web=bool(number % 2))
 
     def starts(self) -> int:
-        """How often any of them was started so far."""
+        """Number of starts of all of them so far."""
         return self._journal.read_text(encoding="utf-8").count("start ")
 
     @contextmanager
@@ -173,7 +173,7 @@ def _arguments(options: dict[str, Any]) -> list[str]:
 
 
 def _children_running(script: str) -> list[psutil.Process]:
-    """Those of our own children, and only those, that run this script."""
+    """Return our own children that run this script."""
     found: list[psutil.Process] = []
     for child in psutil.Process().children():
         with suppress(psutil.Error):

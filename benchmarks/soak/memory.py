@@ -1,4 +1,4 @@
-"""How much memory this process has, and how much of it is in use."""
+"""Memory of this process, and how much of it is in use."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MEGABYTE = 1024 * 1024
 
 
 def held_mb() -> float:
-    """What the system has given to this process."""
+    """Return the memory that the system has given to this process."""
     return psutil.Process().memory_info().rss / _MEGABYTE
 
 
 def used_mb() -> float:
-    """The same, after garbage was collected and the C library gave back what it only keeps.
+    """Return the same after garbage collection, without what the C library only caches.
 
     Where it can be asked. It keeps much after large results, in several threads; that would hide a
     leak, or look like one.

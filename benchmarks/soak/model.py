@@ -59,7 +59,7 @@ def main() -> None:
 
 
 class _Forgetful(list[Any]):
-    """Requests that nobody looks at."""
+    """A list of requests that stays empty."""
 
     def append(self, _: Any) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What the soak saw, in a line while it goes on, and as a table at the end."""
+"""Report of the soak: a line while it goes on, and a table at the end."""
 
 from __future__ import annotations
 

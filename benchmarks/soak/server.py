@@ -48,7 +48,7 @@ class SoakServer(FaultServer):
         super().__init__({**options, "tools": self._offer()})
 
     def handle(self, message: dict) -> Iterator[dict | bytes]:
-        """As the fault server, but without remembering all of it, and with tools of its own."""
+        """Answer like the fault server, but with its own tools and without a record of everything."""
         if message.get("method") != "tools/call":
             yield from self.usual(message)
             return
@@ -121,7 +121,7 @@ def _text(text: str) -> dict:
 
 
 def _go_wrong_over_http(handler: Any, message: dict) -> None:
-    """What is done to a connection; all else is answered."""
+    """Break the connection; everything else is answered."""
     match message["params"]["name"]:
         case "drops":
             drop(handler, message)

@@ -32,7 +32,7 @@ _END_SECONDS = 20.0  # for threads and files to go, once everything is closed
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do, and how long."""
+    """Work of the soak, and how long it takes."""
 
     seconds: float
     servers: int
@@ -42,7 +42,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What was seen. `left` is what was still there at the end and not at the beginning.
+    """Outcome of the soak. `left` is what was still there at the end and not at the beginning.
 
     `memory_mb` is what the system has given us, `used_mb` without what the allocator only keeps
     for later: after the beginning, and at the end.
@@ -62,7 +62,7 @@ class Outcome:
 
     @property
     def grown_mb(self) -> float:
-        """How much more memory was in use at the end than after the beginning."""
+        """Megabytes that were in use at the end and not after the beginning."""
         return self.used_mb[-1] - self.used_mb[0] if self.used_mb else 0.0
 
     @property
@@ -134,7 +134,7 @@ def _world(
 
 
 def _warm_up(folder: Path, plan: Plan, model: str) -> None:
-    """What is loaded, and opened for good, by a first run is no leak."""
+    """Run once: what a first run loads and opens for good is no leak."""
     small = Plan(0.0, 2, 1, plan.seed)
     with _world(folder, small, model, Tally()) as (_, agents, __):
         agents.run_once("first", random.Random(plan.seed))

@@ -1,4 +1,4 @@
-"""How long an event loop stood still: a task on it sleeps a moment, and looks how late it wakes."""
+"""Stalls of an event loop: a task on it sleeps a moment, and sees how late it wakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STEP_SECONDS = 0.01
 
 
 class Stalls:
-    """How late the task woke, each time."""
+    """Delays of the task, one for each time."""
 
     def __init__(self) -> None:
         self.late_seconds = array("d")

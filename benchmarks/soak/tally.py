@@ -1,4 +1,4 @@
-"""What became of every call: a result, or an error with its cause and the next step."""
+"""Tally of all calls: a result, or an error with its cause and the next step."""
 
 from __future__ import annotations
 

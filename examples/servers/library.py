@@ -198,7 +198,7 @@ ORDER BY due_on, title
 
 
 class Catalogue:
-    """The database. In memory until `open` is told a file."""
+    """The database. In memory until `open` gets a file."""
 
     def __init__(self) -> None:
         # MCPServer runs plain functions in worker threads, several at once; they take turns here.

@@ -643,14 +643,14 @@ SCHEMAS = {tool.name: tool.input_schema for tool in LISTED}
 
 @cache
 def validator(name: str) -> Any:
-    """What checks the arguments of a tool, made at its first call."""
+    """Return the validator of a tool's arguments, made at its first call."""
     import jsonschema  # here: it can take a second, for which listing need not wait
 
     return jsonschema.Draft202012Validator(SCHEMAS[name])
 
 
 def answer(name: str, arguments: dict[str, Any]) -> Any:
-    """What a tool gives for these arguments.
+    """Return the result of a tool for these arguments.
 
     Raises:
         ValueError: it cannot be worked out; the message says why.
@@ -672,7 +672,7 @@ async def list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
 
 
 async def call_tool(_ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """Use one; what it refuses is told in words."""
+    """Call a tool; a refusal is a result with words."""
     try:
         if params.name not in ROWS:
             raise ValueError(f"There is no tool {params.name!r}.")

@@ -1,1 +1,1 @@
-"""How each client is driven: one file for each, run in that client's own environment."""
+"""Drivers: one file for each client, run in that client's own environment."""

@@ -1,4 +1,4 @@
-"""What a driver is. Standard library only: it is imported in environments without our package."""
+"""Base of all drivers. Standard library only: some environments do not have our package."""
 
 from __future__ import annotations
 

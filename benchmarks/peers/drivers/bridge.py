@@ -13,7 +13,7 @@ from .base import START_SECONDS, Driver, Entry, Usable, waves
 
 
 class InAnAgent(Driver):
-    """As an agent uses it: its loop runs on the bridge's own, and so do its calls."""
+    """The bridge as an agent uses it: calls are made on the bridge's own loop."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         entries = {name: {**x, "startTimeout": START_SECONDS} for name, x in servers.items()}

@@ -12,7 +12,7 @@ from .base import CALL_SECONDS, START_SECONDS, Driver, Entry, Usable
 
 
 class Peer(Driver):
-    """Kept sessions. A config of one server is connected without the router."""
+    """Keeps its sessions. A config of one server is connected without the router."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         self._is_alone = len(servers) == 1

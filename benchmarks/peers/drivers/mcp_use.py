@@ -11,7 +11,7 @@ from .base import Driver, Entry, Usable
 
 
 class Peer(Driver):
-    """Kept sessions, `create_all_sessions` starts them."""
+    """Keeps its sessions; `create_all_sessions` starts them."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         config = {"mcpServers": {name: dict(x) for name, x in servers.items()}}

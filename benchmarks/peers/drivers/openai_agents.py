@@ -1,4 +1,4 @@
-"""openai-agents: `MCPServerManager`, which starts its servers in parallel when told to."""
+"""openai-agents: `MCPServerManager`, with its parallel start switched on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import CALL_SECONDS, START_SECONDS, Driver, Entry, Usable, described
 
 
 class Peer(Driver):
-    """Kept sessions, parallel start, failed servers dropped, lists of tools cached."""
+    """Keeps its sessions; parallel start, failed servers dropped, lists of tools cached."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         self._servers = {name: _server(name, x) for name, x in servers.items()}

@@ -14,7 +14,7 @@ from .base import CALL_SECONDS, START_SECONDS, Driver, Entry, Usable
 
 
 class Peer(Driver):
-    """Kept sessions, lists of tools cached until a notice."""
+    """Keeps its sessions; lists of tools cached until a notice."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         self._toolsets = {name: _toolset(name, x) for name, x in servers.items()}

@@ -12,7 +12,7 @@ from .base import START_SECONDS, Driver, Entry, Usable
 
 
 class Peer(Driver):
-    """Kept sessions, a thread with a loop for each server; goes on without those that fail."""
+    """Keeps its sessions, each server with a thread and a loop; goes on without those that fail."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         entries = {
