@@ -1,4 +1,4 @@
-"""How many of our files and functions an operation enters: `python -m tools.walk [--verbose] [--page]`.
+"""Files and functions that an operation enters: `python -m tools.walk [--verbose] [--page]`.
 
 Each walk is taken twice over stdio against a real server, and traced the second time: imports,
 connecting and first uses are not counted. Counted is every named function of the package that any

@@ -101,7 +101,7 @@ class Done:
         return [x for one in self.told for x in one.tokens]
 
     def asked_back(self) -> int:
-        """Number of tasks in which the right tool was chosen, and the person asked for what it lacks."""
+        """Tasks in which the right tool was chosen, and the person asked for what it lacks."""
         return sum(not x.is_done and _would_use(x) for x in self.told)
 
 

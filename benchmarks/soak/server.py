@@ -48,7 +48,7 @@ class SoakServer(FaultServer):
         super().__init__({**options, "tools": self._offer()})
 
     def handle(self, message: dict) -> Iterator[dict | bytes]:
-        """Answer like the fault server, but with its own tools and without a record of everything."""
+        """Answer like the fault server, but with other tools and without a record of all."""
         if message.get("method") != "tools/call":
             yield from self.usual(message)
             return
