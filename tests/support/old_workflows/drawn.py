@@ -52,18 +52,16 @@ def _console(flow: Workflow, **key: Any) -> None:
     clock_tool(flow, for_toolbelt=Shown("default"))
 
 
-@shape("an agent with one tool that takes nothing; the key is an argument", shared("helper"))
+@shape(
+    "an agent with one tool that takes nothing; the key is an argument, and ports in an old order",
+    out_ports_first, shared("helper"),
+)  # fmt: skip
 def agent_example(flow: Workflow) -> None:
     _console(flow, api_key=Argument("api_key"), from_env=False)
 
 
 @shape("the same, drawn in 2024", of_2024, without_ports("tool_args", "metadata"), shared("helper"))
 def agent_example_of_2024(flow: Workflow) -> None:
-    _console(flow)
-
-
-@shape("the same, with the ports of its nodes in another order", out_ports_first)
-def agent_example_reordered(flow: Workflow) -> None:
     _console(flow)
 
 
@@ -102,7 +100,7 @@ def robot_agent(flow: Workflow) -> None:
 
 @shape(
     "a chat agent with five tools on a database; some take JSON as text",
-    dangling("True"), shared("helper", "tasks.db"),
+    dangling, shared("helper", "tasks.db"),
 )  # fmt: skip
 def receptionist(flow: Workflow) -> None:
     _behind_a_server(flow)
@@ -154,21 +152,6 @@ def demo_of_a_talk(flow: Workflow) -> None:
     place = tool(flow, "weather_at", "e.g. weather_at Bern")
     told = flow.node("GetWeather", city=place["tool_input"], url=Shown(KEY))
     flow.side(place, told, output(flow, told["report"]))
-
-
-@shape("a chat agent with seven tools that take JSON as text, for a benchmark")
-def benchmark(flow: Workflow) -> None:
-    key, memory, belt, agent = crew(flow)
-    flow.main(key, memory, belt, agent, flow.node("ConverseMakeServer"), flow.node("ConverseRun"))
-    chat_event(flow, flow.node("ConverseEmitResponse", value="One moment."))
-    for number in range(7):
-        begin = tool(
-            flow, f"work_{number}", 'passed as JSON.\nTOOL: work {"id": 1}',
-            for_toolbelt=Shown("default"),
-        )  # fmt: skip
-        parts = flow.node("ExtractTaskDetails", input_json=begin["tool_input"])
-        made = flow.node("TasksCreateTask", summary=parts["summary"])
-        flow.side(begin, parts, made, output(flow, made["created"]))
 
 
 # Agents that something else begins
@@ -238,55 +221,18 @@ def watchdog_timer(flow: Workflow) -> None:
     flow.side(begin, told, output(flow, told["report"]))
 
 
-@shape(
-    "an agent that a queue's messages run; literals without wires",
-    dangling("True", "False", "7"), secrets(KEY), shared("helper", "guest"),
-)  # fmt: skip
-def doer(flow: Workflow) -> None:
-    joined = flow.node(
-        "QueueConnect", broker="127.0.0.1", port=5672, username=Shown("guest"), password="guest1",
-        vhost=Shown("guest"),
-    )  # fmt: skip
-    heard = flow.node("QueueConsume", queue="tasks")
-    flow.main(*crew(flow), joined, heard, flow.node("QueueStart"))
-    asked = run(flow, heard["message"])
-    flow.branch(heard, "on_message", asked, flow.node("Print", msg=asked["last_response"]))
-    begin = tool(flow, "weather", "of a city.", for_toolbelt=Shown("default"))
-    told = flow.node("GetWeather", city=begin["tool_input"], url=Shown(KEY))
-    flow.side(begin, told, output(flow, told["report"]))
-    done = tool(flow, "finish_task", "by its number.", for_toolbelt=Shown("default"))
-    opened = flow.node("TasksOpenDB", db_file="tasks.db")
-    shown = flow.node(
-        "TasksGetTaskDetails", task_id=done["tool_input"], connection=opened["connection"]
-    )
-    closed = flow.node("TasksCloseDB", connection=opened["connection"])
-    flow.side(done, opened, shown, closed, output(flow, shown["task_details"]))
-
-
-# Agents with long tools
-
-
-def _browsing(flow: Workflow, tools: int, steps: int) -> None:
+@shape("an agent with three tools of six nodes", without_ports("tool_args", "metadata"), loose)
+def readme_agent(flow: Workflow) -> None:
     asked = run(flow)
     flow.main(*crew(flow), asked, flow.node("Print", msg=asked["last_response"]))
-    for number in range(tools):
+    for number in range(3):
         begin = tool(flow, f"read_{number}", 'TOOL: read {"url": "..."}')
         opened = flow.node("OpenPage", url=f"page-{number}", headless=True)
         nodes, page = [opened], opened["page"]
-        for step in range(steps):
+        for step in range(4):
             read = flow.node("ReadPage", page=page, hint=f"{{place}} {step}")
             nodes, page = [*nodes, read], read["text"]
         flow.side(begin, *nodes, output(flow, page))
-
-
-@shape("an agent with six tools of ten nodes each", without_ports("tool_args", "metadata"), loose)
-def readme_agent(flow: Workflow) -> None:
-    _browsing(flow, tools=6, steps=10)
-
-
-@shape("its sister with three shorter ones", without_ports("tool_args", "metadata"))
-def screenshot_agent(flow: Workflow) -> None:
-    _browsing(flow, tools=3, steps=4)
 
 
 # Workflows without agents of xai-agent
@@ -295,22 +241,6 @@ def screenshot_agent(flow: Workflow) -> None:
 @shape("nothing but Start and Finish", without_outputs)
 def empty(flow: Workflow) -> None:
     flow.main()
-
-
-@shape("a chat server that answers without an agent", of_2024)
-def converse(flow: Workflow) -> None:
-    flow.main(flow.node("ConverseMakeServer"), flow.node("ConverseRun"))
-    for name in ("echo", "shout"):
-        event = flow.node("ConverseDefineAgent", name=name)
-        joined = flow.node("ConcatString", a=event["message"], b="!")
-        flow.side(event, joined, flow.node("ConverseEmitResponse", value=joined["out"]))
-
-
-@shape("a timer that writes into a queue")
-def timer(flow: Workflow) -> None:
-    flow.main(flow.node("QueueConnect", broker="127.0.0.1"), flow.node("IntervalServe", port=1))
-    begin = flow.node("IntervalJob", job_id="tick", seconds=9)
-    flow.side(begin, flow.node("QueuePublish", queue="tasks", message="tick"))
 
 
 @shape("a task for an agent of a service, written by a script", of_a_script)
@@ -334,7 +264,7 @@ def swarm(flow: Workflow) -> None:
 # Parts of xai-agent that were in no workflow we found
 
 
-@shape("an agent with the tools of an MCP server", shared("helper"), public=False)
+@shape("an agent with the tools of an MCP server", shared("helper"))
 def with_a_server(flow: Workflow) -> None:
     asked = run(flow)
     key, memory, belt, agent = crew(flow)
@@ -344,7 +274,7 @@ def with_a_server(flow: Workflow) -> None:
     )
 
 
-@shape("an agent that chooses between two routes", shared("helper"), public=False)
+@shape("an agent that chooses between two routes", shared("helper"))
 def with_routes(flow: Workflow) -> None:
     chosen = flow.node("AgentRouter", agent_name=Shown("helper"), conversation=Shown(QUESTION))
     flow.main(*crew(flow), chosen, flow.node("Print", msg=chosen["result"]))
@@ -353,7 +283,7 @@ def with_routes(flow: Workflow) -> None:
         flow.side(begin, output(flow, f"all about {name}"))
 
 
-@shape("an agent that notes down what was said, and is changed", shared("helper"), public=False)
+@shape("an agent that notes down what was said, and is changed", shared("helper"))
 def with_learning(flow: Workflow) -> None:
     asked = run(flow)
     learned = flow.node(
@@ -367,7 +297,7 @@ def with_learning(flow: Workflow) -> None:
 
 @shape(
     "an agent with a memory of a service, and code that reaches into xai-agent",
-    shared("helper"), public=False,
+    shared("helper"),
 )  # fmt: skip
 def with_a_service(flow: Workflow) -> None:
     key = flow.node("OpenAIAuthorize", from_env=True)

@@ -1,7 +1,6 @@
 """Each shape: what it is, how it is drawn, and what time and hands have left in its file.
 
-The shapes are those of workflows that people published; nothing of them is copied. `Shape.public`
-is False for four that only xai-agent's documentation shows.
+The shapes are those of workflows that people published; nothing of them is copied.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ class Shape:
     does: str
     draw: Callable[[Workflow], None]
     worn: tuple[Wear, ...]
-    public: bool
 
     def document(self) -> Document:
         """Its file's content."""
@@ -51,12 +49,12 @@ SHAPES: dict[str, Shape] = {}
 
 
 def shape(
-    does: str, *worn: Wear, public: bool = True
+    does: str, *worn: Wear
 ) -> Callable[[Callable[[Workflow], None]], Callable[[Workflow], None]]:
     """Keep a function as the shape of its name."""
 
     def keep(draw: Callable[[Workflow], None]) -> Callable[[Workflow], None]:
-        SHAPES[draw.__name__] = Shape(draw.__name__, does, draw, worn, public)
+        SHAPES[draw.__name__] = Shape(draw.__name__, does, draw, worn)
         return draw
 
     return keep
@@ -65,35 +63,17 @@ def shape(
 # What many of them have
 
 
-@dataclass(frozen=True)
-class Crew:
-    """An agent's nodes: key, memory, toolbelt, agent."""
-
-    key: Any
-    memory: Any
-    belt: Any
-    agent: Any
-
-    def __iter__(self) -> Any:
-        return iter((self.key, self.memory, self.belt, self.agent))
-
-
-def crew(flow: Workflow, prompt: str = SHORT, **key: Any) -> Crew:
-    """Draw them; `key` is wired to the node that unlocks the service."""
+def crew(flow: Workflow, prompt: str = SHORT, **key: Any) -> tuple[Any, Any, Any, Any]:
+    """Draw key, memory, toolbelt and agent; `key` is wired to what unlocks the service."""
     access = flow.node("OpenAIAuthorize", **(key or {"from_env": True}))
     memory = flow.node("AgentNumpyMemory")
     belt = flow.node("AgentMakeToolbelt", name=Shown("default"))
     agent = flow.node(
-        "AgentInit",
-        agent_name=Shown("helper"),
-        agent_provider="openai",
-        agent_model="gpt-5-mini",
-        agent_memory=memory["memory"],
-        system_prompt=prompt,
-        max_thoughts=6,
+        "AgentInit", agent_name=Shown("helper"), agent_provider="openai", agent_model="gpt-5-mini",
+        agent_memory=memory["memory"], system_prompt=prompt, max_thoughts=6,
         toolbelt_spec=belt["toolbelt_spec"],
-    )
-    return Crew(access, memory, belt, agent)
+    )  # fmt: skip
+    return access, memory, belt, agent
 
 
 def run(flow: Workflow, conversation: Any = None) -> Any:
@@ -118,12 +98,9 @@ def clock_tool(flow: Workflow, **more: Any) -> None:
     flow.side(begin, time, output(flow, time["time_str"]))
 
 
-def chat_event(flow: Workflow, *before: Any) -> Any:
-    """Draw what a chat server does with a message; returns the node that runs the agent."""
+def chat_event(flow: Workflow) -> None:
+    """Draw what a chat server does with a message."""
     event = flow.node("ConverseDefineAgent", name=Shown("desk"))
     asked = run(flow, event["conversation"])
-    thought = flow.node("Print", msg=asked["last_response"])
-    said = flow.node("ConverseEmitResponse", value=asked["last_response"])
-    flow.side(event, *before, asked, said)
-    flow.branch(asked, "on_thought", thought)
-    return asked
+    flow.side(event, asked, flow.node("ConverseEmitResponse", value=asked["last_response"]))
+    flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
-from uuid import NAMESPACE_OID, uuid5
 
 from tests.support.canvas_file import Document, links_of, nodes_of
 
@@ -35,9 +34,11 @@ def of_a_script(document: Document) -> None:
         for port in node["ports"]:
             port["label"] = port["label"].removeprefix("\u2605")
             port["varName"] = port["varName"].removeprefix("\u2605")
-    for link, source in _wires(document):
-        if source["name"].startswith("Literal "):
-            link["type"] = "default" if source["name"] == "Literal Dict" else "triangle-link"
+    names = {x["id"]: x["name"] for x in nodes_of(document)}
+    for link in links_of(document):
+        if names[link["source"]].startswith("Literal "):
+            is_dict = names[link["source"]] == "Literal Dict"
+            link["type"] = "default" if is_dict else "triangle-link"
 
 
 def searched(document: Document) -> None:
@@ -98,26 +99,18 @@ def secrets(*texts: str) -> Wear:
     return wear
 
 
-def dangling(*texts: str) -> Wear:
-    """Literals that nothing is wired to."""
-
-    def wear(document: Document) -> None:
-        models = document["layers"][1]["models"]
-        for number, text in enumerate(texts):
-            key = str(uuid5(NAMESPACE_OID, f"dangling {number} {text}"))
-            port = {
-                "id": f"{key}-out", "type": "default", "extras": {}, "x": 0, "y": 0,
-                "name": "out-0", "alignment": "right", "parentNode": key, "links": [],
-                "in": False, "label": text, "varName": text, "portType": "", "dataType": "boolean",
-            }  # fmt: skip
-            models[key] = {
-                "id": key, "type": "custom-node", "selected": False,
-                "extras": {"type": "boolean", "attached": False}, "x": 0, "y": 0, "ports": [port],
-                "name": "Literal Boolean", "color": "red", "portsInOrder": [],
-                "portsOutOrder": [port["id"]],
-            }  # fmt: skip
-
-    return wear
+def dangling(document: Document) -> None:
+    """A literal that nothing is wired to."""
+    port = {
+        "id": "lone-out", "type": "default", "extras": {}, "x": 0, "y": 0, "name": "out-0",
+        "alignment": "right", "parentNode": "lone", "links": [], "in": False, "label": "True",
+        "varName": "True", "portType": "", "dataType": "boolean",
+    }  # fmt: skip
+    document["layers"][1]["models"]["lone"] = {
+        "id": "lone", "type": "custom-node", "selected": False, "x": 0, "y": 0, "ports": [port],
+        "extras": {"type": "boolean", "attached": False}, "name": "Literal Boolean",
+        "color": "red", "portsInOrder": [], "portsOutOrder": ["lone-out"],
+    }  # fmt: skip
 
 
 def doubled(*names: str) -> Wear:
@@ -128,7 +121,7 @@ def doubled(*names: str) -> Wear:
         for link in links_of(document):
             if ports[link["targetPort"]]["varName"].removeprefix("\u2605") not in names:
                 continue
-            key = str(uuid5(NAMESPACE_OID, f"twin of {link['id']}"))
+            key = f"twin of {link['id']}"
             document["layers"][0]["models"][key] = json.loads(json.dumps(link)) | {"id": key}
             for end in ("sourcePort", "targetPort"):
                 ports[link[end]]["links"].append(key)
@@ -172,8 +165,3 @@ def _literals(document: Document, *texts: str) -> list[Item]:
         x for x in nodes_of(document)
         if x["name"].startswith("Literal ") and x["ports"][0]["label"] in texts
     ]  # fmt: skip
-
-
-def _wires(document: Document) -> Iterator[tuple[Item, Item]]:
-    nodes = {x["id"]: x for x in nodes_of(document)}
-    return ((x, nodes[x["source"]]) for x in links_of(document))

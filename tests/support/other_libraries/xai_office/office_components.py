@@ -172,15 +172,6 @@ class ReadPage(Component):
 
 
 @xai_component
-class SendMessage(Component):
-    """Posts something."""
-
-    server_url: InArg[str]
-    channel_id: InArg[str]
-    message: InArg[any]
-
-
-@xai_component
 class WithTransaction(Component):
     """Does something in one go."""
 

@@ -1,55 +1,6 @@
 """What begins a flow from outside; here each happens once."""
 
-from xai_components.base import (
-    BaseComponent,
-    Component,
-    InArg,
-    InCompArg,
-    OutArg,
-    SubGraphExecutor,
-    xai_component,
-)
-
-
-@xai_component
-class QueueConnect(Component):
-    """Connects to a queue."""
-
-    broker: InArg[str]
-    port: InArg[int]
-    username: InArg[str]
-    password: InArg[str]
-    vhost: InArg[str]
-
-
-@xai_component
-class QueueConsume(Component):
-    """Says what is done with a message."""
-
-    on_message: BaseComponent
-
-    queue: InArg[str]
-    message: OutArg[str]
-
-    def execute(self, ctx) -> None:
-        ctx["queue_consumer"] = self
-
-
-@xai_component
-class QueueStart(Component):
-    """Takes a message."""
-
-    def execute(self, ctx) -> None:
-        ctx["queue_consumer"].message.value = "Do task 7."
-        ctx["queue_consumer"].on_message.do(ctx)
-
-
-@xai_component
-class QueuePublish(Component):
-    """Sends a message."""
-
-    queue: InArg[str]
-    message: InArg[str]
+from xai_components.base import Component, InArg, InCompArg, SubGraphExecutor, xai_component
 
 
 @xai_component(type="Start", color="red")
