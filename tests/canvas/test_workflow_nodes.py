@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -87,14 +86,3 @@ def test_an_interrupt_of_the_run_ends_the_workflow_with_all_that_it_started(
             finally:
                 run.kill()
     wait_until(lambda: not is_running(pid_in(pid)), "its child is ended")
-
-
-@pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Settings with the workflow `job` as the entry `known`, in a folder of their own."""
-    draw(tmp_path, "result = [value, more]", value=Argument("value", "any"), more=Argument("more"))
-    file = tmp_path / "mcp_settings.json"
-    known = {"known": {"file": "job.xircuits", "arguments": {"more": "settings"}}}
-    file.write_text(json.dumps({"mcpServers": {}, "workflows": known}), encoding="utf-8")
-    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
-    return file

