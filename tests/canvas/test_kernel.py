@@ -18,6 +18,7 @@ from tests.support.kernels import Kernel, kernel
 from tests.support.model_endpoint import hangs, model_endpoint
 from tests.support.processes import is_running, pid_in
 from tests.support.scripts import compile_workflow, run_script
+from tests.support.small_workflows import agent_workflow, calling_workflow
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
 
@@ -40,7 +41,9 @@ def folder(working_folder: Path) -> Path:
     """The working folder, with the scripts that are run here."""
     example = working_folder / "examples" / "ex01_quickstart.xircuits"
     compile_workflow(example, working_folder / "quickstart.py")
-    for flow in (adding(), waiting(), failing(), mistaken()):
+    adding = calling_workflow("adding", "workshop", "add", a=20, b=22)
+    waiting = calling_workflow("waiting", "workshop", "wait", seconds=600.0)
+    for flow in (adding, waiting, failing(), mistaken()):
         compile_workflow(flow.write(working_folder))
     return working_folder
 
@@ -65,25 +68,6 @@ def shell(folder: Path, pid_file: Path, settings: Path) -> Iterator[Kernel]:
         yield running
         running.run("%run failing.py")
     assert not is_running(pid_in(pid_file)), "a server outlived its kernel"
-
-
-def workshop_call(name: str, tool: str, **arguments: float) -> Workflow:
-    flow = Workflow(name)
-    node = flow.node(
-        "MCPCallTool", server_name="workshop", tool_name=tool, arguments=dict(arguments)
-    )
-    flow.main(node, flow.node("Print", msg=node["text"]))
-    return flow
-
-
-def adding() -> Workflow:
-    """Ends at once."""
-    return workshop_call("adding", "add", a=20, b=22)
-
-
-def waiting() -> Workflow:
-    """Ends when it is interrupted."""
-    return workshop_call("waiting", "wait", seconds=600.0)
 
 
 def failing() -> Workflow:
@@ -131,16 +115,7 @@ def test_an_interrupt_ends_a_call_and_the_next_run_works(shell: Kernel, pid_file
 
 def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel, folder: Path) -> None:
     with model_endpoint([hangs()]) as endpoint:
-        flow = Workflow("thinking")
-        agent = flow.node(
-            "AgentInit",
-            agent_name="a",
-            agent_provider="openai",
-            agent_model="slow",
-            model_settings={"base_url": endpoint.base_url},
-        )
-        flow.main(agent, flow.node("AgentRun", agent_name="a", conversation="Hello!"))
-        compile_workflow(flow.write(folder))
+        compile_workflow(agent_workflow("thinking", endpoint.base_url).write(folder))
         shell.run("import os; os.environ['OPENAI_API_KEY'] = 'sk-dummy'")
         ran = shell.interrupt_once(lambda: bool(endpoint.requests), "%run thinking.py")
     assert ran.error == "KeyboardInterrupt"

@@ -15,7 +15,7 @@ from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in
 from tests.support.scripts import compile_workflow
 from tests.support.shredder_server import shredder_entry
-from tests.support.talking_workflow import talking_workflow
+from tests.support.small_workflows import agent_workflow, calling_workflow
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
@@ -250,16 +250,12 @@ def pid_after(shell: Kernel, path: str) -> int:
 
 def adding(folder: Path) -> str:
     """A workflow that calls a tool and prints; its path."""
-    flow = Workflow("adding")
-    arguments = {"a": 20, "b": 22}
-    node = flow.node("MCPCallTool", server_name="workshop", tool_name="add", arguments=arguments)
-    flow.main(node, flow.node("Print", msg=node["text"]))
-    return flow.write(folder).name
+    return calling_workflow("adding", "workshop", "add", a=20, b=22).write(folder).name
 
 
 def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:
     """A workflow whose agent has the tools of these servers; its path."""
-    return talking_workflow(name, base_url, *servers).write(folder).name
+    return agent_workflow(name, base_url, *servers).write(folder).name
 
 
 def drawn(node: str, file: str) -> str:

@@ -17,6 +17,7 @@ from tests.support.asking_server import BOOKING, asking_entry, form, page
 from tests.support.fault_server import entry
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.shredder_server import shredder_entry
+from tests.support.small_workflows import calling_workflow
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
 from tests.support.watchdog import ends_within
@@ -44,10 +45,7 @@ def settle(folder: Path, **servers: Any) -> None:
 def asking(folder: Path, name: str, arguments: dict[str, Any]) -> Path:
     """A compiled workflow that has the server ask this."""
     settle(folder, booking=asking_entry(elicitationTimeout=20))
-    flow = Workflow(name)
-    node = flow.node("MCPCallTool", server_name="booking", tool_name="ask", arguments=arguments)
-    flow.main(node, flow.node("Print", msg=node["text"]))
-    return compile_workflow(flow.write(folder))
+    return compile_workflow(calling_workflow(name, "booking", "ask", **arguments).write(folder))
 
 
 def using(name: str, server: str, tool: str, *arguments: Any) -> Workflow:

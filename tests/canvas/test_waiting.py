@@ -14,15 +14,14 @@ from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, s
 from tests.support.processes import wait_until
 from tests.support.scripts import Finished, child_environment, compile_workflow, run_script
 from tests.support.shredder_server import shredder_entry
+from tests.support.small_workflows import agent_workflow
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run as run_command
-from xai_mcp_agent.drawing.nodes import Node
 
 SECRET = "a-very-secret-token-1234"
-ASKED = "Tidy up."
 READS = "from xai_mcp_agent import WaitingRun; WaitingRun.read('tidying.run.json')"
 
 
@@ -50,28 +49,10 @@ TIDYING = calls(
 )
 
 
-def tidying(endpoint: ModelEndpoint, asked: str = ASKED, **inputs: Any) -> Workflow:
-    """A workflow whose agent tidies up, and then prints what it said."""
-    return drawn(endpoint, asked, **inputs)[0]
-
-
-def drawn(endpoint: ModelEndpoint, asked: str = ASKED, **inputs: Any) -> tuple[Workflow, Node]:
-    """The same with its AgentRun."""
-    flow = Workflow("tidying")
-    use = flow.node("AgentUseMCPTools", server_name="shredder")
-    belt = flow.node("AgentMakeToolbelt")
-    init = flow.node(
-        "AgentInit",
-        agent_name="clerk",
-        agent_provider="openai",
-        agent_model="m",
-        model_settings={"base_url": endpoint.base_url},
-        toolbelt_spec=belt["toolbelt_spec"],
-    )
-    given = {"run_state": "tidying.run.json", **inputs}
-    run = flow.node("AgentRun", agent_name="clerk", conversation=asked, **given)
-    flow.main(use, belt, init, run, flow.node("Print", msg=run["last_response"]))
-    return flow, run
+def tidying(endpoint: ModelEndpoint, **inputs: Any) -> Workflow:
+    """A workflow whose agent tidies up, and then prints its answer."""
+    inputs = {"question": "Tidy up.", "run_state": "tidying.run.json", **inputs}
+    return agent_workflow("tidying", endpoint.base_url, "shredder", **inputs)
 
 
 def compiled(folder: Path, flow: Workflow) -> Path:
@@ -113,13 +94,13 @@ def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
 ) -> None:
     script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
     shown = played(script)
-    assert "clerk: waits for approval, 1 turn" in shown
+    assert "agent: waits for approval, 1 turn" in shown
     assert "Answer with `xai-mcp-agent plan approve tidying.run.json`" in shown
     assert "Executing: Print" not in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
     assert file.stat().st_mode & 0o077 == 0
     told = approve()
-    assert "clerk wants to call shred of shredder" in told.output
+    assert "agent wants to call shred of shredder" in told.output
     assert "it may destroy something" in told.output
     done = approve("--yes", "1", "--no", "2")
     assert done.status == 0, done.errors
@@ -147,7 +128,7 @@ def test_a_file_is_of_one_conversation_and_only_its_own_answers_count(
     state = value["run"]["state"]
     assert SECRET in json.dumps(state["pending"])
     assert SECRET not in json.dumps({**value["run"], "state": {**state, "pending": []}})
-    other = compiled(folder, tidying(endpoint, "Something else."))
+    other = compiled(folder, tidying(endpoint, question="Something else."))
     done = run_script(other, OPENAI_API_KEY="sk-dummy")
     assert done.status != 0
     assert "waits a run with another conversation" in done.errors
@@ -169,7 +150,7 @@ def test_without_all_answers_it_waits_on_and_only_its_newest_state_counts(
     played(script)
     approve("--yes", "2")
     older = file.read_bytes()
-    assert "clerk: waits for approval" in played(script)
+    assert "agent: waits for approval" in played(script)
     filed = f"filed the deed {SECRET}"
     assert journal(folder) == [filed, "shredded the diary"]
     assert len(endpoint.requests) == 1, "the model is asked nothing"
@@ -189,12 +170,12 @@ def test_a_run_waits_though_somebody_sits_there_and_a_changed_tool_is_asked_for_
 ) -> None:
     script = compiled(folder, tidying(endpoint, wait_for_approval=True))
     with terminal(warm_python(), script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
-        screen.expect("clerk: waits for approval")
+        screen.expect("agent: waits for approval")
         assert screen.end() == 0
     approve("--yes", "1", "--no", "2")
     (folder / "description").write_text("Keeps a paper.", encoding="utf-8")
     shown = played(script)
-    assert "clerk: waits for approval" in shown
+    assert "agent: waits for approval" in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
     told = approve()
     assert "Keeps a paper." in told.output
@@ -222,7 +203,7 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(
         finally:
             child.kill()
             child.wait()
-        assert "clerk: waits for approval" in played(script)
+        assert "agent: waits for approval" in played(script)
         assert journal(folder) == ["shredded a library"]
         results = [x for x in endpoint.requests[1].body["messages"] if x["role"] == "tool"]
         assert "It may have been carried out" in results[0]["content"]
@@ -243,7 +224,7 @@ def test_rules_know_what_was_before_a_run_waited(
     (folder / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
     with model_endpoint(replies) as endpoint:
         script = compiled(folder, tidying(endpoint))
-        assert "clerk: waits for approval" in played(script)
+        assert "agent: waits for approval" in played(script)
         approve("--no", "1")
         assert "So it is." in played(script)
         sent = endpoint.requests[-1].body["messages"]
@@ -257,7 +238,8 @@ def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
     folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
 ) -> None:
     """Or a restored backup would have a destructive call made again."""
-    flow, run = drawn(endpoint)
+    flow = tidying(endpoint)
+    (run,) = (x for x in flow.nodes if x.name == "AgentRun")
     flow.branch(run, "on_waiting", flow.node("Print", msg=run["stopped"]))
     script, file = compiled(folder, flow), folder / "tidying.run.json"
     assert played(script).endswith("Executing: Print waiting Finished Executing")

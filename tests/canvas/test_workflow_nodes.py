@@ -14,6 +14,7 @@ from tests.sources.workflows.drawn import draw
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import child_environment, compile_workflow, run_script
+from tests.support.small_workflows import ask_with
 from tools.workflows import Argument, Workflow
 
 _SECONDS = 60
@@ -21,14 +22,7 @@ _SECONDS = 60
 
 def with_agent(flow: Workflow, base_url: str, **workflow: Any) -> Workflow:
     """A flow in which a scripted model may use a workflow."""
-    use = flow.node("AgentUseWorkflow", **workflow)
-    belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node(
-        "AgentInit", agent_name="a", agent_provider="openai", agent_model="m",
-        model_settings={"base_url": base_url}, toolbelt_spec=belt["toolbelt_spec"],
-    )  # fmt: skip
-    run = flow.node("AgentRun", agent_name="a", conversation="Say it twice.")
-    flow.main(use, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    ask_with(flow, base_url, flow.node("AgentUseWorkflow", **workflow))
     return flow
 
 

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.bakery import bakery
 from tests.support.bridges import names_of, status_of
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, InvalidArguments
 from xai_mcp_agent.bridge.operations import Operations
 
-BAKERY = Path(__file__).parents[2] / "examples" / "services" / "bakery.py"
 KEY = "sesame-open-it"
-END_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
 def url() -> Generator[str]:
-    """The URL of a bakery that asks for a key."""
-    command = [sys.executable, str(BAKERY), "--port", "0", "--key", KEY]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.terminate()
-            process.wait(END_SECONDS)
+    with bakery("--key", KEY) as running:
+        yield running
 
 
 @contextmanager

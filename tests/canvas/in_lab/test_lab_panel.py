@@ -17,7 +17,7 @@ from tests.support.lab_panel import Panel
 from tests.support.model_endpoint import Step, calls, hangs, model_endpoint, says
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow
-from tests.support.talking_workflow import talking_workflow
+from tests.support.small_workflows import agent_workflow, calling_workflow
 from tools.workflows import Workflow
 from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, lesson_called
 from xai_mcp_agent.cli.init import init_folder
@@ -51,15 +51,12 @@ def path_of(flow: Workflow, folder: Path) -> str:
 
 def calling(folder: Path, name: str, server: str, tool: str, arguments: dict[str, Any]) -> str:
     """A workflow that calls one tool and prints its text; its path."""
-    flow = Workflow(name)
-    node = flow.node("MCPCallTool", server_name=server, tool_name=tool, arguments=arguments)
-    flow.main(node, flow.node("Print", msg=node["text"]))
-    return path_of(flow, folder)
+    return path_of(calling_workflow(name, server, tool, **arguments), folder)
 
 
 def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:
     """A workflow whose agent has the tools of these servers; its path."""
-    return path_of(talking_workflow(name, base_url, *servers), folder)
+    return path_of(agent_workflow(name, base_url, *servers), folder)
 
 
 def test_three_questions_in_a_row_are_one_conversation(panel: Panel, canvas: Canvas) -> None:

@@ -17,6 +17,7 @@ from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
 from tests.support.processes import wait_until
 from tests.support.scripts import compile_workflow
+from tests.support.small_workflows import calling_workflow
 from tools.workflows import Workflow
 
 pytestmark = pytest.mark.browser
@@ -80,13 +81,8 @@ def test_an_interrupted_workflow_ends_and_the_next_run_works(
     canvas: Canvas, folder: Path, address: str
 ) -> None:
     """From without: by the REST interface, as any program that watches a lab does it."""
-    for name, tool, arguments in (
-        ("adding", "add", {"a": 20, "b": 22}),
-        ("waiting", "wait", {"seconds": 600.0}),
-    ):
-        flow = Workflow(name)
-        node = flow.node("MCPCallTool", server_name="workshop", tool_name=tool, arguments=arguments)
-        flow.main(node, flow.node("Print", msg=node["text"]))
+    adding = calling_workflow("adding", "workshop", "add", a=20, b=22)
+    for flow in (adding, calling_workflow("waiting", "workshop", "wait", seconds=600.0)):
         compile_workflow(flow.write(folder))
     began = folder / "workshop.pid.waiting"
     began.unlink(missing_ok=True)  # of a run in the panel, whose kernel keeps its server

@@ -13,7 +13,7 @@ from tests.support.authorization_server import Protected, protected_server
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
 from tests.support.scripts import compile_workflow
-from tools.workflows import Workflow
+from tests.support.small_workflows import calling_workflow
 
 pytestmark = pytest.mark.browser
 
@@ -35,10 +35,7 @@ def notes(folder: Path) -> Iterator[Protected]:
 @pytest.fixture(scope="module")
 def script(folder: Path) -> str:
     """A compiled workflow that uses the server."""
-    flow = Workflow("signed")
-    node = flow.node("MCPCallTool", server_name="notes", tool_name="admin", arguments={})
-    flow.main(node, flow.node("Print", msg=node["text"]))
-    return compile_workflow(flow.write(folder)).name
+    return compile_workflow(calling_workflow("signed", "notes", "admin").write(folder)).name
 
 
 def service_page(panel: Panel) -> Page:

@@ -1,0 +1,36 @@
+"""Workflows of one line: an agent that asks a scripted model, or a node that calls one tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tools.workflows import Workflow
+from xai_mcp_agent.drawing.nodes import Node
+
+
+def agent_workflow(name: str, base_url: str, *servers: str, **run: Any) -> Workflow:
+    """Its agent has the tools of these servers, and its answer is printed."""
+    flow = Workflow(name)
+    uses = [flow.node("AgentUseMCPTools", server_name=x) for x in servers]
+    ask_with(flow, base_url, *uses, **run)
+    return flow
+
+
+def ask_with(flow: Workflow, base_url: str, *uses: Node, **run: Any) -> Node:
+    """Draw an agent after these nodes, and a Print of its answer; its AgentRun."""
+    belt = flow.node("AgentMakeToolbelt")
+    init = flow.node(
+        "AgentInit", agent_provider="openai", agent_model="m", toolbelt_spec=belt["toolbelt_spec"],
+        model_settings={"base_url": base_url},
+    )  # fmt: skip
+    node = flow.node("AgentRun", **{"question": "Go.", **run})
+    flow.main(*uses, belt, init, node, flow.node("Print", msg=node["last_response"]))
+    return node
+
+
+def calling_workflow(name: str, server: str, tool: str, **arguments: Any) -> Workflow:
+    """It calls one tool and prints the text of the result."""
+    flow = Workflow(name)
+    node = flow.node("MCPCallTool", server_name=server, tool_name=tool, arguments=arguments)
+    flow.main(node, flow.node("Print", msg=node["text"]))
+    return flow
