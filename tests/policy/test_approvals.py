@@ -4,102 +4,76 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from tests.policy.shredding import PAPER, SECONDS, SHREDDED, Clerk, agent, shred, shredding, tool
 from tests.support.bridges import wait_for_tool
 from tests.support.shredder_server import shredder_entry
-from xai_mcp_agent import ApprovalAnswer, ApprovalRequest, Bridge, SettingsError, settings_from
+from xai_mcp_agent import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Bridge,
+    SettingsError,
+    load_settings,
+    settings_from,
+)
 from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.core.calls import Caller, ToolInvocation
 from xai_mcp_agent.core.errors import NotApproved
-from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
+from xai_mcp_agent.policy.approval_trust import approvals_in
 from xai_mcp_agent.policy.approvals import Approvals
+from xai_mcp_agent.settings.trust import TrustStore
 
-PAPER = {"paper": "contract"}
-SECONDS = 30.0
-
-
-class Clerk:
-    """Approves as it was told, and keeps what it was asked."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[ApprovalRequest] = []
-
-    def __call__(self, request: ApprovalRequest) -> Any:
-        self.asked.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+LOCK = "mcp_tools.lock.json"
+NOT_APPROVED = "was not approved"
+SECRET = "a-very-secret-token-1234"
 
 
-def agent(**options: Any) -> Caller:
-    return Caller("agent", "helper", **options)
-
-
-def shred(bridge: Bridge, caller: Caller, tool: str = "shred", **arguments: Any) -> str:
-    """What the call of an agent gives, or for what reason it was not made."""
-
-    async def go(operations: Operations) -> str:
-        given = arguments or (PAPER if tool == "shred" else {})
-        with anyio.fail_after(SECONDS):
-            found = await operations.for_caller(caller).call_tool("shredder", tool, given)
-        return found.text
-
-    try:
-        return bridge.run(go)
-    except NotApproved as refused:
-        return refused.for_model
-
-
-def shredding(approve: Callable[..., Any] | None = None, **entry: Any) -> Bridge:
-    settings = {"mcpServers": {"shredder": {**shredder_entry(), **entry}}}
-    return Bridge(settings, approve=approve)
-
-
-def test_once_is_for_one_call_and_shows_all_of_it() -> None:
-    clerk = Clerk("once", "no")
+def test_an_approval_is_for_one_call_or_for_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for with all of the call, but secrets."""
+    monkeypatch.setenv("ACME_TOKEN", SECRET)
+    clerk = Clerk("once", "no", "run", "no", "once")
     with shredding(clerk) as bridge:
         who = agent()
-        assert shred(bridge, who) == "shredded contract"
-        assert "was not approved" in shred(bridge, who)
+        assert shred(bridge, who) == SHREDDED
+        assert NOT_APPROVED in shred(bridge, who)
         assert shred(bridge, who, "count") == "1"
+        assert [shred(bridge, who, paper=x) for x in "ab"] == ["shredded a", "shredded b"]
+        assert NOT_APPROVED in shred(bridge, agent()), "of another run"
+        assert SECRET in shred(bridge, agent(), paper=f"use {SECRET}")
+    assert len(clerk.asked) == 5
     first = clerk.asked[0]
     assert (first.server, first.tool, first.arguments) == ("shredder", "shred", PAPER)
     assert first.description.startswith("Shred a paper.")
     assert first.annotations.destructive
     assert first.agent == "helper"
+    assert SECRET not in str(clerk.asked[-1].arguments)
 
 
-def test_for_the_run_is_for_its_tool_and_ends_with_it() -> None:
-    clerk = Clerk("run", "no")
-    with shredding(clerk) as bridge:
-        who = agent()
-        assert [shred(bridge, who, paper=x) for x in "ab"] == ["shredded a", "shredded b"]
-        assert "was not approved" in shred(bridge, agent())
-    assert len(clerk.asked) == 2
+def settings_file(folder: Path) -> Path:
+    file = folder / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {"shredder": shredder_entry()}}), encoding="utf-8")
+    return file
 
 
 def test_for_good_stands_in_the_lock_file_and_ends_with_the_definition(tmp_path: Path) -> None:
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"shredder": shredder_entry()}}), encoding="utf-8")
+    file = settings_file(tmp_path)
     with Bridge.open(file, approve=Clerk("always")) as bridge:
-        assert shred(bridge, agent()) == "shredded contract"
-    lock = json.loads((tmp_path / "mcp_tools.lock.json").read_text(encoding="utf-8"))
+        assert shred(bridge) == SHREDDED
+    lock = json.loads((tmp_path / LOCK).read_text(encoding="utf-8"))
     assert list(lock["sources"]["mcp:shredder"]["approved"]) == ["shred"]
     clerk = Clerk("no")
     with Bridge.open(file, approve=clerk) as bridge:
-        assert shred(bridge, agent()) == "shredded contract"
+        assert shred(bridge) == SHREDDED
         assert not clerk.asked
         shred(bridge, Caller("person"), "rename", description="Reads a paper.")
         bridge.refresh("shredder")
-        assert "was not approved" in shred(bridge, agent())
+        assert NOT_APPROVED in shred(bridge)
     assert clerk.asked[0].description == "Reads a paper."
 
 
@@ -114,20 +88,19 @@ def test_a_tool_that_changes_while_somebody_reads_is_not_called() -> None:
         return "once"
 
     with shredding(approve) as bridge:
-        assert "changed after a person approved it" in shred(bridge, agent())
-        assert shred(bridge, agent(), "count") == "0"
+        assert "changed after a person approved it" in shred(bridge)
+        assert shred(bridge, tool="count") == "0"
 
 
 def test_whatever_is_no_answer_is_no_approval() -> None:
+    """With nobody there, the model and a person read what to do."""
     no_scope = ApprovalAnswer("anything")  # pyright: ignore[reportArgumentType]
     answers = [RuntimeError("no"), True, None, "yes", "", no_scope]
     with shredding(Clerk(*answers)) as bridge:
         for answer in answers:
-            assert "was not approved" in shred(bridge, agent()), answer
-        assert shred(bridge, agent(), "count") == "0"
+            assert NOT_APPROVED in shred(bridge), answer
+        assert shred(bridge, tool="count") == "0"
 
-
-def test_with_nobody_there_the_model_and_a_person_are_told_what_to_do() -> None:
     async def go(operations: Operations) -> None:
         await operations.for_caller(agent()).call_tool("shredder", "shred", PAPER)
 
@@ -164,19 +137,16 @@ def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed() -
 
 def test_who_calls_by_hand_is_not_asked() -> None:
     with shredding(approval="deny") as bridge:
-        assert bridge.call_tool("shredder", "shred", PAPER).text == "shredded contract"
-        assert shred(bridge, Caller("person")) == "shredded contract"
+        assert bridge.call_tool("shredder", "shred", PAPER).text == SHREDDED
+        assert shred(bridge, Caller("person")) == SHREDDED
         assert "do not allow it" in shred(bridge, agent())
         assert "do not allow it" in shred(bridge, Caller("gateway"))
 
 
-def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACME_TOKEN", "a-very-secret-token-1234")
-    clerk = Clerk("once")
-    with shredding(clerk) as bridge:
-        said = shred(bridge, agent(), paper="use a-very-secret-token-1234")
-    assert "a-very-secret-token-1234" in said
-    assert "a-very-secret-token-1234" not in str(clerk.asked[0].arguments)
+def verdict(written: dict[str, Any], source: str, name: str, **belt: Any) -> str:
+    """The word for a destructive tool."""
+    approvals = Approvals(settings_from(written), *[None] * 6)  # pyright: ignore[reportArgumentType]
+    return approvals.verdict(tool(source, name, destructive=True), agent(**belt)).word
 
 
 def test_the_most_specific_word_wins_and_then_the_strictest() -> None:
@@ -196,35 +166,23 @@ def test_the_most_specific_word_wins_and_then_the_strictest() -> None:
     ]
     for entry, belt, general, word in cases:
         written = {"mcpServers": {"shredder": {"command": "x", **entry}}, "approval": general}
-        rules = Approvals(settings_from(written), *[None] * 6)  # pyright: ignore[reportArgumentType]
-        annotations = ToolAnnotations(destructive=True)
-        tool = Tool(ToolKey("mcp", "shredder", "shred"), "", {}, annotations=annotations)
-        assert rules.verdict(tool, agent(approval=belt)).word == word
+        assert verdict(written, "shredder", "shred", approval=belt) == word
 
 
 def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through() -> None:
     """Any server may call a tool `bank/pay`."""
-    cases: list[tuple[str, str]] = [("bank", "allow"), ("stranger", "ask")]
-    for source, word in cases:
-        written = settings_from({"mcpServers": {}, "approval": {"bank/pay": "allow"}})
-        rules = Approvals(written, *[None] * 6)  # pyright: ignore[reportArgumentType]
-        name = "pay" if source == "bank" else "bank/pay"
-        annotations = ToolAnnotations(destructive=True)
-        tool = Tool(ToolKey("mcp", source, name), "", {}, annotations=annotations)
-        assert rules.verdict(tool, agent()).word == word
+    written = {"mcpServers": {}, "approval": {"bank/pay": "allow"}}
+    assert verdict(written, "bank", "pay") == "allow"
+    assert verdict(written, "stranger", "bank/pay") == "ask"
 
 
 @pytest.mark.anyio
 async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_called() -> None:
     """As by a reconnect in the middle of a call: nobody was asked for what it is now."""
-    key = ToolKey("mcp", "shredder", "shred")
-    before, now = (
-        Tool(key, "", {}),
-        Tool(key, "", {}, annotations=ToolAnnotations(destructive=True)),
-    )
+    before, now = tool("shredder", "shred"), tool("shredder", "shred", destructive=True)
     listed = [before]
-    written = settings_from({"mcpServers": {}})
     unused: list[Any] = [None] * 3
+    written = settings_from({"mcpServers": {}})
     approvals = Approvals(written, *unused, lambda _: listed[-1], str, lambda *_: None)
     call = await approvals.step(ToolInvocation(before, {}, agent()))
     assert call.check is not None
@@ -244,3 +202,63 @@ def test_a_slip_opens_no_door() -> None:
             settings_from({"mcpServers": {}, "approval": written})
     with pytest.raises(SettingsError, match="Rename it to 'approval'"):
         settings_from({"mcpServers": {}, "approvals": {"*": "deny"}})
+
+
+# Approvals that came with somebody else's folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone whose settings this user agreed to; somebody approved `shred` in it for good."""
+    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.delenv("XAI_MCP_TRUST")
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    monkeypatch.chdir(clone)
+    file = settings_file(clone)
+    TrustStore().agree(load_settings(file))
+    with Bridge.open(file, approve=Clerk("always")) as bridge:
+        shred(bridge)
+    return clone
+
+
+def test_calls_that_somebody_else_approved_are_asked_for(folder: Path) -> None:
+    clerk = Clerk("no", "once")
+    with Bridge(approve=clerk) as bridge:
+        assert NOT_APPROVED in shred(bridge)
+        assert shred(bridge) == SHREDDED
+        assert [x.counts for x in bridge.approvals()] == [False]
+    assert len(clerk.asked) == 2
+    lock = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+    lock["sources"]["mcp:shredder"]["approved"] = {"shred": "always"}
+    (folder / LOCK).write_text(json.dumps(lock), encoding="utf-8")
+    with Bridge(approve=Clerk("no")) as bridge:
+        assert NOT_APPROVED in shred(bridge), "nor does a word for any definition count"
+
+
+def test_who_agrees_to_the_folder_agrees_to_its_approvals(folder: Path, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(["trust", "--yes"])
+    assert not ended.value.code
+    assert "approved: mcp:shredder/shred" in capsys.readouterr().out
+    with Bridge(approve=Clerk()) as bridge:
+        assert shred(bridge) == SHREDDED
+    lock = (folder / LOCK).read_text(encoding="utf-8")
+    (folder / LOCK).write_text(lock.replace('"shred"', '"count"'), encoding="utf-8")
+    settings = load_settings()
+    (part,) = TrustStore().untrusted_parts(settings, approvals_in(settings))
+    assert part.key_path == "approved: mcp:shredder/count"
+
+
+def test_an_approval_of_this_user_counts_until_it_is_withdrawn(folder: Path) -> None:
+    with Bridge(approve=Clerk("always")) as bridge:
+        shred(bridge)
+    lock = (folder / LOCK).read_text(encoding="utf-8")
+    with Bridge() as bridge:
+        assert shred(bridge) == SHREDDED
+    with pytest.raises(SystemExit):
+        run(["tools", "approve", "shredder", "shred", "--withdraw"])
+    (folder / LOCK).write_text(lock, encoding="utf-8")
+    with Bridge() as bridge:
+        assert "nobody could be asked" in shred(bridge)

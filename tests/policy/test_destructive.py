@@ -17,12 +17,13 @@ from xai_mcp_agent import Agent, AgentModel, ApprovalRequest, Bridge
 from xai_mcp_agent.policy.approvals import DESTRUCTIVE_VERBS
 
 READS, WRITES, SAFE = {"readOnlyHint": True}, {"readOnlyHint": False}, {"destructiveHint": False}
+DESTROYS = {"destructiveHint": True}
 
 
 def listed(name: str, annotations: dict[str, bool] | None = None) -> dict[str, Any]:
     """A tool as a server lists it."""
-    said = {} if annotations is None else {"annotations": annotations}
-    return {"name": name, "description": "", "inputSchema": {"type": "object"}, **said}
+    annotated = {} if annotations is None else {"annotations": annotations}
+    return {"name": name, "description": "", "inputSchema": {"type": "object"}, **annotated}
 
 
 def run_all(bridge: Bridge, source: str, *, own: Sequence[Any] = ()) -> Any:
@@ -40,7 +41,7 @@ def run_all(bridge: Bridge, source: str, *, own: Sequence[Any] = ()) -> Any:
         return Agent(bridge, [source, *own], model=model).run("Call all.")
 
 
-def asked_for(settings: dict[str, Any], source: str = "shop", **more: Any) -> set[str]:
+def asked_for(settings: dict[str, Any], **more: Any) -> set[str]:
     """The tools of whose calls a person is asked; all else is called."""
     asked = set[str]()
 
@@ -49,7 +50,7 @@ def asked_for(settings: dict[str, Any], source: str = "shop", **more: Any) -> se
         return "no"
 
     with Bridge(settings, approve=approve) as bridge:
-        result = run_all(bridge, source, **more)
+        result = run_all(bridge, "shop", **more)
     assert sum(x.result.is_error for x in result.calls) == len(asked)
     return asked
 
@@ -59,73 +60,49 @@ def shop(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"mcpServers": {"shop": {**entry(tools=[*tools]), **more}}}
 
 
-def test_a_tool_that_says_nothing_is_asked_for_if_its_name_begins_with_a_destructive_verb():
-    harmless = ("deleted_items", "dropdown_options", "add_drop", "undelete", "wiper_status")
-    names = (
-        *(f"{x}_everything" for x in DESTRUCTIVE_VERBS),
-        "deleteEverything", "DELETEFile", "Delete-All", "DELETE_ALL", "delete", "remove.user",
-        "d\u0435lete_it",
-    )  # fmt: skip
-    tools = [listed(x) for x in (*names, *harmless)]
-    assert asked_for(shop(*tools)) == set(names)
+def test_a_tool_is_asked_for_if_it_says_that_it_destroys_or_only_its_name_does():
+    """What it says of its effects counts more than its name; a function of the agent is its own."""
 
-
-def test_what_a_tool_says_of_its_effects_counts_more_than_its_name():
-    tools = (
-        listed("delete_view", READS),
-        listed("delete_draft", SAFE),
-        listed("delete_all", WRITES),
-        listed("tidy", {"destructiveHint": True}),
-    )
-    assert asked_for(shop(*tools)) == {"delete_all", "tidy"}
-
-
-def test_a_function_of_the_agent_itself_is_not_asked_for():
     def delete_note() -> str:
         """Delete a note."""
         return "deleted"
 
-    assert asked_for(shop(listed("look", READS)), own=[delete_note]) == set()
+    names = {
+        *(f"{x}_everything" for x in DESTRUCTIVE_VERBS),
+        "deleteEverything", "DELETEFile", "Delete-All", "DELETE_ALL", "delete", "remove.user",
+        "d\u0435lete_it",
+    }  # fmt: skip
+    harmless = ("deleted_items", "dropdown_options", "add_drop", "undelete", "wiper_status")
+    annotated = {"delete_view": READS, "delete_draft": SAFE, "delete_one": WRITES, "tidy": DESTROYS}
+    tools = [listed(x) for x in (*sorted(names), *harmless)]
+    tools += [listed(*x) for x in annotated.items()]
+    assert asked_for(shop(*tools), own=[delete_note]) == {*names, "delete_one", "tidy"}
 
 
 @pytest.mark.parametrize("is_general", [True, False], ids=["of the file", "of a source"])
 def test_a_word_asks_for_all_that_is_not_said_to_be_read_only(is_general: bool):
     word = {"approval": "ask_unless_read_only"}
-    both = {"readOnlyHint": True, "destructiveHint": True}
-    tools = (listed("a", READS), listed("b"), listed("c", SAFE), listed("d", WRITES))
-    settings = shop(*tools, listed("e", both), **({} if is_general else word))
-    settings |= word if is_general else {}
+    tools = [listed("a", READS), listed("b"), listed("c", SAFE), listed("d", WRITES)]
+    tools += [listed("e", READS | DESTROYS)]
+    settings = shop(*tools) | word if is_general else shop(*tools, **word)
     assert asked_for(settings) == {"b", "c", "d", "e"}
 
 
-@pytest.mark.parametrize(
-    ("written", "asked"),
-    [
-        ({}, {"delete_order"}),
-        ({"approval": {"method:PUT": "ask", "method:patch": "ask"}},
-         {"put_order", "patch_order", "delete_order"}),
-    ],
-    ids=["default", "put and patch"],
-)  # fmt: skip
-def test_methods_of_a_service_are_asked_for_as_its_settings_say(
-    tmp_path: Path, written: dict[str, Any], asked: set[str]
-):
+def test_methods_of_a_service_are_asked_for_as_its_settings_say(tmp_path: Path):
     methods = ("get", "post", "put", "patch", "delete")
-    made = {x: {"operationId": f"{x}_order", "responses": {"200": {"description": ""}}}
-            for x in methods}  # fmt: skip
-    with http_service() as service:
-        service.replies["*"] = lambda _: as_json({})
-        document = {
-            "openapi": "3.1.0", "info": {"title": "shop", "version": "1"},
-            "servers": [{"url": service.url}], "paths": {"/order": made},
-        }  # fmt: skip
-        spec = tmp_path / "shop.json"
-        spec.write_text(json.dumps(document))
-        entry = {"spec": str(spec), **written}
-        settings = {"mcpServers": {}, "openapiServices": {"shop": entry}}
-        assert asked_for(settings) == asked
-        sent = {x.method for x in service.got}
-    assert sent == {x.upper() for x in methods if f"{x}_order" not in asked}
+    operations = {x: {"operationId": x, "responses": {"200": {"description": ""}}} for x in methods}
+    words = {"approval": {"method:PUT": "ask", "method:patch": "ask"}}
+    for written, asked in (({}, {"delete"}), (words, {"put", "patch", "delete"})):
+        with http_service() as service:
+            service.replies["*"] = lambda _: as_json({})
+            document = {
+                "openapi": "3.1.0", "info": {"title": "shop", "version": "1"},
+                "servers": [{"url": service.url}], "paths": {"/order": operations},
+            }  # fmt: skip
+            (tmp_path / "shop.json").write_text(json.dumps(document))
+            services = {"shop": {"spec": str(tmp_path / "shop.json"), **written}}
+            assert asked_for({"mcpServers": {}, "openapiServices": services}) == asked
+            assert {x.method.lower() for x in service.got} == {*methods} - asked
 
 
 LINE = re.compile(r'write "approval": (\{.*?\}) under mcpServers\.shop of the settings')

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.test_approvals import agent, shred
+from tests.policy.shredding import agent, shred
 from xai_mcp_agent import Bridge, SettingsError, load_settings
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.cli.main import run
