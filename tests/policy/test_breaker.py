@@ -26,22 +26,26 @@ from xai_mcp_agent import (
 from xai_mcp_agent.core.errors import CircuitOpen
 from xai_mcp_agent.core.results import ToolResult
 from xai_mcp_agent.policy.breaker import CircuitBreakers
-from xai_mcp_agent.settings.models import Settings
 
 FINE = ToolResult.of_text("fine")
+LOST = SourceClosed("it", "the connection was lost.")
 CALLS = 8
 
 
 class Clock:
     """The loop's clock, turned by hand; and a source that answers as it is told."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **breaker: Any) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         monkeypatch.setattr("xai_mcp_agent.policy.breaker.monotonic", lambda: self.now)
-        self.settings = settings_with(breaker)
-        self.breakers = CircuitBreakers(self.settings.sources, lambda text: text)
+        settings = settings_from({"mcpServers": {"it": {"command": "x", "breaker": True}}})
+        self.breakers = CircuitBreakers(settings.sources, lambda text: text)
 
-    async def call(self, answer: ToolResult | Exception, limit: float | None = None) -> Any:
+    @property
+    def state(self) -> str:
+        return self.breakers.state("it")
+
+    async def call(self, answer: ToolResult | Exception = FINE, limit: float | None = None) -> Any:
         """One call; what came of it."""
 
         async def do() -> ToolResult:
@@ -57,7 +61,7 @@ class Clock:
 
     async def fail(self, times: int) -> None:
         for _ in range(times):
-            await self.call(lost())
+            await self.call(SourceClosed("it", "the connection was lost."))
 
 
 @pytest.fixture
@@ -65,54 +69,39 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def settings_with(breaker: dict[str, Any]) -> Settings:
-    return settings_from({"mcpServers": {"it": {"command": "x", "breaker": breaker or True}}})
-
-
-def lost() -> SourceClosed:
-    return SourceClosed("it", "the connection was lost.")
-
-
 @pytest.mark.anyio
-async def test_five_failures_in_a_row_open_it_and_say_why_and_until_when(clock: Clock):
+async def test_five_failures_in_a_row_open_it_and_the_pause_doubles_up_to_a_limit(clock: Clock):
     await clock.fail(4)
-    assert await clock.call(FINE) is FINE
+    assert await clock.call() is FINE
     await clock.fail(4)
-    assert clock.breakers.state("it") == ""
+    assert clock.state == ""
     await clock.fail(1)
-    refused = await clock.call(FINE)
+    refused = await clock.call()
     assert isinstance(refused, CircuitOpen)
-    assert refused.retry_seconds == pytest.approx(30, abs=0.1)
     assert "5 calls in a row failed. The last: the connection was lost." in str(refused)
     assert "in 30 s" in str(refused)
-    assert "in 30 s" in clock.breakers.state("it")
-
-
-@pytest.mark.anyio
-async def test_one_call_tries_it_and_the_pause_doubles_up_to_a_limit(clock: Clock):
-    await clock.fail(5)
+    assert "in 30 s" in clock.state
     pauses: list[float] = []
     for _ in range(6):
-        refused = await clock.call(FINE)
+        refused = await clock.call()
         pauses.append(round(refused.retry_seconds))
         clock.now += refused.retry_seconds
-        assert isinstance(await clock.call(lost()), SourceClosed)
+        assert isinstance(await clock.call(LOST), SourceClosed), "one call tries it"
     assert pauses == [30, 60, 120, 240, 300, 300]
     clock.now += 300
-    assert await clock.call(FINE) is FINE
+    assert await clock.call() is FINE
     await clock.fail(5)
-    assert round((await clock.call(FINE)).retry_seconds) == 30
+    assert round((await clock.call()).retry_seconds) == 30
 
 
 @pytest.mark.anyio
 async def test_only_one_call_at_a_time_tries_it_and_a_cancelled_one_decides_nothing(clock: Clock):
     await clock.fail(5)
     clock.now += 31
-    going, calls = anyio.Event(), 0
+    going = anyio.Event()
 
     async def hang() -> ToolResult:
-        nonlocal calls
-        calls += 1
+        assert not going.is_set()
         going.set()
         await anyio.sleep_forever()
         raise AssertionError
@@ -120,57 +109,37 @@ async def test_only_one_call_at_a_time_tries_it_and_a_cancelled_one_decides_noth
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(clock.breakers.guard, "it", hang)
         await going.wait()
-        refused = [await clock.call(FINE) for _ in range(5)]
+        refused = [await clock.call() for _ in range(5)]
         assert all(isinstance(x, CircuitOpen) and "trying it now" in str(x) for x in refused)
         tasks.cancel_scope.cancel()
-    assert calls == 1
-    assert "The next call tries it." in clock.breakers.state("it")
-    assert await clock.call(FINE) is FINE
-    assert clock.breakers.state("it") == ""
+    assert "The next call tries it." in clock.state
+    assert await clock.call() is FINE
+    assert clock.state == ""
 
 
 @pytest.mark.anyio
-async def test_what_the_caller_did_wrong_never_counts(clock: Clock):
-    answers = [
-        InvalidArguments("t", ["wrong"], "other"),
-        UnknownTool("none"),
-        ToolResult.of_text("I could not", is_error=True),
-        ServerError("it", "invalid params", -32602),
-        ServerError("it", "not found", -32603, status=404),
-        SourceFailed("another", "of a call within this one"),
-        ValueError("ours"),
-    ]
-    for answer in answers * 6:
-        assert await clock.call(answer) is answer
-        assert clock.breakers.state("it") == ""
-
-
-@pytest.mark.anyio
-async def test_what_the_source_did_wrong_counts(clock: Clock):
-    answers = [
-        SourceFailed("it", "gone"),
-        ToolTimeout("it", "late"),
-        ServerError("it", "busy", 0, status=429),
-        ServerError("it", "broken", -32603, status=503),
-        ToolResult((), is_error=True, is_outage=True),
-    ]
-    for answer in answers:
-        assert clock.breakers.state("it") == ""
-        assert await clock.call(answer) is answer
-    assert isinstance(await clock.call(FINE), CircuitOpen)
-
-
-@pytest.mark.anyio
-async def test_an_impatient_caller_does_not_close_a_source_for_the_others(clock: Clock):
+async def test_mistakes_of_the_source_count_and_those_of_callers_never(clock: Clock):
     late = SourceFailed("it", "not ready within 0.5 s")
     late.__cause__ = TimeoutError()
-    for _ in range(10):
-        await clock.call(ToolTimeout("it", "late"), limit=0.5)
-        await clock.call(late, limit=0.5)
-    assert clock.breakers.state("it") == ""
-    for _ in range(5):
-        await clock.call(ToolTimeout("it", "late"), limit=10.0)
-    assert clock.breakers.state("it")
+    of_callers: list[Any] = [
+        InvalidArguments("t", ["wrong"], "other"), UnknownTool("none"),
+        ToolResult.of_text("I could not", is_error=True), ServerError("it", "invalid", -32602),
+        ServerError("it", "not found", -32603, status=404), ValueError("ours"),
+        SourceFailed("another", "of a call within this one"),
+    ]  # fmt: skip
+    impatient: list[Any] = [ToolTimeout("it", "late"), late]
+    for answer, limit in [*((x, None) for x in of_callers), *((x, 0.5) for x in impatient)] * 6:
+        assert await clock.call(answer, limit) is answer
+        assert clock.state == "", answer
+    of_source: list[Any] = [
+        SourceFailed("it", "gone"), ToolTimeout("it", "late"),
+        ServerError("it", "busy", 0, status=429), ServerError("it", "broken", -32603, status=503),
+        ToolResult((), is_error=True, is_outage=True),
+    ]  # fmt: skip
+    for answer in of_source:
+        assert clock.state == ""
+        assert await clock.call(answer, 10.0) is answer
+    assert isinstance(await clock.call(), CircuitOpen)
 
 
 @pytest.mark.anyio
@@ -180,14 +149,14 @@ async def test_a_lost_connection_counts_once_for_all_calls_that_it_took_along(cl
     async def lose() -> ToolResult:
         await going.wait()
         clock.now += 0.01
-        raise lost()
+        raise SourceClosed("it", "the connection was lost.")
 
     async def one() -> None:
         with pytest.raises(SourceClosed):
             await clock.breakers.guard("it", lose)
 
     for round_number in range(5):
-        assert clock.breakers.state("it") == "", round_number
+        assert clock.state == "", round_number
         going = anyio.Event()
         async with anyio.create_task_group() as tasks:
             for _ in range(CALLS):
@@ -195,27 +164,31 @@ async def test_a_lost_connection_counts_once_for_all_calls_that_it_took_along(cl
             await anyio.wait_all_tasks_blocked()
             going.set()
         clock.now += 1
-    assert "5 calls in a row" in clock.breakers.state("it")
+    assert "5 calls in a row" in clock.state
+
+
+def call(bridge: Bridge) -> type[BaseException] | None:
+    """What a real call comes to."""
+    try:
+        bridge.call_tool("it", "echo", {"text": "a"})
+    except SourceError as error:
+        return type(error)
+    return None
 
 
 def test_a_server_that_dies_at_each_call_is_left_alone_until_somebody_asks():
     """Its start works, and says nothing about its calls."""
-    with bridge_with(
-        it=entry(on={"tools/call": [["exit", 3]]}, timeout=20)
-        | {"breaker": {"failures": 3, "seconds": 600}}
-    ) as bridge:
-        kinds = [_outcome(lambda: bridge.call_tool("it", "echo", {"text": "a"})) for _ in range(5)]
-        assert kinds == [SourceClosed] * 3 + [CircuitOpen] * 2
-        assert "in 600 s" in status_of(bridge, "it").breaker
-        assert bridge.reset_breaker("it") is True
-        assert bridge.reset_breaker("it") is False
-        assert status_of(bridge, "it").breaker == ""
-        assert _outcome(lambda: bridge.call_tool("it", "echo", {"text": "a"})) is SourceClosed
-        for _ in range(2):
-            _outcome(lambda: bridge.call_tool("it", "echo", {"text": "a"}))
-        assert status_of(bridge, "it").breaker
-        bridge.refresh("it")
-        assert status_of(bridge, "it").breaker == ""
+    dies = entry(on={"tools/call": [["exit", 3]]}, timeout=20)
+    resets: list[Callable[[Bridge], object]] = [
+        lambda x: x.reset_breaker("it") and not x.reset_breaker("it"), lambda x: x.refresh("it"),
+    ]  # fmt: skip
+    with bridge_with(it=dies | {"breaker": {"failures": 3, "seconds": 600}}) as bridge:
+        for reset in resets:
+            kinds = [call(bridge) for _ in range(5)]
+            assert kinds == [SourceClosed] * 3 + [CircuitOpen] * 2
+            assert "in 600 s" in status_of(bridge, "it").breaker
+            assert reset(bridge)
+            assert status_of(bridge, "it").breaker == ""
 
 
 def test_a_service_that_answers_500_is_left_alone_and_one_that_works_again_is_called():
@@ -225,25 +198,12 @@ def test_a_service_that_answers_500_is_left_alone_and_one_that_works_again_is_ca
         with bridge_with(it=server) as bridge:
             bridge.list_tools("it")
             for _ in range(3):
-                assert _outcome(lambda: _call(bridge)) in (ServerError, SourceClosed)
-            assert _outcome(lambda: _call(bridge)) is CircuitOpen
+                assert call(bridge) in (ServerError, SourceClosed)
             sent = peer.methods.count("tools/call")
-            assert _outcome(lambda: _call(bridge)) is CircuitOpen
+            assert call(bridge) is CircuitOpen
             assert peer.methods.count("tools/call") == sent
             del peer.faults["tools/call"]
             due = "The next call tries it."
             wait_until(lambda: due in status_of(bridge, "it").breaker, "it may be tried again")
-            assert _call(bridge).text
+            assert call(bridge) is None
             assert status_of(bridge, "it").breaker == ""
-
-
-def _call(bridge: Bridge) -> ToolResult:
-    return bridge.call_tool("it", "echo", {"text": "a"})
-
-
-def _outcome(do: Callable[[], object]) -> type[BaseException] | None:
-    try:
-        do()
-    except SourceError as error:
-        return type(error)
-    return None

@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.policy.shredding import PAPER, Clerk, agent, shred, shredding, tool
 from tests.support.agents_in_ctx import use_server
 from tests.support.model_agents import agent as model_agent
 from tests.support.model_agents import offered, run, told
 from tests.support.model_endpoint import calls
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
-from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.approval import Ruling, RunFacts
 from xai_mcp_agent.core.calls import Caller, ToolInvocation
-from xai_mcp_agent.core.errors import NotApproved, RuleDenied
-from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
+from xai_mcp_agent.core.errors import RuleDenied
+from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.policy.conditions import Facts
 from xai_mcp_agent.policy.rulebook import RuleBook
 from xai_mcp_agent.policy.rules import RuleGate
@@ -32,13 +32,6 @@ from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.models import Settings
 
 NOON, NIGHT = datetime(2026, 11, 23, 12, 0), datetime(2026, 11, 23, 23, 30)
-SECONDS = 30.0
-PAPER = {"paper": "contract"}
-UNTRUSTED = [
-    {"when": {"server": ["web", "mail"], "annotation": "open_world"}, "then": {"is": "untrusted"}},
-    {"when": {"tool": ["*send*", "*post*"]}, "then": {"is": "leaves"}},
-    {"when": {"is": "leaves", "run.was": "untrusted"}, "then": "ask"},
-]
 WRITES = [
     {
         "name": "writing tools",
@@ -53,26 +46,11 @@ WRITES = [
 ]
 
 
-def tool(server: str, name: str, *params: str, **annotations: bool) -> Tool:
-    properties = {x: {"type": "string"} for x in params}
-    schema = {"type": "object", "properties": properties}
-    said = ToolAnnotations(**annotations)
-    return Tool(ToolKey("mcp", server, name), "", schema, annotations=said)
-
-
 def written(rules: Any, folder: Path | None = None) -> Settings:
     return settings_from({"mcpServers": {}, "rules": rules}, folder=folder)
 
 
-def book(rules: Any) -> RuleBook:
-    return RuleBook(written(rules).rules, str)
-
-
-def agent(name: str = "helper", toolbelt: str = "", facts: RunFacts | None = None) -> Caller:
-    return Caller("agent", name, toolbelt, facts=facts or RunFacts())
-
-
-def said(
+def judge(
     rules: Any,
     of: Tool,
     arguments: Mapping[str, Any] | None = None,
@@ -80,121 +58,107 @@ def said(
     caller: Caller | None = None,
     now: datetime = NOON,
 ) -> Ruling:
-    found = Facts(of, caller or agent(), dict(arguments or {}), now)
-    return book(rules).ruling(found)
+    facts = Facts(of, caller or agent(), dict(arguments or {}), now)
+    return RuleBook(written(rules).rules, str).ruling(facts)
 
 
-def before(rules: Any, of: Tool, caller: Caller | None = None) -> Ruling:
+def word(then: str, when: dict[str, Any], of: Tool, /, *args: Any, **more: Any) -> str:
+    """What one rule says of a call."""
+    return judge([{"when": when, "then": then}], of, *args, **more).word
+
+
+def before(rules: Any, of: Tool) -> Ruling:
     """What is said where only the tool is known."""
-    return book(rules).ruling(Facts(of, caller or agent()))
+    return RuleBook(written(rules).rules, str).ruling(Facts(of, agent()))
 
 
-def test_1_a_server_is_denied_except_for_what_only_reads() -> None:
-    rules = [{"when": {"server": "files", "annotation": "not read_only"}, "then": "deny"}]
-    assert said(rules, tool("files", "write")).word == "deny"
-    assert said(rules, tool("files", "read", read_only=True)).word == ""
-    assert said(rules, tool("other", "write")).word == ""
+FILE_WRITE, LOG, SEND = tool("files", "write"), tool("git", "log"), tool("mail", "send", "to")
+PAY, PATH = tool("bank", "pay", "amount"), tool("files", "write", "path")
 
 
-def test_3_a_derived_word_asks_for_paths_outside_of_the_workspace() -> None:
-    cases: list[tuple[Any, str]] = [
-        ("/desk/a.txt", ""),
-        ("a.txt", ""),
-        ("/desk", ""),
-        ("/etc/passwd", "ask"),
-        ("/desk/../etc/passwd", "ask"),
-        ("../etc/passwd", "ask"),
-        ("/desktop/a.txt", "ask"),
-        ("file:///etc/passwd", "ask"),
-        ("file:///desk/a.txt", ""),
-        ("~/a.txt", "ask"),
-        ("/desk/a\0b", "ask"),
-        (["/desk/a", "/etc/b"], "ask"),
-        ({"deep": ["/etc/b"]}, "ask"),
-        (7, "ask"),
-    ]
-    for path, word in cases:
-        ruling = said(WRITES, tool("files", "write_file", "path"), {"path": path})
-        assert ruling.word == word
-        assert ruling.words == {"writes_files"}
-
-
-def test_4_a_server_is_for_one_agent() -> None:
-    rules = [{"when": {"server": "git", "agent": "not coder"}, "then": "deny"}]
-    assert said(rules, tool("git", "log")).word == "deny"
-    assert said(rules, tool("git", "log"), caller=agent("coder")).word == ""
-    assert before(rules, tool("git", "log")).word == "deny"
-
-
-def test_5_no_mail_at_night() -> None:
-    rules = [{"when": {"server": "mail", "time": "22:00-06:00"}, "then": "deny"}]
-    assert said(rules, tool("mail", "send"), now=NIGHT).word == "deny"
-    assert said(rules, tool("mail", "send"), now=NIGHT.replace(hour=5)).word == "deny"
-    assert said(rules, tool("mail", "send"), now=NIGHT.replace(hour=6, minute=0)).word == ""
-    monday = [{"when": {"day": "sat-mon"}, "then": "deny"}]
-    assert said(monday, tool("mail", "send")).word == "deny"
-    assert said([{"when": {"day": "tue-fri"}, "then": "deny"}], tool("a", "b")).word == ""
-
-
-def test_6_five_searches_a_run() -> None:
-    gate = gate_of([{"name": "few", "when": {"server": "search"}, "then": {"limit": "5 a run"}}])
-    who = agent()
-    assert [pass_gate(gate, tool("search", "find"), who) for _ in range(6)] == [
-        *[""] * 5,
-        "The tool 'find' was not called: the rule 'few' allows 5 a run, which are used up. "
-        "Do without it.",
-    ]
-    assert pass_gate(gate, tool("other", "find"), who) == ""
-    assert pass_gate(gate, tool("search", "find"), agent()) == ""
-
-
-def test_7_above_an_amount_is_asked_for() -> None:
+def test_a_rule_is_about_servers_agents_times_and_arguments() -> None:
     """What cannot be compared is not let through."""
-    cases: list[tuple[Any, str]] = [
-        (99, ""),
-        (100, ""),
-        (100.5, "ask"),
-        ("150", "ask"),
-        ("much", "ask"),
-        (True, "ask"),
-    ]
-    for amount, word in cases:
-        rules = [{"when": {"tool": "pay", "args.amount": "> 100"}, "then": "ask"}]
-        assert said(rules, tool("bank", "pay", "amount"), {"amount": amount}).word == word
-
-
-def test_8_mail_only_inside_of_the_domain() -> None:
-    rules = [{"when": {"tool": "send", "args.to": "not *@example.org"}, "then": "deny"}]
-    send = tool("mail", "send", "to")
-    assert said(rules, send, {"to": "a@example.org"}).word == ""
-    assert said(rules, send, {"to": "a@example.com"}).word == "deny"
-    assert said(rules, send, {"to": ["a@example.org", "b@evil.example"]}).word == "deny"
-
-
-def test_10_after_untrusted_text_was_read_it_is_asked_before_anything_leaves() -> None:
-    facts = RunFacts()
-    send, read = tool("chat", "post_message"), tool("web", "fetch", open_world=True)
-    assert said(UNTRUSTED, send, caller=agent(facts=facts)).word == ""
-    facts.ended(read.key, said(UNTRUSTED, read).words, is_error=False)
-    ruling = said(UNTRUSTED, send, caller=agent(facts=facts))
-    assert (ruling.word, ruling.why) == (
-        "ask",
-        "it is 'leaves', and something before in this run is 'untrusted'",
+    unless_read = {"server": "files", "annotation": "not read_only"}
+    night, coder = (
+        {"server": "mail", "time": "22:00-06:00"},
+        {"server": "git", "agent": "not coder"},
     )
-    assert said(UNTRUSTED, tool("chat", "read"), caller=agent(facts=facts)).word == ""
+    above, inside = {"tool": "pay", "args.amount": "> 100"}, {"args.to": "not *@example.org"}
+    rows: list[tuple[dict[str, Any], Tool, dict[str, Any], bool]] = [
+        (unless_read, FILE_WRITE, {}, True),
+        (unless_read, tool("files", "read", read_only=True), {}, False),
+        (unless_read, tool("other", "write"), {}, False),
+        (coder, LOG, {}, True),
+        (coder, LOG, {"caller": agent("coder")}, False),
+        (night, SEND, {"now": NIGHT}, True),
+        (night, SEND, {"now": NIGHT.replace(hour=5)}, True),
+        (night, SEND, {"now": NIGHT.replace(hour=6, minute=0)}, False),
+        ({"day": "sat-mon"}, SEND, {}, True),
+        ({"day": "tue-fri"}, SEND, {}, False),
+        *((above, PAY, {"arguments": {"amount": x}}, x not in (99, 100))
+          for x in (99, 100, 100.5, "150", "much", True)),
+        (inside, SEND, {"arguments": {"to": "a@example.org"}}, False),
+        (inside, SEND, {"arguments": {"to": "a@example.com"}}, True),
+        (inside, SEND, {"arguments": {"to": ["a@example.org", "b@evil.example"]}}, True),
+    ]  # fmt: skip
+    for when, of, call, is_denied in rows:
+        assert word("deny", when, of, **call) == ("deny" if is_denied else ""), (when, call)
+    assert before([{"when": coder, "then": "deny"}], LOG).word == "deny"
 
 
-def test_12_it_is_deployed_only_after_the_tests_succeeded() -> None:
-    rules = [{"when": {"tool": "deploy", "run.succeeded": "not run_tests"}, "then": "deny"}]
-    facts, deploy = RunFacts(), tool("ci", "deploy")
-    assert said(rules, deploy, caller=agent(facts=facts)).word == "deny"
-    facts.ended(ToolKey("mcp", "ci", "run_tests"), (), is_error=True)
-    assert said(rules, deploy, caller=agent(facts=facts)).word == "deny"
-    facts.ended(ToolKey("mcp", "ci", "run_tests"), (), is_error=False)
-    assert said(rules, deploy, caller=agent(facts=facts)).word == ""
+def test_a_derived_word_asks_for_paths_outside_of_the_workspace() -> None:
+    allowed: list[Any] = ["/desk/a.txt", "a.txt", "/desk", "file:///desk/a.txt"]
+    asked: list[Any] = [
+        "/etc/passwd", "/desk/../etc/passwd", "../etc/passwd", "/desktop/a.txt", "~/a.txt",
+        "file:///etc/passwd", "/desk/a\0b", ["/desk/a", "/etc/b"], {"deep": ["/etc/b"]}, 7,
+    ]  # fmt: skip
+    for path in allowed + asked:
+        ruling = judge(WRITES, tool("files", "write_file", "path"), {"path": path})
+        assert ruling.word == ("ask" if path in asked else ""), path
+        assert ruling.words == {"writes_files"}
+    schema = {"type": "object", "properties": {"path": {"type": "string", "default": "/"}}}
+    clear = Tool(ToolKey("mcp", "files", "delete_all"), "", schema)
+    assert judge(WRITES, clear).word == "ask", "a value that is not given is what the schema says"
 
 
-def test_what_depends_on_the_call_is_reported_beforehand() -> None:
+def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it() -> None:
+    for path in (
+        " /etc/passwd", " file:///etc/passwd", "FILE:///etc/passwd", "file://localhost/etc/passwd",
+        "file:/desk/x?/../../etc/passwd", "file://[", "..\\..\\etc\\passwd", "//etc/passwd",
+        "https://example.org/x",
+    ):  # fmt: skip
+        assert word("deny", {"args.path": "outside /desk"}, PATH, {"path": path}) == "deny"
+        assert word("allow", {"args.path": "inside /desk"}, PATH, {"path": path}) == ""
+
+
+def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it() -> None:
+    for path in ("/etc/passwd ", "\\etc\\passwd", "file:///etc/passwd?x", "//etc/x"):
+        assert word("deny", {"args.path": "inside /etc"}, PATH, {"path": path}) == "deny"
+
+
+def test_a_rule_may_ask_for_what_happened_before_in_the_run() -> None:
+    rules = [
+        {"when": {"server": ["web", "mail"], "annotation": "open_world"},
+         "then": {"is": "untrusted"}},
+        {"when": {"tool": ["*send*", "*post*"]}, "then": {"is": "leaves"}},
+        {"when": {"is": "leaves", "run.was": "untrusted"}, "then": "ask"},
+    ]  # fmt: skip
+    facts = RunFacts()
+    post, read = tool("chat", "post_message"), tool("web", "fetch", open_world=True)
+    assert judge(rules, post, caller=agent(facts=facts)).word == ""
+    facts.ended(read.key, judge(rules, read).words, is_error=False)
+    ruling = judge(rules, post, caller=agent(facts=facts))
+    assert ruling.word == "ask"
+    assert ruling.why == "it is 'leaves', and something before in this run is 'untrusted'"
+    assert judge(rules, tool("chat", "read"), caller=agent(facts=facts)).word == ""
+    tested = {"tool": "deploy", "run.succeeded": "not run_tests"}
+    for is_error, expected in ((None, "deny"), (True, "deny"), (False, "")):
+        if is_error is not None:
+            facts.ended(ToolKey("mcp", "ci", "run_tests"), (), is_error=is_error)
+        assert word("deny", tested, tool("ci", "deploy"), caller=agent(facts=facts)) == expected
+
+
+def test_rules_that_depend_on_the_call_are_reported_beforehand() -> None:
     ruling = before(WRITES, tool("files", "write_file", "path"))
     assert (ruling.word, [x.rule for x in ruling.perhaps]) == ("", ["keep to the workspace"])
     derived = [
@@ -204,15 +168,9 @@ def test_what_depends_on_the_call_is_reported_beforehand() -> None:
     assert [x.rule for x in before(derived, tool("files", "read", "path")).perhaps] == ["keys"]
 
 
-def test_a_value_that_is_not_given_is_what_the_schema_says() -> None:
-    schema = {"type": "object", "properties": {"path": {"type": "string", "default": "/"}}}
-    clear = Tool(ToolKey("mcp", "files", "delete_all"), "", schema)
-    assert said(WRITES, clear).word == "ask"
-
-
-def test_no_other_value_hides_the_one_that_a_path_means() -> None:
+def test_no_other_value_or_spelling_hides_the_one_that_a_rule_means() -> None:
     """A model may send names that no schema has, and lists where one thing is meant."""
-    cases: list[tuple[dict[str, Any], str]] = [
+    rows: list[tuple[dict[str, Any], str]] = [
         ({"order": {"amount": 1000}}, "ask"),
         ({"order.amount": 1, "order": {"amount": 1000}}, "ask"),
         ({"order": {"amount": 1}, "order.amount": 1000}, "ask"),
@@ -221,49 +179,65 @@ def test_no_other_value_hides_the_one_that_a_path_means() -> None:
         ({"order": {"amount": 1}}, ""),
         ({"order": "amount"}, ""),
     ]
-    for arguments, word in cases:
-        rules = [{"when": {"args.order.amount": "> 100"}, "then": "ask"}]
-        assert said(rules, tool("shop", "pay"), arguments).word == word
+    for arguments, expected in rows:
+        when = {"args.order.amount": "> 100"}
+        assert word("ask", when, tool("shop", "pay"), arguments) == expected
+    values: list[tuple[Any, Any, bool]] = [
+        (5, "5", True), (5, " 5.0", True), (5, "six", False), (True, "True", True),
+        (True, False, False), ("5", 5.0, True), ("is 5", 5.0, True), (1, True, False),
+    ]  # fmt: skip
+    for of_rule, value, is_same in values:
+        denied = word("deny", {"args.n": of_rule}, tool("x", "work"), {"n": value}) == "deny"
+        assert denied == is_same, (of_rule, value)
+
+
+def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source() -> None:
+    """Any server may call a tool so."""
+    for name in ("files/read", "files.read"):
+        mine, stranger = tool("files", "read"), tool("stranger", name)
+        assert word("allow", {"tool": name}, mine) == "allow"
+        assert word("allow", {"tool": name}, stranger) == ""
+        assert word("deny", {"tool": name}, stranger) == "deny"
+        assert word("deny", {"tool": f"not {name}"}, stranger) == "deny"
+        assert word("deny", {"tool": f"not {name}"}, mine) == ""
+
+
+def test_a_line_break_in_an_argument_gets_past_no_rule() -> None:
+    for when, then in (("regex:.*drop.*", "deny"), ("regex:select.*drop", "allow")):
+        rules = [
+            {"when": {"args.sql": when}, "then": then},
+            {"when": {"tool": "run"}, "then": "ask"},
+        ]
+        ruling = judge(rules, tool("shop", "run", "sql"), {"sql": "select\ndrop"})
+        assert ruling.word == ("deny" if then == "deny" else "ask")
 
 
 def test_reasons_are_short_and_hide_secrets() -> None:
     secrets = Secrets(["tok-5f1c9a77"])
     rules = written([{"when": {"args.key": "*"}, "then": "deny", "because": "No keys."}]).rules
-    found = Facts(tool("x", "y"), agent(), {"key": "tok-5f1c9a77" + "x" * 1000}, NOON)
-    why = RuleBook(rules, secrets.redact).ruling(found).why
+    facts = Facts(tool("x", "y"), agent(), {"key": "tok-5f1c9a77" + "x" * 1000}, NOON)
+    why = RuleBook(rules, secrets.redact).ruling(facts).why
     assert why.startswith("No keys. (args.key")
     assert "5f1c9a77" not in why
     assert len(why) < 400
 
 
-WORDS = ["", "allow", "ask", "deny"]
-RULES = st.lists(
-    st.builds(
-        lambda number, when, then: (number, when, then),
-        st.integers(0, 10**6),
-        st.dictionaries(
-            st.sampled_from(["server", "agent", "args.a", "is", "annotation"]),
-            st.sampled_from(["red", "blue", "not red", "r*"]),
-            max_size=2,
-        ),
-        st.sampled_from(["allow", "ask", "deny", "is red", "is blue", "limit", "prefer"]),
-    ),
+_KEYS = st.sampled_from(["server", "agent", "args.a", "is", "annotation"])
+_VALUES = st.sampled_from(["red", "blue", "not red", "r*"])
+_THENS = st.sampled_from(["allow", "ask", "deny", "is red", "is blue", "limit", "prefer"])
+_RULES = st.lists(
+    st.tuples(st.integers(0, 10**6), st.dictionaries(_KEYS, _VALUES, max_size=2), _THENS),
     max_size=12,
     unique_by=lambda x: x[0],
 )
 
 
-def as_written(one: tuple[int, dict[str, str], str]) -> dict[str, Any]:
-    number, when, then = one
+def as_written(number: int, when: dict[str, str], then: str) -> dict[str, Any]:
     when = {x: "read_only" if x == "annotation" else y for x, y in when.items()}
-    outcome: Any = then
+    outcome: Any = {"limit": {"limit": "3 a run"}, "prefer": {"prefer": 0.1}}.get(then, then)
     if then.startswith("is "):
         when.pop("is", None) if when.get("is", "").startswith("not") else None
         outcome = {"is": then.removeprefix("is ")}
-    elif then == "limit":
-        outcome = {"limit": "3 a run"}
-    elif then == "prefer":
-        outcome = {"prefer": 0.1}
     return {"name": f"drawn {number}", "when": when, "then": outcome}
 
 
@@ -271,72 +245,77 @@ BOTH = [{"when": {"server": "never"}, "then": {"is": x}} for x in ("red", "blue"
 
 
 @settings(max_examples=60, deadline=None)
-@given(RULES, st.sampled_from(["red", "blue"]), st.lists(st.sampled_from(["red", "blue", "x"])))
+@given(_RULES, st.sampled_from(["red", "blue"]), st.lists(st.sampled_from(["red", "blue", "x"])))
 def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
-    drawn: list[tuple[int, dict[str, str], str]], server: str, values: list[str]
+    drawn: list[Any], server: str, values: list[str]
 ) -> None:
-    rules = [*BOTH, *map(as_written, drawn)]
-    shuffled = random.Random(1).sample(rules, len(rules))
+    rules = [*BOTH, *(as_written(*x) for x in drawn)]
     of, arguments = tool(server, "red"), {"a": values}
-    ruling = said(rules, of, arguments)
-    other = said(shuffled, of, arguments)
+    ruling = judge(rules, of, arguments)
+    other = judge(random.Random(1).sample(rules, len(rules)), of, arguments)
     assert (ruling.word, ruling.rule, ruling.words) == (other.word, other.rule, other.words)
     assert sorted(ruling.limits) == sorted(other.limits)
-    stricter = said([*rules, {"then": "deny", "when": {}}], of, arguments)
-    assert stricter.word == "deny"
-    alone = [said([*BOTH, *_deriving(rules), x], of, arguments).word for x in rules]
-    assert ruling.word == max(alone, key=WORDS.index)
+    assert judge([*rules, {"then": "deny", "when": {}}], of, arguments).word == "deny"
+    deriving = [
+        {**x, "name": f"also {x['name']}"} for x in rules[2:] if isinstance(x["then"], dict)
+    ]
+    alone = [judge([*BOTH, *deriving, x], of, arguments).word for x in rules]
+    assert ruling.word == max(alone, key=["", "allow", "ask", "deny"].index)
 
 
-def _deriving(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**x, "name": f"also {x['name']}"} for x in rules[2:] if isinstance(x["then"], dict)]
-
-
-def test_what_is_wrong_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path: Path) -> None:
-    cases: list[tuple[Any, str]] = [
-        ({"when": {"sever": "x"}, "then": "deny"}, "server"),
-        ({"when": {"server": "x"}, "then": "denied"}, "must say what the rule does"),
-        ({"when": {"server": "x"}}, "is missing"),
-        ({"when": {"server": "x"}, "then": {"limit": "often"}}, "not a valid limit"),
-        ({"when": {"server": "x"}, "then": {"prefer": 7}}, "at most 1"),
-        ({"when": {"server": 7}, "then": "deny"}, "must be a text"),
-        ({"when": {"server": []}, "then": "deny"}, "must not be empty"),
-        ({"when": {"server": "not "}, "then": "deny"}, "must not be empty"),
-        ({"when": {"server": "regex:("}, "then": "deny"}, "not a valid pattern"),
-        ({"when": {"annotation": "dangerous"}, "then": "deny"}, "unknown annotation"),
-        ({"when": {"time": "at night"}, "then": "deny"}, "not a time range"),
-        ({"when": {"day": "someday"}, "then": "deny"}, "not a day"),
-        ({"when": {"is": "unheard"}, "then": "deny"}, "no rule sets it"),
-        ({"when": {"run.was": "unheard"}, "then": "deny"}, "no rule sets it"),
+def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path: Path) -> None:
+    """What is nearly a condition is no text that never fits: it would be there and deny nothing."""
+    server: dict[str, Any] = {"server": "x"}
+    rows: list[tuple[Any, str]] = [
+        ({"when": server, "then": "denied"}, "must say what the rule does"),
+        ({"when": server}, "is missing"),
+        ({"when": server, "then": {"limit": "often"}}, "not a valid limit"),
+        ({"when": server, "then": {"prefer": 7}}, "at most 1"),
         ({"wen": {}, "then": "deny"}, "unknown key"),
         ({"when": {"is": "not a"}, "then": {"is": "a"}}, "must not test"),
-        ({"when": {"server": "${NOT_SET_ANYWHERE}"}, "then": "deny"}, "not set"),
         ("there_is_no_such_file.yaml", "no file"),
         (7, "must be an object"),
     ]
-    for rule, says in cases:
+    conditions: list[tuple[str, Any, str]] = [
+        ("sever", "x", "server"), ("server", 7, "must be a text"), ("server", [], "not be empty"),
+        ("server", "not ", "must not be empty"), ("server", "regex:(", "not a valid pattern"),
+        ("server", "${NOT_SET_ANYWHERE}", "not set"),
+        ("annotation", "dangerous", "unknown annotation"),
+        ("is", "unheard", "no rule sets it"), ("run.was", "unheard", "no rule sets it"),
+        ("day", "someday", "not a day"), ("day", "sat, sun", "not a day"),
+        ("day", "mon-tue-sun", "not a day"), ("day", "monkey", "not a day"),
+        ("time", "at night", "not a time range"), ("time", "08:00-08:00", "not a valid time"),
+        ("time", "22:00-24:30", "not a valid time"), ("args.n", "> 1,000", "not a valid compar"),
+        ("args.n", "> 5 EUR", "not a valid comparison"), ("args.n", "== 5", "not a valid compar"),
+        ("args.n", "not >= many", "not a valid comparison"),
+        ("args.path", "Outside /desk", "looks like a condition with 'outside'"),
+        ("args.path", "inside", "looks like a condition with 'inside'"),
+        ("agent", "NOT coder", "looks like a condition with 'not'"),
+        ("agent", "not not coder", "looks like a condition with 'not'"),
+        ("agent", "not\tcoder", "looks like a condition with 'not'"),
+    ]  # fmt: skip
+    rows += [({"when": {x: y}, "then": "deny"}, says) for x, y, says in conditions]
+    for rule, says in rows:
         with pytest.raises(SettingsError, match=says) as caught:
             written([rule], tmp_path)
         assert caught.value.key_path.startswith("rules")
+    for key in ("ruels", "Rules", "policies", "toolRules"):
+        with pytest.raises(SettingsError, match="Rename it to 'rules'"):
+            settings_from({"mcpServers": {}, key: [{"when": server, "then": "deny"}]})
 
 
-def test_a_yaml_file_means_what_it_says(tmp_path: Path) -> None:
+def test_a_yaml_file_means_what_it_says_or_is_reported(tmp_path: Path) -> None:
     """YAML 1.2, the core schema: only `true` and `false` are booleans, a time is a text."""
-    (tmp_path / "rules.yaml").write_text(
+    file = tmp_path / "rules.yaml"
+    file.write_text(
         "- {when: {args.reply: no, args.fast: true, args.id: 7.0}, then: ask}\n"
         "- {when: {time: 22:00-06:00, args.at: 22:00, args.day: 2026-03-12}, then: deny}\n"
     )
-
     first, second = written("rules.yaml", tmp_path).rules
-
     assert [x.checks[0].what for x in first.when] == ["no", True, 7.0]
     assert [x.checks[0].what for x in second.when] == [(1320, 360), "22:00", "2026-03-12"]
-
-
-def test_a_file_of_rules_that_is_wrong_is_reported(tmp_path: Path) -> None:
-    cases: list[tuple[str, str]] = [
+    for text, says in (
         ("- {when: {server: a, server: b}, then: deny}", "more than once"),
-        ("- {when: [", "not YAML"),
         ("rules: 7", "must be a list"),
         ("- !!python/object/apply:os.system ['true']", "not YAML"),
         ("- &a [*a]", "aliases and `<<` are not"),
@@ -344,9 +323,8 @@ def test_a_file_of_rules_that_is_wrong_is_reported(tmp_path: Path) -> None:
         ("- {when: {server: x}, then: deny}\n---\n- {}", "line 2, column 1: this is not YAML"),
         ("[" * 5000, "nested too deeply|not YAML"),
         ("- &a {when: {server: a}, then: deny}\n- {<<: *a, then: allow}", "`<<` are not"),
-    ]
-    for text, says in cases:
-        (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
+    ):
+        file.write_text(text, encoding="utf-8")
         with pytest.raises(SettingsError, match=says):
             written("rules.yaml", tmp_path)
 
@@ -368,51 +346,42 @@ def pass_gate(gate: RuleGate, of: Tool, caller: Caller) -> str:
     return anyio.run(go)
 
 
-def shred(bridge: Bridge, caller: Caller, name: str = "shred", **arguments: Any) -> str:
-    """What the call gives, or for what reason it was not made."""
-
-    async def go(operations: Operations) -> str:
-        with anyio.fail_after(SECONDS):
-            call = operations.for_caller(caller).call_tool("shredder", name, arguments)
-            return (await call).text
-
-    try:
-        return bridge.run(go)
-    except NotApproved as refused:
-        return refused.for_model
+def test_a_limit_counts_the_calls_of_a_run() -> None:
+    gate = gate_of([{"name": "few", "when": {"server": "search"}, "then": {"limit": "5 a run"}}])
+    who, search = agent(), tool("search", "find")
+    assert [pass_gate(gate, search, who) for _ in range(6)] == [
+        *[""] * 5,
+        "The tool 'find' was not called: the rule 'few' allows 5 a run, which are used up. "
+        "Do without it.",
+    ]
+    assert pass_gate(gate, tool("other", "find"), who) == ""
+    assert pass_gate(gate, search, agent()) == ""
 
 
-def shredding(rules: Any, **options: Any) -> Bridge:
-    servers = {"shredder": shredder_entry()}
-    return Bridge({"mcpServers": servers, "rules": rules}, **options)
+# Real calls
 
 
 def test_a_denied_call_is_not_made_and_the_model_reads_why() -> None:
-    rules = [{"name": "contracts", "when": {"args.paper": "contract*"}, "then": "deny"}]
-    rules += [{"when": {"tool": "shred"}, "then": "allow"}]
-    with shredding(rules) as bridge:
-        told = shred(bridge, agent(), paper="contract 7")
-        assert told == (
+    """And one that a rule asks for is asked for though a word allows it."""
+    rules = [
+        {"name": "contracts", "when": {"args.paper": "contract*"}, "then": "deny"},
+        {"name": "papers", "when": {"args.paper": "paper"}, "then": "ask"},
+        {"when": {"tool": "shred"}, "then": "allow"},
+    ]
+    clerk = Clerk("no")
+    with shredding(clerk, rules, approval="allow") as bridge:
+        assert shred(bridge, paper="contract 7") == (
             "The tool 'shred' was not called: the rule 'contracts' does not allow it, because "
             "args.paper, \"contract 7\", fits 'contract*'. Do without it."
         )
-        assert shred(bridge, agent(), "count") == "0"
-        assert shred(bridge, agent(), paper="letter") == "shredded letter"
+        assert shred(bridge, tool="count") == "0"
+        assert shred(bridge, paper="letter") == "shredded letter"
         assert shred(bridge, Caller("person"), paper="contract 7") == "shredded contract 7"
-
-
-def test_a_call_that_a_rule_asks_for_is_asked_for_though_a_word_allows_it() -> None:
-    asked: list[str] = []
-
-    def approve(request: Any) -> str:
-        asked.append(request.reason)
-        return "no"
-
-    rules = [{"name": "papers", "when": {"tool": "shred"}, "then": "ask"}]
-    entry = {**shredder_entry(), "approval": "allow"}
-    with Bridge({"mcpServers": {"shredder": entry}, "rules": rules}, approve=approve) as bridge:
-        assert "was not approved" in shred(bridge, agent(), paper="letter")
-    assert asked == ["the rule 'papers' asks first, because tool is 'shred'"]
+        assert "was not approved" in shred(bridge, paper="paper")
+    (request,) = clerk.asked
+    assert (
+        request.reason == "the rule 'papers' asks first, because args.paper, \"paper\", is 'paper'"
+    )
 
 
 def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path) -> None:
@@ -422,31 +391,36 @@ def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path) -> None
         {"name": "few", "when": {"tool": "count", "agent": "helper"}, **day},
         {"name": "of contracts", "when": {"args.paper": "contract*"}, **day},
     ]
-    store = tmp_path / "history.db"
-    with shredding(rules, store=store) as bridge:
-        assert shred(bridge, agent(), "count") == "0"
-        assert shred(bridge, agent("other"), "count") == "0"
+    store, other, used_up = tmp_path / "history.db", agent("other"), "the rule 'few' allows 2 a day"
+    with shredding(rules=rules, store=store) as bridge:
+        assert shred(bridge, tool="count") == "0"
+        assert shred(bridge, other, "count") == "0"
         bridge.call_tool("shredder", "count")
-        shred(bridge, agent(), paper="letter")
-    with shredding(rules, store=store) as bridge:
-        assert shred(bridge, agent(), "count") == "0"
-        assert "the rule 'few' allows 2 a day" in shred(bridge, agent(), "count")
-        assert shred(bridge, agent("other"), "count") == "0"
-        assert "used up" not in shred(bridge, agent(), paper="contract"), "letters do not count"
-    with shredding(rules, store=store) as bridge:
-        assert "the rule 'few' allows 2 a day" in shred(bridge, agent(), "count")
-    with shredding(rules, store="memory") as bridge:
-        assert shred(bridge, agent(), "count") == "0"
-
-
-def test_where_the_calls_of_today_cannot_be_counted_none_is_made() -> None:
-    rules = [{"when": {"tool": "count"}, "then": {"limit": "2 a day"}}]
-    with shredding(rules, store="postgresql://nobody@127.0.0.1:9/none") as bridge:
-        assert "cannot be counted" in shred(bridge, agent(), "count")
+        shred(bridge, paper="letter")
+    with shredding(rules=rules, store=store) as bridge:
+        assert shred(bridge, tool="count") == "0"
+        assert used_up in shred(bridge, tool="count")
+        assert shred(bridge, other, "count") == "0"
+        assert "used up" not in shred(bridge, paper="contract"), "letters do not count"
+    with shredding(rules=rules, store="postgresql://nobody@127.0.0.1:9/none") as bridge:
+        assert "cannot be counted" in shred(bridge, tool="count")
         assert shred(bridge, Caller("person"), "count") == "0"
 
 
-def test_what_is_never_allowed_is_not_offered_and_what_may_be_is(
+def test_a_file_of_rules_that_goes_while_a_bridge_is_open_takes_no_rule_along(
+    tmp_path: Path,
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("- {when: {tool: shred}, then: deny}", encoding="utf-8")
+    with shredding(rules=str(rules)) as bridge:
+        for after in ("- {when: {", "[]", None):
+            rules.write_text(after, encoding="utf-8") if after else rules.unlink()
+            assert "does not allow it" in shred(bridge)
+    with pytest.raises(SettingsError, match="no file"):
+        shredding(rules=str(rules))
+
+
+def test_a_tool_that_is_never_allowed_is_not_offered_and_one_that_may_be_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -459,24 +433,21 @@ def test_what_is_never_allowed_is_not_offered_and_what_may_be_is(
     (tmp_path / "mcp_settings.json").write_text(json.dumps(document), encoding="utf-8")
     ctx: dict[str, Any] = {}
     use_server(ctx, "shredder", None)
-    with model_agent(ctx, calls(("shredder_count", {}))) as endpoint:
+    with model_agent(ctx, calls(("shredder_count", {})), calls(("shredder_shred", PAPER))) as model:
         run(ctx)
-    offered_then = {*offered(endpoint)}
-    assert {"shredder_shred", "shredder_rename"} <= offered_then
-    assert "shredder_count" not in offered_then
-    assert "is not for this agent: the rule 'no counts' does not allow it" in told(endpoint)
-    assert "because tool is 'count', and agent is not 'clerk'" in told(endpoint)
-    with model_agent(ctx, calls(("shredder_shred", PAPER))) as endpoint:
-        run(ctx)
-    assert "does not allow it, because tool is 'shred', and time is 00:00-24:00" in told(endpoint)
+    assert {"shredder_shred", "shredder_rename"} <= {*offered(model)}
+    assert "shredder_count" not in offered(model)
+    count = model.requests[1].body["messages"][-1]["content"]
+    assert "is not for this agent: the rule 'no counts' does not allow it" in count
+    assert "because tool is 'count', and agent is not 'clerk'" in count
+    assert "does not allow it, because tool is 'shred', and time is 00:00-24:00" in told(model)
 
 
-def test_what_is_preferred_comes_first_among_equals() -> None:
+def test_a_preferred_tool_comes_first_among_equals() -> None:
     rules = [{"name": "ours", "when": {"server": "b"}, "then": {"prefer": 0.1}}]
     servers = {name: shredder_entry() for name in ("a", "b")}
-    with Bridge({"mcpServers": servers}) as bridge:
-        assert [x.tool.source for x in bridge.search_tools("shred a paper", limit=2)] == ["a", "b"]
-    with Bridge({"mcpServers": servers, "rules": rules}) as bridge:
-        found = bridge.search_tools("shred a paper", limit=2)
-    assert [x.tool.source for x in found] == ["b", "a"]
-    assert "preferred by the rule 'ours'" in found[0].reasons
+    for own, order in (([], "ab"), (rules, "ba")):
+        with Bridge({"mcpServers": servers, "rules": own}) as bridge:
+            results = bridge.search_tools("shred a paper", limit=2)
+        assert "".join(x.tool.source for x in results) == order
+    assert "preferred by the rule 'ours'" in results[0].reasons

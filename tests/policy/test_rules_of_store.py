@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from tests.policy.test_rules import agent, pass_gate, shred, tool, written
-from tests.support.shredder_server import shredder_entry
+from tests.policy.shredding import SECONDS, agent, shred, shredding, tool
+from tests.policy.test_rules import pass_gate, written
 from xai_mcp_agent import Bridge, SettingsError
 from xai_mcp_agent.bridge.agent_tools import Listener, ToolSpec, ready_tools
 from xai_mcp_agent.bridge.operations import Operations
@@ -22,61 +21,59 @@ from xai_mcp_agent.policy.rules import RuleGate
 from xai_mcp_agent.policy.stored_rules import put_rules as keep_rules
 from xai_mcp_agent.settings.rules import Rule, rules_of_store
 
-SECONDS = 60.0
 NOON = datetime(2026, 11, 23, 12, 0)
 HELD = "the rules of the store cannot be read"
 NO_COUNT = {"name": "no counting", "when": {"tool": "count"}, "then": "deny"}
+DENIED = "the rule 'no counting' does not allow it"
 
 
-def bridge_at(store: str | Path, *rules: Any) -> Bridge:
-    settings = {"mcpServers": {"shredder": shredder_entry()}, "rules": [*rules]}
-    return Bridge(settings, store=store)
+def bridge_at(store: Path, *rules: Any) -> Bridge:
+    return shredding(rules=[*rules], store=store)
 
 
 def count(bridge: Bridge, caller: Caller | None = None) -> str:
-    return shred(bridge, caller or agent(), "count")
+    return shred(bridge, caller, "count")
+
+
+async def offered(operations: Operations) -> tuple[set[str], str]:
+    """What the run of an agent is offered, and why not to count."""
+    operations = operations.for_caller(agent())
+    spec = ToolSpec(operations.choice(["shredder"]))
+    with anyio.fail_after(SECONDS):
+        ready = await ready_tools(operations, spec, Listener(print, print))
+        names = {*(await ready.tools.available()).names}
+    return names, ready.tools.why_not("shredder_count")
 
 
 def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path) -> None:
     place = tmp_path / "shared.db"
-    with bridge_at(place) as other:
-        other.put_rules([{**NO_COUNT, "when": {"tool": "shred"}}])
-        with bridge_at(place, {"from": "store"}) as bridge:
-            assert HELD not in count(bridge)
-            assert "no counting" not in count(bridge)
-            other.put_rules([NO_COUNT])
-            assert "no counting" not in count(bridge), "a run goes on with the rules it began with"
-            bridge.refresh("shredder")
-            assert "the rule 'no counting' does not allow it" in count(bridge)
-            assert "no counting" not in count(bridge, PROGRAM)
-            assert "no counting" not in count(other)
-            other.remove_rules("no counting")
-            bridge.refresh("shredder")
-            assert count(bridge) == "0"
-            assert other.stored_rules().revision == 3
-
-
-def test_without_rules_in_the_store_no_agent_calls_anything(tmp_path: Path) -> None:
-    """It may have been lost, and begun anew."""
-    with bridge_at(tmp_path / "new.db", {"from": "store"}) as bridge:
-        assert HELD in count(bridge)
+    with bridge_at(place) as other, bridge_at(place, {"from": "store"}) as bridge:
+        assert HELD in count(bridge), "it may have been lost, and begun anew"
         assert HELD not in count(bridge, PROGRAM)
         with pytest.raises(RulesUnknown, match="rules put FILE"):
             bridge.ruled_tools(agent())
-        bridge.put_rules([])  # somebody says that there are none
+        other.put_rules([])  # somebody says that there are none
+        before, _ = bridge.run(offered)
         assert count(bridge) == "0"
+        other.put_rules([NO_COUNT])
+        assert count(bridge) == "0", "a run goes on with the rules it began with"
+        after, why = bridge.run(offered)  # the next run
+        assert before - after == {"shredder_count"}
+        assert "no counting" in why
+        assert DENIED in count(bridge)
+        assert DENIED not in count(bridge, PROGRAM) + count(other)
+        other.remove_rules("no counting")
+        bridge.refresh("shredder")
+        assert count(bridge) == "0"
+        assert other.stored_rules().revision == 3
 
 
-def test_a_store_that_went_back_behind_what_the_settings_want_is_reported(tmp_path: Path) -> None:
-    place = tmp_path / "old.db"
-    with bridge_at(place, {"from": "store", "revision": 2}) as bridge:
+def test_a_store_that_is_older_or_lets_calls_through_holds_all_of_them(tmp_path: Path) -> None:
+    with bridge_at(tmp_path / "old.db", {"from": "store", "revision": 2}) as bridge:
         bridge.put_rules([NO_COUNT])
         with pytest.raises(RulesUnknown, match="revision 1, and the settings want 2"):
             bridge.ruled_tools(agent())
         assert HELD in count(bridge)
-
-
-def test_what_lets_through_is_neither_put_nor_taken_from_the_store(tmp_path: Path) -> None:
     allow = {"name": "all", "when": {}, "then": "allow"}
     with bridge_at(tmp_path / "x.db", {"from": "store"}) as bridge:
         with pytest.raises(SettingsError, match="no rule that allows calls"):
@@ -92,25 +89,15 @@ def test_what_lets_through_is_neither_put_nor_taken_from_the_store(tmp_path: Pat
 
 
 def test_rules_for_the_store_are_checked_as_those_of_the_settings() -> None:
-    cases: list[tuple[Any, str]] = [
+    for rule, says in (
         ({"when": {}, "then": "deny"}, "a name"),
         ("rules.yaml", "a name"),
         ({"name": "x", "when": {"sever": "x"}, "then": "deny"}, "server"),
         ({"name": "x", "when": {"tool": "${HOME}"}, "then": "deny"}, "not set"),
         ({"name": "x", "when": {"is": "elsewhere"}, "then": "deny"}, "no rule sets it"),
-    ]
-    for rule, says in cases:
+    ):
         with pytest.raises(SettingsError, match=says):
             rules_of_store([rule], "/desk")
-
-
-def gate_with(own: Any, stored: Sequence[Any]) -> RuleGate:
-    kept = rules_of_store(stored, "/desk")
-
-    async def read() -> tuple[Rule, ...]:
-        return kept
-
-    return RuleGate(written(own).rules, str, now=lambda: NOON, read_stored=read)
 
 
 def test_words_of_the_store_let_nothing_through_that_the_settings_hold() -> None:
@@ -120,8 +107,13 @@ def test_words_of_the_store_let_nothing_through_that_the_settings_hold() -> None
         {"when": {"tool": "*"}, "unless": {"is": "harmless"}, "then": "deny"},
         {"when": {"tool": "send", "run.was": "not harmless"}, "then": "deny"},
     ]
-    stored = [{"name": "lie", "when": {"tool": "*"}, "then": {"is": "harmless"}}, NO_COUNT]
-    gate = gate_with(own, stored)
+    lie = {"name": "lie", "when": {"tool": "*"}, "then": {"is": "harmless"}}
+    stored = rules_of_store([lie, NO_COUNT], "/desk")
+
+    async def read() -> tuple[Rule, ...]:
+        return stored
+
+    gate = RuleGate(written(own).rules, str, now=lambda: NOON, read_stored=read)
     assert "does not allow it" in pass_gate(gate, tool("x", "wipe"), agent())
     caller = agent()
     caller.facts.was.add("store:harmless")
@@ -132,41 +124,21 @@ def test_words_of_the_store_let_nothing_through_that_the_settings_hold() -> None
 @pytest.mark.anyio
 async def test_rules_that_were_read_hold_until_they_cannot_be_read_anew() -> None:
     is_away = [False]
-    kept = rules_of_store([NO_COUNT], "/desk")
+    stored = rules_of_store([NO_COUNT], "/desk")
 
     async def read() -> tuple[Rule, ...]:
         if is_away[0]:
             raise RulesUnknown("the store", "it is away.")
-        return kept
+        return stored
 
     gate = RuleGate((), str, read_stored=read)
     await gate.look()
     is_away[0] = True
     await gate.look()
-    assert gate.book.rules == kept
+    assert gate.book.rules == stored
     for _ in range(2):
         await gate.renew()  # a run begins
         with pytest.raises(RulesUnknown):
             await gate.look()
     is_away[0] = False
     await gate.look()
-
-
-def test_a_tool_that_the_store_comes_to_deny_is_not_offered_to_the_next_run(tmp_path: Path) -> None:
-    async def offered(operations: Operations) -> tuple[list[str], str]:
-        operations = operations.for_caller(agent())
-        spec = ToolSpec(operations.choice(["shredder"]))
-        with anyio.fail_after(SECONDS):
-            ready = await ready_tools(operations, spec, Listener(print, print))
-            names = [*(await ready.tools.available()).names]
-        return names, ready.tools.why_not("shredder_count")
-
-    place = tmp_path / "shared.db"
-    with bridge_at(place) as other:
-        other.put_rules([])
-        with bridge_at(place, {"from": "store"}) as bridge:
-            before, _ = bridge.run(offered)
-            other.put_rules([NO_COUNT])
-            after, why = bridge.run(offered)
-    assert {*before} - {*after} == {"shredder_count"}
-    assert "no counting" in why

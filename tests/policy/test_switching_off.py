@@ -1,29 +1,45 @@
-"""Tools that a person switched off: no agent is offered them, and nothing brings them back."""
+"""Tools that a person switched off: no agent is offered them, and nothing brings them back.
+
+Nor does any spelling of a name get a call past a list that holds it back. Decided by us.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.agents_in_ctx import use_server
 from tests.support.bridges import names_of
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
+from tests.support.journals import calls_in
 from tests.support.model_agents import agent, offered, run, told
-from tests.support.model_endpoint import calls, says
+from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, LockFailed, NoTools, UnknownServer, UnknownTool
+from xai_mcp_agent import (
+    Agent,
+    AgentModel,
+    Bridge,
+    LockFailed,
+    NoTools,
+    UnknownServer,
+    UnknownTool,
+)
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.cli import main
+from xai_mcp_agent.core.patterns import guard, looks, pieces
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
+LOCK = "mcp_tools.lock.json"
+SWITCHED_OFF = "a person has switched it off"
 
 
-def listed(name: str, description: str) -> dict[str, Any]:
+def listed(name: str, description: str = "") -> dict[str, Any]:
     """A tool as a server lists it."""
     return {"name": name, "description": description, "inputSchema": {"type": "object"}}
 
@@ -32,7 +48,8 @@ def listed(name: str, description: str) -> dict[str, Any]:
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with two servers: one whose tools change, one for each start anew."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    for name in ("XAI_MCP_SETTINGS", "XAI_MCP_STORE"):
+        monkeypatch.delenv(name, raising=False)
     changing = entry(
         tools=[listed("pay", "Pays."), listed("ask", "Asks.")],
         then={"tools": [listed("pay", "Pays, and more."), listed("ask", "Asks.")]},
@@ -44,17 +61,30 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(settings: Path):
-    """Issue: a disabled tool is offered to no agent; a person's own call is a person's."""
+@pytest.fixture
+def ctx(settings: Path) -> dict[str, Any]:
+    """The context of a workflow that uses the shop."""
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
+    return ctx
+
+
+def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
+    settings: Path, ctx: dict[str, Any]
+):
+    """Issue: a disabled tool is offered to no agent; a person's own call is a person's."""
     with Bridge.open(settings) as bridge:
+        with pytest.raises(UnknownTool, match=r"shop has no tool 'pai'.* Did you mean 'pay'"):
+            bridge.disable("shop", "ask", "pai")
+        with pytest.raises(UnknownServer, match=r"No MCP server 'shp'.*Known: shop"):
+            bridge.disable("shp", "pay")
+        assert [x.change for x in events_of(bridge) if x.event_kind == "decision"] == []
         (choice,) = bridge.disable("shop", "pay")
         assert (choice.tool, choice.decision, choice.is_new) == ("pay", "disabled", True)
         with agent(ctx, calls(("shop_pay", {}))) as endpoint:
             run(ctx)
         assert list(offered(endpoint)) == ["shop_ask"]
-        assert "'shop_pay' cannot be used: a person has switched it off" in told(endpoint)
+        assert f"'shop_pay' cannot be used: {SWITCHED_OFF}" in told(endpoint)
         assert bridge.call_tool("shop", "pay").text == "this is pay"
         assert names_of(bridge.list_tools("shop")) == ["pay", "ask"]
 
@@ -69,12 +99,11 @@ def test_it_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path)
         return "off"
 
     define_tool(ctx, None, "switch", "Switches shrink off.", switch_off)
-    shrink = ("grow_shrink", {"name": "x"})
-    with agent(ctx, calls(("switch", {})), calls(shrink)) as endpoint:
+    with agent(ctx, calls(("switch", {})), calls(("grow_shrink", {"name": "x"}))) as endpoint:
         run(ctx)
     assert list(offered(endpoint, 0)) == ["switch", "grow_grow", "grow_shrink"]
     assert list(offered(endpoint, 1)) == ["switch", "grow_grow"]
-    assert "a person has switched it off" in told(endpoint)
+    assert SWITCHED_OFF in told(endpoint)
 
 
 def test_our_own_tools_can_be_switched_off_too(settings: Path):
@@ -93,127 +122,118 @@ def test_our_own_tools_can_be_switched_off_too(settings: Path):
         run(ctx)
     assert list(offered(endpoint, 1)) == ["talk"]
     assert "are left out here ...]" in endpoint.requests[1].body["messages"][-1]["content"]
-    assert "'read_result' cannot be used: a person has switched it off" in told(endpoint)
+    assert f"'read_result' cannot be used: {SWITCHED_OFF}" in told(endpoint)
 
 
-def test_a_name_that_is_unknown_is_an_error_with_the_nearest(settings: Path):
-    with Bridge.open(settings) as bridge:
-        with pytest.raises(UnknownTool, match=r"shop has no tool 'pai'.* Did you mean 'pay'"):
-            bridge.disable("shop", "ask", "pai")
-        with pytest.raises(UnknownServer, match=r"No MCP server 'shp'.*Known: shop"):
-            bridge.disable("shp", "pay")
-        assert [x.change for x in events_of(bridge) if x.event_kind == "decision"] == []
-
-
-def damage(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:5000])
-
-
-STORES: dict[str, Callable[[Path], None]] = {
-    "deleted": Path.unlink,
-    "damaged": damage,
-}
-
-
-@pytest.mark.parametrize("happens", STORES.values(), ids=STORES)
-def test_it_stays_off_whatever_happens_to_the_history(
-    settings: Path, monkeypatch: pytest.MonkeyPatch, happens: Callable[[Path], None]
+def test_the_history_neither_keeps_a_tool_off_nor_brings_it_back(
+    settings: Path, ctx: dict[str, Any]
 ):
-    """Issue: with the database away or locked a switched-off tool was offered and executed."""
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    with Bridge.open(settings) as bridge:
-        bridge.disable("shop", "pay")
-        file = Path(bridge.store().place)
-    for companion in file.parent.glob("history.db-*"):
-        companion.unlink()
-    happens(file)
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    with agent(ctx, calls(("shop_pay", {}))) as endpoint:
-        run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
-    assert "a person has switched it off" in told(endpoint)
-
-
-def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(
-    settings: Path,
-):
-    """Not even what nobody switched off: that cannot be known. Who runs it reads what to mend."""
-    with Bridge.open(settings) as bridge:
-        bridge.disable("shop", "pay")
-    file = settings.with_name("mcp_tools.lock.json")
-    whole = file.read_text()
-    file.write_text(f"<<<<<<< HEAD\n{whole}=======\n>>>>>>> theirs\n")
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    with agent(ctx, says("one")) as endpoint:
-        with pytest.raises(NoTools) as caught:
-            run(ctx)
-        file.write_text(whole)
-        run(ctx)
-        assert list(offered(endpoint)) == ["shop_ask"]
-    assert "it cannot be looked up which tools a person has switched" in str(caught.value)
-    assert "line 1 is a mark of an unresolved git merge" in str(caught.value)
-
-
-def test_without_the_file_the_history_brings_no_decision_back(
-    settings: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """Who deletes the file begins anew."""
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    lock = settings.with_name("mcp_tools.lock.json")
+    """Issue: with the database away a switched-off tool was offered and executed."""
     with Bridge.open(settings) as bridge:
         bridge.disable("shop", "pay")
         assert [x.change for x in events_of(bridge) if x.event_kind == "decision"] == ["disabled"]
-    lock.unlink()
-    ctx: dict[str, Any] = {}
+        history = Path(bridge.store().place)
+    for file in history.parent.glob("history.db*"):
+        file.rename(settings.with_name(file.name))
+    with agent(ctx, calls(("shop_pay", {}))) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+    assert SWITCHED_OFF in told(endpoint)
+    ctx["mcp_bridge"].bridge.close()
+    for file in settings.parent.glob("history.db*"):
+        file.rename(history.with_name(file.name))
+    settings.with_name(LOCK).unlink()  # whoever deletes the file begins anew
+    ctx = {}
     use_server(ctx, "shop", None)
     with agent(ctx) as endpoint:
         run(ctx)
     assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
-    assert not lock.exists()
+    assert not settings.with_name(LOCK).exists()
 
 
-SLIPS = {
-    '{"sources": {"mcp:shop": {"of": ["pay"]}}}': "Did you mean 'off'?",
-    '{"sources": {"MCP:shop": {"off": ["pay"]}}}': "must match pattern '(?s)^(mcp|",
-}
-
-
-@pytest.mark.parametrize(("text", "hint"), SLIPS.items(), ids=["off", "mcp"])
-def test_a_misspelt_word_in_the_file_is_reported_and_no_tool_is_offered(
-    settings: Path, capsys: pytest.CaptureFixture[str], text: str, hint: str
+def test_decisions_that_cannot_be_read_have_nothing_offered(
+    settings: Path, ctx: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ):
-    """It may be the one that switches a tool off."""
-    settings.with_name("mcp_tools.lock.json").write_text(text)
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    with agent(ctx) as endpoint, pytest.raises(NoTools):
-        run(ctx)
-    assert not endpoint.requests
-    assert hint in " ".join(capsys.readouterr().out.split())
-    with pytest.raises(SystemExit):
-        main.run(["servers", "check", "--json"])
-    assert hint in json.loads(capsys.readouterr().out)["decisions"]
-
-
-def test_a_link_to_a_file_that_is_gone_is_not_taken_for_no_decisions(
-    settings: Path, capsys: pytest.CaptureFixture[str]
-):
-    lock, shared = settings.with_name("mcp_tools.lock.json"), settings.with_name("shared.json")
-    lock.symlink_to(shared)
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
+    """Not even what nobody switched off: that cannot be known. Who runs it reads what to mend."""
+    lock, shared = settings.with_name(LOCK), settings.with_name("shared.json")
     with agent(ctx) as endpoint:
+        for text, hint in (
+            ("<<<<<<< HEAD\n{}=======\n>>>>>>> theirs\n", "line 1 is a mark of an unresolved git"),
+            ('{"sources": {"mcp:shop": {"of": ["pay"]}}}', "Did you mean 'off'?"),
+            ('{"sources": {"MCP:shop": {"off": ["pay"]}}}', "must match pattern '(?s)^(mcp|"),
+        ):
+            lock.write_text(text)
+            with pytest.raises(NoTools) as caught:
+                run(ctx)
+            assert "it cannot be looked up which tools a person has switched" in str(caught.value)
+            assert hint in " ".join(capsys.readouterr().out.split())
+            with pytest.raises(SystemExit):
+                main.run(["servers", "check", "--json"])
+            assert hint in json.loads(capsys.readouterr().out)["decisions"]
+        lock.unlink()
+        lock.symlink_to(shared)  # which does not exist
         with pytest.raises(NoTools):
             run(ctx)
-        with (
-            Bridge.open(settings) as bridge,
-            pytest.raises(LockFailed, match="does not exist"),
-        ):
+        assert "it is a link to" in capsys.readouterr().out
+        with Bridge.open(settings) as bridge, pytest.raises(LockFailed, match="does not exist"):
             bridge.disable("shop", "pay")
         assert not shared.exists()
+        assert not endpoint.requests
         shared.write_text("{}")
         run(ctx)
     assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
-    assert "it is a link to" in capsys.readouterr().out
+
+
+# Names that look alike
+
+ALIKE = (
+    "del", "Del", "DEL", "d\u0435l", "del\n", "d\u200bel", "\x1bdel", "d\nel", "d el", "d\u2028el",
+    "del\x00", "\uff44\uff45\uff4c", " del ",
+)  # fmt: skip
+NEVER: dict[str, Any] = {"then": "deny"}
+HOLDING: dict[str, tuple[dict[str, Any], int]] = {
+    "off": ({}, 0),
+    "blocked": ({"toolSearch": {"blocked": ["del"]}}, 0),
+    "disabledTools": ({"entry": {"disabledTools": ["del"]}}, 0),
+    "a pattern": ({"rules": [NEVER | {"when": {"tool": "*Del*"}}]}, 0),
+    "allowed alone": ({"approval": {"*": "deny", "del": "allow", "look": "allow"}}, 1),
+    "excepted alone": ({"rules": [NEVER | {"when": {"tool": "d*"}, "unless": {"tool": "del"}}]}, 1),
+}
+
+
+@pytest.mark.parametrize("which", HOLDING)
+def test_no_spelling_gets_past_a_list_or_for_one_that_is_allowed(tmp_path: Path, which: str):
+    """The agent calls each tool it is shown, and, as a model may, each by a name it was not."""
+    (written, count), journal = HOLDING[which], tmp_path / "journal"
+    tools = [listed(x) for x in (*ALIKE, "look")]
+    shop = entry(tools=tools, journal=str(journal)) | written.get("entry", {})
+    document = {**written, "mcpServers": {"shop": shop}}
+    document.pop("entry", None)
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps(document))
+    if which == "off":
+        lock = {"sources": {"mcp:shop": {"off": ["del"]}}}
+        (tmp_path / LOCK).write_text(json.dumps(lock))
+
+    def call_all(body: dict[str, Any]) -> Step:
+        if body["messages"][-1]["role"] == "tool":
+            return says("done")
+        shown = [x["function"]["name"] for x in body["tools"] if "shop_" in x["function"]["name"]]
+        names = dict.fromkeys([*shown, *(f"shop_{x}" for x in ALIKE), "shop_look"])
+        return calls(*((x, {}) for x in names))
+
+    with Bridge.open(file) as bridge, model_endpoint(call_all) as endpoint:
+        model = AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-x")
+        Agent(bridge, ["shop"], model=model).run("Call all.")
+    assert calls_in(journal) == count + 1, "look is called"
+
+
+_WRITTEN = st.text(st.sampled_from("dDeElL\u0435\uff44 _-./\n\u200b"), max_size=6)
+
+
+@given(st.lists(_WRITTEN, min_size=1, max_size=3).map("*".join), st.lists(_WRITTEN).map("".join))
+def test_a_name_that_is_held_has_a_piece_of_the_pattern(pattern: str, name: str):
+    """Rules are looked up by these pieces: none may be passed over."""
+    for held in (name, pattern.replace("*", name)):
+        if guard(pattern)(held):
+            assert any(x in "".join(looks((held,))) for x in pieces(pattern))
