@@ -1,29 +1,18 @@
-"""All faults, in groups whose members are run together: they must not disturb each other anyway.
-
-A part of the catalogue is a file with a tuple of faults; a new one is added to `GROUPS`.
-"""
+"""All faults, in groups whose members are run together: they must not disturb each other anyway."""
 
 from __future__ import annotations
 
-from .http_calls import ANSWERED, LARGE, REFUSED
-from .http_start import SILENT as SILENT_BEHIND_A_URL
-from .http_start import STARTING as STARTING_BEHIND_A_URL
-from .stdio_calls import CALLS
+from .behind_a_url import BEHIND_A_URL
+from .stdio_calls import CALLS, TRAFFIC
 from .stdio_listing import LISTING
-from .stdio_start import SILENT, STARTING
-from .stdio_traffic import ENDING, TRAFFIC
+from .stdio_start import ENDING, STARTING
 
 GROUPS = {
-    "starting": STARTING,
-    "silent": (*SILENT, *SILENT_BEHIND_A_URL),
+    "starting and ending": (*STARTING, *ENDING),
     "listing": LISTING,
     "calls": CALLS,
     "traffic": TRAFFIC,
-    "ending": ENDING,
-    "starting behind a URL": STARTING_BEHIND_A_URL,
-    "refused behind a URL": REFUSED,
-    "answered behind a URL": ANSWERED,
-    "large behind a URL": LARGE,
+    "behind a URL": BEHIND_A_URL,
 }
 FAULTS = [fault.name for faults in GROUPS.values() for fault in faults]
 

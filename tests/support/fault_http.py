@@ -20,10 +20,11 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeAlias
 
 from .fault_server import FOR_EVER_SECONDS, FaultServer
+from .http_service import ThreadServer
 
 _POLL_SECONDS = 0.02
 _FREE_SECONDS = 20.0
@@ -61,7 +62,7 @@ class FaultHttp:
         self._place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._place.bind(("127.0.0.1", port))
         self._port = self._place.getsockname()[1]
-        self._server: ThreadingHTTPServer | None = None
+        self._server: ThreadServer | None = None
         self.start()
 
     @property
@@ -86,21 +87,13 @@ class FaultHttp:
         self.streams: list[queue.SimpleQueue[Any]] = []
         self._sockets: list[socket.socket] = []
         self._server = self._new_server()
-        self._server.owner = self
-        if self._tls is not None:
-            # The handshake is made in the connection's own thread, by its first read.
-            self._server.socket = self._tls.wrap_socket(
-                self._server.socket, server_side=True, do_handshake_on_connect=False
-            )
-        serve = self._server.serve_forever
-        threading.Thread(target=serve, args=[_POLL_SECONDS], daemon=True).start()
 
-    def _new_server(self) -> _Server:
+    def _new_server(self) -> ThreadServer:
         """A process that others start has the socket of before until it is another program."""
         until = time.monotonic() + _FREE_SECONDS
         while True:
             try:
-                return _Server(("127.0.0.1", self._port), _Handler)
+                return ThreadServer(("127.0.0.1", self._port), _Handler, self, self._tls)
             except OSError as taken:
                 if taken.errno != errno.EADDRINUSE or time.monotonic() > until:
                     raise
@@ -111,8 +104,7 @@ class FaultHttp:
         if self._server is None:
             return
         server, self._server = self._server, None
-        server.shutdown()
-        server.server_close()
+        server.stop()
         for connection in self._sockets:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -145,21 +137,10 @@ class FaultHttp:
         self._sockets.append(connection)
 
 
-class _Server(ThreadingHTTPServer):
-    allow_reuse_address = True
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 200  # of five, hundred at once lose some on a busy machine
-    owner: FaultHttp
-
-    def handle_error(self, *_: Any) -> None:
-        """Connections are cut on purpose here."""
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
-    server: _Server
+    server: ThreadServer
 
     def setup(self) -> None:
         super().setup()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -119,6 +120,7 @@ def continuing(handler: Any, _message: dict[str, Any]) -> None:
     with suppress(OSError):
         while True:
             handler.connection.sendall(many)
+            time.sleep(0.01)
 
 
 def questions(method: str, times: int) -> Fault:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -10,7 +12,47 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeAlias
 
-_POLL_SECONDS = 0.02
+
+class ThreadServer(ThreadingHTTPServer):
+    """Serves in threads; nobody looks again and again whether it is to stop: it is woken."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 200  # of five, hundred at once lose some on a busy machine
+    timeout = 1.0  # where a socket that is shut down wakes nobody
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        handler: type[BaseHTTPRequestHandler],
+        owner: Any,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        super().__init__(address, handler)
+        self.owner = owner
+        if tls is not None:
+            # The handshake is made in the connection's own thread, by its first read.
+            self.socket = tls.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self._is_open = True
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while self._is_open:
+            self.handle_request()
+
+    def stop(self) -> None:
+        """Listen no more; connections stay."""
+        self._is_open = False
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self.server_close()
+
+    def handle_error(self, *_: Any) -> None:
+        """Connections are cut on purpose here."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +93,7 @@ class HttpService:
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
         self.replies: dict[str, Reply] = {}
         self.got: list[Got] = []
-        self._server = _Server((host, port), _Handler)
-        self._server.owner = self
-        serve = self._server.serve_forever
-        threading.Thread(target=serve, args=[_POLL_SECONDS], daemon=True).start()
+        self._server = ThreadServer((host, port), _Handler, self)
 
     @property
     def url(self) -> str:
@@ -79,8 +118,7 @@ class HttpService:
 
     def close(self) -> None:
         """Listen no more."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
 
 @contextmanager
@@ -93,19 +131,10 @@ def http_service(port: int = 0, host: str = "127.0.0.1") -> Generator[HttpServic
         service.close()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    owner: HttpService
-
-    def handle_error(self, *_: Any) -> None:
-        """Connections are cut on purpose here."""
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
-    server: _Server
+    server: ThreadServer
 
     def _answer(self) -> None:
         path, _, query = self.path.partition("?")
