@@ -62,11 +62,17 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the wheel and the sdist of this checkout: `python -m hatchling build`."""
+    folder = tmp_path_factory.mktemp("built")
+    build_package(Path(__file__).parents[1], folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(built: Path) -> Path:
     """The wheel of this checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build_package(Path(__file__).parents[1], folder, "--target", "wheel")
-    return next(folder.glob("*.whl"))
+    return next(built.glob("*.whl"))
 
 
 @pytest.fixture(scope="session")
@@ -77,14 +83,15 @@ def initialised_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(
-    wheel: Path, initialised_before: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Environment:
+    built: Path, initialised_before: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Environment]:
     """An environment with the wheel, by the command of the README; shared, so add nothing to it."""
     environment = make_environment(tmp_path_factory.mktemp("installed"))
     environment.run_python(initialised_before, "-m", "xircuits.start_xircuits", "init")
-    offline = {"PIP_NO_INDEX": "1", "PIP_NO_COMPILE": "1", "PIP_FIND_LINKS": str(wheel.parent)}
-    environment.run(wheel.parent, "pip", "install", "xai-mcp-agent[lab]", **offline)
-    return environment
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_COMPILE": "1", "PIP_FIND_LINKS": str(built)}
+    environment.run(built, "pip", "install", "xai-mcp-agent[lab]", **offline)
+    with environment.with_warm_commands(tmp_path_factory.mktemp("warm")) as warm:
+        yield warm
 
 
 @pytest.fixture(scope="session")

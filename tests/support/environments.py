@@ -9,11 +9,15 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from xai_mcp_agent.core.util import COMPONENT_FILES, LIBRARY, installed_components_folder
+
+from .warm_python import warmed
 
 _COMMAND_SECONDS = 120
 _BUILD_SECONDS = 120
@@ -47,6 +51,8 @@ class Environment:
     """A virtual environment with everything this one has, except this package."""
 
     root: Path
+    warm: Path | None = None
+    """A folder with commands that have the libraries loaded, see `with_warm_commands`."""
 
     @property
     def python(self) -> str:
@@ -61,7 +67,8 @@ class Environment:
 
     def variables(self, **more: str) -> dict[str, str]:
         """What a process in this environment sees: it is activated, and has a home of its own."""
-        path = f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        folders = [*([self.warm] if self.warm else []), self.root / "bin", os.environ["PATH"]]
+        path = os.pathsep.join(map(str, folders))
         # A test run in there must not take itself for a part of the one that is going on.
         kept = {name: x for name, x in os.environ.items() if not name.startswith(_OF_THIS_RUN)}
         return {**kept, "PATH": path, "HOME": str(self.root), **more}
@@ -78,6 +85,16 @@ class Environment:
     def run_python(self, folder: Path, *arguments: str) -> str:
         """Run its interpreter in `folder` and return what it printed."""
         return self.run(folder, self.python, *arguments)
+
+    @contextmanager
+    def with_warm_commands(self, folder: Path) -> Iterator[Environment]:
+        """In the block, its `python` and `xai-mcp-agent` are forks of a warm process."""
+        with warmed(self.python, folder) as python:
+            command = folder / "xai-mcp-agent"
+            text = f'#!/bin/sh\nexec {python} {self.root}/bin/xai-mcp-agent "$@"\n'
+            command.write_text(text, encoding="utf-8")
+            command.chmod(0o755)
+            yield replace(self, warm=folder)
 
 
 def make_environment(root: Path) -> Environment:
