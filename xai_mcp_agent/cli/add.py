@@ -54,6 +54,29 @@ _INSTEAD = {
 }
 _TAKEN = "Give --replace to put yours in its place, or choose another name."
 
+OwnName = Annotated[str, typer.Argument(help="Its name in your settings.")]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="URL | -- COMMAND...", help="Its URL, or the command that starts it."),
+]
+Env = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-e", "--env", metavar="KEY=VALUE",
+        help="A variable for it. KEY alone passes on yours and stores no value.",
+    ),
+]  # fmt: skip
+Header = Annotated[
+    list[str] | None,
+    typer.Option("-H", "--header", metavar='"NAME: VALUE"', help="A header for its URL."),
+]
+Transport = Annotated[
+    str, typer.Option("-t", "--transport", metavar="TYPE", help="stdio, http or sse.")
+]
+Cwd = Annotated[str, typer.Option("--cwd", metavar="FOLDER", help="The folder it starts in.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace a server of this name.")]
+NoCheck = Annotated[bool, typer.Option("--no-check", help="Only write the entry; do not connect.")]
+
 
 def _check_texts(name: str, *words: str) -> None:
     """Refuse a name that no command line can repeat, and text that is not UTF-8."""
@@ -109,38 +132,14 @@ def _has_option(words: Sequence[str]) -> bool:
 
 def add(
     frame: Frame,
-    name: Annotated[str, typer.Argument(help="Its name in your settings.")],
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="URL | -- COMMAND...", help="Its URL, or the command that starts it."
-        ),
-    ] = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-e",
-            "--env",
-            metavar="KEY=VALUE",
-            help="A variable for it. KEY alone passes on yours and stores no value.",
-        ),
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        typer.Option("-H", "--header", metavar='"NAME: VALUE"', help="A header for its URL."),
-    ] = None,
-    transport: Annotated[
-        str, typer.Option("-t", "--transport", metavar="TYPE", help="stdio, http or sse.")
-    ] = "",
-    cwd: Annotated[
-        str, typer.Option("--cwd", metavar="FOLDER", help="The folder it starts in.")
-    ] = "",
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a server of this name.")
-    ] = False,
-    no_check: Annotated[
-        bool, typer.Option("--no-check", help="Only write the entry; do not connect.")
-    ] = False,
+    name: OwnName,
+    words: Words = None,
+    env: Env = None,
+    header: Header = None,
+    transport: Transport = "",
+    cwd: Cwd = "",
+    replace: Replace = False,
+    no_check: NoCheck = False,
 ) -> Report:
     """Add a server to your settings, connect to it once, and show its tools.
 
@@ -153,17 +152,9 @@ def add(
         raise typer.BadParameter(_what_is_missing(name))
     _check_texts(name, cwd, *words, *(env or []), *(header or []))
     _check_fitting(words, env=env, header=header, cwd=cwd)
-    loaded = loaded_or_new(frame.settings)
-    file = file_to_write(loaded, frame.settings)
-    if replace:
-        check_replaceable(name, loaded, file)
-    else:
-        check_free(name, loaded, file, _TAKEN)
+    file = _file_for(name, frame.settings, replaces=replace)
     entry = _entry(words, env or [], header or [], transport, cwd)
-    variables = references(entry)
-    if problem := problem_of(name, entry, file, variables):
-        raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
-    missing = [x for x in variables if problem_of(name, entry, file, {*variables} - {x})]
+    missing = _missing_variables(name, entry, file)
     notes = notes_on_secrets(entry, file)
     backup = write_server(
         file, name, entry, replaces=replace, backs_up=replace, is_secret=bool(notes)
@@ -177,6 +168,29 @@ def add(
     undo = shown_command("xai-mcp-agent", "servers", "remove", name)
     errors = [f"{error}\nThe entry was written anyway; `{undo}` removes it again."]
     return Report(json, _tools_text(tools), errors if error else ())
+
+
+def _file_for(name: str, settings: Path | None, *, replaces: bool) -> Path:
+    """Return the file to write the entry to, once it is known that the name may be used there."""
+    loaded = loaded_or_new(settings)
+    file = file_to_write(loaded, settings)
+    if replaces:
+        check_replaceable(name, loaded, file)
+    else:
+        check_free(name, loaded, file, _TAKEN)
+    return file
+
+
+def _missing_variables(name: str, entry: JsonObject, file: Path) -> list[str]:
+    """Return the variables of the environment that the entry lacks.
+
+    Raises:
+        SettingsError: it cannot be used, whatever their values.
+    """
+    variables = references(entry)
+    if problem := problem_of(name, entry, file, variables):
+        raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
+    return [x for x in variables if problem_of(name, entry, file, {*variables} - {x})]
 
 
 def _what_is_missing(name: str) -> str:
@@ -287,9 +301,7 @@ def _tools_text(tools: Sequence[Tool] | None) -> str:
     return "\n".join(lines)
 
 
-def remove(
-    frame: Frame, name: Annotated[str, typer.Argument(help="Its name in your settings.")]
-) -> Report:
+def remove(frame: Frame, name: OwnName) -> Report:
     """Remove a server or another source from your settings; the rest of the file stays.
 
     A copy of the old file is kept beside it. The history keeps what it knows about the tools.

@@ -32,60 +32,68 @@ from .output import say, say_result
 logger = logging.getLogger(__name__)
 
 
+Question = Annotated[
+    str,
+    typer.Argument(
+        help="The question, in quotation marks. Without it, or `-`: stdin.", show_default=False
+    ),
+]
+ApiKey = Annotated[
+    str,
+    typer.Option(
+        "--api-key", metavar="VARIABLE",
+        help="The environment variable with its API key, if not the provider's own.",
+    ),
+]  # fmt: skip
+Temperature = Annotated[
+    float | None, typer.Option("--temperature", min=0, help="The model's temperature.")
+]
+MaxThoughts = Annotated[
+    int, typer.Option("--max-thoughts", min=1, help="The most turns of the model.")
+]
+System = Annotated[str, typer.Option(help="Instructions for the agent.")]
+AnswerSchema = Annotated[
+    Path | None, typer.Option("--schema", help="A JSON Schema: the answer is JSON that fits it.")
+]
+Approve = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--approve", metavar="TOOL",
+        help="Call this tool without asking you: its name, or a pattern. Can be repeated.",
+    ),
+]  # fmt: skip
+Continue = Annotated[
+    bool, typer.Option("--continue", help="Go on with the last conversation of this folder.")
+]
+Wait = Annotated[
+    float | None,
+    typer.Option(
+        min=0, metavar="SECONDS",
+        help="Without --server: how long to wait for the next server once one is ready. "
+        f"Default: what the settings say, else {WAIT_SECONDS:g}.",
+    ),
+]  # fmt: skip
+Show = Annotated[
+    Literal["quiet", "normal", "verbose"] | None,
+    typer.Option(case_sensitive=False, help="How much to show."),
+]
+
+
 def ask(
     frame: StoreFrame,
-    question: Annotated[
-        str,
-        typer.Argument(
-            help="The question, in quotation marks. Without it, or `-`: stdin.", show_default=False
-        ),
-    ] = "-",
+    question: Question = "-",
     server: OnlyServers = None,
     model: Model = OFFLINE,
     base_url: BaseUrl = "",
-    api_key: Annotated[
-        str,
-        typer.Option(
-            "--api-key",
-            metavar="VARIABLE",
-            help="The environment variable with its API key, if not the provider's own.",
-        ),
-    ] = "",
-    temperature: Annotated[
-        float | None, typer.Option("--temperature", min=0, help="The model's temperature.")
-    ] = None,
-    max_thoughts: Annotated[
-        int, typer.Option("--max-thoughts", min=1, help="The most turns of the model.")
-    ] = 10,
-    system: Annotated[str, typer.Option(help="Instructions for the agent.")] = "",
-    schema: Annotated[
-        Path | None,
-        typer.Option("--schema", help="A JSON Schema: the answer is JSON that fits it."),
-    ] = None,
-    approve: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--approve",
-            metavar="TOOL",
-            help="Call this tool without asking you: its name, or a pattern. Can be repeated.",
-        ),
-    ] = None,
-    goes_on: Annotated[
-        bool, typer.Option("--continue", help="Go on with the last conversation of this folder.")
-    ] = False,
-    wait: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            help="Without --server: how long to wait for the next server once one is ready. "
-            f"Default: what the settings say, else {WAIT_SECONDS:g}.",
-        ),
-    ] = None,
-    show: Annotated[
-        Literal["quiet", "normal", "verbose"] | None,
-        typer.Option(case_sensitive=False, help="How much to show."),
-    ] = None,
+    api_key: ApiKey = "",
+    temperature: Temperature = None,
+    max_thoughts: MaxThoughts = 10,
+    system: System = "",
+    schema: AnswerSchema = None,
+    approve: Approve = None,
+    goes_on: Continue = False,
+    wait: Wait = None,
+    show: Show = None,
 ) -> Report | None:
     """Ask an agent that uses the tools of your settings, and print its answer.
 
@@ -96,6 +104,7 @@ def ask(
     """
     question = _question(question)
     output = _schema(schema)
+    is_watched = sys.stdout.isatty() and not frame.as_json
     with frame.bridge(*(server or ()), is_needed=model == OFFLINE) as (bridge, names):
         agent_model = replace(
             AgentModel.of(model or OFFLINE),
@@ -110,15 +119,11 @@ def ask(
         )  # fmt: skip
         earlier = _last_conversation() if goes_on else []
         messages = [*earlier, {"role": "user", "content": question}]
-        is_watched = sys.stdout.isatty() and not frame.as_json
         console = Console("agent", show) if is_watched else console_beside("agent", show)
         try:
             result = _play(bridge, agent, messages, console)
         except NoTools as reason:
-            json_ = {"answer": "", "stopped": reason.stopped, "left_out": reason.reasons}
-            if frame.as_json:
-                say(f"error: {reason}", to_stderr=True)
-            return Report(json_, errors=[str(reason)])
+            return _no_tools(frame, reason)
     _remember(result.conversation)
     if not frame.as_json and not is_watched:
         say_result(result.answer, to_stderr=False)
@@ -126,6 +131,13 @@ def ask(
         say(result.answer)
     is_bad = result.stopped != "answered" or bool(server and result.left_out)
     return Report(_result_json(result), notes=result.notes, status=int(is_bad))
+
+
+def _no_tools(frame: StoreFrame, reason: NoTools) -> Report:
+    if frame.as_json:
+        say(f"error: {reason}", to_stderr=True)
+    json_ = {"answer": "", "stopped": reason.stopped, "left_out": reason.reasons}
+    return Report(json_, errors=[str(reason)])
 
 
 def _question(words: str) -> str:

@@ -45,6 +45,31 @@ _DRAWN_TOOL = (
 )
 
 
+RecordedFile = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A transcript, a run's conversation or state as JSON, or a plan. Default: the newest "
+        "run of the history."
+    ),
+]
+RunId = Annotated[str | None, typer.Option(metavar="RUN", help="This run. Default: the newest.")]
+OneAgent = Annotated[str | None, typer.Option(metavar="NAME", help="Only the calls of this agent.")]
+ListRuns = Annotated[bool, typer.Option("--list", help="List the runs; draw nothing.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The workflow to write.")]
+ToolsFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--tools-from", metavar="WORKFLOW", help="Copy the tools that were drawn out of this."
+    ),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace it; the old one is kept beside it.")
+]
+PlanSource = Annotated[
+    str, typer.Option(metavar="SERVER", help="For a plan: the server of tools that name none.")
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """Calls to draw, calls to leave out, and the kinds of their sources if known."""
@@ -56,33 +81,14 @@ class Drawing:
 
 def draw(
     frame: StoreFrame,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A transcript, a run's conversation or state as JSON, or a plan. Default: the "
-            "newest run of the history."
-        ),
-    ] = None,
-    run: Annotated[
-        str | None, typer.Option(metavar="RUN", help="This run. Default: the newest.")
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only the calls of this agent.")
-    ] = None,
-    list_runs: Annotated[bool, typer.Option("--list", help="List the runs; draw nothing.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="The workflow to write.")] = None,
-    tools_from: Annotated[
-        Path | None,
-        typer.Option(
-            "--tools-from", metavar="WORKFLOW", help="Copy the tools that were drawn out of this."
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace it; the old one is kept beside it.")
-    ] = False,
-    source: Annotated[
-        str, typer.Option(metavar="SERVER", help="For a plan: the server of tools that name none.")
-    ] = "",
+    file: RecordedFile = None,
+    run: RunId = None,
+    agent: OneAgent = None,
+    list_runs: ListRuns = False,
+    out: Out = None,
+    tools_from: ToolsFrom = None,
+    overwrite: Overwrite = False,
+    source: PlanSource = "",
 ) -> Report:
     """Draw what an agent did as a workflow that makes the same calls without a model.
 
@@ -100,26 +106,28 @@ def draw(
         drawing = _of_run(chosen_run(runs, run), loaded)
     target = _target(out, file)
     calls = _with_notes(drawing, loaded, has_tools=tools_from is not None)
-    document = _document(target, calls, _nodes_before(drawing, loaded))
-    copied = sorted({x.tool for x in calls if tools_from and x.source == CANVAS_SOURCE})
-    if tools_from and copied:
-        document = with_drawn_tools(document, _workflow_in(tools_from), copied)
+    document = _document(target, calls, _nodes_before(drawing, loaded), tools_from)
     text = json.dumps(document, indent=4, ensure_ascii=False) + "\n"
     write_file(target, text, "--out", may_replace=overwrite)
+    return _report(target, calls, drawing.left_out)
+
+
+def _report(file: Path, calls: Sequence[DrawnCall], left_out: Sequence[LeftOut]) -> Report:
     wires = sum(map(_wires, calls))
+    missing = [
+        {"tool": x.name, "parameter": name, "why": why}
+        for x in calls
+        for name, why in x.missing.items()
+    ]
     json_ = {
-        "file": target,
+        "file": file,
         "calls": [x.name for x in calls],
         "wires": wires,
-        "missing": [
-            {"tool": x.name, "parameter": name, "why": why}
-            for x in calls
-            for name, why in x.missing.items()
-        ],
+        "missing": missing,
         "notes": [f"{x.name}: {x.note}" for x in calls if x.note],
-        "left_out": drawing.left_out,
+        "left_out": left_out,
     }
-    return Report(json_, "\n".join(_lines(target, calls, wires, drawing.left_out)))
+    return Report(json_, "\n".join(_lines(file, calls, wires, left_out)))
 
 
 def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
@@ -144,10 +152,17 @@ def _target(out: Path | None, file: Path | None) -> Path:
 
 
 def _document(
-    target: Path, calls: Sequence[DrawnCall], before: Sequence[tuple[str, Mapping[str, Any]]]
+    target: Path,
+    calls: Sequence[DrawnCall],
+    before: Sequence[tuple[str, Mapping[str, Any]]],
+    tools_from: Path | None,
 ) -> Document:
     try:
-        return draw_calls(target.stem, calls, our_components(), before).document()
+        document = draw_calls(target.stem, calls, our_components(), before).document()
+        tools = sorted({x.tool for x in calls if x.source == CANVAS_SOURCE})
+        if tools_from and tools:
+            return with_drawn_tools(document, _workflow_in(tools_from), tools)
+        return document
     except WorkflowError as reason:
         raise NothingToDraw(
             f"{target} cannot be a workflow: {reason}. Name another one with --out."

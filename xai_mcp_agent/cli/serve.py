@@ -33,71 +33,78 @@ _VARIABLES = (
 )
 
 
+Stdio = Annotated[bool, typer.Option("--stdio", help="Serve the client that starts this command.")]
+Http = Annotated[bool, typer.Option("--http", help="Serve clients over HTTP.")]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="NAME", help="Only this group or server; may be repeated."),
+]
+ShownTools = Annotated[
+    Shown,
+    typer.Option(
+        "--tools", help="List all tools, or those to search with, or the latter where not all fit."
+    ),
+]
+Unprefixed = Annotated[
+    bool, typer.Option("--unprefixed", help="Leave out the server's name where a name is unique.")
+]
+Author = Annotated[
+    bool, typer.Option("--author", help="Let clients draw and run workflows below this folder.")
+]
+Port = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="The port of --http; 0 takes a free one.")
+]
+Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address of --http.")]
+Token = Annotated[
+    str,
+    typer.Option(
+        "--token", envvar="XAI_MCP_TOKEN", show_envvar=True,
+        help="The token that clients send over HTTP; a new one each time by default.",
+    ),
+]  # fmt: skip
+NoToken = Annotated[
+    bool, typer.Option("--no-token", help="Need no token: any program of this machine may call.")
+]
+Admin = Annotated[
+    bool, typer.Option("--admin", help="With --http, also serve the REST interface and its page.")
+]
+Socket = Annotated[
+    bool, typer.Option("--socket", help="Keep the servers for all clients of this user.")
+]
+Attach = Annotated[
+    bool,
+    typer.Option(
+        "--attach", help="Attach a client to the process of --socket, which starts if needed."
+    ),
+]
+Status = Annotated[bool, typer.Option("--status", help="Show that process.")]
+Stop = Annotated[bool, typer.Option("--stop", help="End that process.")]
+Idle = Annotated[
+    float,
+    typer.Option(
+        "--idle", metavar="SECONDS", min=1, help="End that process so long after its last use."
+    ),
+]
+
+
 def serve(
     frame: Frame,
-    stdio: Annotated[
-        bool, typer.Option("--stdio", help="Serve the client that starts this command.")
-    ] = False,
-    http: Annotated[bool, typer.Option("--http", help="Serve clients over HTTP.")] = False,
-    group: Annotated[
-        list[str] | None,
-        typer.Option("--group", metavar="NAME", help="Only this group or server; may be repeated."),
-    ] = None,
-    tools: Annotated[
-        Shown,
-        typer.Option(
-            "--tools",
-            help="List all tools, or those to search with, or the latter where not all fit.",
-        ),
-    ] = "all",
-    unprefixed: Annotated[
-        bool,
-        typer.Option("--unprefixed", help="Leave out the server's name where a name is unique."),
-    ] = False,
-    author: Annotated[
-        bool, typer.Option("--author", help="Let clients draw and run workflows below this folder.")
-    ] = False,
-    port: Annotated[
-        int,
-        typer.Option("--port", min=0, max=65535, help="The port of --http; 0 takes a free one."),
-    ] = 8765,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="The address of --http.")
-    ] = "127.0.0.1",
-    token: Annotated[
-        str,
-        typer.Option(
-            "--token",
-            envvar="XAI_MCP_TOKEN",
-            show_envvar=True,
-            help="The token that clients send over HTTP; a new one each time by default.",
-        ),
-    ] = "",
-    no_token: Annotated[
-        bool,
-        typer.Option("--no-token", help="Need no token: any program of this machine may call."),
-    ] = False,
-    admin: Annotated[
-        bool,
-        typer.Option("--admin", help="With --http, also serve the REST interface and its page."),
-    ] = False,
-    socket: Annotated[
-        bool, typer.Option("--socket", help="Keep the servers for all clients of this user.")
-    ] = False,
-    attach: Annotated[
-        bool,
-        typer.Option(
-            "--attach", help="Attach a client to the process of --socket, which starts if needed."
-        ),
-    ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Show that process.")] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="End that process.")] = False,
-    idle: Annotated[
-        float,
-        typer.Option(
-            "--idle", metavar="SECONDS", min=1, help="End that process so long after its last use."
-        ),
-    ] = process.IDLE_SECONDS,
+    stdio: Stdio = False,
+    http: Http = False,
+    group: Groups = None,
+    tools: ShownTools = "all",
+    unprefixed: Unprefixed = False,
+    author: Author = False,
+    port: Port = 8765,
+    host: Host = "127.0.0.1",
+    token: Token = "",
+    no_token: NoToken = False,
+    admin: Admin = False,
+    socket: Socket = False,
+    attach: Attach = False,
+    status: Status = False,
+    stop: Stop = False,
+    idle: Idle = process.IDLE_SECONDS,
 ) -> Report | None:
     """Serve the tools, prompts and resources of your servers to other programs, over MCP.
 
@@ -108,10 +115,6 @@ def serve(
         raise typer.BadParameter(
             "Give one of --stdio, --http, --socket, --attach, --status and --stop."
         )
-    if not (stdio or http) and (group or unprefixed or author or tools != "all"):
-        raise typer.BadParameter(
-            "--group, --tools, --unprefixed and --author are for --stdio and --http."
-        )
     if stdio or http:
         options = Options(
             tuple(group or ()),
@@ -119,21 +122,30 @@ def serve(
             shown=tools,
             author=Path.cwd() if author else None,
         )
-        with frame.bridge() as (bridge, _):
-            if stdio:
-                serving.serve_stdio(bridge, options)
-            else:
-                access = serving.Access(host, port, token, needs_token=not no_token)
-                serving.serve_http(bridge, options, access, with_admin=admin)
-    elif status:
+        access = serving.Access(host, port, token, needs_token=not no_token) if http else None
+        return _serve_clients(frame, options, access, with_admin=admin)
+    if group or unprefixed or author or tools != "all":
+        raise typer.BadParameter(
+            "--group, --tools, --unprefixed and --author are for --stdio and --http."
+        )
+    if status:
         return _status(_file_of(frame.settings))
-    elif stop:
+    if stop:
         return _stop(_file_of(frame.settings))
-    elif attach:
-        _attach(frame.settings, idle)
-    else:
-        _keep(frame, idle)
-    return None
+    if attach:
+        return _attach(frame.settings, idle)
+    return _keep(frame, idle)
+
+
+def _serve_clients(
+    frame: Frame, options: Options, access: serving.Access | None, *, with_admin: bool
+) -> None:
+    """Serve over HTTP with this access, else over stdin and stdout."""
+    with frame.bridge() as (bridge, _):
+        if access is None:
+            serving.serve_stdio(bridge, options)
+        else:
+            serving.serve_http(bridge, options, access, with_admin=with_admin)
 
 
 def _keep(frame: Frame, idle: float) -> None:

@@ -57,6 +57,7 @@ def serve_stdio(bridge: Bridge, options: Options) -> None:
     from ..gateway.stdio import stdio_streams
 
     async def serve(operations: Operations) -> None:
+        """Serve the client until it closes the streams."""
         async with Gateway(operations, options) as gateway:
             await gateway.serve(*await stdio_streams())
 
@@ -83,6 +84,7 @@ def serve_http(bridge: Bridge, options: Options, access: Access, *, with_admin: 
     address = f"http://{access.host}:{listening.getsockname()[1]}"
 
     async def serve(operations: Operations) -> None:
+        """Accept clients, and say how to connect one."""
         async with Gateway(operations, options) as gateway, anyio.create_task_group() as tasks:
             others = [Mount("/", admin_app(operations, token, hosts))] if with_admin else []
             app = Guard(gateway.http_app(others), token=token, hosts=hosts, open_paths={"/"})

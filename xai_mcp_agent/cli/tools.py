@@ -39,6 +39,48 @@ _AS_NOTED = "Decisions are shown as the history noted them; `tools list` has wha
 Listed = Mapping[str, Sequence[CatalogEntry]]
 """Tools by their servers."""
 
+ServerOrDocument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SERVER|DOCUMENT",
+        help="Only this server or group: its name, its URL or its command. Or the file or URL "
+        "of an OpenAPI document.",
+    ),
+]
+DocumentTool = Annotated[
+    str | None,
+    typer.Argument(help="Of an OpenAPI document: only this tool, and where its arguments go."),
+]
+ServiceUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url", metavar="URL", help="The address of the service of an OpenAPI document."
+    ),
+]
+Named = Annotated[
+    str,
+    typer.Option(
+        "--named", metavar="PATTERN", help="Only tools whose names match, such as '*_order'."
+    ),
+]
+Usable = Annotated[bool, typer.Option("--usable", help="Only tools that agents may use now.")]
+PageLimit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Show at most this many tools.")
+]
+Offset = Annotated[int, typer.Option("--offset", min=0, help="Skip this many.")]
+AsList = Annotated[
+    bool,
+    typer.Option(
+        "--as-list",
+        help="Only names, to paste into `tools` of a node AgentUse...; with --json for the "
+        "settings.",
+    ),
+]
+Everything = Annotated[
+    bool,
+    typer.Option("--all", help="Include tools that are gone, and how often each was called."),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class ToolsPage:
@@ -64,49 +106,15 @@ class ToolsPage:
 
 def list_tools(
     frame: StoreFrame,
-    server: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SERVER|DOCUMENT",
-            help="Only this server or group: its name, its URL or its command. Or the file or URL "
-            "of an OpenAPI document.",
-        ),
-    ] = None,
-    tool: Annotated[
-        str | None,
-        typer.Argument(help="Of an OpenAPI document: only this tool, and where its arguments go."),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            "--base-url", metavar="URL", help="The address of the service of an OpenAPI document."
-        ),
-    ] = None,
-    named: Annotated[
-        str,
-        typer.Option(
-            "--named", metavar="PATTERN", help="Only tools whose names match, such as '*_order'."
-        ),
-    ] = "",
-    usable: Annotated[
-        bool, typer.Option("--usable", help="Only tools that agents may use now.")
-    ] = False,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Show at most this many tools.")
-    ] = None,
-    offset: Annotated[int, typer.Option("--offset", min=0, help="Skip this many.")] = 0,
-    as_list: Annotated[
-        bool,
-        typer.Option(
-            "--as-list",
-            help="Only names, to paste into `tools` of a node AgentUse...; with --json for the "
-            "settings.",
-        ),
-    ] = False,
-    everything: Annotated[
-        bool,
-        typer.Option("--all", help="Include tools that are gone, and how often each was called."),
-    ] = False,
+    server: ServerOrDocument = None,
+    tool: DocumentTool = None,
+    base_url: ServiceUrl = None,
+    named: Named = "",
+    usable: Usable = False,
+    limit: PageLimit = None,
+    offset: Offset = 0,
+    as_list: AsList = False,
+    everything: Everything = False,
     at: AtTime = None,
 ) -> Report:
     """List the tools of one server, of a group, or of all servers.
