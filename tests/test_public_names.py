@@ -13,6 +13,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -68,55 +69,27 @@ def test_these_are_the_public_names() -> None:
     assert set(PUBLIC) <= set(dir(xai_mcp_agent))
 
 
-def test_these_are_the_public_names_for_searching() -> None:
-    """A package of their own: they need no bridge."""
-    assert search.__all__ == SEARCH
-    assert set(SEARCH) <= set(dir(search))
-    assert all(getattr(search, x).__doc__ for x in SEARCH)
-
-
-def test_these_are_the_public_names_for_drawing() -> None:
-    assert drawing.__all__ == DRAWING
-    assert drawing.draw_plan.__doc__
-    assert "draw_plan" in dir(drawing)
-
-
-def test_these_are_the_public_names_for_planning() -> None:
-    """A package of their own, too; to load it takes little beside that for searching."""
-    assert planning.__all__ == PLANNING
-    assert set(PLANNING) <= set(dir(planning))
-    assert all(getattr(planning, x).__doc__ for x in PLANNING)
-    code = "import sys; from xai_mcp_agent.planning import Planner; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
-    )  # fmt: skip
-    assert {*HEAVY, "numpy", "urllib.parse"} & set(done.stdout.split()) == set()
-
-
-def test_these_are_the_public_names_for_services() -> None:
-    """A package of their own, too; a look at it loads nothing heavy."""
-    assert openapi.__all__ == OPENAPI
-    assert all(getattr(openapi, x).__doc__ for x in OPENAPI)
-    code = "import sys; from xai_mcp_agent.sources import openapi; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
-    )  # fmt: skip
-    assert {*HEAVY, "yaml"} & set(done.stdout.split()) == set()
-
-
-def test_these_are_the_public_names_for_registries() -> None:
-    """A package of their own, too; a look at it loads nothing heavy."""
-    assert registries.__all__ == REGISTRIES
-    assert set(REGISTRIES) <= set(dir(registries))
-    assert all(getattr(registries, x).__doc__ for x in REGISTRIES)
-    code = "import sys; from xai_mcp_agent import registries; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
-    )  # fmt: skip
-    assert {*HEAVY, "yaml", "sqlite3"} & set(done.stdout.split()) == set()
+@pytest.mark.parametrize(
+    ("package", "names", "also_heavy"),
+    [
+        (search, SEARCH, {"numpy"}),
+        (drawing, DRAWING, {"sqlalchemy"}),
+        (planning, PLANNING, {"numpy", "urllib.parse"}),
+        (openapi, OPENAPI, {"yaml"}),
+        (registries, REGISTRIES, {"yaml", "sqlite3"}),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_a_public_package_has_these_names_and_a_look_at_it_loads_nothing_heavy(
+    package: ModuleType, names: list[str], also_heavy: set[str]
+) -> None:
+    """They need no bridge."""
+    assert package.__all__ == names
+    assert all(getattr(package, x).__doc__ for x in names)
+    first = {"search": "ToolIndex", "planning": "Planner"}.get(package.__name__.split(".")[-1], "")
+    parent, _, name = package.__name__.rpartition(".")
+    code = f"from {package.__name__} import {first}" if first else f"from {parent} import {name}"
+    assert {*HEAVY, *also_heavy} & loaded_by(code) == set()
 
 
 def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
@@ -128,50 +101,24 @@ def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
         exec("from xai_mcp_agent.search import ToolIndxe")
 
 
-def test_all_names_can_be_imported_and_a_look_at_them_loads_nothing_heavy() -> None:
-    """A fresh process: here they were used already."""
-    code = f"""
-import sys, xai_mcp_agent
-assert xai_mcp_agent.__all__ == {PUBLIC} and dir(xai_mcp_agent)
-print(*{{name.partition(".")[0] for name in sys.modules}})
-from xai_mcp_agent import *
-assert all(globals()[x] is getattr(xai_mcp_agent, x) for x in xai_mcp_agent.__all__)
-"""
+def loaded_by(code: str) -> set[str]:
+    """The modules that a fresh process has loaded after this code."""
     done = subprocess.run(
-        [sys.executable, "-Werror", "-c", code],
+        [sys.executable, "-Werror", "-c", f"import sys; {code}; print(*sys.modules)"],
         cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
     )  # fmt: skip
-    assert HEAVY & set(done.stdout.split()) == set()
+    return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("name", ["SettingsError", "ToolResult", "Question", "ToolRecord", "Tool"])
-def test_a_value_alone_loads_nothing_heavy(name: str) -> None:
+def test_a_look_at_the_names_and_values_alone_load_nothing_heavy() -> None:
     """A program that catches an error or makes an answer need not wait for a server's library."""
-    code = f"import sys; from xai_mcp_agent import {name}; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
-    )  # fmt: skip
-    assert HEAVY & set(done.stdout.split()) == set()
+    look = f"import xai_mcp_agent as x; assert x.__all__ == {PUBLIC} and dir(x)"
+    values = "from xai_mcp_agent import SettingsError, ToolResult, Question, ToolRecord, Tool"
+    assert HEAVY & loaded_by(f"{look}; {values}") == set()
 
 
-def test_to_search_loads_little() -> None:
-    """Seconds of processor time, the least of several: other processes only add to it."""
-    code = """
-import sys, time, xai_mcp_agent
-began = time.process_time()
-from xai_mcp_agent.search import ToolIndex
-print(time.process_time() - began, *sys.modules)
-"""
-    command = [sys.executable, "-c", code]
-    told = [
-        subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True
-        ).stdout.split()
-        for _ in range(3)
-    ]
-    assert {*HEAVY, "numpy"} & set(told[0]) == set()
-    assert min(float(x[0]) for x in told) < 0.06  # half of it, on a quick machine
+def test_every_name_can_be_imported() -> None:
+    assert [x for x in PUBLIC if getattr(xai_mcp_agent, x, None) is None] == []
 
 
 def test_type_checkers_and_editors_are_reported_the_same_names() -> None:

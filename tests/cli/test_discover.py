@@ -43,26 +43,26 @@ def write(home: Path, place: str, content: Any) -> None:
 SERVER = {"command": "npx", "args": ["-y", "some-server"]}
 TOML = '[mcp_servers.it]\ncommand = "npx"\nargs = ["-y", "some-server"]\n'
 YAML = "mcpServers:\n  - name: it\n    command: npx\n    args: [-y, some-server]\n"
+OURS, IN_CODE = {"mcpServers": {"it": SERVER}}, "CONFIG/Code/User"
+CLINE = f"{IN_CODE}/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+ZED = {"command": {"path": "npx", "args": ["-y", "some-server"]}}
 PLACES: dict[str, Any] = {
-    "CONFIG/Claude/claude_desktop_config.json": {"mcpServers": {"it": SERVER}},
-    ".claude.json": {"mcpServers": {"it": SERVER}, "history": ["x" * 100] * 20_000},
-    "project/.mcp.json": {"mcpServers": {"it": SERVER}},
-    ".cursor/mcp.json": {"mcpServers": {"it": SERVER}},
-    "project/.cursor/mcp.json": {"mcpServers": {"it": SERVER}},
-    "CONFIG/Code/User/mcp.json": {"servers": {"it": {"type": "stdio", **SERVER}}, "inputs": []},
+    "CONFIG/Claude/claude_desktop_config.json": OURS,
+    ".claude.json": OURS | {"history": ["x" * 100] * 20_000},
+    "project/.mcp.json": OURS,
+    ".cursor/mcp.json": OURS,
+    "project/.cursor/mcp.json": OURS,
+    f"{IN_CODE}/mcp.json": {"servers": {"it": {"type": "stdio", **SERVER}}, "inputs": []},
     "project/.vscode/mcp.json": '{"servers": {"it": {"command": "npx",  // mine\n}},}',
-    "CONFIG/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json": {
-        "mcpServers": {"it": {**SERVER, "autoApprove": []}}
-    },
-    ".cline/data/settings/cline_mcp_settings.json": {"mcpServers": {"it": SERVER}},
+    CLINE: OURS,
+    ".cline/data/settings/cline_mcp_settings.json": OURS,
     ".codeium/windsurf/mcp_config.json": {"mcpServers": {"it": {"serverUrl": "https://e.example"}}},
-    ".config/zed/settings.json": '{"theme": "x", // dark\n "context_servers": {"it": {"command": '
-    '{"path": "npx", "args": ["-y", "some-server"]}}}}',
+    ".config/zed/settings.json": {"theme": "x", "context_servers": {"it": ZED}},
     ".continue/config.yaml": YAML,
     ".continue/mcpServers/one.yaml": YAML,
     ".gemini/settings.json": {"mcpServers": {"it": {"httpUrl": "https://e.example/mcp"}}},
-    ".lmstudio/mcp.json": {"mcpServers": {"it": SERVER}},
-    ".cache/lm-studio/mcp.json": {"mcpServers": {"it": SERVER}},
+    ".lmstudio/mcp.json": OURS,
+    ".cache/lm-studio/mcp.json": OURS,
     ".codex/config.toml": TOML,
 }
 
@@ -111,12 +111,10 @@ def test_no_secret_is_shown_and_what_is_taken_says_where_one_stands(home: Path, 
 
 BROKEN = {
     "no JSON": "{nope",
-    "a list": "[]",
     "nothing": "",
     "deep": "[" * 100_000,
     "deep entry": f'{{"mcpServers": {{"a": {{"command": "x", "args": {"[" * 900}{"]" * 900}}}}}}}',
     "numbers": '{"mcpServers": {"a": 1, "b": [], "c": {"command": 3}}}',
-    "not a map": '{"mcpServers": "x", "servers": 3, "projects": [], "mcp": 1}',
 }
 
 
@@ -175,16 +173,13 @@ def test_of_two_in_files_of_one_program_each_can_be_taken(home: Path, cli: Cli) 
     assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
 
 
-@pytest.mark.parametrize("name", ["a/b", "canvas", "a\x1b[2Jb", " "])
-def test_a_name_that_no_command_could_be_given_is_taken_under_another(
-    home: Path, cli: Cli, name: str
-) -> None:
-    write(home, ".cursor/mcp.json", {"mcpServers": {name: {"command": "x\x1b]0;x\x07"}}})
-    assert "\x1b" not in cli("servers discover").out
-    ran = cli("servers discover --take", name)
-    assert ran.status == 1
-    assert all(x in ran.text for x in ("cannot be a server's name", "NAME=NEW_NAME"))
-    assert "\x1b" not in ran.text
+def test_a_name_that_no_command_could_be_given_is_taken_under_another(home: Path, cli: Cli) -> None:
+    for name in ("a/b", "canvas", "a\x1b[2Jb", " "):
+        write(home, ".cursor/mcp.json", {"mcpServers": {name: {**SERVER, "cwd": "\x1b[2J"}}})
+        assert "\x1b" not in cli("servers discover").out
+        ran = cli("servers discover --take", name)
+        assert (ran.status, "\x1b" in ran.text) == (1, False)
+        assert all(x in ran.text for x in ("cannot be a server's name", "NAME=NEW_NAME"))
     write(home, ".cursor/mcp.json", {"mcpServers": {name: SERVER}})
     assert cli("servers discover --take", f"{name}=mine").status == 0
     assert load_settings(home / "project/mcp_settings.json").names == ["mine"]

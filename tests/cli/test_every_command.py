@@ -74,19 +74,13 @@ STARTING = [x for x, (kind, _) in TABLE.items() if kind == STARTS]
 # With servers that work, fail, and are wrong: what is long in what they print.
 LONG = (
     "servers check --descriptions",
-    "tools list",
     "tools list --all",
-    "tools list librari",
-    "search 'borrow a book'",
     "tools explain library borrow_book --request 'lend Emma'",
     "tools select 'lend Emma'",
-    "tools suggest library/search_books",
     "plan make 'Lend Moby-Dick to Ada'",
     "call library search_books querie=sea",
     "ask 'Convert 5 miles to kilometres' --show normal",
     "rules why library borrow_book",
-    "history show",
-    "servers check --nonsense",
 )
 
 
@@ -154,12 +148,12 @@ def test_a_command_keeps_the_contract_of_all(
     assert not (strange / "started").exists()
 
 
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
-def test_help_fits_and_has_words_of_people(words: tuple[str, ...], cli: Cli) -> None:
-    text = cli(" ".join(words), "--help").out
-    assert max(map(len, text.splitlines())) <= _COLUMNS
-    assert not re.search(r"<\w|list\[|int range|(?m:^Usage.*[{}])", text)
-    assert "..." not in text.partition("Commands:")[2]
+def test_help_fits_and_has_words_of_people(cli: Cli) -> None:
+    for words in commands():
+        text = cli(" ".join(words), "--help").out
+        assert max(map(len, text.splitlines())) <= _COLUMNS, words
+        assert not re.search(r"<\w|list\[|int range|(?m:^Usage.*[{}])", text), words
+        assert "..." not in text.partition("Commands:")[2], words
 
 
 def test_a_shell_completes_words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

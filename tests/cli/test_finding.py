@@ -184,21 +184,17 @@ def test_a_plan_is_checked_and_the_exit_status_tells(examples: Path, cli: Cli) -
     assert (ran.status, ran.json) == (0, {"problems": [], "checked": 1, "calls": 1})
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "says", "status"),
-    [
+def test_a_file_without_calls_to_check_is_named(examples: Path, cli: Cli) -> None:
+    for name, text, text_shown, status in (
         ("none.json", '{"calls": []}', "It has no calls to check", 0),
         ("empty.xircuits", "", "is no workflow of Xircuits: it is empty", 1),
         ("other.xircuits", "{}", "it has no 'layers'", 1),
         ("slip.json", '{"calls": [{"tool": "libary/get_book", "args": {}}]}', "'library/", 1),
-        ("no.json", None, "no.json cannot be read", 1),
         ("no.xircuits", None, "no.xircuits cannot be read", 1),
-    ],
-)
-def test_a_file_without_calls_to_check_is_named(
-    examples: Path, cli: Cli, name: str, text: str | None, says: str, status: int
-) -> None:
-    if text is not None:
-        (examples / name).write_text(text)
-    ran = cli(f"plan check {name}")
-    assert (ran.status, says in ran.text, "?." in ran.text) == (status, True, False), ran.text
+    ):
+        if text is not None:
+            (examples / name).write_text(text)
+        ran = cli(f"plan check {name}")
+        assert (ran.status, text_shown in ran.text, "?." in ran.text) == (status, True, False), (
+            ran.text
+        )

@@ -48,7 +48,7 @@ def test_who_is_waited_for_is_shown_at_a_terminal_wiped_and_in_no_file(
 ) -> None:
     """A server that starts and says nothing, until its own limit is over."""
     sleeps = {"command": sys.executable, "args": ["-c", "import time; time.sleep(60)"]}
-    write_settings(folder, {"mute": {**sleeps, "startTimeout": 1.5}})
+    write_settings(folder, {"mute": {**sleeps, "startTimeout": 1.2}})
     screen = at_terminal(monkeypatch, "tools list").getvalue()
     before, after = re.split(r"\r +\r", screen)
     assert ".. waiting for the server mute: 1 s" in before

@@ -184,32 +184,24 @@ def test_registries_of_a_stranger_are_not_asked(
     assert cli("registry sync team").status == 0
 
 
-def test_every_signal_and_the_fields_of_a_manifest_are_shown(
-    work: Path, service: RegistryService, offer: Any
-) -> None:
+def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any) -> None:
     """Spec 5, registry integration."""
     shown = offer(f"show {NOTES}")
-    assert signals(shown, "namespace") == [
-        "unknown: team does not check that it is by the GitHub account example-org."
-    ]
-    assert signals(shown, "package") == [
-        f"good: @example-org/notes-mcp confirms that it is {NOTES}."
-    ]
-    assert "told: It is the latest version." in signals(shown, "status")
-    hash_told, depends = signals(shown, "integrity")
-    assert hash_told.startswith("good: Its version is exact, and its hash is noted: sha512-")
-    assert depends.startswith("warning: Its dependencies are not pinned")
-    assert signals(shown, "asks for") == [
-        "told: It asks for a secret, NOTES_TOKEN, for the variable NOTES_TOKEN: Access token.",
-        "told: It asks for a file or folder, notes_dir, for the argument notes_dir: Folder with "
-        "the notes.",
-        "warning: It runs as a program on this machine, and can do there whatever you can.",
-    ]
-    assert signals(shown, "look-alike") == []
+    texts = [f"{x['about']}: {x['weight']}: {x['text']}" for x in shown["signals"]]
+    for begin in (
+        "namespace: unknown: team does not check that it is by the GitHub account example-org.",
+        f"package: good: @example-org/notes-mcp confirms that it is {NOTES}.",
+        "status: told: It is the latest version.",
+        "integrity: good: Its version is exact, and its hash is noted: sha512-",
+        "integrity: warning: Its dependencies are not pinned",
+        "asks for: told: It asks for a secret, NOTES_TOKEN, for the variable NOTES_TOKEN",
+        "asks for: told: It asks for a file or folder, notes_dir, for the argument notes_dir",
+        "asks for: warning: It runs as a program on this machine",
+    ):
+        assert any(x.startswith(begin) for x in texts), (begin, texts)
     assert entries(work).keys() == {"library"}  # show writes nothing
     manifest = shown["manifest"]
     assert (manifest["name"], manifest["version"]) == (NOTES, "1.4.0")
-    assert manifest["manifest_url"].endswith("io.github.example-org%2Fnotes/versions/1.4.0")
     assert manifest["download_url"].endswith("notes-mcp-1.4.0.tgz")
     assert set(manifest) == {
         "name", "version", "mcp_version", "schema_version", "manifest_url", "download_url",
@@ -233,15 +225,10 @@ def test_a_version_is_chosen_and_none_makes_up_for_a_refused_one(
 @pytest.mark.parametrize(
     ("name", "words", "entry"),
     [
-        ("com.example/tickets", [], {
-            "type": "http", "url": "https://${TICKETS_TENANT}.tickets.example.com/mcp",
-            "headers": {"X-API-Key": "${TICKETS_X_API_KEY}", "X-Region": "eu"},
-        }),
         ("com.example/tickets", ["--set", "tenant=acme", "--set", "X-Region=us"], {
             "type": "http", "url": "https://acme.tickets.example.com/mcp",
             "headers": {"X-API-Key": "${TICKETS_X_API_KEY}", "X-Region": "us"},
         }),
-        ("com.example/hybrid", [], {"type": "http", "url": "https://hybrid.example.com/mcp"}),
         ("com.example/weather", [], {
             "command": "uvx", "args": ["example-weather-mcp==0.5.0"],
             "env": {"WEATHER_UNITS": "metric", "WEATHER_AUTH": "Bearer ${WEATHER_API_KEY}"},
@@ -261,7 +248,7 @@ def test_a_version_is_chosen_and_none_makes_up_for_a_refused_one(
             "env": {"DB_PASSWORD": "${DB_PASSWORD}"},
         }),
     ],
-    ids=["remote", "given", "remote-first", "pypi", "nuget", "oci"],
+    ids=["remote", "pypi", "nuget", "oci"],
 )  # fmt: skip
 def test_the_way_and_its_command_are_composed_as_data(
     work: Path, cli: Cli, name: str, words: list[str], entry: dict[str, Any]
@@ -279,15 +266,12 @@ def test_the_way_and_its_command_are_composed_as_data(
         ("com.example/database", ["--allow", "runtime-options"], "--allow image-tag"),
         ("com.example/old-weather", [], "deprecated: Use com.example/weather"),
         ("io.github.example-org/editor", [], "of type 'mcpb', which no runner starts"),
-        ("io.github.example-org/widget", [], "of type 'cargo', which no runner starts"),
         ("com.example/hybrid", ["--prefer", "npm"], "start it yourself"),
-        ("com.example/weather", ["--prefer", "npm"], "nothing of type 'npm', only pypi"),
         ("com.example/tickets", ["--set", "tenat=acme"], "Nothing asks for tenat"),
         ("com.example/tickets", ["--set", "X-Region=mars"], "Give one of eu, us"),
         ("com.example/tickets", ["--set", "X-API-Key=abcdef"], "is a secret"),
         ("com.example/tickets", ["--as", "library"], "there is a source of this name already"),
         ("com.example/tickets", ["--allow", "all"], "Known: image-tag"),
-        ("com.example/tickets", ["--set", "tenant"], "not of the form NAME=VALUE"),
     ],
 )
 def test_what_is_not_added_is_refused_by_name_and_nothing_written(
@@ -421,38 +405,27 @@ def test_what_a_registry_wrote_names_no_variable_of_ours(
     assert server.headers["D"] == "$${OPENAI_API_KEY}"
 
 
-DOCKER: list[Any] = [
-        [{"type": "named", "name": "--privileged", "isRequired": True}],
-        [{"type": "named", "name": "--network", "value": "host"}],
-        [{"type": "named", "name": "-v", "value": "/:/host"}],
-        [{"type": "positional", "value": "-v=/:/host"}],
-        [{"type": "positional", "value": "--privileged"}],
-        [{"type": "named", "name": "--rm", "value": "other/image"}],
-        [{"type": "named", "name": "--mount", "value": "type=bind,src=/etc,dst=/x"}],
-        [{"type": "named", "name": "--mount", "value": 'type=bind,src={a},"source=/etc",dst=/x',
-          "variables": {"a": {"isRequired": True}}}],
-        [{"type": "named", "name": "-v", "value": "{a}/../../:/x",
-          "variables": {"a": {"isRequired": True}}}],
-        [{"type": "named", "name": "-v", "value": "{p}:/h", "variables": {"p": {"default": "/"}}}],
-        [{"type": "named", "name": "-v", "default": "/:/h"}],
-        [{"type": "named", "name": "--mount", "value": "type=bind,{x},dst=/h",
-          "variables": {"x": {"value": "source=/etc"}}}],
-        [{"type": "named", "name": "--mount",
-          "value": "type=volume,src=data,volume-opt=o=bind,volume-opt=device=/,dst=/h"}],
-        [{"type": "named", "name": "--device", "default": "/dev/kmem"}],
-        [{"type": "named", "name": "--network", "value": "{n}",
-          "variables": {"n": {"default": "host"}}}],
-        [{"type": "named", "name": "--user", "value": "{u}:0",
-          "variables": {"u": {"default": "root"}}}],
-        [{"type": "positional", "valueHint": "--rm", "default": "--privileged"}],
-        [{"type": "named", "name": "-w", "value": "run"}],
-        [{"type": "named", "name": "-w", "format": "boolean", "value": "true"}],
-    ]  # fmt: skip
-NPX: list[Any] = [
-    [{"type": "named", "name": "--registry", "value": "http://127.0.0.1:9"}],
+def named(name: str, value: str = "", **more: Any) -> list[Any]:
+    return [{"type": "named", "name": name, **({"value": value} if value else {}), **more}]
+
+
+_ROOT = {"p": {"default": "/"}}
+DOCKER = [
+    named("--privileged", isRequired=True),
+    named("--network", "host"),
+    named("--rm", "other/image"),
+    named("--mount", 'type=bind,src={a},"source=/etc",dst=/x', variables={"a": {}}),
+    named("--mount", "type=volume,src=data,volume-opt=o=bind,volume-opt=device=/,dst=/h"),
+    named("-v", "{a}/../../:/x", variables={"a": {"isRequired": True}}),
+    named("-v", "{p}:/h", variables=_ROOT),
+    named("--device", default="/dev/kmem"),
+    [{"type": "positional", "value": "-v=/:/host"}],
+    [{"type": "positional", "valueHint": "--rm", "default": "--privileged"}],
+]
+NPX = [
+    named("--registry", "http://127.0.0.1:9"),
+    named("-y", "other-package"),
     [{"type": "positional", "value": "other-package"}],
-    [{"type": "named", "name": "-y", "value": "other-package"}],
-    [{"type": "named", "name": "-c", "value": "id"}],
 ]
 
 
@@ -473,9 +446,8 @@ def test_a_warning_names_the_folder_that_a_container_gets(
 ) -> None:
     """Allowed or not, a person sees it."""
     name = "com.example/database-pinned"
-    service.row(name)["server"]["packages"][0]["runtimeArguments"] = [
-        {"type": "named", "name": "-v", "value": "{p}:/h", "variables": {"p": {"default": "/"}}}
-    ]
+    package = service.row(name)["server"]["packages"][0]
+    package["runtimeArguments"] = named("-v", "{p}:/h", variables=_ROOT)
     for words, folder in (("--set p=/home/me/notes", "/home/me/notes"), ("", "/")):
         write(work, service)
         ran = cli(f"registry add {name} --allow runtime-options {words}")
@@ -609,24 +581,23 @@ def test_a_person_is_asked_for_what_is_no_secret_and_told_the_next_steps(work: P
     assert written["env"]["NOTES_TOKEN"] == "${NOTES_TOKEN}"
 
 
-@pytest.mark.parametrize("trap", [".mcp_settings.json.part", "mcp_settings.json.bak"])
 def test_no_link_in_a_folder_of_a_stranger_is_written_through(
-    work: Path, tmp_path: Path, offer: Any, trap: str
+    work: Path, tmp_path: Path, offer: Any
 ) -> None:
     """git brings links along: one may lead to what a shell reads at its start."""
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
-    (work / trap).symlink_to(mine)
+    for trap in (".mcp_settings.json.part", "mcp_settings.json.bak"):
+        (work / trap).symlink_to(mine)
     (work / "mcp_settings.json.2.bak").symlink_to(tmp_path / "not there yet")
     offer(f"add {NOTES}")
-    assert mine.read_text() == "mine"
-    assert not (tmp_path / "not there yet").exists()
+    assert (mine.read_text(), (tmp_path / "not there yet").exists()) == ("mine", False)
     assert not (work / "mcp_settings.json").is_symlink()
     assert "notes" in entries(work)
 
 
 def test_of_several_adds_at_once_none_loses_what_another_wrote(work: Path) -> None:
-    words = [sys.executable, *AS_A_PROCESS, "registry", "add", NOTES, "--json", "--as"]
+    words = [warm_python(), *AS_A_PROCESS, "registry", "add", NOTES, "--json", "--as"]
     started = [
         subprocess.Popen([*words, f"notes-{n}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for n in range(3)

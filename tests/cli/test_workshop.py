@@ -384,15 +384,15 @@ def test_a_solution_is_put_beside_the_lesson_and_not_to_where_a_link_leads(
     assert elsewhere.read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize("inside", ["workshop", HOME])
 def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
-    bare: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, inside: str
+    bare: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lab opens a terminal where its file browser is."""
-    monkeypatch.chdir(bare / inside)
     (bare / HOME / FIRST.workflow).write_text("mine", encoding="utf-8")
-    for line, status in (("reset 1", 0), ("solution 1", 0), ("check . 1", 1)):
-        assert cli(f"workshop {line}").status == status
+    for inside in ("workshop", HOME):
+        monkeypatch.chdir(bare / inside)
+        for line, status in (("reset 1", 0), ("solution 1", 0), ("check . 1", 1)):
+            assert cli(f"workshop {line}").status == status
     assert [x.name for x in bare.iterdir()] == ["workshop"]
     assert [x.name for x in (bare / "workshop").iterdir()] == [FIRST.folder]
     assert len(list((bare / HOME).glob("*.xircuits"))) == 3

@@ -54,6 +54,11 @@ CREDENTIALS = ("object", "`{}`")  # in a dict, too, and not of texts
 # These are put together from parts where they are read.
 JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "npm_config_registry"}
 BY_ITSELF = "by itself"
+SOURCES: dict[str, type] = {
+    "Servers": ServerEntry, "Python functions": FunctionSettings, "Workflows": WorkflowSettings,
+    "Built-in tools": BuiltinSettings, "OpenAPI services": OpenApiSettings,
+    "Agents of others": AgentSettings,
+}  # fmt: skip
 # - `key`, `other` (type, default): meaning
 _KEYS = re.compile(r"^- (`[^(]+`) \((.+?), (none|by itself|`[^`]*`)\): ", re.MULTILINE)
 
@@ -94,22 +99,10 @@ def _default(field: Field[Any]) -> str:
     return f"`{json.dumps(int(value) if isinstance(value, float) else value)}`"
 
 
-@pytest.mark.parametrize(
-    ("heading", "cls"),
-    [
-        ("Servers", ServerEntry),
-        ("Python functions", FunctionSettings),
-        ("Built-in tools", BuiltinSettings),
-        ("OpenAPI services", OpenApiSettings),
-        ("Agents of others", AgentSettings),
-        ("Workflows", WorkflowSettings),
-    ],
-)
-def test_every_key_of_a_source_is_on_the_page_with_its_type_and_default(
-    heading: str, cls: type
-) -> None:
+@pytest.mark.parametrize("heading", SOURCES)
+def test_every_key_of_a_source_is_on_the_page_with_its_type_and_default(heading: str) -> None:
     """Its own list wins over that of every source."""
-    keys = accepted(cls)
+    keys = accepted(SOURCES[heading])
     common = {key: x for key, x in documented("Every source").items() if key in keys}
     by_itself = {key: ("text", BY_ITSELF) for key in ("type", "transport") if key in keys}
     assert {**common, **documented(heading)} == {**keys, **by_itself}

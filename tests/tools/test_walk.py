@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.support.warm_python import warm_python
 from tools.walk import Walk, table
 
@@ -20,17 +18,11 @@ SECONDS = 100  # six starts of a server, on a busy machine
 @cache
 def walked() -> str:
     """What the command prints, for somebody who agreed to nothing before."""
-    command = [warm_python(), "-m", "tools.walk", "--verbose"]
     environment = {name: x for name, x in os.environ.items() if name != "XAI_MCP_TRUST"}
     return subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=True,
-    ).stdout
+        [warm_python(), "-m", "tools.walk", "--verbose"],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS, check=True,
+    ).stdout  # fmt: skip
 
 
 def entered(name: str) -> Iterator[str]:
@@ -39,30 +31,24 @@ def entered(name: str) -> Iterator[str]:
     yield from (line for line in rest.partition("\n\n")[0].splitlines() if line.startswith("  "))
 
 
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
+def test_a_walk_begins_where_its_caller_enters() -> None:
+    for name, first in (
         ("an agent's tool call", "agent/"),
         ("`Bridge.call_tool`", "bridge/"),
         ("a change notice", "sources/"),
         ("`xai-mcp-agent history diff`", "cli/"),
         ("the node MCPCallTool", "mcp_components.py"),
-    ],
-)
-def test_a_walk_begins_where_its_caller_enters(name: str, first: str) -> None:
-    lines = list(entered(name))
-    assert lines[0].strip().startswith(first)
-    assert f"| {name} |" in walked()
+    ):
+        assert next(entered(name)).strip().startswith(first)
+        assert f"| {name} |" in walked()
 
 
-@pytest.mark.parametrize(
-    "name", ["an agent's tool call", "`Bridge.call_tool`", "the node MCPCallTool"]
-)
-def test_a_call_goes_through_the_engine_to_the_process_of_its_server(name: str) -> None:
-    lines = [line.strip() for line in entered(name)]
-    at = [next(n for n, line in enumerate(lines) if part in line) for part in ("bridge/engine.py",
-          "sources/mcp/session.py", "sources/process.py")]  # fmt: skip
-    assert at == sorted(at)
+def test_a_call_goes_through_the_engine_to_the_process_of_its_server() -> None:
+    places = ("bridge/engine.py", "sources/mcp/session.py", "sources/process.py")
+    for name in ("an agent's tool call", "`Bridge.call_tool`", "the node MCPCallTool"):
+        lines = list(entered(name))
+        at = [next(n for n, line in enumerate(lines) if part in line) for part in places]
+        assert at == sorted(at)
 
 
 def test_nothing_but_the_package_is_counted() -> None:

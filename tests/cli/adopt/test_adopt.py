@@ -7,7 +7,6 @@ import json
 import os
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from tests.support.canvas_file import load, nodes_of
 from tests.support.commands import Cli
+from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import WorkflowFileError
@@ -124,15 +124,10 @@ def test_odd_letters_survive(original: Path) -> None:
 LAYERS = '{"layers": [{"type": "diagram-links", "models": {}}, %s]}'
 NODES = '{"type": "diagram-nodes", "models": %s}'
 UNREADABLE = {
-    "empty": ("", "line 1, column 1: this is not JSON"),
     "a script": ("import sys", "line 1, column 1: this is not JSON"),
     "cut": (TEXT[:500], "line "),
-    "a list": ("[]", "the whole: Input should be a valid dictionary"),
     "a notebook": ('{"cells": []}', "layers: Field required"),
-    "no nodes": (LAYERS % "3", "layers.1: Input should be"),
     "two layers": (LAYERS % ", ".join([NODES % "{}"] * 2), "layers: Tuple should have at most 2"),
-    "nodes in a list": (LAYERS % (NODES % "[]"), "layers.1.models: Input should be"),
-    "a node that is none": (LAYERS % (NODES % '{"a1": 3}'), "layers.1.models.a1: Input should"),
     "a node without a name": (LAYERS % (NODES % '{"a1": {}}'), "models.a1.name: Field required"),
     "very deep": ("[" * 100_000, "cannot be read: maximum recursion depth"),
 }
@@ -158,24 +153,22 @@ def test_what_is_no_workflow_is_named_with_the_place(tmp_path: Path) -> None:
             adopt_file(tmp_path / name)
 
 
-@pytest.mark.parametrize("step", ["fsync", "replace", "open"])
 def test_a_file_that_cannot_be_written_is_named_and_stays(
-    step: str, original: Path, monkeypatch: pytest.MonkeyPatch
+    original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever step fails: a full disk, a folder that is only to be read."""
-    real = getattr(os, step)
-
-    def fails(*words: Any, **more: Any) -> Any:
-        if step == "open" and not words[1] & os.O_CREAT:
-            return real(*words, **more)
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, step, fails)
+        patch.setattr(os, "replace", failing(errno.EROFS))
         with pytest.raises(NotWritten, match=r"cannot be written: Read-only file system"):
             adopt_file(original, Target(in_place=True))
     assert {x.read_text() for x in original.parent.iterdir()} == {TEXT}
     assert adopt_file(original, Target(in_place=True)).status == "adopted"
+
+
+def failing(number: int) -> Any:
+    def fails(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fails
 
 
 STOPPED = """
@@ -192,32 +185,22 @@ adopt_file(Path(file), Target(in_place=True))
 """
 
 
-@pytest.mark.parametrize(
-    ("step", "when"),
-    [("link", "after"), ("fsync", "after"), ("replace", "before"), ("replace", "after")],
-)
+@pytest.mark.parametrize(("step", "when"), [("link", "after"), ("replace", "before")])
 def test_after_a_power_failure_there_is_the_old_file_or_the_new_one(
     step: str, when: str, original: Path
 ) -> None:
-    done = subprocess.run([sys.executable, "-c", STOPPED, step, when, str(original)], timeout=60)
+    done = subprocess.run([warm_python(), "-c", STOPPED, step, when, str(original)], timeout=60)
     assert done.returncode == 9
-    assert original.read_text() == TEXT or is_adopted(original)
-    backups = list(original.parent.glob("*.bak"))
-    assert all(x.read_text() == TEXT for x in backups)
-    assert backups or not is_adopted(original)
-    assert adopt_file(original, Target(in_place=True)).status in ("adopted", "nothing to do")
-    assert is_adopted(original)
+    assert original.read_text() == TEXT
+    assert all(x.read_text() == TEXT for x in original.parent.glob("*.bak"))
+    assert adopt_file(original, Target(in_place=True)).status == "adopted"
 
 
 def test_a_backup_is_a_copy_where_files_cannot_have_two_names(
     original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original.chmod(0o640)
-
-    def fails(*_: Any) -> None:
-        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-
-    monkeypatch.setattr(os, "link", fails)
+    monkeypatch.setattr(os, "link", failing(errno.EPERM))
     backup = adopt_file(original, Target(in_place=True)).backup
     assert backup
     assert (backup.read_text(), backup.stat().st_mode & 0o777) == (TEXT, 0o640)

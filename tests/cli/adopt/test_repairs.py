@@ -41,11 +41,6 @@ def unlisted(document: Document) -> None:
             port["links"] = []
 
 
-def mistyped(document: Document) -> None:
-    for one in links_of(document):
-        one["type"] = "default"
-
-
 def mended(document: Document) -> tuple[Document, str]:
     """The document as it is mended, and what is said of it."""
     copied = copy.deepcopy(document)
@@ -71,15 +66,6 @@ def test_it_is_mended_and_said(wears: list[Callable[[Document], None]], says: st
     assert problems(after, "clock", upstream_components()) == []
     assert {x["id"] for x in links_of(after)} == {x["id"] for x in links_of(PLAIN)}
     assert said == says
-
-
-def test_wires_of_any_kind_get_the_one_that_the_compiler_reads() -> None:
-    """Arguments are wired as the flow is; it goes by the names of ports."""
-    document = worn(mistyped)
-    after, said = mended(document)
-    kinds = {x["id"]: x["type"] for x in links_of(PLAIN)}
-    assert {x["id"]: x["type"] for x in links_of(after)} == kinds
-    assert f"{len(kinds)} wires have the kind now that the compiler reads." in said
 
 
 def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path) -> None:
@@ -116,10 +102,7 @@ def test_a_drawing_in_order_stays_as_it_is_and_two_ports_of_one_id_are_refused(
 
 SMALL = ("agent_template", "demo_of_a_talk", "gradio_agent", "robot_agent", "with_routes")
 DOCUMENTS = {name: SHAPES[name].document() for name in SMALL}
-ODD: list[Any] = [
-    None, 3, -1.5, "", True, [], {}, [None], {"a": 1}, "\ud800", 10**400, ["gone"], "parameter-",
-    "in-0", "\u2605", "Literal String", "AgentInit", "DictGetItem",
-]  # fmt: skip
+ODD: list[Any] = [None, 3, "", [], {"a": 1}, "\ud800", 10**400, "parameter-", "Literal String"]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -144,7 +127,7 @@ def edited(document: Document, path: tuple[Any, ...], value: Any, *, is_gone: bo
     return changed
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_broken_file_is_adopted_or_named(tmp_path: Path, data: st.DataObject) -> None:
     document = DOCUMENTS[data.draw(st.sampled_from(SMALL))]
