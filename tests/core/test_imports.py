@@ -20,7 +20,7 @@ import __main__
 
 def check(value):
     __main__.is_within.set()
-    ends = time.monotonic() + 1
+    ends = time.monotonic() + 0.4
     while time.monotonic() < ends:
         pass
     return value
@@ -37,7 +37,7 @@ is_within = threading.Event()
 class LastMoment:
     sleep = time.sleep
     def __del__(self):  # others may run once more
-        self.sleep(0.5)
+        self.sleep(0.2)
 
 last = LastMoment()
 def load():

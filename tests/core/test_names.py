@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent import ToolKey
-from xai_mcp_agent.core.names import (
-    MAX_SHOWN_NAME,
-    ShownNames,
-    nearest,
-    skeleton,
-)
+from xai_mcp_agent.core.names import MAX_SHOWN_NAME, ShownNames, nearest, skeleton
 
 PROVIDER_SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -24,14 +19,13 @@ keys = st.builds(ToolKey, any_text | tool_like, any_text | tool_like)
 
 
 @given(st.lists(keys, max_size=30))
-def test_shown_names_are_safe_unique_and_kept(shown: list[ToolKey]):
+def test_shown_names_are_safe_unique_and_stay(keys: list[ToolKey]):
     """Whatever a server calls itself and its tools."""
     names = ShownNames()
-    given_names = {key: names.show(key) for key in shown}
-    assert all(PROVIDER_SAFE.fullmatch(name) for name in given_names.values())
-    assert len(set(given_names.values())) == len(given_names)
-    for key, name in given_names.items():
-        assert names.show(key) == name, "a name is kept"
+    shown = {key: names.show(key) for key in keys}
+    assert all(PROVIDER_SAFE.fullmatch(name) for name in shown.values())
+    assert len(set(shown.values())) == len(shown)
+    assert {key: names.show(key) for key in keys} == shown
 
 
 def test_a_name_that_cannot_be_shown_is_made_readable_and_ends_in_a_digest():
@@ -66,29 +60,14 @@ def test_the_nearest_names_come_first():
 
 def test_names_that_a_person_may_take_for_each_other_have_one_skeleton():
     """Decided by us: a tool that is switched off does not come back under such a name."""
-    cases: list[str] = [
-        "delete-all",
-        "Delete.All",
-        "DELETE ALL",
-        "d\u0435lete_all",
-        "\uff44elete_all",
-        "de\u200blete_all",
-        "d\xe9lete_all",
-        "de1ete_a11",
-        "delete\u2010all",
-        "\u202edelete_all",
-        "_delete__all",
-        "delete\u3164_all",
-        "\u1d05elete_all",
-        "delete_\U0001d41a\U0001d425\U0001d425",
-    ]
-    for alike in cases:
+    for alike in (
+        "delete-all", "Delete.All", "DELETE ALL", "d\u0435lete_all", "\uff44elete_all",
+        "de\u200blete_all", "d\xe9lete_all", "de1ete_a11", "delete\u2010all", "\u202edelete_all",
+        "_delete__all", "delete\u3164_all", "\u1d05elete_all", "delete_\U0001d41a\U0001d425l",
+    ):  # fmt: skip
         assert skeleton(alike) == skeleton("delete_all") == "delete_all"
-
-
-def test_other_names_have_other_skeletons():
-    names = ["delete_all", "deleteall", "delete_al", "dilete_all", "\u65e5\u672c", "\u65e5"]
-    assert len({skeleton(x) for x in names}) == len(names)
+    others = ["delete_all", "deleteall", "delete_al", "dilete_all", "\u65e5\u672c", "\u65e5"]
+    assert len({skeleton(x) for x in others}) == len(others)
 
 
 def test_a_name_that_begins_as_those_of_another_source_is_left_to_that_one():
@@ -104,8 +83,7 @@ def test_a_name_that_begins_as_those_of_another_source_is_left_to_that_one():
 
 
 def test_no_source_gives_a_name_that_looks_like_that_of_another():
-    cases: list[str] = ["hub-search", "Hub_Search", "hub__search", "hub_sear-ch"]
-    for name in cases:
+    for name in ("hub-search", "Hub_Search", "hub__search", "hub_sear-ch"):
         names = ShownNames()
         assert names.show(ToolKey("mcp", "git_hub", "search")) == "git_hub_search"
         shown = names.show(ToolKey("mcp", "git", name))

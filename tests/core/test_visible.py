@@ -24,8 +24,8 @@ BITS = "\u200c\u200d\u200d\u200c"
 ANY = st.text(max_size=200)
 
 
-def test_what_nobody_sees_is_not_in_it():
-    cases: list[tuple[str, str]] = [
+def test_characters_that_nobody_sees_are_taken_out():
+    rows = [
         ("a\r\nb\rc\u2028d\x0be", "a\nb\nc\nd\ne"),
         ("\x1b[31mred\x1b[0m", "red"),
         ("a\x00b\x1bc\x9bd", "a\ufffdb\ufffdc\ufffdd"),
@@ -37,23 +37,19 @@ def test_what_nobody_sees_is_not_in_it():
         ("a\u3164b\u115fc\u2062d\ufeffe\xadf", "abcdef"),
         ("a\ufe0fb\ufe01c", "abc"),
     ]
-    for text, seen in cases:
+    for text, seen in rows:
         assert visible(text) == seen
+    assert visible_text("word " * 40, 50).endswith(" ... (cut)")
+    assert visible_text(f"{TAGS * 100}shown", 50) == " ... (cut)", "it goes on, unread"
 
 
-def test_what_people_write_stays_as_it_is():
+def test_text_that_people_write_stays_as_it_is():
     """Persian and Indian letters, and families, need characters that are drawn as nothing."""
-    cases: list[str] = [
-        "plain\n\ttext",
-        "na\xefve \u2014 \u65e5\u672c\u8a9e",
-        "1\ufe0f\u20e3",
-        "e\u0301",
-        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
-        "\u0915\u094d\u200d\u0937",
-        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
-        "\u2764\ufe0f\u200d\U0001f525",
-    ]
-    for text in cases:
+    for text in (
+        "plain\n\ttext", "na\xefve \u2014 \u65e5\u672c\u8a9e", "1\ufe0f\u20e3", "e\u0301",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u2764\ufe0f\u200d\U0001f525",
+    ):  # fmt: skip
         assert visible(text) == text
         assert is_visible(text)
         assert not count_hidden(text)
@@ -64,11 +60,6 @@ def test_cleaned_text_is_visible_and_as_good_as_it_can_be(text: str):
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", visible(text))
     if is_visible(text):
         assert visible(text) == re.sub("\x0b|\x0c|\x85|\u2028|\u2029|\r\n?", "\n", text)
-
-
-def test_a_long_text_says_that_it_was_cut():
-    assert visible_text("word " * 40, 50).endswith(" ... (cut)")
-    assert visible_text(f"{TAGS * 100}shown", 50) == " ... (cut)", "it goes on, unread"
 
 
 @given(ANY, ANY)
@@ -83,20 +74,20 @@ NAMES = st.one_of(ANY, st.sampled_from(["path", "pa\u200bth", f"path{TAGS}", "x"
 
 
 @given(st.dictionaries(NAMES, st.dictionaries(NAMES, st.integers(), max_size=3), max_size=3))
-def test_arguments_given_under_shown_names_reach_the_tool_under_its_own(wanted: dict[str, Any]):
+def test_arguments_given_under_shown_names_reach_the_tool_under_its_own(own: dict[str, Any]):
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {
             name: {"type": "array", "items": {"properties": {x: {} for x in inner}}}
-            for name, inner in wanted.items()
+            for name, inner in own.items()
         },
     }
     shown = function_parameters(schema)["properties"]
-    given = {
+    arguments = {
         name: [dict(zip(spec["items"].get("properties", {}), inner.values(), strict=True))]
-        for (name, spec), inner in zip(shown.items(), wanted.values(), strict=True)
+        for (name, spec), inner in zip(shown.items(), own.values(), strict=True)
     }
-    assert own_names(given, schema) == {name: [inner] for name, inner in wanted.items()}
+    assert own_names(arguments, schema) == {name: [inner] for name, inner in own.items()}
 
 
 def test_only_values_that_look_as_they_are_can_be_chosen():

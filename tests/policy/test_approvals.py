@@ -17,7 +17,6 @@ from xai_mcp_agent import (
     ApprovalAnswer,
     ApprovalRequest,
     Bridge,
-    SettingsError,
     load_settings,
     settings_from,
 )
@@ -191,17 +190,6 @@ async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_
     with pytest.raises(NotApproved) as refused:
         call.check()
     assert "changed just now" in refused.value.for_model
-
-
-def test_a_slip_opens_no_door() -> None:
-    slips: list[Any] = ["sometimes", {"x": "perhaps"}, ["ask"], {"regex:(": "deny"}, {"": "deny"}]
-    for written in slips:
-        server = {"command": "x", "approval": written}
-        assert "x" in settings_from({"mcpServers": {"x": server}}).problems
-        with pytest.raises(SettingsError, match="approval"):
-            settings_from({"mcpServers": {}, "approval": written})
-    with pytest.raises(SettingsError, match="Rename it to 'approval'"):
-        settings_from({"mcpServers": {}, "approvals": {"*": "deny"}})
 
 
 # Approvals that came with somebody else's folder

@@ -264,44 +264,19 @@ def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
 
 
 def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path: Path) -> None:
-    """What is nearly a condition is no text that never fits: it would be there and deny nothing."""
-    server: dict[str, Any] = {"server": "x"}
+    """What is nearly a condition is no text that never fits; all are in settings/data/answers."""
     rows: list[tuple[Any, str]] = [
-        ({"when": server, "then": "denied"}, "must say what the rule does"),
-        ({"when": server}, "is missing"),
-        ({"when": server, "then": {"limit": "often"}}, "not a valid limit"),
-        ({"when": server, "then": {"prefer": 7}}, "at most 1"),
-        ({"wen": {}, "then": "deny"}, "unknown key"),
-        ({"when": {"is": "not a"}, "then": {"is": "a"}}, "must not test"),
+        ({"when": {"sever": "x"}, "then": "deny"}, "server"),
+        ({"when": {"agent": "NOT coder"}, "then": "deny"}, "looks like a condition with 'not'"),
+        ({"when": {"args.n": "> 5 EUR"}, "then": "deny"}, "not a valid comparison"),
         ("there_is_no_such_file.yaml", "no file"),
-        (7, "must be an object"),
     ]
-    conditions: list[tuple[str, Any, str]] = [
-        ("sever", "x", "server"), ("server", 7, "must be a text"), ("server", [], "not be empty"),
-        ("server", "not ", "must not be empty"), ("server", "regex:(", "not a valid pattern"),
-        ("server", "${NOT_SET_ANYWHERE}", "not set"),
-        ("annotation", "dangerous", "unknown annotation"),
-        ("is", "unheard", "no rule sets it"), ("run.was", "unheard", "no rule sets it"),
-        ("day", "someday", "not a day"), ("day", "sat, sun", "not a day"),
-        ("day", "mon-tue-sun", "not a day"), ("day", "monkey", "not a day"),
-        ("time", "at night", "not a time range"), ("time", "08:00-08:00", "not a valid time"),
-        ("time", "22:00-24:30", "not a valid time"), ("args.n", "> 1,000", "not a valid compar"),
-        ("args.n", "> 5 EUR", "not a valid comparison"), ("args.n", "== 5", "not a valid compar"),
-        ("args.n", "not >= many", "not a valid comparison"),
-        ("args.path", "Outside /desk", "looks like a condition with 'outside'"),
-        ("args.path", "inside", "looks like a condition with 'inside'"),
-        ("agent", "NOT coder", "looks like a condition with 'not'"),
-        ("agent", "not not coder", "looks like a condition with 'not'"),
-        ("agent", "not\tcoder", "looks like a condition with 'not'"),
-    ]  # fmt: skip
-    rows += [({"when": {x: y}, "then": "deny"}, says) for x, y, says in conditions]
     for rule, says in rows:
         with pytest.raises(SettingsError, match=says) as caught:
             written([rule], tmp_path)
         assert caught.value.key_path.startswith("rules")
-    for key in ("ruels", "Rules", "policies", "toolRules"):
-        with pytest.raises(SettingsError, match="Rename it to 'rules'"):
-            settings_from({"mcpServers": {}, key: [{"when": server, "then": "deny"}]})
+    with pytest.raises(SettingsError, match="Rename it to 'rules'"):
+        settings_from({"mcpServers": {}, "policies": [{"when": {"server": "x"}, "then": "deny"}]})
 
 
 def test_a_yaml_file_means_what_it_says_or_is_reported(tmp_path: Path) -> None:

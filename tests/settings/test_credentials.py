@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import stat
+from pathlib import Path
 from typing import Any
 
-from xai_mcp_agent import Settings, settings_from
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.any_json import SCALARS, nested
+from xai_mcp_agent import Secret, ServerSettings, Settings, settings_from
+from xai_mcp_agent.settings.digest import digest_of, user_key
+from xai_mcp_agent.settings.load import load_settings
 
 KEY = "key-very-secret-1234"
+HIDDEN = "Hidden-Value-42"
 AGENT = {"url": "https://example.org/agent"}
 SERVICE = {"spec": "https://example.org/openapi.json"}
 
 
-def read(section: str, entry: Any) -> Settings:
-    return settings_from({"mcpServers": {}, section: {"a": entry}}, environ={"KEY": KEY})
+def read(section: str, entry: Any, **environ: str) -> Settings:
+    return settings_from({"mcpServers": {}, section: {"a": entry}}, environ={"KEY": KEY, **environ})
 
 
 def test_credentials_of_agents_and_services_are_hidden_wherever_they_stand() -> None:
@@ -31,17 +42,89 @@ def test_credentials_of_agents_and_services_are_hidden_wherever_they_stand() -> 
         assert source.secrets.redact(f"It said {KEY}.") == "It said ***.", entry
 
 
-def test_a_secret_in_the_address_of_a_registry_is_not_shown() -> None:
+def test_secrets_of_registries_and_embeddings_are_not_shown() -> None:
     settings = read("registries", {"url": "https://me:${KEY}@r.example.org"})
     registry = settings.registries["a"]
     assert KEY in registry.url
     assert KEY not in repr(registry) + registry.address
     assert KEY not in settings.secrets.redact(f"it is {KEY}")
+    written = {"model": "m", "baseUrl": "http://u:a-password@x/v1", "apiKey": "${KEY}"}
+    document = {"mcpServers": {}, "toolSearch": {"embeddings": written}}
+    settings = settings_from(document, environ={"KEY": KEY})
+    embeddings = settings.search.embeddings
+    assert embeddings is not None
+    assert embeddings.api_key is not None
+    assert embeddings.api_key.reveal() == KEY
+    assert KEY not in repr(embeddings)
+    assert settings.secrets.redact(f"{KEY} a-password") == "*** ***"
 
 
-def test_the_tenant_in_the_address_of_a_sign_in_service_is_no_secret() -> None:
-    """It stands in the address that a person opens to sign in."""
+def test_all_secrets_of_servers_are_known_and_a_server_never_shows_its_own() -> None:
+    """design.md 1.7; also one made by hand. The tenant in a sign-in address is no secret."""
     issuer = "https://login.example.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
-    auth = {"issuer": issuer, "clientSecret": "hush-hush"}
-    settings = settings_from({"x": {"url": "https://h/mcp", "auth": auth}})
-    assert settings.secrets.redact(f"{issuer} hush-hush") == f"{issuer} ***"
+    settings = settings_from(
+        {
+            "a": {"command": "x", "args": ["--token", "secret-1"], "env": {"API_KEY": "secret-2"}},
+            "b": {"url": "https://u:secret-3@h/", "headers": {"Authorization": "Bearer secret-4"}},
+            "c": {"command": "x", "args": ["${MY_PASSWORD}"], "disabled": True},
+            "d": {"command": "x", "env": {"TOKEN": "secret-6"}, "disabled": True},
+            "e": {"url": "https://h/mcp", "auth": {"issuer": issuer, "clientSecret": "secret-7"}},
+            "f": {"command": Path("x"), "args": ("a",), "env": {"A": Secret("secret-8")}},
+        },
+        environ={"MY_PASSWORD": "secret-5"},
+    )
+    text = " ".join(f"secret-{i}" for i in range(1, 9))
+    assert settings.secrets.redact(f"{text} {issuer}") == "*** " * 8 + issuer
+    assert "secret-" not in repr(settings)
+    args = ("-y", "server", "--token", "arg-secret", "--key=short", "https://u:pw@h/?q=secret")
+    server = ServerSettings(
+        name="x", transport="stdio", command="npx", args=args, env={"ANYTHING": "env-secret"},
+        url="https://user-secret:pw@h/mcp?a=secret", headers={"Accept": "header-secret"},
+    )  # fmt: skip
+    for shown in (repr(server), str(server), server.target, f"{server}", repr([server])):
+        assert not [x for x in ("secret", "short", "pw") if x in shown]
+
+
+_KEYS = st.sampled_from(
+    ["command", "args", "env", "cwd", "url", "httpUrl", "headers", "type", "timeout", "mode",
+     "disabled", "autoApprove", "disabledTools", "", "comand", "TOKEN", "A B", "${NOPE}"]
+)  # fmt: skip
+_TEXTS = st.sampled_from(
+    ["${NAME}", "${NOPE}", "http://h/sse", "stdio", "\ud800", "a\0", HIDDEN, f"${{{HIDDEN}",
+     f"a${{{HIDDEN}}}", f"http://{HIDDEN}@h\n/"]
+)  # fmt: skip
+_ENTRIES = st.dictionaries(_KEYS, nested(SCALARS | st.floats() | _TEXTS, _KEYS, 12))
+
+
+@given(entry=_ENTRIES)
+def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any) -> None:
+    """Keys are names and may be shown."""
+    for written in (entry, {"command": "a", **entry}):
+        settings = settings_from({"mcpServers": {"x": written}}, environ={"NAME": "ada"})
+        assert len(settings.servers) + len(settings.problems) == 1
+        shown = [*settings.notes, *(str(x) for x in settings.problems.values()), str(settings)]
+        assert HIDDEN not in json.dumps(shown)
+
+
+# Digests: the same for the same expanded values, and no word of them without a key.
+
+
+def test_settings_have_the_digest_of_their_expanded_values_and_a_key() -> None:
+    example = Path(__file__).parents[2] / "mcp_settings.json.example"
+    assert digest_of(load_settings(example), b"key") == digest_of(load_settings(example), b"key")
+    for section, entry in (
+        ("mcpServers", {"command": "notes", "env": {"TOKEN": "${TOKEN}"}}),
+        ("mcpServers", {"url": "https://a.example", "auth": {"clientSecret": "${TOKEN}"}}),
+    ):
+        one, other = (read(section, entry, TOKEN=x).sources["a"] for x in ("sesame-1", "sesame-2"))
+        digests = {digest_of(one, b"key"), digest_of(other, b"key"), digest_of(one, b"another")}
+        assert len(digests) == 3
+
+
+def test_the_key_of_a_user_stays_and_is_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert user_key() == user_key()
+    (file,) = tmp_path.rglob("digest.key")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -23,67 +23,35 @@ def expand(text: str) -> str:
     return Variables(ENVIRON, str(Path("/srv"))).expand(text, HERE)
 
 
-def error_of(text: str) -> SettingsError:
-    with pytest.raises(SettingsError) as caught:
-        expand(text)
-    return caught.value
-
-
-def test_variables_are_replaced() -> None:
-    cases: list[tuple[str, str]] = [
-        ("${NAME}", "ada"),
-        ("${env:NAME}", "ada"),
-        ("a${NAME}b${NAME}", "aadabada"),
-        ("${NOPE:-else}", "else"),
-        ("${env:NOPE:-else}", "else"),
-        ("${NOPE:-}", ""),
-        ("${NAME:-else}", "ada"),
-        ("${EMPTY:-else}", "else"),
-        ("${EMPTY}", ""),
-        ("${NOPE:-http://x:1/-y}", "http://x:1/-y"),
-        ("$${NAME}", "${NAME}"),
-        ("$$${NAME}", "$${NAME}"),
-        ("$NAME $$ $ {NAME}", "$NAME $$ $ {NAME}"),
-        ("${python}", sys.executable),
-        ("${env:python}", "from outside"),
-        ("${settingsFolder}/x", f"{Path('/srv')}/x"),
-        ("${workspaceFolder}", str(Path("/srv"))),
-        ("${userHome}", os.path.expanduser("~")),
-    ]
-    for text, expanded in cases:
-        assert expand(text) == expanded
-
-
-def test_a_value_is_not_expanded_again() -> None:
+def test_variables_are_replaced_once() -> None:
     """A variable that somebody else sets must not read others."""
+    rows: list[tuple[str, str]] = [
+        ("${NAME}", "ada"), ("${env:NAME}", "ada"), ("a${NAME}b${NAME}", "aadabada"),
+        ("${NOPE:-else}", "else"), ("${env:NOPE:-else}", "else"), ("${NOPE:-}", ""),
+        ("${NAME:-else}", "ada"), ("${EMPTY:-else}", "else"), ("${EMPTY}", ""),
+        ("${NOPE:-http://x:1/-y}", "http://x:1/-y"), ("$${NAME}", "${NAME}"),
+        ("$$${NAME}", "$${NAME}"), ("$NAME $$ $ {NAME}", "$NAME $$ $ {NAME}"),
+        ("${python}", sys.executable), ("${env:python}", "from outside"),
+        ("${settingsFolder}/x", f"{Path('/srv')}/x"), ("${workspaceFolder}", str(Path("/srv"))),
+        ("${userHome}", os.path.expanduser("~")),
+    ]  # fmt: skip
+    for text, expanded in rows:
+        assert expand(text) == expanded
     assert Variables({"A": "${B}", "B": "x"}, "/").expand("${A}", HERE) == "${B}"
 
 
 def test_a_missing_variable_is_named_with_its_place_and_the_fix() -> None:
-    error = error_of("${GITHUB_TOKEN}")
-    assert str(error) == (
+    """Other mistakes, too; a secret that happens to hold the mark is not quoted."""
+    with pytest.raises(SettingsError) as caught:
+        expand("${GITHUB_TOKEN}")
+    assert str(caught.value) == (
         "settings.json, at mcpServers.github.env.TOKEN: environment variable GITHUB_TOKEN is not "
         "set. Set it before starting, or give a default: ${GITHUB_TOKEN:-...}."
     )
-
-
-def test_questions_only_vs_code_can_ask_are_explained() -> None:
-    error = error_of("${input:github-key}")
-    assert "VS Code" in error.problem
-    assert "environment variable" in error.fix
-
-
-def test_a_malformed_variable_is_an_error_with_a_fix() -> None:
-    cases: list[str] = ["${NAME", "${}", "${NA-ME}", "${A:-${B}}", "${1}", "${ NAME }"]
-    for text in cases:
-        error = error_of(text)
-        assert error.key_path == HERE.path
-        assert error.fix
-
-
-def test_a_secret_that_happens_to_hold_the_mark_is_not_quoted() -> None:
-    assert "hunter2" not in str(error_of("pass${hunter2!word}"))
-    assert "hunter2" not in str(error_of("pass${hunter2"))
+    for text in ("pass${hunter2!word}", "pass${hunter2"):
+        with pytest.raises(SettingsError) as caught:
+            expand(text)
+        assert "hunter2" not in str(caught.value)
 
 
 def test_the_values_of_secret_variables_are_remembered() -> None:
@@ -92,13 +60,10 @@ def test_the_values_of_secret_variables_are_remembered() -> None:
     assert variables.secrets.redact("tok-123456 abc-123 written-here ada") == "*** *** *** ada"
 
 
-@given(text=st.text(alphabet="${}:-NAMEenv x", max_size=40))
-def test_any_text_expands_or_is_a_settings_error(text: str) -> None:
+@given(text=st.text(alphabet="${}:-NAMEenv x", max_size=40), plain=st.text())
+def test_any_text_expands_or_is_an_error_and_a_mark_can_always_be_written(
+    text: str, plain: str
+) -> None:
     with suppress(SettingsError):
         assert isinstance(expand(text), str)
-
-
-@given(text=st.text(), value=st.text(alphabet=st.characters(codec="utf-8"), max_size=20))
-def test_a_literal_mark_can_always_be_written(text: str, value: str) -> None:
-    escaped = text.replace("${", "$${")
-    assert expand(escaped) == text
+    assert expand(plain.replace("${", "$${")) == plain

@@ -1,4 +1,7 @@
-"""Finding and reading a settings file as a whole (design.md section 5)."""
+"""Finding and reading a settings file as a whole (design.md section 5).
+
+What is noted and refused of single entries and sections stands in the table of `test_answers`.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.any_json import SCALARS, nested
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import SettingsError, load_settings, settings_from
+from xai_mcp_agent import (
+    ServerSettings,
+    Settings,
+    SettingsError,
+    UnknownServer,
+    load_settings,
+    settings_from,
+)
+from xai_mcp_agent.core.tools import AGENT, FUNCTIONS, MCP
+from xai_mcp_agent.settings.document import read_document
 from xai_mcp_agent.settings.load import find_settings, user_settings_path
 from xai_mcp_agent.settings.models import SECTIONS
 from xai_mcp_agent.settings.sections import OtherSections
 from xai_mcp_agent.settings.validation import known_keys
 
 ENTRY = {"command": "a"}
+FILE = {"file": "tools.py"}
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +53,8 @@ def write(folder: Path, document: Any = None, name: str = "mcp_settings.json") -
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / name
     content = {"mcpServers": {"x": ENTRY}} if document is None else document
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    content = content if isinstance(content, bytes | str) else json.dumps(content)
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
     return file
 
 
@@ -50,6 +65,11 @@ def test_a_file_is_found_in_the_folder_then_in_its_parents_up_to_the_home_folder
     below.mkdir(parents=True)
     write(home.parent)  # what is above belongs to somebody else
     assert find_settings(below, {}) is None
+    nothing = load_settings(start=home / "project", environ={})
+    assert (nothing.file, nothing.servers, nothing.problems) == ("", {}, {})
+    places = [home / "project" / "mcp_settings.json", home / "mcp_settings.json"]
+    places += [user_settings_path(), home / "project" / "mcp.json", home / "mcp.json"]
+    assert nothing.searched == tuple(map(str, places))
     users = write(user_settings_path().parent)
     assert find_settings(below, {}) == users == user_settings_path()
     for folder in (home, home / "project", below):
@@ -72,17 +92,15 @@ def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path) -> None:
     assert find_settings(shared, {}) == file
 
 
-@pytest.mark.parametrize("section", ["mcpServers", "servers"])
-def test_the_file_of_other_clients_counts_where_there_is_none_of_our_own(
-    home: Path, section: str
-) -> None:
-    project = home / "project"
-    theirs = write(project, {section: {"x": ENTRY}}, "mcp.json")
-    (project / "below").mkdir()
-    found = load_settings(start=project / "below", environ={})
-    assert (found.file, [*found.servers]) == (str(theirs), ["x"])
+def test_the_file_of_other_clients_counts_where_there_is_none_of_our_own(home: Path) -> None:
+    below = home / "project" / "below"
+    below.mkdir(parents=True)
+    for section in ("mcpServers", "servers"):
+        theirs = write(home / "project", {section: {"x": ENTRY}}, "mcp.json")
+        settings = load_settings(start=below, environ={})
+        assert (settings.file, [*settings.servers]) == (str(theirs), ["x"])
     ours = write(home)
-    assert find_settings(project / "below", {}) == ours
+    assert find_settings(below, {}) == ours
 
 
 def test_the_environment_variable_decides_and_a_path_wins_over_it(home: Path) -> None:
@@ -98,31 +116,15 @@ def test_the_environment_variable_decides_and_a_path_wins_over_it(home: Path) ->
         load_settings(home / "no.json")
 
 
-def test_without_any_file_the_settings_are_empty_and_tell_where_they_looked(home: Path) -> None:
-    settings = load_settings(start=home / "project", environ={})
-    assert (settings.file, settings.servers, settings.problems) == ("", {}, {})
-    assert settings.searched == (
-        str(home / "project" / "mcp_settings.json"),
-        str(home / "mcp_settings.json"),
-        str(user_settings_path()),
-        str(home / "project" / "mcp.json"),
-        str(home / "mcp.json"),
-    )
-
-
-def test_a_server_of_a_bare_map_may_have_the_name_of_a_section() -> None:
-    cases: list[str] = [*SECTIONS, *known_keys(OtherSections), "rules"]
-    for name in cases:
+def test_a_server_of_a_bare_map_may_have_the_name_of_a_section(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*SECTIONS, *known_keys(OtherSections), "rules"):
         if name != "mcpServers":
-            assert [*settings_from({name: ENTRY, "other": ENTRY}).servers] == [name, "other"]
-            assert settings_from({name: ENTRY, "other": ENTRY}).notes == ()
-
-
-def test_a_misspelled_top_key_is_not_taken_for_a_server() -> None:
-    cases: list[str] = ["mcp_servers", "MCPServers", "mcp-servers", "mcpServer"]
-    for key in cases:
-        with pytest.raises(SettingsError, match="Rename it to 'mcpServers'"):
-            settings_from({key: {"x": ENTRY}})
+            settings = settings_from({name: ENTRY, "other": ENTRY})
+            assert ([*settings.servers], settings.notes) == ([name, "other"], ())
+    monkeypatch.chdir(tmp_path)
+    assert settings_from({"x": ENTRY}).server("x").cwd == str(tmp_path)
 
 
 def test_a_missing_variable_disables_only_that_server(tmp_path: Path) -> None:
@@ -138,77 +140,67 @@ def test_a_missing_variable_disables_only_that_server(tmp_path: Path) -> None:
     )
 
 
-def test_settings_given_in_python_start_from_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+# The text of the file
+
+
+def error_of(file: Path) -> SettingsError:
+    with pytest.raises(SettingsError) as caught:
+        read_document(file)
+    assert caught.value.file == str(file)
+    return caught.value
+
+
+def test_a_file_may_have_comments_and_its_mistakes_have_a_line_and_show_no_text(
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert settings_from({"x": ENTRY}).server("x").cwd == str(tmp_path)
+    """VS Code writes both, and trailing commas; plain JSON would stop at the comment."""
+    text = "{\n  // mine\n  'a': {b: 1,}, /* more */\n}\n"
+    assert read_document(write(tmp_path, text)) == {"a": {"b": 1}}
+    error = error_of(write(tmp_path, '{\n  "TOKEN": "hidden-value"\n  "b": 1\n}'))
+    assert error.key_path == "line 3, column 3"
+    assert "Expecting ',' delimiter" in error.problem
+    assert "hidden" not in str(error)
+    error = error_of(write(tmp_path, '{\n  // fine\n  "a": 1,\n  "b": ]\n}'))
+    assert error.key_path == "line 4, column 8"
+    document = read_document(write(tmp_path, '{"a": 1, "b": 2, "a": 3}'))
+    assert (document, document.repeated) == ({"a": 3, "b": 2}, ("a",))
 
 
-def test_a_server_written_twice_is_disabled_and_named(tmp_path: Path) -> None:
-    """JSON keeps the last one without a word."""
-    text = '{"mcpServers": {"x": {"command": "a"}, "y": {"command": "b"}, "x": {"command": "c"}}}'
-    settings = load_settings(write(tmp_path, text))
-    assert [*settings.servers] == ["y"]
-    assert settings.problems["x"].key_path == "mcpServers.x"
-    assert "more than once" in settings.problems["x"].problem
+def test_a_file_that_cannot_be_settings_is_reported_clearly(tmp_path: Path) -> None:
+    rows: list[tuple[bytes, str]] = [
+        (b"", "empty"), (b"  \n", "empty"), (b"\xff\xfe{\x00}", "not UTF-8"),
+        (b"[1]", "a list"), (b"null", "null"), (b'"text"', "a text"),
+        (b"[" * 100_000, "nested too deeply"), (b"/**/" + b"[" * 3_000, "nested too deeply"),
+        (b'{"a": ' + b"1" * 5_000 + b"}", "too many digits"),
+        (b" " * 1_000_001, "larger than 1,000,000 bytes"),
+    ]  # fmt: skip
+    for content, problem in rows:
+        assert problem in error_of(write(tmp_path, content)).problem
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        assert "not a regular file" in error_of(tmp_path / "pipe").problem
 
 
-def test_a_key_written_twice_in_an_entry_is_a_problem(tmp_path: Path) -> None:
-    """With a comment too: then another parser reads the file."""
-    cases: list[tuple[str, str]] = [
-        ('{"command": "a", "command": "b"}', "x.command"),
-        ('{"command": "a", "env": {"A": "1", "A": "2"}}', "x.env.A"),
-        ('{"command": "a", "approval": {"b": "deny", "b": "allow"}}', "x.approval.b"),
-        ('{"url": "http://h", "auth": {"clientId": "1", "clientId": "2"}}', "x.auth.clientId"),
-        ('{"command": "a", "breaker": {"failures": 1, "failures": 2}}', "x.breaker.failures"),
-    ]
-    for entry, key_path in cases:
-        for text in (f'{{"x": {entry}}}', f'{{/**/"x": {entry}}}'):
-            assert load_settings(write(tmp_path, text)).problems["x"].key_path == key_path
+_JSON = nested(SCALARS, st.sampled_from(["mcpServers", "servers", "x"]) | st.text(max_size=8))
 
 
-def test_a_word_of_approval_written_twice_is_an_error(tmp_path: Path) -> None:
-    """The milder one might count."""
-    words = '{"mcpServers": {}, "approval": {"b": "deny", "b": "allow"}}'
-    with pytest.raises(SettingsError, match=r"approval\.b: this key is written more than once"):
-        load_settings(write(tmp_path, words))
-
-
-def test_all_secrets_of_a_file_are_known_afterwards() -> None:
-    """What a server prints later is masked with them."""
-    settings = settings_from(
-        {
-            "a": {"command": "x", "args": ["--token", "secret-1"], "env": {"API_KEY": "secret-2"}},
-            "b": {"url": "https://u:secret-3@h/", "headers": {"Authorization": "Bearer secret-4"}},
-            "c": {"command": "x", "args": ["${MY_PASSWORD}"], "disabled": True},
-            "d": {"command": "x", "env": {"TOKEN": "secret-6"}, "disabled": True},
-        },
-        environ={"MY_PASSWORD": "secret-5"},
-    )
-    text = " ".join(f"secret-{i}" for i in range(1, 7))
-    assert settings.secrets.redact(text) == "*** *** *** *** *** ***"
-    assert "secret-" not in repr(settings)
-
-
-_JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=10)),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.dictionaries(
-            st.one_of(st.sampled_from(["mcpServers", "servers", "x"]), st.text(max_size=8)),
-            inner,
-            max_size=4,
-        ),
-    ),
-    max_leaves=15,
-)
-
-
-@given(value=_JSON)
-def test_any_json_value_is_settings_or_a_settings_error(value: Any) -> None:
+@given(value=_JSON, text=st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
+def test_any_text_and_any_json_value_is_settings_or_a_settings_error(
+    tmp_path_factory: pytest.TempPathFactory, value: Any, text: str
+) -> None:
     with suppress(SettingsError):
         assert str(settings_from(value, environ={}))
+    with suppress(SettingsError):
+        assert isinstance(read_document(write(tmp_path_factory.getbasetemp(), text)), dict)
+
+
+@pytest.mark.parametrize("depth", [40, 5_000])
+def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int) -> None:
+    """A file of a stranger is read before anybody trusts it; quoting its quotes took forever."""
+    note = "[" * depth + "]" * depth
+    file = write(tmp_path, f'{{"mcpServers": {{"a": {{"command": "x", "note": {note}}}}}}}')
+    with ends_within(30), suppress(SettingsError):
+        assert [*load_settings(file, environ={}).sources] == ["a"]
 
 
 def test_reading_settings_does_not_wait_for_heavy_libraries() -> None:
@@ -224,12 +216,56 @@ def test_reading_settings_does_not_wait_for_heavy_libraries() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("depth", [40, 5_000])
-def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int) -> None:
-    """A file of a stranger is read before anybody trusts it; quoting its quotes took forever."""
-    note = "[" * depth + "]" * depth
-    text = f'{{"mcpServers": {{"a": {{"command": "x", "note": {note}}}}}}}'
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(text, encoding="utf-8")
-    with ends_within(30), suppress(SettingsError):
-        assert [*load_settings(file, environ={}).sources] == ["a"]
+# Names
+
+
+def test_a_name_of_another_kind_or_an_unknown_one_is_reported_with_where_to_look() -> None:
+    agents = {"a": {"url": "https://example.org/agent"}}
+    settings = settings_from(
+        {"mcpServers": {"s": ENTRY}, "functions": {"f": FILE, "bad": {}}, "agents": agents}
+    )
+    assert [*settings.servers] == ["s"]
+    kinds = [settings.kind_of(x) for x in "sfax"]
+    assert kinds == [MCP, FUNCTIONS, AGENT, None]
+    for name in ("f", "bad"):
+        with pytest.raises(UnknownServer, match="is under `functions`"):
+            settings.server(name)
+    with pytest.raises(UnknownServer, match="The one of that name is under `agents`"):
+        settings.source("a", MCP)
+    with pytest.raises(UnknownServer, match="No agent 'b'"):
+        settings.source("b", AGENT)
+    with pytest.raises(UnknownServer) as caught:
+        settings.source("x")
+    assert str(caught.value).startswith("No source 'x' in settings given in Python. Known: a, bad,")
+    both = settings_from({"mcpServers": {"x": ENTRY}, "functions": {"x": FILE, "f": FILE}})
+    assert [*both.sources] == ["x", "f"]
+    assert both.problems["x"].key_path == "functions.x"
+    assert both.problems["x"].fix == "Rename one of them."
+
+
+def test_an_unknown_server_is_answered_with_the_nearest_or_with_where_it_was_looked_for() -> None:
+    settings = settings_from({"zeta": ENTRY, "time": ENTRY, "bad": {}, "\x1b[31mred": ENTRY})
+    with pytest.raises(UnknownServer) as caught:
+        settings.server("tmie")
+    assert caught.value.known[0] == "time"
+    assert "No MCP server 'tmie' in settings given in Python. Did you mean 'time'?" in str(
+        caught.value
+    )
+    assert "\x1b" not in str(caught.value)
+    with pytest.raises(UnknownServer) as caught:
+        Settings(file="", searched=("/a/mcp_settings.json",)).server("x")
+    assert "/a/mcp_settings.json" in str(caught.value)
+    assert "xai-mcp-agent init" in str(caught.value)
+
+
+def test_settings_that_were_read_again_replace_all_sources_but_the_added_ones() -> None:
+    settings = settings_from({"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}})
+    settings.add(ServerSettings(name="mine", command="mine"))
+    settings.add(ServerSettings(name="late", command="late"))
+    again = {"b": {"command": "c", "env": {"TOKEN": "sesame-12"}}, "bad": {}, "late": {"url": "x"}}
+    settings.exchange_sources(settings_from({"mcpServers": again}))
+    assert {name: x.command for name, x in settings.servers.items()} == {"b": "c", "mine": "mine"}
+    assert settings.added == {"mine"}
+    assert sorted(settings.problems) == ["bad", "late"]
+    assert "sesame-12" not in settings.servers["b"].secrets.redact("sesame-12")
+    assert "sesame-12" not in settings.secrets.redact("sesame-12")

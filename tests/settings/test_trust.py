@@ -91,15 +91,6 @@ def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path) -> N
     assert without_untrusted(load_settings(file)).store == store
 
 
-def test_what_lets_calls_through_waits(tmp_path: Path) -> None:
-    file = write(tmp_path, mcpServers={}, approval="allow")
-    settings = without_untrusted(load_settings(file))
-    assert settings.approval == {}
-    assert len(settings.notes) == 1
-    TrustStore().agree(load_settings(file))
-    assert without_untrusted(load_settings(file)).approval
-
-
 def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path) -> None:
     """`server.py` is looked for beside the link: there it may be anything."""
     file = write(tmp_path / "mine")
@@ -110,28 +101,21 @@ def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path) -> None:
     assert waiting(link) == ["mcpServers.one", "mcpServers.two"]
 
 
-def test_the_file_in_the_users_own_folder_is_theirs(home: Path) -> None:
-    file = user_settings_path()
-    write(file.parent)
-    assert waiting(file) == []
-
-
-def test_what_a_program_names_or_gives_is_its_own(tmp_path: Path) -> None:
+def test_the_users_own_file_and_what_a_program_names_or_gives_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a program finds may be anybody's."""
     file = write(tmp_path)
     with Bridge.open(file, store="memory") as named, Bridge({"mcpServers": {"x": OTHER}}) as given:
         assert named.usable_servers() == ("one", "two")
         assert given.usable_servers() == ("x",)
-
-
-def test_what_a_program_finds_may_be_anybodys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path)
     monkeypatch.chdir(tmp_path)
     with Bridge(store="memory") as found, Bridge.open(store="memory") as opened:
         assert found.usable_servers() == opened.usable_servers() == ()
         with pytest.raises(SettingsError, match="have not agreed"):
             found.list_tools("one")
+    write(user_settings_path().parent)
+    assert waiting(user_settings_path()) == []
 
 
 def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path) -> None:
@@ -162,31 +146,23 @@ def test_it_can_be_withdrawn(tmp_path: Path) -> None:
     assert len(waiting(file)) == 2
 
 
-def test_what_is_switched_off_is_asked_about_when_it_is_switched_on(tmp_path: Path) -> None:
-    """An entry that a registry gave is written switched off; nobody has read it by then."""
-    file = write(tmp_path)
-    TrustStore().agree(load_settings(file))
-    document = json.loads(file.read_text())
-    document["mcpServers"]["new"] = {"command": "npx", "args": ["x"], "disabled": True}
-    file.write_text(json.dumps(document))
-    store = TrustStore()
-    assert store.untrusted_parts(load_settings(file)) == ()
-    store.agree(load_settings(file))  # whoever agrees to the rest has not been shown it
-    del document["mcpServers"]["new"]["disabled"]
-    file.write_text(json.dumps(document))
-    (part,) = store.untrusted_parts(load_settings(file))
-    assert (part.source, part.facts) == ("new", ("starts npx x",))
-
-
-def test_what_was_agreed_to_stays_so_while_it_is_switched_off(tmp_path: Path) -> None:
-    file = write(tmp_path)
-    store = TrustStore()
+def test_an_entry_that_is_switched_off_is_asked_about_when_it_is_switched_on(
+    tmp_path: Path,
+) -> None:
+    """A registry's is written so; nobody has read it by then. A yes stays while it is off."""
+    file, store = write(tmp_path), TrustStore()
     store.agree(load_settings(file))
     before = file.read_text()
     document = json.loads(before)
+    document["mcpServers"]["new"] = {"command": "npx", "args": ["x"]}
+    is_on = json.dumps(document)
     for entry in document["mcpServers"].values():
         entry["disabled"] = True
     file.write_text(json.dumps(document))
-    store.agree(load_settings(file))
+    assert store.untrusted_parts(load_settings(file)) == ()
+    store.agree(load_settings(file))  # whoever agrees to the rest has not been shown it
     file.write_text(before)
     assert store.untrusted_parts(load_settings(file)) == ()
+    file.write_text(is_on)
+    (part,) = store.untrusted_parts(load_settings(file))
+    assert (part.source, part.facts) == ("new", ("starts npx x",))

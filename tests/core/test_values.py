@@ -1,0 +1,158 @@
+"""Small values and rules: answers, kinds, results, commands, templates, literals, addresses."""
+
+from __future__ import annotations
+
+import base64
+import gc
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent import (
+    Answer,
+    AudioPart,
+    ImagePart,
+    InvalidArguments,
+    LinkPart,
+    Question,
+    ResourcePart,
+    TextPart,
+    ToolResult,
+    UnknownPart,
+    answer_with_defaults,
+)
+from xai_mcp_agent.core import places, tools
+from xai_mcp_agent.core.places import place_of, place_of_host
+from xai_mcp_agent.core.shell import shown_command, tool_command
+from xai_mcp_agent.core.tools import SourceKind, kind_named
+from xai_mcp_agent.core.util import expression_of, fill_template, literal_in, module_of
+
+
+def test_defaults_answer_a_form_only_if_nothing_is_missing():
+    fields = {"a": {"type": "string", "default": "x"}, "b": {"type": "integer"}}
+    schema: dict[str, Any] = {"type": "object", "properties": fields, "required": ["a"]}
+    assert answer_with_defaults(Question("s", "?", schema)) == Answer.accepted({"a": "x"})
+    schema["required"] = ["a", "b"]
+    assert answer_with_defaults(Question("s", "?", schema)).action == "decline"
+    assert answer_with_defaults(Question("s", "?", url="https://x.org")).action == "decline"
+
+
+def test_every_kind_is_read_from_a_history_as_it_was_written():
+    """The ids of its tools hang on whether it connects; one that is not known here does."""
+    ours = [x for x in vars(tools).values() if isinstance(x, SourceKind)]
+    assert len(ours) >= 3
+    assert all(kind_named(kind.name) is kind for kind in ours)
+    assert kind_named("planet") == SourceKind("planet")
+    assert kind_named("planet").connects
+
+
+def test_parts_of_a_result_are_read_in_their_order_and_pictures_are_named_not_shown():
+    picture = base64.b64encode(b"12345").decode()
+    result = ToolResult(
+        (
+            TextPart("first"), ImagePart(picture, "image/png"), AudioPart(picture, "audio/wav"),
+            LinkPart("file:///a", "a", "An A."), ResourcePart("file:///b", text="inside"),
+            ResourcePart("file:///c", data=picture, mime_type="application/zip"),
+            UnknownPart("hologram", {}),
+        )
+    )  # fmt: skip
+    assert result.text.splitlines() == [
+        "first",
+        "[image image/png, 5 bytes, not shown as text]",
+        "[audio audio/wav, 5 bytes, not shown as text]",
+        "[resource a: file:///a] An A.",
+        "inside",
+        "[resource file:///c, application/zip, 5 bytes]",
+        "[content of unknown kind 'hologram', left out]",
+    ]
+
+
+def test_a_command_can_be_pasted_into_the_shell():
+    """A tool that is called like an option is none."""
+    assert shown_command("cd", "C:\\My Lab", windows=True) == 'cd "C:\\My Lab"'
+    assert shown_command("cd", "/my lab", windows=False) == "cd '/my lab'"
+    assert shown_command("cd", "C:\\Lab", windows=True) == "cd C:\\Lab"
+    assert tool_command("approve", "shop", "buy") == "xai-mcp-agent tools approve shop buy"
+    with_option = tool_command("accept", "shop", "--all", options=("--digest", "1a"))
+    assert with_option == "xai-mcp-agent tools accept --digest 1a -- shop --all"
+
+
+# RFC 6570; the examples are its own where it has some.
+
+
+def test_values_are_encoded_for_their_place_in_a_template():
+    rows: list[tuple[str, dict[str, Any], str]] = [
+        ("x://plain", {}, "x://plain"),
+        ("x://{hello}", {"hello": "Hello World!"}, "x://Hello%20World%21"),
+        ("x://{+path}/here", {"path": "/foo/bar"}, "x:///foo/bar/here"),
+        ("x://{path}", {"path": "../etc"}, "x://..%2Fetc"),
+        ("x:/{/list*}", {"list": ["red", "green"]}, "x://red/green"),
+        ("x://a{?x,y}", {"x": 1024, "y": True}, "x://a?x=1024&y=true"),
+        ("x://a{?x,y}", {"y": "b&c"}, "x://a?y=b%26c"),
+        ("x://a{?x}", {"x": None}, "x://a"),
+        ("x://{user-id}{#part}", {"user-id": 7}, "x://7"),
+        ("x://{self}", {"self": "me"}, "x://me"),
+    ]
+    for template, values, uri in rows:
+        assert fill_template(template, values) == uri
+
+
+def test_a_missing_or_misspelled_value_of_a_template_is_named():
+    """A hole in a path would read another resource."""
+    rows: list[tuple[dict[str, Any], str]] = [
+        ({}, "day is missing"), ({"day": ""}, "day is missing"), ({"day": None}, "day is missing"),
+        ({"day": "x", "dya": "y"}, "there is no parameter dya"),
+    ]  # fmt: skip
+    for values, problem in rows:
+        with pytest.raises(InvalidArguments, match=problem) as caught:
+            fill_template("x://{day}{?lang}", values)
+        assert str(caught.value).endswith("Expected: day, lang.")
+
+
+@pytest.fixture
+def _garbage_lets_others_in() -> Iterator[None]:
+    """Whatever is collected in the middle of parsing lets another thread go on."""
+
+    def pause(_phase: str, _info: dict[str, Any]) -> None:
+        time.sleep(0)
+
+    before = gc.get_threshold()
+    gc.callbacks.append(pause)
+    gc.set_threshold(50)
+    yield
+    gc.set_threshold(*before)
+    gc.callbacks.remove(pause)
+
+
+@pytest.mark.usefixtures("_garbage_lets_others_in")
+def test_code_is_read_by_several_threads_at_once_and_nothing_is_run():
+    source = "\n".join(f"x{n} = [{n}, (f({n}), {{'a': {n}}})]" for n in range(200))
+    with ThreadPoolExecutor(4) as threads:
+        trees = list(threads.map(module_of, [source] * 16))
+    assert {len(x.body) for x in trees} == {200}
+    assert literal_in(" {'a': (1, 2.5, None)}") == {"a": (1, 2.5, None)}
+    with pytest.raises(ValueError, match="malformed"):
+        literal_in("__import__('os').getcwd()")
+    with pytest.raises(SyntaxError):
+        expression_of("1 +")
+
+
+ADDRESSES = {
+    places.THIS_MACHINE: "127.0.0.1 ::1 :: 0.0.0.0 ::ffff:127.0.0.1 64:ff9b::7f00:1 2002:7f00:1::1",
+    places.LINK_LOCAL: "169.254.169.254 fe80::1%eth0 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe",
+    places.PRIVATE_NETWORK: "10.0.0.1 100.64.0.1 fc00::1 fec0::1 64:ff9b:1::1 224.0.0.1",
+    places.INTERNET: "8.8.8.8 2606:4700::1 64:ff9b::808:808 ::ffff:8.8.8.8",
+}  # fmt: skip
+
+
+def test_every_form_of_an_address_is_in_its_place():
+    """Other loopback addresses are places of their own; a name has to be looked up."""
+    for place, addresses in ADDRESSES.items():
+        assert {place_of(x) for x in addresses.split()} == {place}
+    assert place_of("127.0.0.2") == place_of("::ffff:127.0.0.2") == "on this machine, at 127.0.0.2"
+    for host in ("localhost.", "a.localhost", "[::1]"):
+        assert place_of_host(host) == places.THIS_MACHINE
+    assert place_of_host("example.com") is place_of_host("0x7f.1") is place_of_host("") is None
