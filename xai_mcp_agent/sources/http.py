@@ -337,6 +337,10 @@ class _Network(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
+        """Connect to an address of `host` that the places of this request allow.
+
+        The name is looked up once: the connection goes to the address that was judged.
+        """
         places = _places.get()
         if places is None:
             return await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
