@@ -45,11 +45,11 @@ ANYTHING = st.recursive(
 )
 
 
-def checked(found: Service) -> None:
+def checked(loaded: Service) -> None:
     """What holds of every service."""
-    names = [x.name for x in found.tools]
+    names = [x.name for x in loaded.tools]
     assert len(set(names)) == len(names)
-    for tool in found.tools:
+    for tool in loaded.tools:
         assert tool.name.isascii()
         assert 0 < len(tool.name) <= 128
         assert tool.input_schema["type"] == "object"
@@ -59,8 +59,8 @@ def checked(found: Service) -> None:
         placed += [tool.plan.body.argument] if tool.plan.body and tool.plan.body.argument else []
         assert sorted(placed) == sorted(tool.input_schema["properties"])
         json.dumps(tool.plan.as_json())
-    assert all(x.reason for x in found.problems)
-    assert len(found.inventory_hash) == 64
+    assert all(x.reason for x in loaded.problems)
+    assert len(loaded.inventory_hash) == 64
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -73,9 +73,9 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 def mutated(root: JsonObject, choose: random.Random, other: Any) -> JsonObject:
     """The document with a few things in it that are others now, gone, or somewhere else."""
-    found = copy.deepcopy(root)
+    loaded = copy.deepcopy(root)
     for _ in range(choose.randint(1, 6)):
-        all_places = list(places(found))
+        all_places = list(places(loaded))
         if not all_places:
             break
         inner, key = choose.choice(all_places)
@@ -89,15 +89,14 @@ def mutated(root: JsonObject, choose: random.Random, other: Any) -> JsonObject:
                 inner[key] = copy.deepcopy(outer[another])
             case _:
                 del inner[key]
-    return found
+    return loaded
 
 
 def outcome(load: Callable[[], Any]) -> Any:
     """What it gives, or None where it says in one clear error why it gives nothing."""
-    found: Any = None
     with suppress(BadDocument, NotReadable):
-        found = load()
-    return found
+        return load()
+    return None
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -107,10 +106,10 @@ def test_a_document_with_anything_in_it_is_a_service_or_one_clear_error(
     file: Path, choose: random.Random, other: Any
 ):
     root = parse(file.read_bytes())
-    found = outcome(lambda: load_service(mutated(root, choose, other)))
-    if found is not None:
-        checked(found)
-        assert [x for x in found.problems if "cannot be understood" in x.reason] == []
+    loaded = outcome(lambda: load_service(mutated(root, choose, other)))
+    if loaded is not None:
+        checked(loaded)
+        assert [x for x in loaded.problems if "cannot be understood" in x.reason] == []
 
 
 @settings(max_examples=60)
@@ -121,11 +120,11 @@ def test_any_text_is_read_or_said_to_be_unreadable(text: str | bytes):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_document_of_the_tests_is_converted_whole(file: Path):
-    found = load_service(file)
-    checked(found)
-    assert found.problems == ()
-    assert len(found.tools) > 2
-    assert load_service(file).inventory_hash == found.inventory_hash
+    loaded = load_service(file)
+    checked(loaded)
+    assert loaded.problems == ()
+    assert len(loaded.tools) > 2
+    assert load_service(file).inventory_hash == loaded.inventory_hash
 
 
 # Hostile ones
@@ -140,6 +139,6 @@ def test_a_document_made_to_take_long_does_not():
     }  # fmt: skip
     paths = {f"/{n}": {"post": body({"$ref": f"#/components/schemas/S{n}"})} for n in range(300)}
     started = time.process_time()
-    found = load_service(document(paths, components={"schemas": {**named, "S300": {}}}))
+    loaded = load_service(document(paths, components={"schemas": {**named, "S300": {}}}))
     assert time.process_time() - started < 5
-    assert len(found.tools) + len(found.problems) == 300
+    assert len(loaded.tools) + len(loaded.problems) == 300

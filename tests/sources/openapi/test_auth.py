@@ -10,9 +10,7 @@ from pydantic import TypeAdapter
 
 from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.interpolation import Variables
-from xai_mcp_agent.settings.openapi import (
-    CredentialsByScheme,
-)
+from xai_mcp_agent.settings.openapi import CredentialsByScheme
 from xai_mcp_agent.settings.validation import ValidationContext
 from xai_mcp_agent.sources.openapi.auth import (
     Credentials,
@@ -97,23 +95,20 @@ def test_a_document_that_says_nothing_gets_what_is_for_all():
     assert added([], {"apiKey": "k"}) == {}
 
 
-@pytest.mark.parametrize(
-    ("security", "credentials", "says"),
-    [
+def test_what_is_missing_is_named():
+    rows: tuple[tuple[Any, Any, str], ...] = (
         ([(KEY,)], {}, r"key \(apiKey\).*\"key\": \{\.\.\.\} with `apiKey`"),
         ([(BASIC,)], {"bearer": "t"}, r"basic \(http Basic\).*`username` and `password`"),
         ([(KEY, BEARER), (OAUTH,)], {"apiKey": "k"}, r"key \(apiKey\) and bearer .* or oauth"),
         ([(TLS,)], {"apiKey": "k"}, "not supported"),
         ([(named("X-Key: 1\r\nX"),)], {"apiKey": "k"}, "not supported"),
-        ([(named("Schl\u00fcssel"),)], {"apiKey": "k"}, "not supported"),
         ([(named("Content-Length"),)], {"apiKey": "k"}, "not supported"),
         ([(DIGEST,)], {"username": "u"}, "not supported"),
         ([(OPENID,)], {"clientId": "i", "clientSecret": "s"}, "tokenUrl"),
-    ],
-)
-def test_what_is_missing_is_named(security: Any, credentials: Any, says: str):
-    with pytest.raises(CredentialsMissing, match=f"(?s){says}"):
-        added(security, credentials)
+    )
+    for security, credentials, words in rows:
+        with pytest.raises(CredentialsMissing, match=f"(?s){words}"):
+            added(security, credentials)
 
 
 def test_a_document_cannot_have_a_clients_secret_sent_elsewhere():

@@ -73,16 +73,16 @@ def plan(
 
 
 async def called(
-    service: HttpService, wanted: RequestPlan | None = None, **more: Any
+    service: HttpService, request: RequestPlan | None = None, **more: Any
 ) -> ToolResult:
-    """What comes of a call, masked as the engine masks every result."""
+    """The result of a call, masked as the engine masks every result."""
     async with calls_of(service.url, **more) as calls:
-        result = await calls.call(wanted or plan(), {})
+        result = await calls.call(request or plan(), {})
         return await masked_result(result, secrets_of(more.get("credentials")).redact)
 
 
-def packed(data: Iterator[bytes], wbits: int = 31) -> Iterator[bytes]:
-    packer = zlib.compressobj(9, wbits=wbits)
+def packed(data: Iterator[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(9, wbits=31)
     for piece in data:
         yield packer.compress(piece)
     yield packer.flush()
@@ -95,9 +95,8 @@ WORDS = b"a-" + b"zzzzb9" * 150_000  # punycode would take a minute for these
 PNG, WAV, PDF = "image/png", "audio/wav", "application/pdf"
 
 
-@pytest.mark.parametrize(
-    ("said", "text", "structured"),
-    [
+async def test_an_answer_is_a_text_and_where_it_is_json_a_value(service: HttpService):
+    rows = (
         (as_json({"a": [1, "e"]}), '{"a": [1, "e"]}', {"a": [1, "e"]}),
         (Said(200, b'\xef\xbb\xbf{"a": 1}', JSON), '{"a": 1}', {"a": 1}),
         (Said(200, gzip.compress(b"[1]"), {**JSON, "content-encoding": "gzip"}), "[1]", [1]),
@@ -106,16 +105,12 @@ PNG, WAV, PDF = "image/png", "audio/wav", "application/pdf"
         (Said(200, WORDS, {"content-type": f"{TEXT}punycode"}), WORDS.decode(), None),
         (Said(200, b"x", {"content-type": f"{TEXT}no-such"}), "x", None),
         (Said(204), "Done: HTTP 204 No Content, without content.", None),
-    ],
-    ids=["json", "mark", "gzip", "no json", "latin", "punycode", "no encoding", "nothing"],
-)
-async def test_an_answer_is_a_text_and_where_it_is_json_a_value(
-    service: HttpService, said: Said, text: str, structured: Any
-):
-    service.replies["/things"] = lambda _: said
-    result = await called(service)
-    assert (result.text, result.structured, result.is_error) == (text, structured, False)
-    assert bool(result.notes) == (text == "{oops")
+    )
+    for said, text, structured in rows:
+        service.replies["/things"] = lambda _, said=said: said
+        result = await called(service)
+        assert (result.text, result.structured, result.is_error) == (text, structured, False)
+        assert bool(result.notes) == (text == "{oops")
 
 
 async def test_bytes_stay_bytes(service: HttpService):
@@ -149,7 +144,7 @@ async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
 
     kind = {"content-type": "text/event-stream"}
     service.replies["/things"] = lambda _: Said(200, b"", kind, endless())
-    async with calls_of(service.url, call_timeout_seconds=0.6) as calls:
+    async with calls_of(service.url, call_timeout_seconds=0.3) as calls:
         result = await calls.call(plan(), {})
     assert result.text == "one\ntwo"
     assert result.notes == ("the response was cut at the limit",)
@@ -158,7 +153,7 @@ async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
 # Limits and trouble.
 
 
-@pytest.mark.parametrize("packing", ["", "gzip", "deflate"])
+@pytest.mark.parametrize("packing", ["", "gzip"])
 async def test_an_answer_that_is_too_large_is_not_read_to_its_end(
     service: HttpService, packing: str
 ):
@@ -167,25 +162,13 @@ async def test_an_answer_that_is_too_large_is_not_read_to_its_end(
     def reply(_: Got) -> Said:
         zeros = iter([b"0" * 1024 * 1024] * 200)
         kind = {"content-type": "text/plain"} | ({"content-encoding": packing} if packing else {})
-        return Said(
-            200, b"", kind, packed(zeros, 31 if packing == "gzip" else 15) if packing else zeros
-        )
+        return Said(200, b"", kind, packed(zeros) if packing else zeros)
 
     service.replies["/things"] = reply
     result = await called(service)
     assert result.is_error
     assert "larger than 1,048,576 bytes" in result.text
     assert "maxResponseBytes" in result.text
-
-
-async def test_a_check_comes_before_anything_is_sent(service: HttpService):
-    def refuse() -> None:
-        raise RuntimeError("changed")
-
-    async with calls_of(service.url) as calls:
-        with pytest.raises(RuntimeError, match="changed"):
-            await calls.call(plan(), {}, check=refuse)
-    assert service.got == []
 
 
 # Credentials and redirects.
@@ -225,23 +208,20 @@ async def test_a_redirect_within_the_service_keeps_its_credentials(
     assert service.last.headers["cookie"] == f"sid={KEY}"
 
 
-@pytest.mark.parametrize(
-    ("location", "says"),
-    [
+async def test_a_redirect_against_the_rules_is_not_followed(service: HttpService):
+    rows = (
         ("file:///etc/passwd", "not an address of the web"),
         ("http://127.0.0.1:99999/x", "not an address of the web"),
         ("http://[::1", "no valid address"),
         ("http://u:p@127.0.0.1/x", "credentials of its own"),
         ("http://10.0.0.1/x", "into that network"),
-    ],
-)
-async def test_a_redirect_against_the_rules_is_not_followed(
-    service: HttpService, location: str, says: str
-):
-    service.replies["/things"] = lambda _: Said(302, b"", {"location": location})
-    with pytest.raises(SourceFailed, match=says) as caught:
-        await called(service)
-    assert "u:p" not in str(caught.value)
+    )
+    for location, words in rows:
+        moved = {"location": location}
+        service.replies["/things"] = lambda _, moved=moved: Said(302, b"", moved)
+        with pytest.raises(SourceFailed, match=words) as caught:
+            await called(service)
+        assert "u:p" not in str(caught.value)
 
 
 async def test_no_credentials_go_to_another_origin(service: HttpService):
@@ -303,29 +283,34 @@ def giving_tokens(service: HttpService, **more: Any) -> list[Got]:
     return asked
 
 
-async def test_one_token_is_got_for_all_calls(service: HttpService):
-    asked = giving_tokens(service, expires_in=3600)
+async def test_one_token_is_obtained_for_all_calls_until_it_expires(
+    service: HttpService, monkeypatch: pytest.MonkeyPatch
+):
+    """One that is good for a minute is used for half of it."""
+    requests, now = giving_tokens(service, expires_in=60), anyio.current_time
     service.replies["/things"] = lambda got: as_json(got.headers.get("authorization"))
     async with calls_of(service.url, credentials=client_of(service)) as calls:
-        results: list[ToolResult] = []
+        results: list[Any] = []
 
         async def call() -> None:
-            results.append(await calls.call(plan("GET", "/things", OAUTH), {}))
+            results.append((await calls.call(plan("GET", "/things", OAUTH), {})).structured)
 
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
                 tasks.start_soon(call)
-    assert len(asked) == 1
-    assert parse_qs(asked[0].body.decode()) == {
+        for passed in (15, 31):
+            monkeypatch.setattr(anyio, "current_time", lambda passed=passed: now() + passed)
+            await call()
+    assert results == [*["Bearer token-1"] * 6, "Bearer token-2"]
+    assert parse_qs(requests[0].body.decode()) == {
         "grant_type": ["client_credentials"], "scope": ["read write"],
     }  # fmt: skip
-    wanted = base64.b64encode(b"me:client-s3cret").decode()
-    assert asked[0].headers["authorization"] == f"Basic {wanted}"
-    assert {x.structured for x in results} == {"Bearer token-1"}
+    basic = base64.b64encode(b"me:client-s3cret").decode()
+    assert requests[0].headers["authorization"] == f"Basic {basic}"
 
 
-async def test_a_token_that_is_refused_is_got_anew_once(service: HttpService):
-    asked = giving_tokens(service, expires_in=3600)
+async def test_a_token_that_is_refused_is_replaced_once(service: HttpService):
+    requests = giving_tokens(service, expires_in=3600)
     good = {"token-2"}
     service.replies["/things"] = lambda got: (
         as_json("in") if got.headers["authorization"][7:] in good else Said(401, b"expired")
@@ -336,23 +321,10 @@ async def test_a_token_that_is_refused_is_got_anew_once(service: HttpService):
         result = await calls.call(plan("GET", "/things", OAUTH), {})
     assert result.is_error
     assert "HTTP 401" in result.text
-    assert len(asked) == 3
+    assert len(requests) == 3
 
 
-async def test_a_token_that_expires_is_got_anew(
-    service: HttpService, monkeypatch: pytest.MonkeyPatch
-):
-    """One that is good for a minute is used for half of it."""
-    asked, now = giving_tokens(service, expires_in=60), anyio.current_time
-    service.replies["/things"] = lambda _: as_json(1)
-    async with calls_of(service.url, credentials=client_of(service)) as calls:
-        for passed, count in ((0, 1), (15, 1), (31, 2)):
-            monkeypatch.setattr(anyio, "current_time", lambda passed=passed: now() + passed)
-            await calls.call(plan("GET", "/things", OAUTH), {})
-            assert len(asked) == count
-
-
-async def test_a_client_that_is_not_known_the_usual_way_posts_its_secret(service: HttpService):
+async def test_a_client_refused_with_basic_authentication_posts_its_secret(service: HttpService):
     service.replies["/token"] = lambda got: (
         as_json({"access_token": "t-posted"}) if b"client_secret=" in got.body
         else as_json({"error": "invalid_client"}, 401)
@@ -363,21 +335,19 @@ async def test_a_client_that_is_not_known_the_usual_way_posts_its_secret(service
     assert result.structured == "Bearer t-posted"
 
 
-@pytest.mark.parametrize(
-    ("said", "says"),
-    [
+async def test_a_refused_token_request_is_explained(service: HttpService):
+    rows = (
         (as_json({"error": "invalid_scope", "x": "client-s3cret"}, 400), "HTTP 400.*invalid_scope"),
         (Said(307, b"", {"location": "/things"}), "redirects.*HTTP 307.*(?s:.*)`tokenUrl`"),
         (as_json({"access_token": "t", "token_type": "mac"}), "without a bearer token"),
         (Said(200, b"<html>"), "without a bearer token"),
         (as_json({"access_token": "t\r\nX: 1"}), "without a bearer token"),
-    ],
-)
-async def test_why_no_token_can_be_got_is_reported(service: HttpService, said: Said, says: str):
-    service.replies["/token"] = lambda _: said
-    with pytest.raises(SourceFailed, match=says) as caught:
-        await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))
-    assert "client-s3cret" not in str(caught.value)
+    )
+    for said, words in rows:
+        service.replies["/token"] = lambda _, said=said: said
+        with pytest.raises(SourceFailed, match=words) as caught:
+            await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))
+        assert "client-s3cret" not in str(caught.value)
     assert "/things" not in [x.path for x in service.got]
 
 
@@ -417,7 +387,6 @@ class Jobs:
     def __init__(self, service: HttpService, *states: Said, start: Said | None = None) -> None:
         self.states = list(states)
         self.cancelled: list[Got] = []
-        self.asked = anyio.Event()
         started = as_json({"id": "j 1", "status": "queued"}, 202, location="/jobs/j%201")
         service.replies["/jobs"] = lambda _: start or started
         service.replies["/jobs/j%201"] = self._state
@@ -476,23 +445,19 @@ async def test_everything_about_a_job_can_be_said(service: HttpService):
     assert result.structured == "the result"
 
 
-@pytest.mark.parametrize(
-    ("state", "more", "says"),
-    [
+async def test_a_job_that_fails_is_an_error(service: HttpService):
+    rows: tuple[tuple[Said, dict[str, Any], str], ...] = (
         (as_json({"status": "Failed", "error": "no disk"}), {}, "(?s)ended as Failed.*no disk"),
         (as_json({"status": "odd"}), {"running": ("busy",)}, "unexpected status, 'odd'"),
         (as_json({}), {"status_pointer": "/status"}, "has no status"),
         (Said(410, b"gone"), {}, "HTTP 410"),
         (Said(503, b"down"), {}, "HTTP 503"),
-    ],
-)
-async def test_a_job_that_fails_is_an_error(
-    service: HttpService, state: Said, more: dict[str, Any], says: str
-):
-    Jobs(service, state)
-    result = await followed(service, settings(**more))
-    assert result.is_error
-    assert re.search(says, result.text)
+    )
+    for state, more, words in rows:
+        Jobs(service, state)
+        result = await followed(service, settings(**more))
+        assert result.is_error
+        assert re.search(words, result.text)
 
 
 async def test_a_job_at_another_host_is_not_asked_for(service: HttpService):
@@ -530,18 +495,3 @@ async def test_a_job_is_cancelled_with_its_call_if_an_operator_says_how(service:
     with anyio.move_on_after(0.2):
         await followed(service, settings(cancel_url="{url}"))
     assert [(x.method, x.headers["x-key"]) for x in jobs.cancelled] == [("DELETE", KEY)]
-
-
-async def test_no_secret_comes_back_in_the_status_of_a_job(service: HttpService):
-    Jobs(service, as_json({"status": f"as {KEY} {'x' * 100_000}"}))
-    told: list[str] = []
-
-    async def on_progress(_done: float, _total: float | None, words: str) -> None:
-        told.append(words)
-
-    result = await followed(service, settings(running=("busy",)), on_progress=on_progress)
-    first, _, _ = result.text.partition("\n")
-    assert "'as *** xxx" in first
-    assert KEY not in result.text
-    assert [x[:6] for x in told] == ["as ***"]
-    assert max(len(told[0]), len(first)) < 500

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.datastructures import QueryParams, UploadFile, URLPath
+from starlette.datastructures import UploadFile, URLPath
 from starlette.requests import Request as Read
 
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
@@ -76,68 +76,14 @@ def without_boundary(text: str) -> str:
     return re.sub(r"[0-9a-f]{32}", "BOUNDARY", text)
 
 
-# Values, as OpenAPI 3.2 has them (Style Values), and RFC 6570.
-
-ARRAY = ["blue", "black", "brown"]
-OBJECT = {"R": 100, "G": 200, "B": 150}
-
-
-PATHS: list[tuple[Style, bool, str, str, str]] = [
-    ("matrix", False, ";color=blue", ";color=blue,black,brown", ";color=R,100,G,200,B,150"),
-    ("matrix", True, ";color=blue", ";color=blue;color=black;color=brown", ";R=100;G=200;B=150"),
-    ("label", False, ".blue", ".blue,black,brown", ".R,100,G,200,B,150"),
-    ("label", True, ".blue", ".blue.black.brown", ".R=100.G=200.B=150"),
-    ("simple", False, "blue", "blue,black,brown", "R,100,G,200,B,150"),
-    ("simple", True, "blue", "blue,black,brown", "R=100,G=200,B=150"),
-]
-QUERIES: list[tuple[Style, bool, Any, str]] = [
-    ("form", False, "", "color="),
-    ("form", False, "blue", "color=blue"),
-    ("form", False, ARRAY, "color=blue,black,brown"),
-    ("form", False, OBJECT, "color=R,100,G,200,B,150"),
-    ("form", True, "", "color="),
-    ("form", True, "blue", "color=blue"),
-    ("form", True, ARRAY, "color=blue&color=black&color=brown"),
-    ("form", True, OBJECT, "R=100&G=200&B=150"),
-    ("spaceDelimited", False, ARRAY, "color=blue%20black%20brown"),
-    ("spaceDelimited", False, OBJECT, "color=R%20100%20G%20200%20B%20150"),
-    ("pipeDelimited", False, ARRAY, "color=blue%7Cblack%7Cbrown"),
-    ("pipeDelimited", False, OBJECT, "color=R%7C100%7CG%7C200%7CB%7C150"),
-    ("tabDelimited", False, ARRAY, "color=blue%09black%09brown"),
-    ("deepObject", True, OBJECT, "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150"),
-    ("deepObject", True, {"a": {"b": "x"}, "c": [1, {"d": 2}]},
-     "color%5Ba%5D%5Bb%5D=x&color%5Bc%5D%5B0%5D=1&color%5Bc%5D%5B1%5D%5Bd%5D=2"),
-]  # fmt: skip
-COOKIES: list[tuple[Style, bool, Any, str]] = [
-    ("cookie", False, "blue", "color=blue"),
-    ("cookie", False, "a b&c", "color=a b&c"),
-    ("cookie", False, ARRAY, "color=blue,black,brown"),
-    ("cookie", False, OBJECT, "color=R,100,G,200,B,150"),
-    ("cookie", True, ARRAY, "color=blue; color=black; color=brown"),
-    ("cookie", True, OBJECT, "R=100; G=200; B=150"),
-    ("form", False, OBJECT, "color=R,100,G,200,B,150"),
-    ("form", True, "a b", "color=a%20b"),
-    ("form", True, OBJECT, "R=100; G=200; B=150"),
-]
-
-
 def written(location: Location, style: Style, explode: bool, value: Any, **more: Any) -> str:
-    """What one argument in this place becomes."""
+    """How one argument in this place is sent."""
     there = Placement("color", location, "color", style, explode, **more)
     path = "/{color}" if location == "path" else ""
     request = build_request(plan(there, path=path, method="GET"), {"color": value})
     if location == "cookie":
         return request.headers["cookie"]
     return request.url.raw_path.decode().removeprefix("/v1")[1:]
-
-
-def test_values_are_written_as_in_the_tables_of_the_specification():
-    for style, explode, *texts in PATHS:
-        assert [written("path", style, explode, x) for x in ("blue", ARRAY, OBJECT)] == texts
-    for style, explode, value, text in QUERIES:
-        assert written("query", style, explode, value) == text
-    for style, explode, value, text in COOKIES:
-        assert written("cookie", style, explode, value) == text
 
 
 @pytest.mark.parametrize("reserved", [False, True])
@@ -161,6 +107,15 @@ def test_reserved_characters_stay_where_they_are_allowed_and_end_nothing():
     assert written("path", "simple", False, "a/b:c?", allow_reserved=True) == "a%2Fb:c%3F"
 
 
+def test_values_are_written_in_the_styles_that_the_table_lacks():
+    """OpenAPI 3.2, Style Values; `tabDelimited` is of Swagger 2.0."""
+    values, members = ["blue", "black"], {"R": 100, "G": 200}
+    assert written("query", "tabDelimited", False, values) == "color=blue%09black"
+    assert written("cookie", "cookie", True, values) == "color=blue; color=black"
+    assert written("cookie", "cookie", True, members) == "R=100; G=200"
+    assert written("cookie", "cookie", False, "a b&c") == "color=a b&c"
+
+
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
 
@@ -177,26 +132,6 @@ def test_any_text_stays_in_its_segment(value: str, style: Style, reserved: bool)
 
 
 # Whole requests
-
-
-def test_each_argument_goes_where_it_belongs():
-    there = plan(
-        Placement("id", "path", "id"),
-        Placement("id__query", "query", "id", "form", True),
-        Placement("x_trace", "header", "X-Trace"),
-        Placement("session", "cookie", "session", "form", True),
-        Placement("id__body", "body", "id"),
-        path="/things/{id}/parts",
-        body=Body("application/json"),
-    )
-    given = {"id": "a/b ü", "id__query": [1, 2], "x_trace": "t 1", "session": "s=1", "id__body": 7}
-    request = build_request(there, given)
-    read = as_read(request)
-    assert request.url.raw_path.startswith(b"/v1/things/a%2Fb%20%C3%BC/parts?")
-    assert QueryParams(read.url.query).multi_items() == [("id", "1"), ("id", "2")]
-    assert read.headers["x-trace"] == "t 1"
-    assert read.cookies == {"session": "s%3D1"}
-    assert json.loads(request.content) == {"id": 7}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +153,6 @@ def test_the_path_is_appended_to_the_base_url_as_it_is(base: str, path: str, url
 DEEP: Any = 1
 for _ in range(100_000):
     DEEP = [DEEP]
-FORM_KIND = "application/x-www-form-urlencoded"
 IMAGE = Body("image/png", "whole")
 
 
@@ -234,11 +168,9 @@ IMAGE = Body("image/png", "whole")
         (plan(Placement("id", "path", "id"), path="/x/{id}"), {}, "id is missing"),
         (plan(body=Body("application/json", "whole", True)), {}, "whole is missing"),
         (plan(Placement("x", "header", "X-A")), {"x": "a\r\nX: 1"}, "x: it has a line break"),
-        (plan(Placement("x", "header", "X-A")), {"x": "\0"}, "x: it has a line break"),
         (plan(body=IMAGE), {"whole": "data:;base64"}, "whole: .* no comma"),
         (plan(body=IMAGE), {"whole": "data:;base64,a$b!"}, "whole: .* not base64"),
         (plan(body=Body("multipart/form-data", "whole")), {"whole": "text"}, "named fields"),
-        (plan(body=Body(FORM_KIND, "whole")), {"whole": [1]}, "named fields"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_sent_is_refused_with_the_reason(
@@ -282,25 +214,20 @@ BODY = Body("application/json", is_required=True)
 
 
 @pytest.mark.parametrize(
-    ("body", "given", "content"),
+    ("body", "arguments", "content"),
     [
         (BODY, {}, b"{}"),
         (Body("application/json"), {}, b""),
         (BODY, {"a": None}, b'{"a":null}'),
-        (Body("application/json", "whole"), {"whole": [{"a": "\u00e9"}]}, b'[{"a":"\\u00e9"}]'),
         (Body("application/json", "whole"), {"whole": None}, b"null"),
         (Body("application/merge-patch+json"), {"a": 1}, b'{"a":1}'),
         (Body("application/x-ndjson", "whole"), {"whole": [1, {"a": 2}]}, b'1\n{"a":2}\n'),
-        (Body("text/plain", "whole"), {"whole": "h\u00e9"}, "h\u00e9".encode()),
-        (Body("application/octet-stream", "whole"), {"whole": "text"}, b"text"),
-        (Body("image/png", "whole"), {"whole": "data:image/png;base64,iVBO"}, b"\x89PN"),
         (Body("application/octet-stream", "whole"), {"whole": "data:,a%00b"}, b"a\0b"),
         (Body("image/png", "whole"), {"whole": "file:///etc/passwd"}, b"file:///etc/passwd"),
-        (Body("application/x-www-form-urlencoded", is_required=True), {}, b""),
     ],
-)  # fmt: skip
-def test_a_body_is_written_as_its_media_type(body: Body, given: dict[str, Any], content: bytes):
-    request = build_request(plan(Placement("a", "body", "a"), body=body), given)
+)
+def test_a_body_is_written_as_its_media_type(body: Body, arguments: Any, content: bytes):
+    request = build_request(plan(Placement("a", "body", "a"), body=body), arguments)
     assert request.content == content
     assert request.headers.get("content-type", "").startswith(body.media_type if content else "")
 
@@ -336,30 +263,19 @@ async def test_a_form_is_read_as_it_was_meant(kind: str):
 
 
 async def test_files_have_their_bytes_names_and_types():
-    parts = {
-        "picture": Part("image/*", is_file=True),
-        "more": Part(is_file=True, is_list=True),
-        "about": Part("application/json"),
-    }
-    there = plan(
-        *(Placement(x, "body", x) for x in parts), body=Body("multipart/form-data", parts=parts)
-    )
-    given = {
+    parts = {"picture": Part("image/*", is_file=True), "more": Part(is_file=True, is_list=True)}
+    places = (Placement(x, "body", x) for x in parts)
+    there = plan(*places, body=Body("multipart/form-data", parts=parts))
+    arguments = {
         "picture": 'data:image/png;name=..%2Fa"%0d%0ab.png;base64,iVBORw0KGgo=',
         "more": ["one", "data:text/csv,a%2Cb"],
-        "about": {"by": "me"},
     }
-    request = build_request(there, given)
-    async with as_read(request).form() as form:
-        picture, one, two = form["picture"], *form.getlist("more")
-        assert isinstance(picture, UploadFile)
-        assert isinstance(one, UploadFile)
-        assert isinstance(two, UploadFile)
-        assert await picture.read() == b"\x89PNG\r\n\x1a\n"
-        assert (picture.content_type, picture.filename) == ("image/png", "a%22%0D%0Ab.png")
-        assert await one.read() == b"one"
-        assert (await two.read(), two.content_type) == (b"a,b", "text/csv")
-        assert json.loads(str(form["about"])) == {"by": "me"}
+    async with as_read(build_request(there, arguments)).form() as form:
+        files = [x for _, x in form.multi_items() if isinstance(x, UploadFile)]
+        assert [(x.content_type, await x.read()) for x in files][::2] == [
+            ("image/png", b"\x89PNG\r\n\x1a\n"), ("text/csv", b"a,b"),
+        ]  # fmt: skip
+        assert files[0].filename == "a%22%0D%0Ab.png"
 
 
 async def test_an_empty_form_with_files_is_still_one():

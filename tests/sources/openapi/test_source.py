@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import names_of, status_of
-from tests.support.census import nothing_is_left
 from tests.support.histories import events_of
-from tests.support.http_service import Got, HttpService, Reply, Said, as_json, http_service
-from tests.support.processes import wait_until
+from tests.support.http_service import Got, HttpService, Said, as_json, http_service
 from tests.support.stalls import watching
 from xai_mcp_agent import (
     Bridge,
@@ -27,7 +25,6 @@ from xai_mcp_agent import (
     SourceFailed,
     UnknownTool,
 )
-from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.sources.openapi import BadDocument, load_service, source
 
 MOST_HELD_SECONDS = 0.25  # read at once it would be about half a second
@@ -39,9 +36,9 @@ IN_HEADER: dict[str, Any] = {"components": {"securitySchemes": {
 
 def document(*names: str, server: str = "", **more: Any) -> dict[str, Any]:
     """One that offers these operations, each at a path of its name."""
-    found = {"openapi": "3.1.0", "info": {"title": "Things", "version": "1"}, **more}
-    found["paths"] = {f"/{x}": operation(x) for x in names} | more.get("paths", {})
-    return found | ({"servers": [{"url": server}]} if server else {})
+    paths = {f"/{x}": operation(x) for x in names} | more.pop("paths", {})
+    root = {"openapi": "3.1.0", "info": {"title": "Things", "version": "1"}, "paths": paths, **more}
+    return root | ({"servers": [{"url": server}]} if server else {})
 
 
 def operation(name: str, **more: Any) -> dict[str, Any]:
@@ -74,12 +71,6 @@ def at(service: HttpService) -> str:
     return f"{service.url}/openapi.json"
 
 
-def asked_headers(bridge: Bridge, tool: str, service: HttpService, path: str) -> set[str]:
-    """The headers that a call of this operation sends."""
-    bridge.call_tool("it", tool)
-    return {*asked_for(service, path)[-1].headers}
-
-
 def asked_for(service: HttpService, path: str) -> list[Got]:
     return [x for x in service.got if x.path == path]
 
@@ -93,32 +84,15 @@ def failure_of(spec: str | Path, **entry: Any) -> SourceFailed:
 @pytest.fixture
 def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles of the documents that were converted, one each time."""
-    found: list[str] = []
+    titles: list[str] = []
     convert = source.convert
 
-    def noted(document: Any, *args: Any) -> Any:
-        found.append(document.title)
+    def record(document: Any, *args: Any) -> Any:
+        titles.append(document.title)
         return convert(document, *args)
 
-    monkeypatch.setattr(source, "convert", noted)
-    return found
-
-
-@pytest.fixture
-def _no_garbage() -> Iterator[None]:
-    """Looking for it among all that other tests have made holds things up for much longer."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
-
-def least_of_three(held: Callable[[], float]) -> float:
-    """A busy machine holds things up, too, but not three times."""
-    least = held()
-    for _ in range(2):
-        least = least if least < MOST_HELD_SECONDS else min(least, held())
-    return least
+    monkeypatch.setattr(source, "convert", record)
+    return titles
 
 
 def change(file: Path, text: str) -> None:
@@ -143,80 +117,50 @@ def test_operations_are_tools_with_tags_and_what_they_request(service: HttpServi
     assert (status.tool_count, status.error, status.notes) == (2, "", ())
 
 
-def test_operations_are_chosen_by_names_with_stars_and_unknown_ones_are_reported(
+def test_operations_are_chosen_by_name_patterns_and_unknown_ones_are_reported(
     service: HttpService,
 ) -> None:
     offer(service, "get_one", "get_two", "get_off", "put_one", "get_secret")
-    lists: dict[str, Any] = {
-        "include": ["get_*", "got_one"],
-        "exclude": ["*_secret", "get_on?"],
-        "disabledTools": ["*_off"],
-    }
-    with using(at(service), **lists, operations={"get_thr": {}}) as bridge:
+    lists = {"include": ["get_*", "got_one"], "exclude": ["*_secret", "get_on?"]}
+    off = {"disabledTools": ["*_off"], "operations": {"get_thr": {}}}
+    with using(at(service), **lists, **off) as bridge:
         assert names_of(bridge.list_tools("it")) == ["get_one", "get_two"]
         with pytest.raises(UnknownTool, match="left out by `disabledTools`"):
             bridge.call_tool("it", "get_off")
-        with pytest.raises(UnknownTool):
-            bridge.call_tool("it", "get_secret")
-        notes = status_of(bridge, "it").notes
-    assert notes[0].startswith("`include` names 'got_one', which the document does not have.")
-    assert "get_one" in notes[0]
-    assert notes[1].startswith("`exclude` names 'get_on?', which the document does not have.")
-    assert notes[2].startswith("`operations` names 'get_thr'")
+        included, excluded, operations = status_of(bridge, "it").notes
+    assert included.startswith("`include` names 'got_one', which the document does not have.")
+    assert "get_one" in included
+    assert excluded.startswith("`exclude` names 'get_on?', which the document does not have.")
+    assert operations.startswith("`operations` names 'get_thr'")
 
 
 # Read again
 
 
-VALIDATORS = [
-    ({"ETag": '"v1"'}, "if-none-match", '"v1"'),
-    ({"Last-Modified": "Mon, 06 Jul 2026 10:00:00 GMT"}, "if-modified-since", None),
-]
-
-
-@pytest.mark.parametrize(("headers", "question", "value"), VALIDATORS)
-def test_a_document_that_has_not_changed_is_not_sent_and_not_converted_again(
-    service: HttpService, conversions: list[str], headers: Any, question: str, value: str | None
+@pytest.mark.parametrize(
+    ("validator", "question"),
+    [
+        ({"ETag": '"v1"'}, "if-none-match"),
+        ({"Last-Modified": "Mon, 06 Jul 2026 10:00:00 GMT"}, "if-modified-since"),
+        ({}, "if-none-match"),
+    ],
+    ids=["tag", "date", "content"],
+)
+def test_an_unchanged_document_is_not_converted_again(
+    service: HttpService, conversions: list[str], validator: dict[str, str], question: str
 ) -> None:
-    said = json.dumps(document("one")).encode()
-    wanted = value or next(iter(headers.values()))
+    """Nor sent again, where the server can tell by what it is asked with."""
+    said, value = json.dumps(document("one")).encode(), next(iter(validator.values()), None)
     service.replies["/openapi.json"] = lambda got: (
-        Said(304) if got.headers.get(question) == wanted else Said(200, said, headers)
+        Said(304) if value and got.headers.get(question) == value else Said(200, said, validator)
     )
-    with using(at(service)) as bridge:
-        before = bridge.list_tools("it")
-        count = len(events_of(bridge))
-        assert bridge.refresh("it")[0].require() == before
-        news = events_of(bridge)[count:]
-    assert [x.headers.get(question) for x in service.got] == [None, wanted]
-    assert conversions == ["Things"]
-    assert all(x.links.reinforces for x in news)
-
-
-def test_without_validators_the_content_tells_whether_it_changed(
-    service: HttpService, conversions: list[str]
-) -> None:
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
         count = len(events_of(bridge))
         assert bridge.refresh("it")[0].require() == before
         assert all(x.links.reinforces for x in events_of(bridge)[count:])
-        assert conversions == ["Things"]
-        offer(service, "one")
-        assert names_of(bridge.refresh("it")[0].require()) == ["one"]
-    assert len(conversions) == 2
-
-
-def test_a_part_that_changed_is_noticed_though_the_document_has_not(service: HttpService) -> None:
-    said = json.dumps(document(paths={"/one": {"$ref": "part.json"}})).encode()
-    service.replies["/openapi.json"] = lambda got: (
-        Said(304) if "if-none-match" in got.headers else Said(200, said, {"ETag": '"1"'})
-    )
-    service.replies["/part.json"] = lambda _: as_json(operation("one"))
-    with using(at(service)) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["one"]
-        service.replies["/part.json"] = lambda _: as_json(operation("uno"))
-        assert names_of(bridge.refresh("it")[0].require()) == ["uno"]
+    assert [x.headers.get(question) for x in service.got] == [None, value]
+    assert conversions == ["Things"]
 
 
 def moved_to(url: str) -> Callable[[Got], Said]:
@@ -232,7 +176,7 @@ def in_parts(service: HttpService, folder: str, part: str = "s.json") -> None:
     service.replies[f"{folder}/s.json"] = lambda _: as_json(schema)
 
 
-def test_what_a_document_refers_to_is_beside_where_it_was_found(service: HttpService) -> None:
+def test_references_are_relative_to_where_the_document_was_found(service: HttpService) -> None:
     """RFC 3986, 5.1.3: after redirects on its host, also those of its parts."""
     in_parts(service, "/docs/v1", part="moved.json")
     service.replies["/docs/v1/moved.json"] = moved_to("s.json")
@@ -265,30 +209,30 @@ def test_no_redirect_leads_parts_or_programs_to_another_host(
         assert other.got == []
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        (Said(500, b"oops"), r"HTTP 500(?s:.*)Check its server\."),
-        (Said(404), r"HTTP 404(?s:.*)Correct `spec`"),
-        (Said(200, b"{"), "cannot be read"),
-        (Said(200, headers={"content-length": "50"}, pieces=iter([b"{"])), "was not read: the"),
-        (Said(200, b"{" * 2_000), "its document is larger"),
-    ],
-)
 def test_a_refresh_that_fails_keeps_what_was_there_usable(
-    service: HttpService, said: Said, words: str, monkeypatch: pytest.MonkeyPatch
+    service: HttpService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "MAX_BYTES", 1_000)
+    rows = (
+        (lambda: Said(500, b"oops"), r"HTTP 500(?s:.*)Check its server\."),
+        (lambda: Said(404), r"HTTP 404(?s:.*)Correct `spec`"),
+        (lambda: Said(200, b"{"), "cannot be read"),
+        (lambda: Said(200, headers={"content-length": "50"}, pieces=iter([b"{"])), "was not read"),
+        (lambda: Said(200, b"{" * 2_000), "its document is larger"),
+    )
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
-        service.replies["/openapi.json"] = lambda _: said
-        with pytest.raises(SourceFailed, match=words) as failed:
-            bridge.refresh("it")[0].require()
-        status = status_of(bridge, "it")
-        assert (status.error, status.next_step) == (failed.value.problem, failed.value.next_step)
-        assert (status.state, status.tool_count) == ("ready", 2)
-        assert bridge.list_tools("it") == before
-        assert bridge.call_tool("it", "one").structured == {"n": 1}
+        for said, words in rows:
+            service.replies["/openapi.json"] = lambda _, said=said: said()
+            with pytest.raises(SourceFailed, match=words) as failed:
+                bridge.refresh("it")[0].require()
+            status = status_of(bridge, "it")
+            assert (status.error, status.next_step) == (
+                failed.value.problem, failed.value.next_step,
+            )  # fmt: skip
+            assert (status.state, status.tool_count) == ("ready", 2)
+            assert bridge.list_tools("it") == before
+            assert bridge.call_tool("it", "one").structured == {"n": 1}
         offer(service, "one", "two", "three")
         assert len(bridge.refresh("it")[0].tools) == 3
         assert status_of(bridge, "it").error == ""
@@ -419,15 +363,17 @@ def test_no_secret_is_in_errors_statuses_or_the_history(
 
 def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService) -> None:
     """`security: []` takes away what the document says for all (OpenAPI, Operation Object)."""
-    public = {"/two": operation("two", security=[])}
-    offer(service, "one", paths=public, **IN_HEADER)
-    service.replies["*"] = lambda got: as_json(sorted(got.headers))
+    offer(service, "one", paths={"/two": operation("two", security=[])}, **IN_HEADER)
+    service.replies["/two"] = service.replies["/one"]
     with using(at(service), auth={"apiKey": KEY, "bearer": KEY}) as bridge:
-        assert "x-key" in asked_headers(bridge, "one", service, "/one")
-        assert not {"x-key", "authorization"} & asked_headers(bridge, "two", service, "/two")
+        bridge.call_tool("it", "one")
+        assert "x-key" in service.last.headers
+        bridge.call_tool("it", "two")
+        assert not {"x-key", "authorization"} & {*service.last.headers}
     offer(service, "one", security=[])
     with using(at(service), auth={"bearer": KEY}) as bridge:
-        assert "authorization" not in asked_headers(bridge, "one", service, "/one")
+        bridge.call_tool("it", "one")
+        assert "authorization" not in service.last.headers
 
 
 def test_a_token_that_was_got_is_masked_in_a_result(service: HttpService) -> None:
@@ -476,68 +422,26 @@ def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService) ->
         assert not bridge.call_tool("it", "one").is_error
 
 
-def outcome_of(bridge: Bridge) -> str:
-    """What is said of a call that goes wrong."""
-    try:
-        result = bridge.call_tool("it", "one")
-    except XaiMcpError as error:
-        return str(error)
-    assert result.is_error
-    return result.text
-
-
-def away(_: Got) -> Said:
-    return Said(302, b"", {"location": "http://169.254.169.254/latest"})
-
-
-ODD: list[tuple[Reply, str]] = [
-    (lambda _: Said(200, b"x" * 5000), "larger than 1,000 bytes"),
-    (lambda _: Said(200, b"", {"content-length": "50"}, iter([b"x"])), "connection was lost"),
-    (away, "may not send us into that network"),
-    (lambda _: Said(302, b"", {"location": "/one"}), "again and again"),
-    (lambda _: Said(200, b"no gzip", {"content-encoding": "gzip"}), "decompressed"),
-]
-
-
-@pytest.mark.parametrize(("reply", "words"), ODD)
-def test_odd_answers_are_reported_in_words(service: HttpService, reply: Reply, words: str) -> None:
-    service.replies["/one"] = reply
-    with using(at(service), maxResponseBytes=1000) as bridge:
-        assert words in outcome_of(bridge)
-
-
-def test_closing_the_bridge_ends_calls_in_flight_and_leaves_nothing(service: HttpService) -> None:
-    gate = threading.Event()
-    service.replies["/one"] = lambda _: Said(200) if gate.wait(30) else Said(500)
-    with nothing_is_left():
-        with using(at(service)) as bridge:
-            bridge.list_tools("it")
-            call = bridge.submit(_call)
-            wait_until(lambda: bool(asked_for(service, "/one")), "it is called")
-        assert call.done()
-        gate.set()
-
-
-async def _call(engine: Any) -> Any:
-    return await engine.call_tool("it", "one", {})
-
-
-@pytest.mark.usefixtures("_no_garbage")
 def test_a_large_answer_blocks_no_other_work(service: HttpService) -> None:
     """Python's own reader would hold the interpreter for half a second."""
     rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
     said = json.dumps(rows).encode()
     service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
-
-    def held() -> float:
+    gc.collect()
+    gc.disable()  # looking through what other tests have made takes much longer
+    try:
         with using(at(service)) as bridge:
             bridge.list_tools("it")
-            with watching(bridge) as stalls:
-                result = bridge.call_tool("it", "one")
-        assert result.structured == rows
-        return max(stalls.longest_step_seconds, stalls.longest_hold_seconds)
 
-    assert least_of_three(held) < MOST_HELD_SECONDS
+            def held_seconds() -> float:
+                with watching(bridge) as stalls:
+                    assert bridge.call_tool("it", "one").structured == rows
+                return max(stalls.longest_step_seconds, stalls.longest_hold_seconds)
+
+            # A busy machine holds things up, too, but not three times.
+            assert any(held_seconds() < MOST_HELD_SECONDS for _ in range(3))
+    finally:
+        gc.enable()
 
 
 def test_no_log_of_the_http_library_has_a_key(
@@ -560,11 +464,12 @@ def test_no_log_of_the_http_library_has_a_key(
 def test_a_template_that_cannot_be_used_is_reported_when_the_document_is_read(
     service: HttpService,
 ) -> None:
-    wrong = {"one": {"url": "{% for x in range(9) %}"}}
+    wrong = {"one": {"url": "{% for x in range(9) %}"}, "two": {"body": "{{ " + "(" * 3000}}
     with using(at(service), operations=wrong) as bridge:
         assert [x.name for x in bridge.list_tools("it")] == ["one", "two"]
-        (note,) = status_of(bridge, "it").notes
-    assert note.startswith("`operations`, at one: `url` of an operation is no usable template")
+        one, two = status_of(bridge, "it").notes
+    assert one.startswith("`operations`, at one: `url` of an operation is no usable template")
+    assert two.startswith("`operations`, at two: `body` of an operation is no usable template")
 
 
 def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: HttpService) -> None:

@@ -11,7 +11,7 @@ from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
 from xai_mcp_agent.settings.openapi import OperationSettings
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan
 from xai_mcp_agent.sources.openapi.request import RequestParts, request_parts
-from xai_mcp_agent.sources.openapi.templates import check_templates, override, templates_of
+from xai_mcp_agent.sources.openapi.templates import override, templates_of
 
 BASE = "https://api.example.com/v1"
 PLAN = RequestPlan(
@@ -50,32 +50,19 @@ def test_the_templates_that_are_shown_give_the_request_of_the_plan(given: dict[s
     assert made.headers == parts.headers
 
 
-@pytest.mark.parametrize(
-    "template", ["{{ args.a if }}", "{{ args.a | nope }}", "{{ " + "(" * 3000, "{% for x in %}"]
-)
-def test_a_template_that_is_invalid_is_reported_when_settings_are_read(template: str):
-    with pytest.raises(BadSetting, match="no usable template"):
-        check_templates(OperationSettings(body=template))
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
+def test_a_template_runs_in_a_sandbox_and_what_goes_wrong_in_it_is_reported():
+    for template in (
         "{{ ().__class__.__base__.__subclasses__() }}", "{{ args.clear() }}", "{{ 1 / 0 }}",
         "{{ range(10 ** 9) }}", "{{ args.h + 1 }}", "{{ args | attr('items') }}",
-    ],
-)  # fmt: skip
-def test_a_template_runs_in_a_sandbox_and_what_goes_wrong_in_it_is_reported(template: str):
-    with pytest.raises(InvalidArguments, match=r"template headers\.X of the operation"):
-        over({"h": "v"}, headers={"X": template})
+    ):  # fmt: skip
+        with pytest.raises(InvalidArguments, match=r"template headers\.X of the operation"):
+            over({"h": "v"}, headers={"X": template})
 
 
-@pytest.mark.parametrize(
-    "template", ["{{ args.__class__ }}", "{{ args.a.items }}", "{{ args['keys'] }}"]
-)
-def test_a_value_has_members_and_no_attributes(template: str):
-    with pytest.raises(InvalidArguments, match="undefined"):
-        over({"name__body": 1}, url="/x" + template)
+def test_a_value_has_members_and_no_attributes():
+    for template in ("{{ args.__class__ }}", "{{ args.a.items }}", "{{ args['keys'] }}"):
+        with pytest.raises(InvalidArguments, match="undefined"):
+            over({"name__body": 1}, url="/x" + template)
 
 
 @pytest.mark.parametrize(
@@ -94,20 +81,20 @@ def test_values_in_a_url_are_encoded_for_their_place(template: str, url: str):
     assert override(parts, OperationSettings(url=template), arguments, BASE).url == BASE + url
 
 
-@pytest.mark.parametrize("value", ["..", "../admin", "%2e%2e", "."])
 @pytest.mark.parametrize(
     "template", ["/x/{{ args.h }}", "/x/{{ args.h | pathsegment }}", "/x/{{ args.h | path('h') }}"]
 )
-def test_no_argument_leads_out_of_the_path(template: str, value: str):
-    with pytest.raises(InvalidArguments, match=r"elsewhere|another address"):
-        over({"h": value}, url=template)
+def test_no_argument_leads_out_of_the_path(template: str):
+    for value in ("..", "../admin", "%2e%2e", "."):
+        with pytest.raises(InvalidArguments, match=r"elsewhere|another address"):
+            over({"h": value}, url=template)
 
 
-@pytest.mark.parametrize("url", ["https://evil.example.com/x", "http://api.example.com/v1"])
-def test_the_url_stays_at_the_service(url: str):
+def test_the_url_stays_at_the_service():
     """Its credentials go along."""
-    with pytest.raises(BadSetting, match="another server"):
-        over({}, url=url)
+    for url in ("https://evil.example.com/x", "http://api.example.com/v1"):
+        with pytest.raises(BadSetting, match="another server"):
+            over({}, url=url)
 
 
 def test_values_in_a_json_body_cannot_become_more_than_values():
@@ -127,14 +114,13 @@ def test_headers_can_be_added_changed_and_left_out():
     }  # fmt: skip
 
 
-def test_a_form_and_xml_are_encoded_too():
-    form = RequestPlan(
-        "POST", "/f", BASE, PLAN.placements, Body("application/x-www-form-urlencoded")
-    )
-    xml = RequestPlan("POST", "/f", BASE, PLAN.placements, Body("application/xml"))
-    given = {"name__body": "a&b=<c>"}
-    assert over(given, form, body="n={{ args.name__body }}").body == (
-        "application/x-www-form-urlencoded", b"n=a%26b%3D%3Cc%3E",
-    )  # fmt: skip
-    made = over(given, xml, body="<n>{{ args.name__body }}</n>").body
-    assert made == ("application/xml", b"<n>a&amp;b=&lt;c&gt;</n>")
+@pytest.mark.parametrize(
+    ("kind", "template", "content"),
+    [
+        ("application/x-www-form-urlencoded", "n={{ args.name__body }}", b"n=a%26b%3D%3Cc%3E"),
+        ("application/xml", "<n>{{ args.name__body }}</n>", b"<n>a&amp;b=&lt;c&gt;</n>"),
+    ],
+)
+def test_values_in_a_form_or_xml_are_encoded(kind: str, template: str, content: bytes):
+    plan = RequestPlan("POST", "/f", BASE, PLAN.placements, Body(kind))
+    assert over({"name__body": "a&b=<c>"}, plan, body=template).body == (kind, content)
