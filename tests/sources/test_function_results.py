@@ -1,4 +1,4 @@
-"""What functions give back: any value, of any size, told to a model as JSON or refused in words."""
+"""Results of functions: any value, of any size, shown to a model as JSON or refused in words."""
 
 from __future__ import annotations
 
@@ -34,36 +34,21 @@ def offering(folder: Path, text: str, **entry: Any) -> Generator[Bridge]:
 # Of any size
 
 
-@pytest.mark.parametrize(
-    ("value", "length"),
-    [
-        ("[{'a': 1, 'b': 'x'} for _ in range(200_000)]", 4_000_000),
-        ("['x' * 1_000_000] * 15", 15_000_060),
-    ],
-    ids=["objects", "texts"],
-)
-def test_a_large_result_is_made_and_written_while_others_go_on(
-    tmp_path: Path, value: str, length: int
-) -> None:
+def test_a_large_result_is_made_and_written_while_others_go_on(tmp_path: Path) -> None:
     """Python's own writer would hold the interpreter from the first byte to the last."""
-    with offering(tmp_path, f"VALUE = {value}\ndef f(): return VALUE\n") as bridge:
+    text = "VALUE = [{'a': 1, 'b': 'x'} for _ in range(200_000)]\ndef f(): return VALUE\n"
+    with offering(tmp_path, text) as bridge:
 
         def hold() -> float:
             with watching(bridge) as stalls:
-                result = bridge.call_tool("it", "f")
-            assert len(result.text) == length
+                assert len(bridge.call_tool("it", "f").text) == 4_000_000
             return stalls.longest_hold_seconds
 
         assert any(hold() < _MAX_HOLD_SECONDS for _ in range(3))
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        "return 'x' * 17_000_000",
-        "return {'a': ['x' * 1_000_000] * 17}",
-        "while True: yield 'x' * 1_000_000",
-    ],
+    "body", ["return {'a': ['x' * 1_000_000] * 17}", "while True: yield 'x' * 1_000_000"]
 )
 def test_one_that_nobody_could_read_is_refused_with_what_to_do(tmp_path: Path, body: str) -> None:
     with offering(tmp_path, f"def f():\n    {body}\n") as bridge:
@@ -74,86 +59,93 @@ def test_one_that_nobody_could_read_is_refused_with_what_to_do(tmp_path: Path, b
     )
 
 
-@pytest.mark.parametrize("kind", ["def", "async def"])
-def test_a_generator_gives_back_all_that_it_gives(tmp_path: Path, kind: str) -> None:
-    with offering(tmp_path, f"{kind} f():\n    yield 1\n    yield {{'a': 2}}\n") as bridge:
-        assert bridge.call_tool("it", "f").structured == [1, {"a": 2}]
-
-
 @pytest.mark.parametrize(
-    "text",
-    [
-        "def f():\n    while True:\n        GATE.wait(0.01)\n        yield 1\n",
-        "async def f():\n    while True:\n        await asyncio.sleep(0.01)\n        yield 1\n",
-    ],
-    ids=["def", "async def"],
+    ("kind", "wait"), [("def", "GATE.wait(0.01)"), ("async def", "await asyncio.sleep(0.01)")]
 )
 def test_a_generator_without_an_end_ends_when_nobody_waits_any_more(
-    tmp_path: Path, text: str
+    tmp_path: Path, kind: str, wait: str
 ) -> None:
-    head = "import asyncio, threading\nGATE = threading.Event()\nENDED = threading.Event()\n"
-    body = text.replace("    while", "    try:\n     while", 1)
-    ended = f"{head}{body}    finally: ENDED.set()\ndef wait(): return ENDED.wait(20)\n"
-    with offering(tmp_path, ended) as bridge:
+    """One with an end gives back all its values."""
+    text = f"""
+import asyncio, threading
+GATE, ENDED = threading.Event(), threading.Event()
+{kind} endless():
+    try:
+        while True:
+            {wait}
+            yield 1
+    finally: ENDED.set()
+{kind} two():
+    yield 1
+    yield {{"a": 2}}
+def wait(): return ENDED.wait(20)
+"""
+    with offering(tmp_path, text) as bridge:
+        assert bridge.call_tool("it", "two").structured == [1, {"a": 2}]
         with pytest.raises(ToolTimeout, match="We asked it to stop"):
-            bridge.call_tool("it", "f", timeout_seconds=0.3)
+            bridge.call_tool("it", "endless", timeout_seconds=0.2)
         assert bridge.call_tool("it", "wait").structured is True
 
 
 # Of any kind
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("b'\\xff\\x00'", "/wA="),
-        ("None", "The tool ran and returned nothing."),
-        ("'\\u00e4'.encode()", "\u00e4"),
-        ("{'a': b'\\xff', 'b': bytearray(b'x')}", '{"a": "/w==", "b": "x"}'),
-        ("{'a': float('nan'), float('-inf'): 1}", '{"a": "NaN", "-Infinity": 1}'),
-        ("{None: 1, True: 2, 3: 4, (1, 2): 5}", '{"null": 1, "true": 2, "3": 4, "[1, 2]": 5}'),
-        ("[Fraction(1, 3), Decimal('1.10'), date(2026, 1, 2), Kind.A]",
-         '["1/3", "1.10", "2026-01-02", "a"]'),
-        ("[Text('t'), Number(1.5), frozenset({1}), deque([2])]", '["t", 1.5, [1], [2]]'),
-        ("[Model(a=1, b=[Model(a=2)]), Data(3)]",
-         '[{"a": 1, "b": [{"a": 2, "b": []}]}, {"x": 3}]'),
-    ],
-)  # fmt: skip
-def test_what_json_does_not_know_is_reported_as_near_as_can_be(
-    tmp_path: Path, value: str, text: str
-) -> None:
-    names = (
-        "from collections import deque\nfrom dataclasses import dataclass\n"
-        "from datetime import date\n"
-        "from decimal import Decimal\nfrom enum import Enum\nfrom fractions import Fraction\n"
-        "from pydantic import BaseModel\n"
-        "class Kind(str, Enum): A = 'a'\nclass Text(str): pass\nclass Number(float): pass\n"
-        "class Model(BaseModel):\n    a: int\n    b: list['Model'] = []\n"
-        "@dataclass\nclass Data:\n    x: int\n"
-    )
-    with offering(tmp_path, f"{names}def f(): return {value}\n") as bridge:
-        result = bridge.call_tool("it", "f")
-    assert (result.is_error, result.text) == (False, text)
-    json.dumps(result.structured, allow_nan=False)
+KINDS = """
+from collections import deque
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pydantic import BaseModel
+class Kind(str, Enum): A = 'a'
+class Text(str): pass
+class Number(float): pass
+class Model(BaseModel):
+    a: int
+    b: list['Model'] = []
+@dataclass
+class Data:
+    x: int
+def f(expression: str): return eval(expression)
+"""
+VALUES = {
+    "b'\\xff\\x00'": "/wA=",
+    "None": "The tool ran and returned nothing.",
+    "'\\u00e4'.encode()": "\u00e4",
+    "{'a': b'\\xff', 'b': bytearray(b'x')}": '{"a": "/w==", "b": "x"}',
+    "{'a': float('nan'), float('-inf'): 1}": '{"a": "NaN", "-Infinity": 1}',
+    "{None: 1, True: 2, 3: 4, (1, 2): 5}": '{"null": 1, "true": 2, "3": 4, "[1, 2]": 5}',
+    "[Fraction(1, 3), Decimal('1.10'), date(2026, 1, 2), Kind.A]":
+        '["1/3", "1.10", "2026-01-02", "a"]',
+    "[Text('t'), Number(1.5), frozenset({1}), deque([2])]": '["t", 1.5, [1], [2]]',
+    "[Model(a=1, b=[Model(a=2)]), Data(3)]": '[{"a": 1, "b": [{"a": 2, "b": []}]}, {"x": 3}]',
+}  # fmt: skip
+
+
+def test_values_that_json_does_not_have_become_the_nearest_ones(tmp_path: Path) -> None:
+    with offering(tmp_path, KINDS) as bridge:
+        for expression, text in VALUES.items():
+            result = bridge.call_tool("it", "f", {"expression": expression})
+            assert (result.is_error, result.text) == (False, text)
+            json.dumps(result.structured, allow_nan=False)
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "words"),
     [
-        ("x = []; x.append(x); return x", "holds itself"),
         ("x = {}; x['a'] = [x]; return x", "holds itself"),
         ("x = []\n    for _ in range(10_000): x = [x]\n    return x", "more than 200 deep"),
         ("return ToolResult(parts=('text',))", "`parts` of its ToolResult contain a str"),
         ("return ToolResult(parts=None)", "f failed: TypeError"),
     ],
 )
-def test_a_result_that_is_invalid_is_reported(tmp_path: Path, body: str, told: str) -> None:
-    with offering(
-        tmp_path, f"from xai_mcp_agent import ToolResult\ndef f():\n    {body}\n"
-    ) as bridge:
+def test_a_result_that_is_invalid_is_reported(tmp_path: Path, body: str, words: str) -> None:
+    text = f"from xai_mcp_agent import ToolResult\ndef f():\n    {body}\n"
+    with offering(tmp_path, text) as bridge:
         result = bridge.call_tool("it", "f")
     assert result.is_error
-    assert told in result.text
+    assert words in result.text
 
 
 _JSON = st.recursive(
@@ -165,10 +157,10 @@ _JSON = st.recursive(
 @settings(max_examples=40)
 @given(_JSON)
 def test_json_itself_stays_as_it_is_and_is_written_as_python_writes_it(value: Any) -> None:
-    found = plain(value)
+    plain_value = plain(value)
     infinite = "Infinity" in json.dumps(value)
-    assert infinite or found == value
-    assert write_json(found) == json.dumps(found, ensure_ascii=False)
+    assert infinite or plain_value == value
+    assert write_json(plain_value) == json.dumps(plain_value, ensure_ascii=False)
 
 
 # Defaults

@@ -103,7 +103,7 @@ def gate() -> Generator[None]:
     GATE.set()
 
 
-def failure_of(text: str, file: Path, **entry: Any) -> SourceFailed:
+def failure_of(text: str | None, file: Path, **entry: Any) -> SourceFailed:
     with offering(file, text, **entry) as bridge, pytest.raises(SourceFailed) as caught:
         bridge.list_tools("it")
     return caught.value
@@ -140,9 +140,9 @@ def test_a_tool_is_described_by_docstring_and_annotations(file: Path) -> None:
 
 
 def test_arguments_are_converted_and_models_come_back_as_json(file: Path) -> None:
-    given = {"items": [{"name": "a", "price": 2}], "when": "2026-01-02", "where": "/x/y"}
+    arguments = {"items": [{"name": "a", "price": 2}], "when": "2026-01-02", "where": "/x/y"}
     with offering(file, TOOLS) as bridge:
-        result = bridge.call_tool("it", "order", given)
+        result = bridge.call_tool("it", "order", arguments)
         assert bridge.call_tool("it", "later", {"x": 1}).structured == [1, 2]
         assert bridge.call_tool("it", "cached", {"schema": "s"}).text == "s 1"
         assert bridge.call_tool("it", "first", {"a": 1, "c": 5}).structured == 8
@@ -173,24 +173,23 @@ def test_names_are_chosen_with_stars(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "words"),
     [
         ("raise KeyError('soup')", "f failed: KeyError: 'soup' (in tools.py, line 2)"),
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("raise BaseExceptionGroup('g', [SystemExit()])", "BaseExceptionGroup: g"),
         ("return f()", "RecursionError"),
-        ("x = []; x.append(x); return x", "ValueError"),
         ("raise type('Odd', (Exception,), {'__str__': lambda s: 1 / 0})", "f failed: Odd"),
     ],
 )
 def test_whatever_a_function_raises_is_an_answer_that_names_it(
-    file: Path, body: str, told: str
+    file: Path, body: str, words: str
 ) -> None:
     with offering(file, f"def f():\n    {body}\ndef ok(): return 'fine'\n") as bridge:
         result = bridge.call_tool("it", "f")
         assert result.is_error
-        assert told in result.text
+        assert words in result.text
         assert bridge.call_tool("it", "ok").text == "fine"
 
 
@@ -227,32 +226,23 @@ def test_what_is_printed_stays_out_of_stdout(file: Path, capfd: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "step"),
+    ("text", "words", "step"),
     [
         ("def f(:\n", "line 1", "Correct the line"),
         ("x = 1\nimport nothing_of_that_name\n", "line 2", "pip install nothing_of_that_name"),
         ("import sys\nsys.exit(1)\n", "SystemExit: 1", "__main__"),
         ("raise KeyboardInterrupt\n", "KeyboardInterrupt", "Correct the file"),
-        ("1 / 0\n", "ZeroDivisionError: division by zero (in tools.py, line 1)", "read again"),
         ("\0", "not Python", "Correct"),
+        (None, "No such file", ""),
     ],
 )
 def test_a_file_that_cannot_be_imported_says_where_and_what_to_do(
-    file: Path, text: str, told: str, step: str
+    file: Path, text: str | None, words: str, step: str
 ) -> None:
     error = failure_of(text, file)
     assert str(file) in error.problem
-    assert told in error.problem
+    assert words in error.problem
     assert step in error.next_step
-
-
-def test_a_file_that_is_missing_is_named(file: Path) -> None:
-    with offering(file) as bridge:
-        with pytest.raises(SourceFailed, match="No such file"):
-            bridge.list_tools("it")
-        assert status_of(bridge, "it").state == "failed"
-        file.write_text("def f(): ...\n", encoding="utf-8")
-        assert names_of(bridge.list_tools("it")) == ["f"]
 
 
 def test_an_import_that_does_not_end_is_left(file: Path, gate: None) -> None:
@@ -272,26 +262,6 @@ def test_no_key_of_the_environment_is_in_what_a_file_says(
         assert "401 for ***" in bridge.call_tool("it", "f").text
 
 
-def test_an_error_that_quotes_a_whole_document_blocks_no_other_work(file: Path) -> None:
-    """Whatever is said is looked through for secrets, and that on the loop that all share."""
-    code = """
-from xai_mcp_agent import ToolResult
-LONG = "word " * 8_000_000
-def raising(): raise ValueError(LONG)
-def giving(): return ToolResult.of_text(LONG, is_error=True)
-"""
-    with offering(file, code) as bridge:
-        for name in ("raising", "giving"):
-            result = bridge.call_tool("it", name)
-            assert result.is_error
-            assert "word word" in result.text
-            assert len(result.text) < 50_000
-            assert result.text.endswith("(the rest is left out)")
-    problem = failure_of("raise ValueError('word ' * 8_000_000)\n", file).problem
-    assert "ValueError: word word" in problem
-    assert len(problem) < 50_000
-
-
 # Changes
 
 
@@ -301,9 +271,9 @@ def test_a_changed_file_is_listed_anew_and_the_history_knows(file: Path) -> None
         change(file, "def a(x: int = 2): return x\ndef c(): return 1\n")
         assert names_of(bridge.list_tools("it")) == ["a", "c"]
         assert bridge.call_tool("it", "a").structured == 2
-        told = {(x.context_id, x.change) for x in bridge.history("it")}
-    assert {("functions:it", "connected"), ("functions_tool:it_c", "discovered")} <= told
-    assert ("functions_tool:it_b", "unavailable") in told
+        events = {(x.context_id, x.change) for x in bridge.history("it")}
+    assert {("functions:it", "connected"), ("functions_tool:it_c", "discovered")} <= events
+    assert ("functions_tool:it_b", "unavailable") in events
 
 
 def test_a_change_that_cannot_be_imported_leaves_what_was_before(file: Path) -> None:

@@ -10,8 +10,6 @@ import pytest
 
 from tests.support.bridges import bridge_with, status_of, wait_for_state
 from tests.support.fault_server import entry
-from tests.support.journals import pids_in
-from tests.support.watchdog import ends_within
 from xai_mcp_agent.sources import pool
 
 _SERVERS = 8
@@ -59,18 +57,3 @@ def test_one_that_takes_long_blocks_no_other_work(
         bridge.connect()
         wait_for_state(bridge, "last", "ready")
         assert {status_of(bridge, name).state for name in hanging} == {"connecting"}
-
-
-def test_one_that_is_closed_before_its_turn_never_starts_and_can_be_used_again(
-    tmp_path: Path,
-) -> None:
-    journal = tmp_path / "journal"
-    hanging = {f"hang{n}": entry(hang=True) for n in range(_AT_ONCE)}
-    with bridge_with(**hanging, late=entry(journal=str(journal))) as bridge:
-        bridge.connect()
-        with ends_within(25):
-            bridge.disconnect("late")
-        assert pids_in(journal) == []
-        for name in hanging:
-            bridge.disconnect(name)
-        assert bridge.call_tool("late", "echo", {"text": "here"}).text == "here"

@@ -273,20 +273,6 @@ def test_of_very_many_files_the_first_are_listed(files: Workspace, inside: Path)
     assert found.files[-1].path == "0999.txt"
 
 
-@pytest.mark.parametrize(("depth", "is_complete"), [(31, True), (32, False)])
-def test_a_listing_that_stops_at_a_depth_says_that_it_is_not_complete(
-    files: Workspace, inside: Path, depth: int, is_complete: bool
-) -> None:
-    deepest = inside.joinpath(*["a"] * depth)
-    deepest.mkdir(parents=True)
-    (deepest / "b.txt").touch()
-    for folder in ("", "a/a"):
-        found = files.list_files(folder)
-        assert found.is_complete == is_complete
-        assert all(files.read_file(x.path) == "" for x in found.files)
-        assert len(found.files) == is_complete
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do all")
 def test_what_nobody_may_use_is_reported(files: Workspace, inside: Path) -> None:
     (inside / "a.txt").touch(0o000)

@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,30 +43,15 @@ def run(bridge: Bridge, code: str) -> ToolResult:
 
 def test_what_it_is_given_and_gives_back_is_exactly_the_same(echo: Bridge) -> None:
     """Nothing goes through a shell, and nothing is read from what it prints."""
-    values: list[Any] = [
+    texts = [
         "", "two words; $(echo no) `no` 'single' \"double\" \\ %PATH% --value=3",
-        "line\nbreak\ttab\r\x00\u2028 Ünïcödé 漢字 \U0001f600", "x" * 200_000, True, 10**30, -0.1,
-        [1, "1", None, [True, {"a": []}]], {"a b": {"": None}, "class": [1.5], "ü": "ß"},
+        "line\nbreak\ttab\r\x00\u2028 Ünïcödé 漢字 \U0001f600", "x" * 200_000,
     ]  # fmt: skip
-    for value in values:
+    data = [1, "1", None, True, 10**30, -0.1, {"a b": {"": None}, "class": [1.5], "ü": texts}]
+    for value in (*texts[:2], data):
         result = echo.call_tool("it", "job", {"value": value})
         assert not result.is_error
         assert (result.text if isinstance(value, str) else result.structured) == value
-
-
-def test_what_json_does_not_know_comes_back_as_near_as_can_be(running: Bridge) -> None:
-    rows: list[tuple[str, Any]] = [
-        ("import datetime; result = {'on': datetime.date(2026, 1, 2)}", {"on": "2026-01-02"}),
-        ("result = [(1, {2}), {1: float('nan')}, b'ab']", [[1, [2]], {"1": "NaN"}, "ab"]),
-        ("result = 'half \\ud800 a pair'", "half ? a pair"),
-        ("result = Exception('odd')", "odd"),
-        ("result = None", "The tool ran and returned nothing."),
-        ("result = [x for x in range(150_000)]", [*range(150_000)]),
-    ]
-    for code, expected in rows:
-        result = run(running, code)
-        assert not result.is_error
-        assert (result.text if isinstance(expected, str) else result.structured) == expected
 
 
 def test_a_result_that_cannot_be_used_is_an_error_that_says_so(running: Bridge) -> None:
@@ -87,14 +71,8 @@ def test_several_outputs_come_back_by_the_names_of_their_ports(tmp_path: Path) -
         (tool,) = bridge.list_tools("it")
         result = bridge.call_tool("it", "job", {"value": 1})
     assert result.structured == {"second": 2, "result": [1], "result_2": [1]}
-    assert tool.output_schema is not None
-    assert list(tool.output_schema["properties"]) == ["second", "result", "result_2"]
-
-
-def test_without_any_output_the_result_is_what_it_printed(tmp_path: Path) -> None:
-    with offering(draw(tmp_path, "print('hello', value)", outputs=())) as bridge:
-        text = bridge.call_tool("it", "job", {"value": 1}).text
-    assert text == "The workflow returned nothing. It printed:\nhello 1"
+    assert tool.output_schema
+    assert tool.output_schema["properties"].keys() == result.structured.keys()
 
 
 def test_a_compiled_script_is_a_tool_too(tmp_path: Path) -> None:
@@ -124,14 +102,6 @@ def test_it_runs_where_it_is_with_what_it_would_find_if_run_by_hand(
         found = bridge.call_tool("it", "job", {"value": 1}).structured
     here = str(tmp_path)
     assert found == [here, "here", "here too", sys.executable, f"{here}/job.py", "", here]
-
-
-@pytest.mark.own_python
-def test_nothing_is_written_beside_it(tmp_path: Path) -> None:
-    file = draw(tmp_path, ECHO)
-    with offering(file, env={"PYTHONDONTWRITEBYTECODE": "1"}) as bridge:
-        assert not bridge.call_tool("it", "job", {"value": 1}).is_error
-    assert {x.name for x in tmp_path.iterdir()} == {"job.xircuits", "odd_nodes.py"}
 
 
 def test_a_file_beside_it_is_not_taken_for_a_module_of_python(tmp_path: Path) -> None:
@@ -197,13 +167,13 @@ SPAWN = (
 
 
 @pytest.mark.own_python
-def test_one_that_never_ends_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_workflow_that_never_ends_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     file = draw(tmp_path, f"{SPAWN}print('waiting', flush=True)\ntime.sleep(600)")
     with offering(file) as bridge:
         bridge.list_tools("it")
         with pytest.raises(ToolTimeout) as caught:
-            bridge.call_tool("it", "job", {"value": 1}, timeout_seconds=2)
-        assert "within 2 s" in str(caught.value)
+            bridge.call_tool("it", "job", {"value": 1}, timeout_seconds=1.5)
+        assert "within 1.5 s" in str(caught.value)
         assert "at the node Do" in str(caught.value)
         assert "waiting" in caught.value.stderr_tail
         wait_until(lambda: not is_running(pid_in(tmp_path / "pid")), "its child is ended")
@@ -249,14 +219,14 @@ async def test_two_calls_run_at_the_same_time(tmp_path: Path) -> None:
         assert [x.text for x in await asyncio.gather(*both)] == ["a", "b"]
 
 
-async def test_progress_tells_the_node_and_what_it_prints(tmp_path: Path) -> None:
-    told: list[tuple[float, str]] = []
+async def test_progress_names_the_node_and_what_it_prints(tmp_path: Path) -> None:
+    steps: list[tuple[float, str]] = []
     code = "import os, time\nprint('at work')\nwhile not os.path.exists('go'): time.sleep(0.01)"
     with offering(draw(tmp_path, code)) as bridge:
 
-        def tell(done: float, _total: float | None, message: str) -> None:
-            told.append((done, message))
+        def note(done: float, _total: float | None, message: str) -> None:
+            steps.append((done, message))
             (tmp_path / "go").touch()
 
-        await bridge.aio.call_tool("it", "job", {"value": 1}, on_progress=tell)
-    assert told[-1] == (2, "Do: at work")
+        await bridge.aio.call_tool("it", "job", {"value": 1}, on_progress=note)
+    assert steps[-1] == (2, "Do: at work")

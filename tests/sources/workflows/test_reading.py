@@ -143,47 +143,23 @@ def test_one_without_a_flow_to_finish_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("name", "text", "words"),
     [
-        ("", "no workflow of Xircuits"),
-        ("[" * 100_000, "no workflow of Xircuits"),
-        ("[1]", "it has no nodes"),
-        ('{"layers": [{"type": "diagram-nodes", "models": {"a": {}}}]}', "it has no nodes"),
-        ("\ud800", "no workflow of Xircuits"),
+        ("job.xircuits", b"", "no workflow of Xircuits"),
+        ("job.xircuits", b"[" * 100_000, "no workflow of Xircuits"),
+        ("job.xircuits", b"[1]", "it has no nodes"),
+        ("job.xircuits", b'{"layers": [{"type": "diagram-nodes", "models": {"a": {}}}]}',
+         "it has no nodes"),
+        ("job.xircuits", b"\xed\xa0\x80", "no workflow of Xircuits"),
+        ("job.py", b"def f(", "is no Python"),
+        ("job.py", b"print(1)", "no compiled workflow"),
     ],
-)
-def test_a_file_that_is_no_workflow_is_reported(tmp_path: Path, text: str, said: str) -> None:
-    file = tmp_path / "job.xircuits"
-    file.write_bytes(text.encode("utf-8", "surrogatepass"))
-    assert said in failure_of(file).problem
-
-
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [("name", 4), ("extras", {"type": ["x"]}), ("ports", 4), ("id", {})],
 )  # fmt: skip
-def test_a_drawing_that_holds_something_odd_says_what_to_do(
-    tmp_path: Path, part: str, value: Any
+def test_a_file_that_is_no_workflow_is_reported_and_not_run(
+    tmp_path: Path, name: str, text: bytes, words: str
 ) -> None:
-    file = draw(tmp_path, "result = 1")
-    document = json.loads(file.read_text(encoding="utf-8"))
-    for node in document["layers"][1]["models"].values():
-        node[part] = value
-    file.write_text(json.dumps(document), encoding="utf-8")
-    failure = failure_of(file)
-    assert "report" not in str(failure)
-    assert failure.next_step
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("def f(", "is no Python"), ("print(1)", "no compiled workflow"), ("(" * 9999, "no Python")],
-)
-def test_a_script_that_is_no_compiled_workflow_is_reported_and_not_run(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    (tmp_path / "job.py").write_text(text, encoding="utf-8")
-    assert said in failure_of(tmp_path / "job.py").problem
+    (tmp_path / name).write_bytes(text)
+    assert words in failure_of(tmp_path / name).problem
 
 
 def test_a_component_that_is_not_installed_is_reported_before_any_call(tmp_path: Path) -> None:
@@ -197,16 +173,12 @@ def test_a_component_that_is_not_installed_is_reported_before_any_call(tmp_path:
 
 
 def test_a_secret_is_never_asked_of_a_model(tmp_path: Path) -> None:
-    failure = failure_of(draw(tmp_path, ECHO, value=Argument("api_key", "secret")))
+    """A compiled script does not mark secrets: there, the name decides."""
+    ports = {"value": Argument("api_key", "secret"), "more": Argument("max_tokens", "any")}
+    file = draw(tmp_path, ECHO, **ports)
+    failure = failure_of(file)
     assert "'api_key' is a secret" in failure.problem
     assert '"api_key": "${API_KEY}"' in failure.next_step
-
-
-def test_what_is_called_like_a_secret_in_a_script_is_never_asked_of_a_model(tmp_path: Path) -> None:
-    """A compiled script does not tell: there, a secret is a text like any other."""
-    file = draw(
-        tmp_path, ECHO, value=Argument("api_key", "secret"), more=Argument("max_tokens", "any")
-    )
     script = compile_workflow(file)
     failure = failure_of(script)
     assert "'api_key' looks like a secret" in failure.problem
@@ -237,21 +209,15 @@ def test_a_change_is_noticed_and_a_broken_one_leaves_the_last_good_tool(tmp_path
         assert status_of(bridge, "it").error == ""
 
 
-@pytest.fixture
-def in_another(tmp_path: Path) -> Path:
-    """A workflow with another as one of its nodes, as Xircuits saves it; only the inner's source
-    is there."""
-    inner = Workflow("inner", components(tmp_path))
+def in_another(folder: Path) -> Path:
+    """A workflow with another as one of its nodes, as Xircuits saves it; only the source of the
+    inner one is there."""
+    inner = Workflow("inner", components(folder))
     node = inner.node("Do", code="result = 'inner'", value=Argument("text", "any"))
     inner.main(node)
     inner.outputs(node["result"])
-    inner.write(tmp_path)
-    file = draw(tmp_path, "result = [value, 'outer']")
-    document = json.loads(file.read_text(encoding="utf-8"))
-    do = next(x for x in document["layers"][1]["models"].values() if x["name"] == "Do")
-    assert do["extras"]["path"] == "odd_nodes.py"
-    text = json.dumps(document)
-    (tmp_path / "outer_nodes.py").write_text(
+    inner.write(folder)
+    (folder / "outer_nodes.py").write_text(
         "from inner import inner\nfrom odd_nodes import Do as Plain\n"
         "class Do(Plain):\n"
         "    def execute(self, ctx):\n"
@@ -260,32 +226,28 @@ def in_another(tmp_path: Path) -> Path:
         "        self.result.value = [flow.output.value, *self.result.value]\n",
         encoding="utf-8",
     )
+    file = draw(folder, "result = [value, 'outer']")
+    document = json.loads(file.read_text(encoding="utf-8"))
     nodes = document["layers"][1]["models"]
-    copy = json.loads(json.dumps(do)) | {"id": "inner-node", "name": "inner"}
-    copy["extras"] = {"type": "xircuits_workflow", "path": "inner.py"}
-    copy["ports"] = []
-    nodes["inner-node"] = copy
+    do = next(x for x in nodes.values() if x["name"] == "Do")
+    extras = {"type": "xircuits_workflow", "path": "inner.py"}
+    nodes["inner"] = {**do, "id": "inner", "name": "inner", "extras": extras, "ports": []}
     do["extras"]["path"] = "outer_nodes.py"
-    assert text != json.dumps(document)
     file.write_text(json.dumps(document), encoding="utf-8")
     return file
 
 
-def test_workflows_inside_it_are_compiled_with_it_and_their_changes_noticed(
-    in_another: Path,
-) -> None:
-    with offering(in_another) as bridge:
-        found = bridge.call_tool("it", "job", {"value": 1})
-        assert found.structured == ["inner", 1, "outer"], found.text
-        edit(in_another.parent / "inner.xircuits", "result = 'inner'", "result = 'changed'")
-        found = bridge.call_tool("it", "job", {"value": 1})
-        assert found.structured == ["changed", 1, "outer"]
-    assert not (in_another.parent / "inner.py").exists()
-
-
-def test_a_workflow_inside_it_that_is_gone_is_reported(in_another: Path) -> None:
-    (in_another.parent / "inner.xircuits").unlink()
-    assert "the workflow in its node inner is missing" in failure_of(in_another).problem
+def test_workflows_inside_it_are_compiled_with_it_and_their_changes_noticed(tmp_path: Path) -> None:
+    file = in_another(tmp_path)
+    with offering(file) as bridge:
+        result = bridge.call_tool("it", "job", {"value": 1})
+        assert result.structured == ["inner", 1, "outer"], result.text
+        edit(tmp_path / "inner.xircuits", "result = 'inner'", "result = 'changed'")
+        result = bridge.call_tool("it", "job", {"value": 1})
+        assert result.structured == ["changed", 1, "outer"]
+    assert not (tmp_path / "inner.py").exists()
+    (tmp_path / "inner.xircuits").unlink()
+    assert "the workflow in its node inner is missing" in failure_of(file).problem
 
 
 # Inside each other
