@@ -1,6 +1,6 @@
 """Closing while the bridge is in use, from wherever it may come; and with what people do around it.
 
-What becomes of stubborn servers is in `tests/sources/mcp/test_ending.py`.
+What becomes of stubborn servers is in the fault suite.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ END_SECONDS = 60.0  # for a script to end on a busy machine
 
 
 @contextmanager
-def script(folder: Path, body: str, *options: str) -> Generator[subprocess.Popen[str]]:
+def script(
+    folder: Path, body: str, *options: str, python: str = sys.executable
+) -> Generator[subprocess.Popen[str]]:
     """A script as a process of its own.
 
     It has `servers()`, which gives it a bridge with connected servers, `entry`, `Bridge`, `say`,
@@ -49,7 +51,7 @@ def script(folder: Path, body: str, *options: str) -> Generator[subprocess.Popen
     file = folder / "script.py"
     file.write_text(textwrap.dedent(head) + textwrap.dedent(body), encoding="utf-8")
     child = subprocess.Popen(
-        [sys.executable, *options, str(file)],
+        [python, *options, str(file)],
         env={**os.environ, "PYTHONPATH": str(_ROOT)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -63,9 +65,9 @@ def script(folder: Path, body: str, *options: str) -> Generator[subprocess.Popen
         child.communicate()
 
 
-def ended(folder: Path, body: str) -> tuple[int, str, str]:
+def ended(folder: Path, body: str, python: str = sys.executable) -> tuple[int, str, str]:
     """How a script ended, what it said and complained of; it must leave nothing."""
-    with script(folder, body) as child:
+    with script(folder, body, python=python) as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert none_runs(folder / "journal")
     return child.returncode, output, errors

@@ -76,17 +76,17 @@ def poured(pieces: Callable[[Any, dict[str, Any]], Iterator[bytes]], kind: str) 
     return pour
 
 
-def dripping(seconds: float, kind: str = _JSON) -> Fault:
+def dripping(seconds: float) -> Fault:
     """The right answer, a byte at a time."""
 
     def pieces(handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
         data = answered(handler.owner, message)
-        for byte in event(data) if kind == _STREAM else data:
+        for byte in data:
             if _is_gone(handler, seconds):
                 return
             yield bytes([byte])
 
-    return poured(pieces, kind)
+    return poured(pieces, _JSON)
 
 
 def chattering(seconds: float = 0.01) -> Fault:
@@ -161,16 +161,6 @@ class _Listener:
     def answer(self, _status: int, body: bytes, *_: str, **__: str) -> None:
         """In place of the handler's."""
         self._said.append(body)
-
-
-def silent_after(data: bytes, kind: str = _JSON) -> Fault:
-    """These bytes, and nothing more."""
-
-    def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
-        yield data
-        _is_gone(handler, FOR_EVER_SECONDS)
-
-    return poured(pieces, kind)
 
 
 def in_small_pieces(handler: Any, message: dict[str, Any]) -> None:

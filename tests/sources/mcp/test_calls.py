@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from tests.support.bridges import bridge_with, status_of
+from tests.support.fast_loop import FastLoop
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import PNG
 from tests.support.processes import wait_until
@@ -22,7 +24,6 @@ from xai_mcp_agent import (
     SourceClosed,
     TextPart,
     ToolTimeout,
-    UnknownPart,
     UnknownTool,
 )
 from xai_mcp_agent.bridge.operations import Operations
@@ -62,50 +63,13 @@ def test_every_kind_of_content_and_a_failure_of_the_tool_arrive_as_results(
     )
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_whatever_json_a_result_is_made_of_is_handed_on(era: str):
-    strange = {"type": "hologram", "scene": 7}
-    halves = [{"type": "text"}, {"type": "image", "data": 5}, 7, None, {"type": "resource"}]
-    content = [{"type": "text", "text": "kept", "annotations": "odd"}, strange, *halves]
-    with bridge_with(it=entry(era=era)) as bridge:
-        result = bridge.call_tool("it", "result", {"content": content})
-        assert result.parts[:2] == (TextPart("kept"), UnknownPart("hologram", strange))
-        assert [x.raw for x in result.parts[2:] if isinstance(x, UnknownPart)] == halves
-        assert "[content of unknown kind 'hologram', left out]" in result.text
-        for value in ({"n": 1}, [1, 2], "text", 0, False, None):
-            result = bridge.call_tool("it", "result", {"content": [], "structuredContent": value})
-            assert (result.structured, type(result.structured)) == (value, type(value))
-        result = bridge.call_tool("it", "result", {"isError": True})
-        assert (result.parts, result.is_error) == ((), True)
-
-
-def test_a_result_that_breaks_its_own_schema_is_passed_on_with_a_note():
-    promise = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    tool = {"name": "result", "inputSchema": {"type": "object"}, "outputSchema": promise}
-    content = [{"type": "text", "text": "five"}]
-    with bridge_with(it=entry(tools=[tool])) as bridge:
-        for structured, problem in (
-            ({"n": "x"}, 'n: "x" is not of type "integer"'),
-            (None, "null is not of type"),
-        ):
-            answer = {"content": content, "structuredContent": structured}
-            result = bridge.call_tool("it", "result", answer)
-            assert (result.text, result.structured) == ("five", structured)
-            assert f"not match the tool's output schema: {problem}" in result.notes[0]
-        assert not bridge.call_tool("it", "result", {"structuredContent": {"n": 5}}).notes
-        failed = bridge.call_tool("it", "result", {"isError": True})
-        assert not failed.notes, "a failure promises none"
-
-
 def test_an_error_of_the_server_keeps_its_code_and_words():
     """Servers use the SDK's own codes for theirs, too."""
     with bridge_with(it=entry()) as bridge:
-        for code in (-32602, -32603, -32000, -32001, 42):
-            with pytest.raises(ServerError) as caught:
-                bridge.call_tool("it", "rpc_error", {"code": code, "message": "database locked"})
+        for code in (-32602, -32001, 42):
+            with pytest.raises(ServerError, match=rf"refused: locked \(code {code}\)") as caught:
+                bridge.call_tool("it", "rpc_error", {"code": code, "message": "locked"})
             assert caught.value.code == code
-            expected = f"the call of 'rpc_error' was refused: database locked (code {code})."
-            assert caught.value.problem == expected
         assert status_of(bridge, "it").state == "ready"
 
 
@@ -154,78 +118,45 @@ def test_a_call_that_is_given_up_is_stopped_at_the_server(galleries: Bridge, ser
     wait_until(was_stopped, "the server stopped it")
 
 
-def test_cancelling_a_call_cancels_it_at_the_server():
-    with bridge_with(it=entry()) as bridge:
-        bridge.list_tools("it")
-        future = bridge.submit(Operations.call_tool, "it", "never")
-        while methods_seen(bridge)[-2:] != ["tools/call", "tools/call"]:
-            pass
-        future.cancel()
-        while "notifications/cancelled" not in methods_seen(bridge):
-            pass
-        assert echo(bridge) == "fine"
-
-
 @pytest.mark.parametrize("server", WAYS)
 def test_progress_is_reported_while_the_call_runs(galleries: Bridge, server: str):
-    told: list[tuple[float, float | None, str]] = []
+    steps: list[tuple[float, float | None, str]] = []
     result = galleries.call_tool(
-        server, "steps", {"count": 3}, on_progress=lambda *args: told.append(args)
+        server, "steps", {"count": 3}, on_progress=lambda *step: steps.append(step)
     )
     assert result.text == "done"
-    assert sorted(told) == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+    assert sorted(steps) == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
 
 
-def test_progress_without_words_and_a_listener_that_fails_do_no_harm(
+def test_a_progress_listener_that_raises_is_reported_in_the_result_and_called_no_more(
     caplog: pytest.LogCaptureFixture,
 ):
-    """That it fails is told, with the result and in the log."""
-    called: list[Any] = []
+    steps: list[Any] = []
 
-    def fail(*told: Any) -> None:
-        called.append(told)
+    def fail(*step: Any) -> None:
+        steps.append(step)
         raise RuntimeError("in the listener")
 
-    told: list[Any] = []
     with bridge_with(it=entry()) as bridge:
-        flood = {"steps": 2, "flood": 2}
-        bridge.call_tool("it", "progress", flood, on_progress=lambda *x: told.append(x))
-        assert sorted(told) == [(1, 2, ""), (2, 2, "")]
-        result = bridge.call_tool("it", "progress", flood, on_progress=fail)
-        assert result.text == "done"
-        (note,) = result.notes
-        assert "the listener raised RuntimeError" in note
-        assert len(called) == 1
-        assert "in the listener" in caplog.text
-        assert bridge.call_tool("it", "progress", flood).text == "done"
+        result = bridge.call_tool("it", "progress", {"steps": 2, "flood": 2}, on_progress=fail)
+    assert (result.text, steps) == ("done", [(1, 2, "")])
+    assert "the listener raised RuntimeError" in result.notes[0]
+    assert "in the listener" in caplog.text
 
 
-def test_requests_of_the_server_are_all_answered():
-    """What is not declared is refused: sampling, and what nobody knows."""
-    with bridge_with(it=entry()) as bridge:
-        for method in ("ping", "roots/list", "sampling/createMessage", "no/such/method"):
-            assert bridge.call_tool("it", "ask", {"method": method, "times": 50}).text == "asked"
-        answers: list[dict[str, Any]] = []
-
-        def are_there() -> bool:
-            answers[:] = json.loads(bridge.call_tool("it", "answers").text)
-            return len(answers) == 200
-
-        wait_until(are_there, "all are answered")
-        assert sum("result" in x for x in answers) == 100, "the pings, and its folders"
-
-
-def test_calls_that_were_under_way_end_when_a_hung_server_is_given_up():
-    with bridge_with(it=entry()) as bridge:
+def test_calls_under_way_end_when_a_hung_server_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    """Two calls that time out cause a ping, and the ping is not answered."""
+    monkeypatch.setattr(asyncio, "new_event_loop", FastLoop)
+    with bridge_with(it=entry(startTimeout=3000, listTimeout=3000)) as bridge:
         bridge.list_tools("it")
         with pytest.raises(ToolTimeout):
-            bridge.call_tool("it", "freeze", timeout_seconds=0.2)
+            bridge.call_tool("it", "freeze", timeout_seconds=12)
         patient = bridge.submit(
-            Operations.call_tool, "it", "echo", {"text": "x"}, timeout_seconds=30
+            Operations.call_tool, "it", "echo", {"text": "x"}, timeout_seconds=1800
         )
         with pytest.raises(ToolTimeout):
-            bridge.call_tool("it", "pid", timeout_seconds=0.2)
+            bridge.call_tool("it", "pid", timeout_seconds=12)
         with pytest.raises(
-            SourceClosed, match=r"was lost during the call of .*: it stopped answering"
+            SourceClosed, match=r"was lost during the call of .*: it stopped answer"
         ):
             patient.result(30)

@@ -111,11 +111,10 @@ def test_no_question_reaches_another_client(servers: Bridge):
 
 
 def test_a_call_that_waits_for_another_client_keeps_its_limit(servers: Bridge):
-    waits = ToolTimeout, r"go one at a time here(.|\n)*\"session\": \"client\""
-
     class Meanwhile(Answering):
         async def answer(self, question: Question) -> Answer:
-            with pytest.raises(waits[0], match=waits[1]):
+            one_at_a_time = r"go one at a time here(.|\n)*\"session\": \"client\""
+            with pytest.raises(ToolTimeout, match=one_at_a_time):
                 await operations.for_caller(far_client("other")).call_tool(
                     "stdio_old", "declared", timeout_seconds=0.2
                 )

@@ -6,27 +6,18 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import Any
-
-import pytest
 
 from tests.support.bridges import status_of
 from tests.support.fault_server import entry
-from tests.support.http_faults import call, connected, event, questions
-from tests.support.processes import wait_until
+from tests.support.http_faults import call, connected, event
 from tests.support.stalls import STALL_SECONDS, Stalls, watching
-from xai_mcp_agent import Bridge, Tool, ToolTimeout
+from xai_mcp_agent import Bridge, Tool
 from xai_mcp_agent.bridge.operations import Operations
 
 OBJECT = {"type": "object"}
 ANSWER = '{"jsonrpc": "2.0", "id": ID, "result": %s}'
 ROWS = [{"a": 1}] * 100_000
-MANY = 40_000
-# Far less than all of them; a fast machine answers five thousand within the limit.
-SOME = 15_000
-# The cancellation gives up after five seconds; on a busy machine everything takes longer.
-LATE_SECONDS = 3.0
 
 
 @contextmanager
@@ -82,66 +73,21 @@ def test_arguments_and_results_pass_unchecked_where_references_double(tmp_path: 
 
 def test_very_many_patterns_that_take_long_to_compile_block_no_other_work(tmp_path: Path):
     tools = [tool("echo", inputSchema=costly(0))]
-    tools += [tool(f"t{n}", inputSchema=costly(n)) for n in range(500)]
+    tools += [tool(f"t{n}", inputSchema=costly(n)) for n in range(100)]
     with watched(tmp_path, *tools) as (bridge, _):
-        assert offer(bridge, bridge.list_tools("it")) == 501
+        assert offer(bridge, bridge.list_tools("it")) == 101
         assert call(bridge, "hello") == "hello"
         assert status_of(bridge, "it").notes == ()
 
 
-def test_a_tool_with_very_many_properties_blocks_no_other_work(tmp_path: Path):
-    properties = {f"p{n}": {"type": "string", "description": "One."} for n in range(100_000)}
-    schema = {**OBJECT, "properties": properties, "required": ["p1"]}
-    with watched(tmp_path, tool("echo", inputSchema=schema)) as (bridge, _):
-        assert offer(bridge, bridge.list_tools("it")) == 1
-        assert call(bridge, "hello") == "hello"
-        (note,) = status_of(bridge, "it").notes
-    assert "made of 50,000 parts or more" in note
-
-
-def test_a_result_of_very_many_rows_blocks_no_other_work(tmp_path: Path):
-    rows = ", ".join(["1"] * 450_000)
-    result = f'{{"content": [], "structuredContent": {{"rows": [{rows}]}}}}'
-    schema = {"properties": {"rows": {"items": {"type": "integer"}}}}
-    with watched(tmp_path, tool("raw", outputSchema=schema)) as (bridge, _):
-        answer = bridge.call_tool("it", "raw", {"line": ANSWER % result})
-        assert len(answer.structured["rows"]) == 450_000
-
-
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_very_many_objects_over_http_arrive_and_block_no_other_work(kind: str):
+def test_very_many_objects_over_http_arrive_and_block_no_other_work():
     line = ANSWER % json.dumps({"content": [], "structuredContent": ROWS})
 
     def answer(handler: Any, message: dict[str, Any]) -> None:
         data = line.replace("ID", str(message["id"])).encode()
-        handler.answer(200, event(data) if "stream" in kind else data, kind)
+        handler.answer(200, event(data), "text/event-stream")
 
     with connected() as (peer, bridge), watching(bridge) as stalls:
         peer.faults["tools/call"] = answer
         assert bridge.call_tool("it", "echo", {"text": "x"}).structured == ROWS
     assert stalls.longest_step_seconds < STALL_SECONDS
-
-
-@pytest.mark.parametrize(("era", "method"), [("legacy", "ping"), ("modern", "unheard/of")])
-def test_the_limit_of_a_call_holds_while_questions_arrive_on_its_stream(era: str, method: str):
-    with connected(era) as (peer, bridge):
-        peer.faults["tools/call"] = questions(method, MANY)
-        began = monotonic()
-        with watching(bridge) as stalls, pytest.raises(ToolTimeout, match=r"after 0\.4 s"):
-            call(bridge, timeout_seconds=0.4)
-        assert monotonic() - began < LATE_SECONDS, "its cancellation waits for no answers"
-        peer.faults.clear()
-        assert call(bridge, "next") == "next"
-        assert peer.methods.count("(answer)") < SOME, "it was let go at once"
-    assert stalls.longest_step_seconds < STALL_SECONDS
-
-
-def test_questions_over_stdio_are_all_answered_and_the_call_too():
-    with Bridge({"mcpServers": {"it": entry(era="modern")}}) as bridge:
-        called = bridge.call_tool("it", "ask", {"method": "ping", "times": 2_000})
-        assert called.text == "asked"
-        # Calls do not wait for answers that are still to be sent.
-        wait_until(
-            lambda: bridge.call_tool("it", "answers").text.count('"id": "s') == 2_000,
-            "all are answered",
-        )

@@ -35,7 +35,7 @@ def listed(**options: Any) -> tuple[list[Tool], tuple[str, ...]]:
 
 
 def test_tags_are_read_from_where_fastmcp_puts_them():
-    """In any order, for it has them from a set; what is none is left out."""
+    """In any order, for it has them from a set; anything but a text is left out."""
     tags = {"tags": ["write", "", "admin", 5, None, "write"]}
     wrong = [tool(f"wrong{i}", _meta={"fastmcp": x}) for i, x in enumerate([3, {"tags": 1}, None])]
     keys = ("fastmcp", "_fastmcp")
@@ -44,7 +44,7 @@ def test_tags_are_read_from_where_fastmcp_puts_them():
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_everything_a_server_says_about_a_tool_is_kept(galleries: Bridge, server: str):
+def test_a_tool_keeps_everything_its_server_says_about_it(galleries: Bridge, server: str):
     """Schemas exactly as they were sent, in both eras."""
     tools = {x.name: x for x in galleries.list_tools(server)}
     add = tools["add"]
@@ -61,63 +61,23 @@ def test_everything_a_server_says_about_a_tool_is_kept(galleries: Bridge, server
 
 
 def test_odd_details_of_a_tool_do_not_cost_the_tool():
-    odd = tool(
-        "odd",
-        description=None,
-        title=5,
-        annotations={"readOnlyHint": "yes", "destructiveHint": True},
-        outputSchema="text",
-        icons="none",
-        execution=[],
-        _meta=3,
-    )
+    odd = tool("odd", description=None, title=5, outputSchema="text", icons="none", execution=[],
+               annotations={"readOnlyHint": "yes", "destructiveHint": True}, _meta=3)  # fmt: skip
     loose = {"name": "loose", "inputSchema": {"properties": {"a": {}}}}
     either = tool("either", inputSchema={"type": ["object", "null"]})
-    found, notes = listed(tools=[odd, loose, either])
-    first = found[0]
-    assert (first.description, first.title, first.output_schema, first.meta) == (
-        "",
-        None,
-        None,
-        None,
-    )
+    (first, *others), notes = listed(tools=[odd, loose, either])
+    assert (first.description, first.title, first.output_schema, first.meta) == ("", *[None] * 3)
     assert (first.annotations.read_only, first.annotations.destructive) == (None, True)
-    assert [x.input_schema for x in found[1:]] == [loose["inputSchema"], either["inputSchema"]]
+    assert [x.input_schema for x in others] == [loose["inputSchema"], either["inputSchema"]]
     assert notes == ()
 
 
-def test_a_tool_whose_header_annotation_is_not_valid_is_set_aside_with_a_note():
+def test_a_tool_whose_header_annotation_is_invalid_is_set_aside_with_a_note():
     """MCP 2026-07-28: a client must not offer it."""
     schema = {"type": "object", "properties": {"a": {"type": "object", "x-mcp-header": "A"}}}
-    found, notes = listed(era="modern", tools=[tool("bad", inputSchema=schema), tool("good")])
-    assert names_of(found) == ["good"]
+    tools, notes = listed(era="modern", tools=[tool("bad", inputSchema=schema), tool("good")])
+    assert names_of(tools) == ["good"]
     assert "Tool 'bad' was left out: an x-mcp-header in its inputSchema is not valid." in notes
-
-
-def test_what_is_listed_again_is_read_anew_only_where_it_changed():
-    """What there was to say about a tool is said as long as it is listed."""
-    broken = {"type": "object", "properties": {"a": {"type": 7}}}
-    header = {"type": "object", "properties": {"a": {"type": "object", "x-mcp-header": "A"}}}
-    same = [
-        tool("same", title="Same", icons=[{"src": "data:,x"}]),
-        tool("broken", inputSchema=broken),
-        tool("bad", inputSchema=header),
-        tool("odd", inputSchema=[]),
-    ]
-    tools = [tool("set_tools"), *same, tool("other", annotations={})]
-    with bridge_with(it=entry(era="modern", tools=tools)) as bridge:
-        before, notes = {x.name: x for x in bridge.list_tools("it")}, status_of(bridge, "it").notes
-        other = tool("other", annotations={"readOnlyHint": True})
-        bridge.call_tool("it", "set_tools", {"tools": [*same, other], "notices": 0})
-        after = {x.name: x for x in bridge.refresh("it")[0].require()}
-        assert [after[x] is before[x] for x in ("same", "broken", "other")] == [True, True, False]
-        assert after["other"].annotations.read_only
-        assert status_of(bridge, "it").notes == notes
-        assert len(notes) == 3
-        bridge.call_tool("it", "set_tools", {"tools": [], "notices": 0})
-        assert not {"same", "broken"} & {x.name for x in bridge.refresh("it")[0].require()}
-        bridge.call_tool("it", "set_tools", {"tools": [*same, other], "notices": 0})
-        assert {x.name: x for x in bridge.refresh("it")[0].require()} == after
 
 
 def test_tools_that_the_settings_switch_off_are_not_listed():
@@ -130,7 +90,7 @@ def test_tools_that_the_settings_switch_off_are_not_listed():
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_instructions_reach_the_catalog_and_are_told_to_nobody_when_they_are_off(era: str):
+def test_instructions_reach_the_catalog_unless_they_are_off(era: str):
     async def words(operations: Any) -> list[str]:
         return [operations.engine.catalog.instructions(x) for x in ("on", "off")]
 
@@ -150,20 +110,6 @@ def test_a_resource_or_prompt_that_is_not_there_is_an_error_of_the_server(galler
         galleries.get_prompt("stdio", "nope")
     assert galleries.list_resources("fault") == []
     assert galleries.list_prompts("fault") == []
-
-
-def page_with(odd: str) -> str:
-    """A listing, as a text, of three tools of which the second has this in it."""
-    bad = json.dumps(tool("bad", _meta={"it": "ODD"})).replace('"ODD"', odd)
-    tools = f"[{json.dumps(tool('first'))}, {bad}, {json.dumps(tool('last'))}]"
-    return f'{{"jsonrpc": "2.0", "id": ID, "result": {{"tools": {tools}}}}}'
-
-
-@pytest.mark.parametrize("depth", [150, 400])
-def test_a_tool_nested_deeper_than_usual_is_kept(depth: int):
-    steps = {"tools/list": [["line", page_with("[" * depth + "]" * depth)]]}
-    with bridge_with(it=entry(on=steps)) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["first", "bad", "last"]
 
 
 REVIEW = {"name": "review", "description": "Review it."}
@@ -204,23 +150,15 @@ def test_a_burst_of_notices_lists_anew_what_changed_and_nothing_else(era: str):
 REFUSED = '{"jsonrpc": "2.0", "id": ID, "error": {"code": 1, "message": "no"}}'
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"on": {"prompts/list": []}},
-        {"on": {"prompts/list": [["line", REFUSED]]}},
-        {"prompts": "none"},
-    ],
-)
-def test_a_listing_of_prompts_that_fails_costs_no_tool_and_no_resource(how: dict[str, Any]):
+@pytest.mark.parametrize("answer", [[], [["line", REFUSED]]], ids=["nothing", "an error"])
+def test_a_listing_of_prompts_that_fails_costs_no_tool_and_no_resource(answer: list[Any]):
     """It is asked for again when somebody wants it."""
-    options = {"prompts": [REVIEW], "resources": [PAGE], **how}
-    with bridge_with(it=entry(**options, listTimeout=0.5)) as bridge:
+    options = {"prompts": [REVIEW], "resources": [PAGE], "on": {"prompts/list": answer}}
+    with bridge_with(it=entry(**options, listTimeout=0.2)) as bridge:
         assert "echo" in names_of(bridge.list_tools("it"))
         assert bridge.resources() == {"it": (Resource("it://page", "page"),)}
         assert bridge.prompts() == {}
-        if "on" in how:
-            (note,) = status_of(bridge, "it").notes
-            assert note.startswith("Its prompts could not be listed: prompts/list ")
-            with pytest.raises((ServerError, ToolTimeout), match="prompts/list"):
-                bridge.list_prompts("it")
+        (note,) = status_of(bridge, "it").notes
+        assert note.startswith("Its prompts could not be listed: prompts/list ")
+        with pytest.raises((ServerError, ToolTimeout), match="prompts/list"):
+            bridge.list_prompts("it")

@@ -23,11 +23,6 @@ SQLITE = ("mcp-server-sqlite==2025.4.25", "mcp<2")
 _INSTALL_SECONDS = 60
 
 
-def installed(program: str) -> dict[str, Any]:
-    """What a settings file holds for a program beside this Python."""
-    return {"command": str(Path(sys.executable).parent / program), "args": []}
-
-
 def from_npm(package: str, *args: str, **more: Any) -> dict[str, Any]:
     """The same for a package of the Model Context Protocol project at npm; skips without it."""
     script = NPM / "node_modules" / "@modelcontextprotocol" / package / "dist" / "index.js"
@@ -66,23 +61,12 @@ def _make_mcp1() -> None:
 
 
 def test_the_time_server_answers():
-    with bridge_with(time=installed("mcp-server-time")) as bridge:
+    program = str(Path(sys.executable).parent / "mcp-server-time")
+    with bridge_with(time={"command": program}) as bridge:
         assert names_of(bridge.list_tools("time")) == ["get_current_time", "convert_time"]
         result = bridge.call_tool("time", "get_current_time", {"timezone": "UTC"})
-        assert not result.is_error
         assert result.structured["timezone"] == "UTC"
         assert status_of(bridge, "time").era == "2026-07-28"
-
-
-def test_the_git_server_answers(tmp_path: Path):
-    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True, timeout=20)
-    (tmp_path / "new.txt").write_text("x", encoding="utf-8")
-    server = installed("mcp-server-git")
-    server["args"] = ["--repository", str(tmp_path)]
-    with bridge_with(git=server) as bridge:
-        assert len(bridge.list_tools("git")) == 12
-        result = bridge.call_tool("git", "git_status", {"repo_path": str(tmp_path)})
-        assert "new.txt" in result.text
 
 
 def test_a_server_of_the_older_sdk_answers(sqlite_server: Bridge):
@@ -125,10 +109,10 @@ def test_the_everything_server_answers(everything: Bridge, server: str):
     assert call(server, "echo", {"message": "hello"}).text == "Echo: hello"
     weather = call(server, "get-structured-content", {"location": "Chicago"})
     assert (weather.structured["temperature"], weather.notes) == (36, ())
-    told: list[Any] = []
+    steps: list[Any] = []
     slow = {"duration": 0.2, "steps": 2}
-    call(server, "trigger-long-running-operation", slow, on_progress=lambda *x: told.append(x))
-    assert [(done, total) for done, total, _ in told] == [(1, 2), (2, 2)]
+    call(server, "trigger-long-running-operation", slow, on_progress=lambda *x: steps.append(x))
+    assert [(done, total) for done, total, _ in steps] == [(1, 2), (2, 2)]
     assert status_of(everything, server).era == "2025-11-25"
     text, blob = (x.uri for x in everything.list_resources(server) if x.is_template)
     assert everything.read_resource(server, text, {"resourceId": 1})[0].text
@@ -148,24 +132,3 @@ def test_the_everything_server_answers(everything: Bridge, server: str):
         call(server, "toggle-subscriber-updates")
         assert subscription.wait(20) == uri
     call(server, "toggle-subscriber-updates")
-
-
-@pytest.mark.npm
-def test_the_filesystem_server_answers(tmp_path: Path):
-    (tmp_path / "note.txt").write_text("from a file", encoding="utf-8")
-    with bridge_with(files=from_npm("server-filesystem", str(tmp_path))) as bridge:
-        path = str(tmp_path / "note.txt")
-        assert bridge.call_tool("files", "read_text_file", {"path": path}).text == "from a file"
-        outside = bridge.call_tool("files", "read_text_file", {"path": "/etc/passwd"})
-        assert outside.is_error
-
-
-@pytest.mark.npm
-def test_the_memory_server_answers_and_keeps_what_it_was_reported(tmp_path: Path):
-    env = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
-    with bridge_with(memory=from_npm("server-memory", env=env)) as bridge:
-        ada = {"name": "Ada", "entityType": "person", "observations": ["writes programs"]}
-        bridge.call_tool("memory", "create_entities", {"entities": [ada]})
-        bridge.disconnect("memory")
-        found = bridge.call_tool("memory", "search_nodes", {"query": "programs"})
-        assert found.structured["entities"][0]["name"] == "Ada"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
-from xai_mcp_agent import SourceClosed, SourceFailed
+from xai_mcp_agent import SourceClosed
 from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.sources.process import StderrLog
 
@@ -28,18 +28,14 @@ def test_the_last_lines_are_shown_newest_last_and_an_unfinished_one_too():
     assert made.tail() == ("one", "two", "three", "four"), "looking did not cut the line in two"
 
 
-def test_only_so_many_lines_and_so_much_of_each_are_shown():
-    made = log(b"".join(b"%d %s\n" % (i, b"x" * 5000) for i in range(1000)))
-    tail = made.tail()
+def test_the_tail_is_bounded():
+    tail = log(b"".join(b"%d %s\n" % (i, b"x" * 5000) for i in range(1000))).tail()
     assert len(tail) == 12
     assert tail[-1].startswith("999 xxx")
     assert max(len(x) for x in tail) == 2000
-
-
-def test_what_never_ends_in_a_newline_does_not_grow_for_ever():
-    made = log(*[b"step %d " % i for i in range(100_000)])
-    assert "step 9" in made.tail()[-1]
-    assert sum(len(x) for x in made.tail()) <= 24_000
+    endless = log(*[b"step %d " % i for i in range(100_000)]).tail()
+    assert "step 9" in endless[-1]
+    assert sum(len(x) for x in endless) <= 24_000
 
 
 def test_a_secret_is_masked_wherever_the_line_is_cut():
@@ -56,17 +52,6 @@ def test_a_secret_is_masked_wherever_the_line_is_cut():
 def test_broken_encodings_colours_and_progress_bars_are_readable():
     made = log(b"caf\xe9\n", b"\x1b[31mred\x1b[0m\n", b"10%\r50%\r100%\n", b"a\x00b\n")
     assert made.tail() == ("caf\ufffd", "red", "100%", "a\ufffdb")
-
-
-def test_secrets_of_the_settings_are_in_no_error_and_no_status():
-    server = {**entry(exit=1, stderr=f"bad token {SECRET}"), "env": {"API_TOKEN": SECRET}}
-    server["args"] = [*server["args"], f"--token={SECRET}"]  # type: ignore[misc]
-    with bridge_with(it=server) as bridge:
-        with pytest.raises(SourceFailed) as caught:
-            bridge.list_tools("it")
-        assert "bad token ***" in str(caught.value)
-        for text in (str(caught.value), repr(caught.value), repr(bridge.servers())):
-            assert SECRET not in text
 
 
 def test_each_start_speaks_for_itself(tmp_path: object):

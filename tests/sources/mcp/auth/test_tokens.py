@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.authorization_server import Protected, bridge_to, failure_of, protected_server
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import ServerError
+from xai_mcp_agent.bridge.operations import Operations
 
 _CHILD_SECONDS = 60
 # Says when it is ready, waits for a line, then calls; prints the answer.
@@ -78,39 +80,38 @@ def test_a_service_that_is_down_does_not_cost_the_token_that_can_be_renewed(
 def test_two_processes_renew_a_token_once(protected: Protected, tmp_path: Path):
     """A refresh token is good for one use: the second process takes what the first one got."""
     signed_in(protected, tmp_path)
-    words = [sys.executable, "-c", _CALLER, f"{protected.url}/mcp", str(tmp_path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    children = [subprocess.Popen(words, **pipes) for _ in range(2)]
-    try:
+    words = [warm_python(), "-c", _CALLER, f"{protected.url}/mcp", str(tmp_path)]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with ExitStack() as stack:
+        children: list[Any] = [
+            stack.enter_context(subprocess.Popen(words, **pipes)) for _ in range(2)
+        ]
         for child in children:
-            assert child.stdout is not None
+            stack.callback(child.kill)
             assert child.stdout.readline() == "ready\n"
         protected.service.end_access_tokens()
         for child in children:
-            assert child.stdin is not None
             child.stdin.write("go\n")
             child.stdin.flush()
-        said = [child.communicate(timeout=_CHILD_SECONDS)[0] for child in children]
-    finally:
-        for child in children:
-            child.kill()
-            child.wait()
-    assert said[0] == said[1], "both use the same token"
-    assert said[0].strip()[::-1].startswith("Bearer access-")
+        answers = [child.communicate(timeout=_CHILD_SECONDS)[0] for child in children]
+    assert answers[0] == answers[1], "both use the same token"
+    assert answers[0].strip()[::-1].startswith("Bearer access-")
     assert protected.service.count("refresh_token") == 1
 
 
-def test_calls_at_once_share_one_renewal(protected: Protected, tmp_path: Path):
+def test_calls_at_once_share_one_renewal_and_a_slow_one_holds_up_no_other(
+    protected: Protected, tmp_path: Path
+):
+    """The plain SDK sends one request at a time to a server that wants a token."""
     with bridge_to(protected, tmp_path) as bridge:
         bridge.list_tools("it")
         protected.service.end_access_tokens()
-        calls = [bridge.submit(_call_who) for _ in range(8)]
-        assert len({call.result(20) for call in calls}) == 1
+        slow = bridge.submit(Operations.call_tool, "it", "wait")
+        calls = [bridge.submit(Operations.call_tool, "it", "who") for _ in range(8)]
+        assert len({call.result(20).text for call in calls}) == 1
+        assert not slow.done()
+        slow.cancel()
     assert protected.service.count("refresh_token") == 1
-
-
-async def _call_who(engine: Any) -> str:
-    return (await engine.call_tool("it", "who")).text
 
 
 def test_a_changed_sign_in_service_gets_nothing_of_the_old_one(
@@ -145,48 +146,45 @@ def test_no_token_is_in_an_error_or_a_log(
     assert kept["refresh_token"] not in caplog.text
 
 
+ROBOT = {"grant": "client_credentials", "clientId": "robot", "scopes": "tools"}
+
+
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
 def test_a_machine_gets_a_token_with_its_secret(protected: Protected, tmp_path: Path, method: str):
     protected.service.add_client("robot", "secret of a robot")
-    auth = {
-        "grant": "client_credentials", "clientId": "robot", "clientSecret": "secret of a robot",
-        "tokenEndpointAuthMethod": method, "scopes": ["tools"],
-    }  # fmt: skip
+    auth = ROBOT | {"clientSecret": "secret of a robot", "tokenEndpointAuthMethod": method}
     with bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge:
         assert bridge.call_tool("it", "who").text
         protected.service.end_access_tokens()
         assert bridge.call_tool("it", "who").text
-    assert protected.service.asked.count("client_credentials") == 2
+    assert protected.service.count("client_credentials") == 2
     assert protected.service.count("register") == 0
-
-
-def test_a_machine_with_a_wrong_secret_is_told_what_to_check(protected: Protected, tmp_path: Path):
-    protected.service.add_client("robot", "secret of a robot")
-    auth = {"grant": "client_credentials", "clientId": "robot", "clientSecret": "wrong-secret"}
-    with bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge:
-        failure = failure_of(bridge)
-    assert "gave no token: HTTP 401 invalid_client" in failure.problem
-    assert "Check `clientId`" in failure.next_step
-    assert "wrong-secret" not in str(failure)
 
 
 def test_a_machine_signs_with_its_key(protected: Protected, tmp_path: Path):
     private, protected.service.public_key = _key_pair()
     (tmp_path / "robot.pem").write_text(private)
-    auth = {
-        "grant": "client_credentials", "clientId": "robot", "scopes": "tools",
-        "privateKeyFile": str(tmp_path / "robot.pem"), "signingAlgorithm": "ES256",
-    }  # fmt: skip
-    with bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge:
+    key = {"privateKeyFile": str(tmp_path / "robot.pem"), "signingAlgorithm": "ES256"}
+    with bridge_to(protected, tmp_path, sign_in=None, auth=ROBOT | key) as bridge:
         assert bridge.call_tool("it", "who").text
 
 
-def test_a_key_that_cannot_be_read_is_named_and_not_shown(protected: Protected, tmp_path: Path):
-    auth = {"grant": "client_credentials", "clientId": "robot", "privateKey": "not a key at all"}
-    with bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge:
-        failure = failure_of(bridge)
-    assert "private key cannot be used" in failure.problem
-    assert "not a key at all" not in str(failure)
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("clientSecret", "wrong-secret", "gave no token: HTTP 401 invalid_client"),
+        ("privateKey", "not a key at all", "private key cannot be used"),
+    ],
+)
+def test_a_machine_with_wrong_credentials_gets_an_error_that_does_not_show_them(
+    protected: Protected, tmp_path: Path, name: str, value: str, problem: str
+):
+    protected.service.add_client("robot", "secret of a robot")
+    with bridge_to(protected, tmp_path, sign_in=None, auth=ROBOT | {name: value}) as bridge:
+        error = failure_of(bridge)
+    assert problem in error.problem
+    assert name != "clientSecret" or "Check `clientId`" in error.next_step
+    assert value not in str(error)
 
 
 def _key_pair() -> tuple[str, str]:
@@ -203,17 +201,3 @@ def _key_pair() -> tuple[str, str]:
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return private.decode(), public.decode()
-
-
-def test_a_slow_call_holds_up_no_other(protected: Protected, tmp_path: Path):
-    """The plain SDK sends one request at a time to a server that wants a token."""
-    with bridge_to(protected, tmp_path) as bridge:
-        bridge.list_tools("it")
-        slow = bridge.submit(_call_slow)
-        assert bridge.call_tool("it", "who", timeout_seconds=5).text
-        assert not slow.done()
-        slow.cancel()
-
-
-async def _call_slow(engine: Any) -> str:
-    return (await engine.call_tool("it", "wait")).text

@@ -6,7 +6,6 @@ The server is on 127.0.0.1; what listens at 127.0.0.2 is none of its business, a
 from __future__ import annotations
 
 import gzip
-import json
 import socket
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, repeat
@@ -16,8 +15,6 @@ from typing import Any
 import pytest
 
 from tests.support.authorization_server import (
-    Protected,
-    bridge_to,
     browse,
     failure_of,
     go_there,
@@ -25,12 +22,11 @@ from tests.support.authorization_server import (
 )
 from tests.support.http_service import HttpService, Said, http_service
 from xai_mcp_agent import Answer, Bridge, Question
-from xai_mcp_agent.sources.mcp.auth import flow
 
 NAME = "sign-in.example"
 ELSEWHERE = "127.0.0.2"
-FORMS = [ELSEWHERE, "2130706434", "0x7f000002", "127.2", "[::ffff:127.0.0.2]", NAME]
-_ENDLESS_BYTES = 64 * 1024 * 1024  # far above the limit, if everything is read
+FORMS = [ELSEWHERE, "2130706434", "[::ffff:127.0.0.2]", NAME]
+_ENDLESS_BYTES = 16 * 1024 * 1024  # far above the limit, if everything is read
 
 
 def answers(
@@ -61,11 +57,11 @@ def resolved(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     """Look `NAME` up at these addresses, one after the other, and at the last from then on."""
     real, left = socket.getaddrinfo, chain(addresses, repeat(addresses[-1]))
 
-    def found(host: Any, *rest: Any, **more: Any) -> Any:
+    def look_up(host: Any, *rest: Any, **more: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
         return real(next(left) if name == NAME else host, *rest, **more)
 
-    monkeypatch.setattr(socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
 def challenged_with(url: str) -> dict[str, str]:
@@ -92,9 +88,11 @@ def test_a_server_sends_nobody_to_where_it_is_not_itself(
 
 
 @pytest.mark.parametrize(
-    "told", ["registration_endpoint", "authorization_endpoint", "token_endpoint"]
+    "endpoint", ["registration_endpoint", "authorization_endpoint", "token_endpoint"]
 )
-def test_neither_does_the_service_that_it_names(elsewhere: HttpService, tmp_path: Path, told: str):
+def test_the_service_that_it_names_sends_nobody_elsewhere_either(
+    elsewhere: HttpService, tmp_path: Path, endpoint: str
+):
     address = f"{elsewhere.url}/secret"
     opened: list[str] = []
 
@@ -104,19 +102,11 @@ def test_neither_does_the_service_that_it_names(elsewhere: HttpService, tmp_path
             browse(question.url)
         return Answer.accepted()
 
-    with protected_server(metadata={told: address}) as protected:
+    with protected_server(metadata={endpoint: address}) as protected:
         servers = {"it": protected.entry}
         with Bridge({"mcpServers": servers}, answer=answer, token_folder=tmp_path) as bridge:
             assert "the server is not." in failure_of(bridge).problem
     assert not any(ELSEWHERE in x for x in opened), "not with the person's browser either"
-
-
-def test_an_authorization_server_elsewhere_is_not_asked(elsewhere: HttpService, tmp_path: Path):
-    with protected_server() as protected:
-        protected.service.url = elsewhere.url
-        protected.move_to(protected.service)
-        with bridge_to(protected, tmp_path) as bridge:
-            assert "the server is not." in failure_of(bridge).problem
 
 
 def test_a_redirect_leads_nowhere_else(elsewhere: HttpService, tmp_path: Path):
@@ -131,20 +121,15 @@ def test_a_redirect_leads_nowhere_else(elsewhere: HttpService, tmp_path: Path):
             assert moved.got
 
 
-def test_what_was_checked_is_connected_to_though_the_name_leads_elsewhere_then(
+def test_a_name_that_leads_elsewhere_at_the_second_look_up_is_not_followed_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: HttpService
 ):
+    """Whoever owns a name may have it lead anywhere, also that of the server itself."""
     resolved(monkeypatch, "127.0.0.1", ELSEWHERE)
     with http_service() as server, http_service(elsewhere.port) as service:
         answers(server, 401, challenged_with(f"http://{NAME}:{service.port}/"))
         failure_at(f"{server.url}/mcp", tmp_path)
         assert [x.path for x in service.got] == ["/"]
-
-
-def test_the_name_of_the_server_itself_leads_nowhere_else_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: HttpService
-):
-    """Whoever owns the name may have it lead anywhere, and choose the port besides."""
     resolved(monkeypatch, "127.0.0.1", ELSEWHERE)
     with http_service() as server:
         answers(server, 401, challenged_with(f"http://{NAME}:{elsewhere.port}/secret"))
@@ -160,7 +145,7 @@ def test_a_server_that_is_reached_by_a_proxy_sends_nobody_to_this_machine(
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
-        for host in ("127.0.0.1", "localhost", "[::1]", "0.0.0.0"):
+        for host in ("127.0.0.1", "localhost"):
             answers(proxy, 401, challenged_with(f"http://{host}:{here.port}/secret"))
             said = failure_at("http://mcp.example/mcp", tmp_path)
             assert "which is on this machine; the server is not." in said
@@ -174,21 +159,6 @@ def test_what_the_settings_name_is_asked(tmp_path: Path):
         answers(server, 401, challenged_with(f"{service.url}/about"))
         failure_at(f"{server.url}/mcp", tmp_path, auth={"issuer": service.url})
         assert service.got
-
-
-def test_a_token_is_renewed_where_the_server_turns_out_to_be(
-    protected: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """Of a server with a name it is known once it has answered, without a look at the name."""
-    with bridge_to(protected, tmp_path) as bridge:
-        bridge.list_tools("it")
-    file = next(tmp_path.glob("*.json"))
-    file.write_text(json.dumps({**json.loads(file.read_text()), "expires_at": 1.0}))
-    monkeypatch.setattr(flow, "place_of_host", lambda host: None)
-    with bridge_to(protected, tmp_path, sign_in=None) as bridge:
-        assert bridge.call_tool("it", "who").text
-    assert protected.service.count("refresh_token") == 1
-    assert protected.service.count("authorize") == 1
 
 
 def test_no_more_of_a_document_is_read_than_a_service_ever_needs(tmp_path: Path):

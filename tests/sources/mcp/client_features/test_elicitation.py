@@ -32,8 +32,8 @@ class Programmed:
             case threading.Event():
                 self.next.wait(20)
                 return Answer.accepted({"colour": "late"})
-            case answer:
-                return answer
+            case _:
+                return self.next
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def program() -> Programmed:
 @pytest.fixture(scope="module")
 def servers(asking_url: str, program: Programmed) -> Generator[Bridge]:
     """The asking server in every way; `no` and `defaults` have other settings."""
-    known = {
+    entries = {
         "stdio": asking_entry(timeout=10),
         "stdio_old": asking_entry(mode="legacy"),
         "http": {"url": asking_url},
@@ -55,14 +55,14 @@ def servers(asking_url: str, program: Programmed) -> Generator[Bridge]:
         "no_old": {"url": asking_url, "mode": "legacy", "elicitation": "decline"},
         "hasty": {"url": asking_url, "elicitationTimeout": 0.2},
         "hasty_old": {"url": asking_url, "mode": "legacy", "elicitationTimeout": 0.2},
-        "short_old": {"url": asking_url, "mode": "legacy", "timeout": 0.5},
+        "short_old": {"url": asking_url, "mode": "legacy", "timeout": 0.3},
     }
-    with Bridge({"mcpServers": known}, answer=program) as bridge:
+    with Bridge({"mcpServers": entries}, answer=program) as bridge:
         bridge.connect(wait=True)
         yield bridge
 
 
-def asked(
+def ask(
     bridge: Bridge, server: str, request: dict[str, Any], **more: Any
 ) -> tuple[Any, ToolResult]:
     """What the server was answered, and the whole result."""
@@ -77,17 +77,17 @@ def test_a_form_and_a_page_are_answered_by_the_program_or_refused(
 ):
     """MCP, elicitation, form mode and URL mode; a refusal is in the notes and in the log, too."""
     program.asked, program.next = [], Answer.accepted({"colour": "red"})
-    told, result = asked(servers, server, form())
-    assert (told["action"], told["content"], result.notes) == ("accept", {"colour": "red"}, ())
-    told, _ = asked(servers, server, page("https://example.org/sign-in"))
-    assert told["action"] == "accept"
-    assert "content" not in told
+    answer, result = ask(servers, server, form())
+    assert (answer["action"], answer["content"], result.notes) == ("accept", {"colour": "red"}, ())
+    answer, _ = ask(servers, server, page("https://example.org/sign-in"))
+    assert answer["action"] == "accept"
+    assert "content" not in answer
     opened = Question(server, "Sign in there.", url="https://example.org/sign-in")
     assert program.asked == [Question(server, "Which colour?", COLOUR), opened]
     for refusal in (Answer.declined("not today"), Answer.cancelled("not today")):
         program.next = refusal
-        told, result = asked(servers, server, form())
-        assert told["action"] == refusal.action
+        answer, result = ask(servers, server, form())
+        assert answer["action"] == refusal.action
         assert "A question of the server" in result.notes[0]
         assert "not today" in result.notes[0]
         logged = f"xai_mcp_agent.servers.{server}", logging.WARNING, result.notes[0]
@@ -102,8 +102,8 @@ def test_a_program_that_answers_wrongly_gives_no_answer_and_harms_nothing(
         (KeyError("oops"), "raised KeyError"),
         ({"colour": "red"}, "gave a dict, not an Answer"),
     ):
-        told, result = asked(servers, "http", form())
-        assert told["action"] == "cancel"
+        answer, result = ask(servers, "http", form())
+        assert answer["action"] == "cancel"
         assert says in result.notes[0]
 
 
@@ -113,46 +113,43 @@ def test_an_answer_is_not_waited_for_longer_than_the_settings_say(
 ):
     program.next = release = threading.Event()
     try:
-        told, result = asked(servers, server, form())
+        answer, result = ask(servers, server, form())
     finally:
         release.set()
-    assert told["action"] == "cancel"
+    assert answer["action"] == "cancel"
     assert "within 0.2 s" in result.notes[0]
 
 
 def test_the_time_of_a_call_stands_still_while_somebody_is_asked(
     servers: Bridge, program: Programmed
 ):
-    """The call has half a second; whoever answers takes longer."""
+    """The call has 0.3 s; whoever answers takes longer."""
     program.next = release = threading.Event()
-    timer = threading.Timer(0.9, release.set)
+    timer = threading.Timer(0.4, release.set)
     timer.start()
-    told, _ = asked(servers, "short_old", form())
-    assert told["content"] == {"colour": "late"}
+    answer, _ = ask(servers, "short_old", form())
+    assert answer["content"] == {"colour": "late"}
 
 
-def test_several_rounds_of_questions_are_answered(servers: Bridge, program: Programmed):
-    """MCP 2026-07-28: a server may ask again with what it was told."""
+def test_several_rounds_of_questions_are_answered_and_endless_ones_end(
+    servers: Bridge, program: Programmed
+):
+    """MCP 2026-07-28: a server may ask again with the answers so far."""
     program.asked, program.next = [], Answer.accepted({"colour": "red"})
-    told, _ = asked(servers, "http", form(), rounds=3)
-    assert told["action"] == "accept"
-    assert len(program.asked) == 3
-
-
-def test_endless_rounds_of_questions_end(servers: Bridge, program: Programmed):
-    program.asked, program.next = [], Answer.accepted({"colour": "red"})
-    with pytest.raises(Exception, match="kept asking"):
+    answer, _ = ask(servers, "http", form(), rounds=3)
+    assert (answer["action"], len(program.asked)) == ("accept", 3)
+    with pytest.raises(ServerError, match="kept asking"):
         servers.call_tool("http", "ask", {**form(), "rounds": 1000})
     assert len(program.asked) < 20
 
 
 def test_the_settings_can_have_defaults_accepted(servers: Bridge, program: Programmed):
     program.asked = []
-    told, _ = asked(servers, "defaults", form())
-    assert told["content"] == {"colour": "blue"}
+    answer, _ = ask(servers, "defaults", form())
+    assert answer["content"] == {"colour": "blue"}
     needed = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
-    told, result = asked(servers, "defaults", form(schema=needed))
-    assert told["action"] == "decline"
+    answer, result = ask(servers, "defaults", form(schema=needed))
+    assert answer["action"] == "decline"
     assert "these have no default: age" in result.notes[0]
     assert program.asked == []
 
@@ -165,8 +162,8 @@ def test_what_the_settings_switch_off_is_not_declared(servers: Bridge, server: s
 
 def test_where_nobody_can_be_asked_the_reason_says_what_to_do():
     with bridge_with(it=asking_entry()) as bridge:
-        told, result = asked(bridge, "it", form())
-    assert told["action"] == "decline"
+        answer, result = ask(bridge, "it", form())
+    assert answer["action"] == "decline"
     assert '"elicitation": "defaults"' in result.notes[0]
 
 

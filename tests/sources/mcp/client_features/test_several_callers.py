@@ -15,29 +15,29 @@ from xai_mcp_agent.core.calls import Caller, Nobody
 
 CALLERS = [f"caller{number}" for number in range(6)]
 ROUNDS = 3
-# Of the older protocol: over stdio and the older SSE nothing says whose a question is.
-UNTOLD = ["stdio_old", "sse"]
-TOLD = ["stdio", "http", "http_old"]
+# In the older protocol a question over stdio or the older SSE names no call.
+UNNAMED = ["stdio_old", "sse"]
+NAMED = ["stdio", "http", "http_old"]
 
 
-def told(result: ToolResult) -> Any:
-    """What the server was answered."""
+def answer_in(result: ToolResult) -> Any:
+    """The answer that the server got."""
     return json.loads(result.text)
 
 
-@pytest.mark.parametrize("server", TOLD)
+@pytest.mark.parametrize("server", NAMED)
 def test_each_question_reaches_the_caller_whose_call_it_belongs_to(servers: Bridge, server: str):
     """Several agents or clients share a session; in the older era a question names no call."""
     hosts = [Answering(name) for name in CALLERS]
     asks = [(x, server, "ask", {**form(x.name), "says_whose": True}) for x in hosts]
     for _ in range(ROUNDS):
         results = at_once(servers, *asks)
-        assert [told(x)["content"]["colour"] for x in results] == CALLERS
+        assert [answer_in(x)["content"]["colour"] for x in results] == CALLERS
         assert all(x.notes == () for x in results)
     assert [x.asked for x in hosts] == [[x.name] * ROUNDS for x in hosts]
 
 
-@pytest.mark.parametrize("server", UNTOLD)
+@pytest.mark.parametrize("server", UNNAMED)
 def test_a_question_that_names_no_call_reaches_one_who_can_be_asked(servers: Bridge, server: str):
     """Over stdio the older era does not say whose call a question belongs to."""
     hosts = [Nobody("alone"), Answering("a"), Answering("b")]
@@ -45,7 +45,7 @@ def test_a_question_that_names_no_call_reaches_one_who_can_be_asked(servers: Bri
     calls = [(hosts[0], server, "ask", form("x")), *((x, server, "meet", room) for x in hosts[1:])]
     first, *others = at_once(servers, *calls)
     assert [x.structured for x in others] == [{"result": True}] * 2, "at the same time"
-    assert told(first)["action"] in ("accept", "decline")
+    assert answer_in(first)["action"] in ("accept", "decline")
 
 
 def test_whoever_answers_may_call_the_server_meanwhile(servers: Bridge):
@@ -57,7 +57,7 @@ def test_whoever_answers_may_call_the_server_meanwhile(servers: Bridge):
 
     operations = servers.run(operations_themselves)
     (result,) = at_once(servers, (Calling("a"), "stdio_old", "ask", form("a")))
-    assert told(result)["content"]["colour"] == "a"
+    assert answer_in(result)["content"]["colour"] == "a"
 
 
 async def operations_themselves(operations: Operations) -> Operations:

@@ -1,11 +1,10 @@
-"""Answers of servers behind a URL: taken where they can be understood, else told for what they are.
+"""Answers of servers behind a URL: taken where they can be understood, else quoted in the error.
 
 The fault suite has what goes wrong with an answer in both eras; here is what else a body can be.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from typing import Any
@@ -14,11 +13,10 @@ import pytest
 
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_http import Fault, Hang, drop, fault_http, refuse
-from tests.support.fault_server import entry
-from tests.support.http_faults import answered, call, connected, event, on_a_stream, raw
+from tests.support.http_faults import call, connected, on_a_stream, raw
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import ServerError, SourceClosed, SourceError, SourceFailed, ToolTimeout
+from xai_mcp_agent import ServerError, SourceClosed, SourceError, SourceFailed
 
 TOKEN = "tok-0123456789abcdef"
 ERAS = ["modern", "legacy"]
@@ -53,27 +51,19 @@ UNUSABLE: tuple[tuple[Fault, str], ...] = (
     (body(LOGIN), "it is not valid JSON: Sign in & go on."),
     (body(b" \r\n"), "it is empty."),
     (body(b"", "", 204), "HTTP 204 with no content type instead of JSON."),
-    (body(b"hello", "text/plain"), "with text/plain instead of JSON: hello."),
-    (body(b"{}", ""), "with no content type instead of JSON: {}."),
     (body(b"\x89PNG\0", "image/png"), "with image/png instead of JSON"),
-    (body(b'{"jsonrpc": "2.0", "id": 1'), 'it is not valid JSON: {"jsonrpc"'),
     (body(b'{"ok": true}'), 'it is not a JSON-RPC response: {"ok": true}.'),
     (message(jsonrpc="1.0", result={}), "it is not a valid message"),
-    (message(), "it is not a JSON-RPC response"),
     (message(method="ping"), "it is not a JSON-RPC response"),
     (body(b"[" * 100_000), "it is not a valid message."),
-    (message(encoding="utf-32-le", result={}), "it is not valid JSON"),
     (message(encoding="latin-1", result="\u00e9"), "it is not valid JSON"),
     (body(b"{}", content_encoding="gzip"), "it cannot be unpacked."),
     (body(zlib.compress(b"x" * 9999)[:9], content_encoding="deflate"), "it is"),
-    (body(b"\x0b\x02", content_encoding="br"), "it is not valid JSON"),
-    (message(result={"resultType": 7}), "the result type 7 is unknown"),
     (body(b"data: x\n\n", "text/event-stream"), "not a valid message."),
-    (body(b'{"jsonrpc": "2.0", "id"' + b" " * 2_000_000), "it is not a valid message"),
 )  # fmt: skip
 
 
-def test_an_answer_that_is_no_message_is_reported_for_what_it_is_and_costs_its_call_only():
+def test_an_unusable_answer_is_quoted_and_costs_its_call_only():
     with connected() as (peer, bridge):
         for fault, words in UNUSABLE:
             peer.faults["tools/call"] = fault
@@ -110,54 +100,13 @@ def test_an_answer_that_can_be_understood_is_taken():
             call(bridge)
 
 
-def test_json_packed_json_and_streams_may_take_turns():
-    """MCP 2026-07-28, transports: a server chooses the kind of each answer."""
-    kinds = iter(["stream", "stream", "json", "gzip", "stream", "json"])
-
-    def by_turns(handler: Any, asked: dict[str, Any]) -> None:
-        data, kind = answered(handler.owner, asked), next(kinds)
-        if kind == "stream":
-            handler.answer(200, event(data), "text/event-stream")
-        elif kind == "gzip":
-            handler.answer(200, gzip.compress(data), JSON, content_encoding="gzip")
-        else:
-            handler.answer(200, data, JSON)
-
-    with connected() as (peer, bridge):
-        peer.faults["tools/call"] = by_turns
-        assert [call(bridge, str(n)) for n in range(6)] == [str(n) for n in range(6)]
-        assert peer.methods.count("tools/call") == 6
-
-
-@pytest.mark.parametrize(("era", "sse"), [("modern", False), ("legacy", True)])
-def test_a_large_answer_arrives_as_it_was_sent(era: str, sse: bool):
-    """The SDK would end the connection of the older kind for more than one MiB."""
-    with (
-        fault_http(era=era) as peer,
-        bridge_with(it={"url": peer.sse_url if sse else peer.url}) as bridge,
-    ):
+def test_a_large_answer_of_the_older_kind_arrives_as_it_was_sent():
+    """The SDK would end the connection for more than one MiB."""
+    with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge:
         text = '"quoted" and \\ and \u4e2d\n' * 60_000
         result = {"content": [{"type": "text", "text": text}], "structuredContent": [[text]]}
         answer = bridge.call_tool("it", "result", result)
         assert (answer.text, answer.structured) == (text, [[text]])
-        peer.peer.tools.append({"name": "t" * 2_000_000, "inputSchema": {"type": "object"}})
-        assert len(bridge.refresh("it")[0].require()[-1].name) == 2_000_000
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_a_call_that_is_given_up_is_given_up_at_the_server_as_its_era_wants(era: str):
-    """MCP, transports: by the end of the connection, or by a message in the older era."""
-    with connected(era) as (peer, bridge):
-        peer.faults["tools/call"] = hang = Hang()
-        with pytest.raises(ToolTimeout):
-            call(bridge, timeout_seconds=0.2)
-        if era == "modern":
-            assert hang.gone.wait(20)
-        else:
-            wait_until(lambda: "notifications/cancelled" in peer.methods, "the message")
-        del peer.faults["tools/call"]
-        assert call(bridge, "next") == "next"
-        assert ("notifications/cancelled" in peer.methods) == (era == "legacy")
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -174,23 +123,6 @@ def test_all_calls_have_the_same_headers_whoever_posts_them(era: str):
     assert different == {"mcp-method", "content-length"} & sent.keys()
 
 
-@pytest.mark.parametrize("sse", [False, True])
-def test_a_secret_header_is_sent_and_is_in_no_error(sse: bool):
-    def echo_back(handler: Any, _: dict[str, Any]) -> None:
-        handler.answer(403, f"bad: {handler.headers['authorization']}".encode(), "text/plain")
-
-    with fault_http(era="modern") as peer:
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        url = peer.sse_url if sse else peer.url
-        peer.faults["*"] = peer.faults["GET"] = echo_back
-        with bridge_with(it={"url": f"{url}?api_key={TOKEN}", "headers": headers}) as bridge:
-            with pytest.raises(SourceFailed, match="HTTP 403") as caught:
-                bridge.list_tools("it")
-            said = (caught.value, repr(caught.value), bridge.servers(), repr(bridge.settings))
-            assert not any(TOKEN in str(x) for x in said)
-        assert {x["authorization"] for x in peer.requests} <= {f"Bearer {TOKEN}"}
-
-
 def echoing(before: int, status: int, kind: str) -> Fault:
     """Say the secret again that came in a header, after so many other characters."""
 
@@ -201,9 +133,9 @@ def echoing(before: int, status: int, kind: str) -> Fault:
     return echo
 
 
-def test_a_secret_that_is_echoed_stays_hidden_where_a_text_is_cut():
+def test_a_secret_that_is_echoed_stays_hidden_where_an_error_is_cut():
     with connected(headers={"Authorization": f"Bearer {TOKEN}"}) as (peer, bridge):
-        for before in (0, 60, 85, 99, 280, 290, 299):
+        for before in (0, 85, 99, 290):
             for status, kind in ((200, "text/plain"), (200, JSON), (500, "text/plain")):
                 peer.faults["tools/call"] = echoing(before, status, kind)
                 with pytest.raises(ServerError) as caught:
@@ -233,13 +165,6 @@ def test_long_words_of_a_server_are_cut():
             assert len(str(caught.value)) < MANY_CHARACTERS
             peer.faults.clear()
             assert call(bridge) == "fine"
-    server = {"name": LONG, "version": "1"}
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": server}
-    with bridge_with(it=entry(on={"initialize": [["reply", hello]]})) as bridge:
-        with pytest.raises(SourceError) as caught:
-            bridge.call_tool("it", "rpc_error", {"code": -5, "message": LONG})
-        assert len(str(caught.value)) < MANY_CHARACTERS
-        assert status_of(bridge, "it").server == "w" * 190 + " ... (cut)"
 
 
 @pytest.mark.parametrize("status", [401, 404])
@@ -260,7 +185,7 @@ def test_a_refusal_that_only_a_person_can_change_is_not_tried_again_and_again(st
             assert call(bridge, "mended") == "mended"
 
 
-def test_https_to_a_server_without_it_is_reported():
+def test_an_https_url_of_a_server_without_tls_is_reported():
     with fault_http() as peer, bridge_with(it={"url": f"https{peer.url[4:]}"}) as bridge:
         bridge.connect(wait=True)
         assert "write http:// instead of https://" in status_of(bridge, "it").next_step
@@ -282,16 +207,16 @@ def test_an_sse_server_that_cannot_be_used_is_explained():
                 assert words in status_of(bridge, "it").error
 
 
-def test_a_refused_message_to_an_sse_server_fails_its_call_at_once():
+@pytest.mark.parametrize("fault", [refuse(500, "boom"), drop], ids=["refused", "dropped"])
+def test_a_lost_message_to_an_sse_server_fails_its_call_at_once(fault: Fault):
     """The answer would come on the other stream, so nobody would ever answer."""
     with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge:
         bridge.list_tools("it")
-        for fault in (refuse(500, "boom"), drop):
-            peer.faults["tools/call"] = fault
-            with ends_within(20), pytest.raises((ServerError, SourceClosed)):
-                call(bridge)
-            peer.faults.clear()
-            assert call(bridge, "back") == "back"
+        peer.faults["tools/call"] = fault
+        with ends_within(20), pytest.raises((ServerError, SourceClosed)):
+            call(bridge)
+        peer.faults.clear()
+        assert call(bridge, "back") == "back"
 
 
 def test_a_server_that_does_not_answer_the_goodbye_keeps_nobody_waiting():

@@ -56,12 +56,18 @@ def test_a_certificate_that_the_environment_vouches_for_is_trusted(authority: tr
         assert bridge.call_tool("it", "echo", {"text": "safe"}).text == "safe"
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_trusted(authority: trustme.CA):
+def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
+    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     with fault_http(tls=secured(authority.issue_cert("127.0.0.1"))) as peer:
         error = failure_of(peer.url)
         assert peer.requests == []
     assert "CERTIFICATE_VERIFY_FAILED" in error.problem
     assert "SSL_CERT_FILE can name a PEM file that vouches for it" in error.next_step
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    error = failure_of("https://127.0.0.1:1/mcp")
+    assert "the certificates that SSL_CERT_FILE names cannot be read" in error.problem
+    assert "Correct SSL_CERT_FILE" in error.next_step
 
 
 @pytest.mark.usefixtures("trusting")
@@ -78,15 +84,6 @@ def test_a_certificate_that_cannot_be_used_is_reported_with_the_reason(authority
     ):
         with fault_http(tls=context) as peer:
             assert words in failure_of(peer.url).next_step
-
-
-def test_a_file_of_certificates_that_is_not_there_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    error = failure_of("https://127.0.0.1:1/mcp")
-    assert "the certificates that SSL_CERT_FILE names cannot be read" in error.problem
-    assert "Correct SSL_CERT_FILE" in error.next_step
 
 
 @contextmanager
@@ -136,9 +133,6 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
     assert "(via the proxy 127.0.0.1:9)" in error.problem
     assert "Check that the proxy runs" in error.next_step
     assert "pass-word-1" not in str(error)
-
-
-def test_a_proxy_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch):
     with answering(b"HTTP/1.1 403 Not for you\r\ncontent-length: 0\r\n\r\n") as place:
         monkeypatch.setenv("https_proxy", f"http://{place}")
         error = failure_of("https://example.invalid/mcp")

@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 from tests.support.bridges import bridge_with, status_of, wait_for_state
 from tests.support.fault_http import FaultHttp, Hang, fault_http, first, refuse
-from tests.support.http_faults import Resumable, call, connected, dripping, silent_after
+from tests.support.http_faults import Resumable, call, connected
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import SourceError, SourceFailed, ToolTimeout
-
-
-def test_a_call_ends_at_its_limit_however_its_answer_does_not_end():
-    """The fault suite has more of these, in both eras."""
-    with connected() as (peer, bridge):
-        for fault in (
-            silent_after(b'{"jsonrpc": "2.0"'),
-            silent_after(b"data: {", "text/event-stream"),
-            dripping(0.05, "text/event-stream"),
-        ):
-            peer.faults["tools/call"] = fault
-            with ends_within(20), pytest.raises(ToolTimeout):
-                call(bridge, timeout_seconds=0.2)
-            peer.faults.clear()
-            assert call(bridge) == "fine"
-
-
-@pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_a_stream_that_broke_off_goes_on_after_the_last_event(era: str):
-    """MCP 2025-11-25, transports, resumability: a GET with `Last-Event-ID`, after `retry`."""
-    with connected(era) as (peer, bridge):
-        stream = Resumable(peer, 3)
-        assert call(bridge, "whole") == "whole"
-        assert stream.resumed == ["0", "1", "2"]
-        assert peer.methods.count("tools/call") == 1
+from xai_mcp_agent import SourceError, SourceFailed
 
 
 def test_a_stream_that_breaks_off_for_ever_ends_with_its_call_and_does_not_spin():
+    """MCP 2025-11-25, transports, resumability: a GET with `Last-Event-ID`, after `retry`."""
     with connected("legacy") as (peer, bridge):
         stream = Resumable(peer, breaks=1_000_000, retry_ms=0)
         with pytest.raises(SourceError):
-            call(bridge, timeout_seconds=1)
+            call(bridge, timeout_seconds=0.3)
+        assert stream.resumed[:2] == ["0", "1"][: len(stream.resumed)]
         assert len(stream.resumed) <= 20
         seen = len(stream.resumed)
         peer.faults.clear()
@@ -60,39 +34,10 @@ def test_a_hundred_calls_at_once_over_one_server_are_all_answered():
         peer.faults["tools/call"] = first(1, hang)
         slow = threads.submit(call, bridge, "slow", timeout_seconds=30)
         assert hang.asked.wait(10)
-        texts = [f"{x}" for x in range(100)]
+        texts = [str(x) for x in range(100)]
         assert list(threads.map(lambda x: call(bridge, x), texts)) == texts
         bridge.disconnect("it")
         assert isinstance(slow.exception(10), SourceError)
-
-
-_CALLS_IN_A_PAUSE = 10  # of a second or more; there are dozens, and without a pause one or two
-_BETWEEN_CALLS_SECONDS = 0.01  # unless it is opened meanwhile
-
-
-def test_a_stream_for_notices_that_keeps_breaking_is_opened_with_growing_pauses():
-    """`retry: 0` would have it opened without any pause."""
-    opened: list[int] = []  # after how many calls
-    again = threading.Event()
-    calls = 0
-
-    def brief(handler: Any, _: dict[str, Any]) -> None:
-        opened.append(calls)
-        again.set()
-        handler.answer(200, b"retry: 0\nid: 1\ndata:\n\n", "text/event-stream")
-
-    with fault_http(sessions=True) as peer:
-        peer.faults["GET"] = brief
-        with bridge_with(it=peer.entry()) as bridge:
-            bridge.list_tools("it")
-            with ends_within(40):
-                while len(opened) < 3:
-                    assert call(bridge) == "fine"
-                    calls += 1
-                    again.wait(_BETWEEN_CALLS_SECONDS)
-                    again.clear()
-        between = [b - a for a, b in itertools.pairwise(opened)]
-        assert min(between) > _CALLS_IN_A_PAUSE
 
 
 def test_a_stream_for_notices_that_is_refused_for_a_while_is_opened_in_the_end():
@@ -102,17 +47,15 @@ def test_a_stream_for_notices_that_is_refused_for_a_while_is_opened_in_the_end()
         wait_until(lambda: len(peer.streams) == 1, "the stream is open")
 
 
-_MANY = 60  # calls: without pauses there would be about as many listings
-
-
-def test_a_server_that_ends_its_stream_again_and_again_is_not_asked_all_the_time():
+def test_a_stream_that_always_ends_at_once_causes_few_listings():
+    calls = 60  # without pauses there would be about as many listings
     with fault_http(sessions=True, standing=True) as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")
         peer.faults["GET"] = refuse(200, "", "text/event-stream")
         listings = peer.methods.count("tools/list")
         peer.end_streams()
-        assert [call(bridge) for _ in range(_MANY)] == ["fine"] * _MANY
-        assert peer.methods.count("tools/list") - listings <= _MANY / 6
+        assert [call(bridge) for _ in range(calls)] == ["fine"] * calls
+        assert peer.methods.count("tools/list") - listings <= calls / 6
 
 
 def only_sse(peer: FaultHttp, status: int) -> None:
@@ -123,10 +66,9 @@ def only_sse(peer: FaultHttp, status: int) -> None:
     peer.faults["GET"] = lambda handler, _: handler.open_stream()
 
 
-@pytest.mark.parametrize("status", [400, 404, 405])
-def test_a_refused_post_means_the_older_kind_which_is_remembered(status: int):
+def test_a_refused_post_means_the_older_kind_which_is_remembered():
     with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
-        only_sse(peer, status)
+        only_sse(peer, 404)
         assert call(bridge, "old") == "old"
         assert status_of(bridge, "it").transport == "sse"
         posted = peer.paths.count("/mcp")
@@ -143,7 +85,7 @@ def test_a_type_that_is_given_is_believed():
         assert 'set "type": "sse"' in status_of(bridge, "it").next_step
 
 
-def test_a_server_that_is_of_neither_kind_is_reported_by_its_first_answer():
+def test_a_url_that_is_of_neither_kind_is_reported_by_its_first_answer():
     with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
         peer.faults["*"] = refuse(404, "nothing here")
         peer.faults["GET"] = refuse(500, "nor here")
@@ -162,30 +104,12 @@ def test_a_refusal_in_the_protocols_own_words_is_no_sign_of_the_older_kind():
         assert peer.streams == []
 
 
-def naming(place: bytes, end: bytes) -> Any:
-    """A stream that says that messages go there."""
-    event = end.join([b"event: endpoint", b"data: " + place, b"", b""])
-    return lambda handler, _: handler._stream([event])
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
-@pytest.mark.parametrize(
-    ("place", "words"),
-    [
-        (b"//user:pass@elsewhere.invalid/in?key=x", "http://elsewhere.invalid/in is on another"),
-        (b"http://[::1/in", "sent to 'http://[::1/in', which is no address"),
-    ],
-)
-def test_an_endpoint_elsewhere_is_reported_at_once_and_gets_nothing(
-    place: bytes, words: str, end: bytes
-):
-    """Servers made with the Python SDK end lines with CRLF."""
+def test_an_endpoint_that_is_no_address_is_reported_at_once():
+    """The fault suite has one on another server; those of the Python SDK end lines with CRLF."""
+    event = b"event: endpoint\r\ndata: http://[::1/in\r\n\r\n"
     with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge, ends_within(20):
-        peer.faults["GET"] = naming(place, end)
+        peer.faults["GET"] = lambda handler, _: handler._stream([event])
         with pytest.raises(SourceFailed) as caught:
             bridge.list_tools("it")
-        assert words in caught.value.problem
-        assert "key=" not in str(caught.value)
+        assert "sent to 'http://[::1/in', which is no address" in caught.value.problem
         assert caught.value.next_step == "Write the address where the server really is as `url`."
-        peer.faults.clear()
-        assert call(bridge) == "fine"
