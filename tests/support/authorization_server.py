@@ -270,6 +270,17 @@ class Protected:
         app.add_middleware(BaseHTTPMiddleware, dispatch=dispatch)
         return app
 
+    @contextmanager
+    def renewed(self) -> Generator[None]:
+        """For the block it is as new, and so is its service."""
+        service = self.service
+        for key, value in vars(AuthorizationServer(url=service.url)).items():
+            setattr(service, key, value)
+        for key, value in vars(Protected(service, self.url)).items():
+            setattr(self, key, value)
+        yield
+        self.service = service
+
     def move_to(self, service: AuthorizationServer) -> None:
         """From now on another service gives the tokens."""
         self.service, self.has_moved = service, True

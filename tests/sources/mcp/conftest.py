@@ -88,8 +88,14 @@ def servers(asking_url: str) -> Generator[Bridge]:
         yield bridge
 
 
+@pytest.fixture(scope="package")
+def shared_protected() -> Generator[Protected]:
+    with protected_server() as server:
+        yield server
+
+
 @pytest.fixture
-def protected() -> Generator[Protected]:
-    """A server that wants a token, and the service that gives it."""
-    with protected_server() as found:
-        yield found
+def protected(shared_protected: Protected) -> Generator[Protected]:
+    """A server that wants a token, and the service that gives it, as if both were new."""
+    with shared_protected.renewed():
+        yield shared_protected

@@ -140,22 +140,23 @@ REFUSED: dict[str, tuple[dict[str, Any], Callable[[SignInRequest], str], str]] =
 }
 
 
-def test_a_sign_in_that_fails_is_explained_and_not_repeated(protected: Protected, tmp_path: Path):
-    usual = {x: getattr(protected.service, x) for row, *_ in REFUSED.values() for x in row}
-    for name, (options, sign_in, words) in REFUSED.items():
-        for attribute, value in (usual | options).items():
-            setattr(protected.service, attribute, value)
-        requests: list[SignInRequest] = []
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_sign_in_that_fails_is_explained_and_not_repeated(
+    protected: Protected, tmp_path: Path, case: str
+):
+    options, sign_in, words = REFUSED[case]
+    vars(protected.service).update(options)
+    requests: list[SignInRequest] = []
 
-        def once(request: SignInRequest, requests: Any = requests, sign_in: Any = sign_in) -> str:
-            requests.append(request)
-            return sign_in(request)
+    def once(request: SignInRequest) -> str:
+        requests.append(request)
+        return sign_in(request)
 
-        with bridge_to(protected, tmp_path / name, sign_in=once) as bridge:
-            error = failure_of(bridge)
-        assert words in error.problem, name
-        assert error.next_step
-        assert len(requests) <= 1, "nobody is asked twice for one start"
+    with bridge_to(protected, tmp_path, sign_in=once) as bridge:
+        error = failure_of(bridge)
+    assert words in error.problem
+    assert error.next_step
+    assert len(requests) <= 1, "nobody is asked twice for one start"
 
 
 @pytest.mark.anyio

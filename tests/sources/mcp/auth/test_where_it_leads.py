@@ -26,7 +26,7 @@ from xai_mcp_agent import Answer, Bridge, Question
 NAME = "sign-in.example"
 ELSEWHERE = "127.0.0.2"
 FORMS = [ELSEWHERE, "2130706434", "[::ffff:127.0.0.2]", NAME]
-_ENDLESS_BYTES = 16 * 1024 * 1024  # far above the limit, if everything is read
+_ENDLESS_BYTES = 64 * 1024 * 1024  # far above the limit, if everything is read
 
 
 def answers(
@@ -164,7 +164,7 @@ def test_what_the_settings_name_is_asked(tmp_path: Path):
 def test_no_more_of_a_document_is_read_than_a_service_ever_needs(tmp_path: Path):
     """Nor of what comes packed, nor of the refusal itself."""
     endless = [b" " * 65536] * (_ENDLESS_BYTES // 65536)
-    packed = [gzip.compress(bytes(_ENDLESS_BYTES))]
+    packed = [gzip.compress(bytes(16 * 1024 * 1024))]
     for status, body, encoding in ((404, endless, "identity"), (200, packed, "gzip")):
         with http_service() as server, http_service() as service:
             document = answers(service, status, {"content-encoding": encoding}, body)
