@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +20,7 @@ from ..agent.loop import AgentRun
 from ..agent.memory.notes import MemoryFailed
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
-from ..agent.models.base import Usage, counts
+from ..agent.models.base import Model, Usage, counts
 from ..agent.results import text_of_result
 from ..agent.state import RunState
 from ..bridge.agent_tools import Listener, ReadyTools, ToolSpec, ready_tools
@@ -44,7 +44,7 @@ from .lease import BridgeLease, busy
 from .node_answers import as_dict, branch_answer, collect_approval
 from .panel.chat import note_conversation, take_question
 from .ports import as_text, inputs, outputs
-from .run_state import kept_run
+from .run_state import KeptRun, kept_run
 from .sampling import AgentSampler
 from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tools_chosen
 
@@ -110,15 +110,7 @@ def run_agent(
         NoTools: the agent's sources, or a required one, gave it no tool.
         NestedTooDeep: a tool of the agent runs the agent itself, again and again.
     """
-    question, conversation = take_question(question, conversation)
-    outcome.conversation = Conversation(conversation).messages
-    asked = conversation_with(conversation, question, "AgentRun")
-    if is_nothing(asked):
-        raise BadSetting(
-            "AgentRun has nothing to answer: set `question` to a text, or wire a `conversation`."
-        )
-    start = Conversation(asked)
-    outcome.conversation = start.messages
+    start = _read_request(question, conversation, outcome)
     name = agent_named(ctx, name, "AgentRun", runs=True)
     with (
         kept_run(
@@ -127,48 +119,31 @@ def run_agent(
         _at_work(ctx, name, "AgentRun", show, waiting and waiting.approvals) as work,
     ):
         spec = spec_of(work.agent, name, work.stage.bridge.settings.env, metadata, output_schema)
-        notes = notes_on(ctx, name, work.agent)
 
-        async def emit(event: RunEvent) -> None:
-            if waiting is not None:
-                await waiting.note(event, lambda: run.progress)
-            work.show(event)
-            if isinstance(event, RunStarted):
-                for mark, note in notes:
-                    work.tell(note, mark, in_card=True)
-            if isinstance(event, ToolFinished) and (run_branch := work.on_thought):
-                await work.stage.run_nodes(lambda ctx: branch(ctx, run_branch, event))
-
-        def branch(ctx: Any, do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
+        def think(ctx: Any, do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
             # Copy here: on the loop, a long conversation would hold up all others.
             outcome.follow(run)
             keep(ctx, run.state.kept)
             do(event)
 
-        async def go(operations: Operations) -> RunFinished:
+        async def emit(event: RunEvent) -> None:
             if waiting is not None:
-                waiting.mask = operations.engine.recorder.mask
-            try:
-                ready = await work.tools(operations, run.state)
-                no_tools = ready.no_tools if needs_sources else None
-                finished = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
-                if waiting is not None and finished.stopped == "waiting":
-                    for line in await waiting.wait(run.state):
-                        work.tell(line)
-                elif waiting is not None:
-                    await to_thread.run_sync(waiting.end)
-                return finished
-            finally:
-                await spec.model.aclose()
+                await waiting.note(event, lambda: run.progress)
+            work.show(event)
+            if isinstance(event, ToolFinished) and (do := work.on_thought):
+                await work.stage.run_nodes(lambda ctx: think(ctx, do, event))
 
         run = AgentRun(spec, waiting.start if waiting else start, emit, work.stage.caller)
+        work.notes = notes_on(ctx, name, work.agent)
         work.lend_model(run.count)
         work.on_thought = on_thought
         if on_approval:
             work.approve_by(on_approval)
         work.results = kept_for(ctx, outcome.conversation)
         try:
-            finished = work.stage.perform(go)
+            finished = work.stage.perform(
+                partial(_carry_out, run, spec.model, work, waiting, needs_sources)
+            )
             outcome.answer, outcome.stopped = finished.answer, finished.stopped
             outcome.structured = finished.structured
         finally:
@@ -176,6 +151,45 @@ def run_agent(
             note_conversation(outcome.conversation)
             keep(ctx, run.state.kept)
             ctx["last_answer"] = outcome.answer or None
+
+
+def _read_request(question: Any, conversation: Any, outcome: CanvasRun) -> Conversation:
+    """Return the conversation with the question; `outcome` has as much of it as can be read."""
+    question, conversation = take_question(question, conversation)
+    outcome.conversation = Conversation(conversation).messages
+    request = conversation_with(conversation, question, "AgentRun")
+    if is_nothing(request):
+        raise BadSetting(
+            "AgentRun has nothing to answer: set `question` to a text, or wire a `conversation`."
+        )
+    start = Conversation(request)
+    outcome.conversation = start.messages
+    return start
+
+
+async def _carry_out(
+    run: AgentRun,
+    model: Model,
+    work: _AgentWork,
+    waiting: KeptRun | None,
+    needs_sources: bool,
+    operations: Operations,
+) -> RunFinished:
+    """Run the agent on the bridge's loop, and write or remove the file of a run that may wait."""
+    if waiting is not None:
+        waiting.mask = operations.engine.recorder.mask
+    try:
+        ready = await work.tools(operations, run.state)
+        no_tools = ready.no_tools if needs_sources else None
+        finished = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
+        if waiting is not None and finished.stopped == "waiting":
+            for line in await waiting.wait(run.state):
+                work.tell(line)
+        elif waiting is not None:
+            await to_thread.run_sync(waiting.end)
+        return finished
+    finally:
+        await model.aclose()
 
 
 def run_node(node: Any, ctx: Any) -> None:
@@ -335,7 +349,10 @@ def _at_work(
 
 
 class _AgentWork:
-    """Everything that an agent's run uses. `results` are long results of earlier nodes."""
+    """Everything that an agent's run uses.
+
+    `results` are long results of earlier nodes; `notes` are told when the run starts.
+    """
 
     def __init__(
         self, lease: BridgeLease, stage: Stage, writing: Recorder, agent: Mapping[str, Any]
@@ -343,6 +360,7 @@ class _AgentWork:
         self.stage = stage
         self.agent = agent
         self.results: Mapping[str, str] = {}
+        self.notes: Sequence[tuple[str, str]] = ()
         self.on_thought: Callable[[ToolFinished], None] | None = None
         self._failed = lease.failed
         self._recorder = writing
@@ -351,6 +369,9 @@ class _AgentWork:
         """Write an event to the screen, and to the transcript if there is one."""
         self.stage.show(event)
         self.stage.post(partial(self._recorder.event, event, time.time()))
+        if isinstance(event, RunStarted):
+            for mark, note in self.notes:
+                self.tell(note, mark, in_card=True)
 
     def tell(self, text: str, mark: str = "!!", *, in_card: bool = False) -> None:
         """Tell a person this, however little of the run is shown."""
