@@ -30,7 +30,7 @@ MESSAGE = st.one_of(
 
 
 @given(st.lists(MESSAGE, max_size=8))
-def test_whatever_was_given_the_model_gets_something_it_can_answer(messages: list[dict[str, Any]]):
+def test_a_model_can_answer_whatever_conversation_it_is_sent(messages: list[dict[str, Any]]):
     before = copy.deepcopy(messages)
     sent = as_sent("Be kind.", Conversation(messages).turns())
     assert messages == before
@@ -39,9 +39,9 @@ def test_whatever_was_given_the_model_gets_something_it_can_answer(messages: lis
     asked = {call["id"] for x in sent for call in x.get("tool_calls") or ()}
     answered = {x["tool_call_id"] for x in sent if x["role"] == "tool"}
     assert asked == answered
-    told = as_text(sent)
-    assert all(set(x) == {"role", "content"} for x in told)
-    assert {x["role"] for x in told} <= {"system", "user", "assistant"}
+    texts = as_text(sent)
+    assert all(set(x) == {"role", "content"} for x in texts)
+    assert {x["role"] for x in texts} <= {"system", "user", "assistant"}
 
 
 def deep() -> list[Any]:
@@ -59,15 +59,13 @@ NO_CONTENT = "is from the user and has no `content`"
     [
         *[({"role": "user", "content": x}, NO_CONTENT) for x in (None, " \n", [], {"text": "Hi"})],
         (42, "is int, not a message"),
-        ({"content": "no role"}, "has the role None"),
         ({"role": ["user"], "content": "x"}, "has the role"),
-        ({"role": "assistant", "tool_calls": 5}, "has an invalid tool call"),
         ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "has an invalid tool call"),
         ({"role": "user", "content": "x", "lock": threading.Lock()}, "cannot be sent"),
         ({"role": "user", "content": deep()}, "cannot be sent"),
     ],
 )
-def test_a_message_that_can_be_none_is_refused_by_its_place(message: Any, says: str):
+def test_an_impossible_message_is_refused_by_its_place(message: Any, says: str):
     """Services answer it with 400, each in its own words."""
     with pytest.raises(BadConversation, match=f"Message 2 of the conversation {says}"):
         Conversation([{"role": "user", "content": "first"}, message])

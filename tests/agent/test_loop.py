@@ -6,8 +6,6 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.agent.runs import LONG, Played, StoppedHere, go, stopping_at, through_json
 from tests.support.scripted_model import ScriptedModel, calling
@@ -15,11 +13,8 @@ from xai_mcp_agent import (
     ModelCannotCallFunctions,
     ModelContentFiltered,
     ModelRateLimited,
-    ToolKey,
 )
-from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ProtocolChanged, RunEvent, ToolReturned, ToolStarted
-from xai_mcp_agent.agent.messages import ToolCall
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, Usage
 from xai_mcp_agent.agent.results import id_of
 from xai_mcp_agent.agent.run_file import RunFileError
@@ -31,29 +26,26 @@ WAIT_SECONDS = 30
 
 
 async def test_calls_are_answered_in_their_order_and_the_model_is_asked_again():
-    asked = calling(("add", {}), ("shout", {"input": "hi"}), ("ad", {}), text="Some work.")
-    run = await go([asked, "It is 5."], "What is 2 + 3?")
+    reply = calling(("add", {}), ("shout", {"input": "hi"}), ("ad", {}), text="Some work.")
+    run = await go([reply, "It is 5."], "What is 2 + 3?")
     assert (run.answer, run.finished and run.finished.tool_calls) == ("It is 5.", 3)
     assert run.roles == ["user", "assistant", "tool", "tool", "tool", "assistant"]
-    assert [x["tool_call_id"] for x in run.messages[2:5]] == [x.id for x in asked.calls]
+    assert [x["tool_call_id"] for x in run.messages[2:5]] == [x.id for x in reply.calls]
     five, loud, unknown = (x["content"] for x in run.messages[2:5])
     assert (five, loud) == ("5", "HI")
     assert unknown.startswith("ERROR: There is no tool 'ad'. Did you mean 'add'")
     assert run.offered(0) == ["tell", "add", "shout", "boom"]
 
 
-async def test_what_goes_wrong_in_a_call_is_answered_and_the_run_goes_on():
-    run = await go([calling(("add", '{"a": 1, "b": '), ("boom", {})), "sorry"])
-    broken, failed = (x["content"] for x in run.messages[2:4])
-    assert broken.startswith("ERROR: ")
-    assert "not JSON" in broken
-    assert "ZeroDivisionError: inner detail" in failed
-    assert run.answer == "sorry"
-
-
-async def test_failures_in_a_row_raise_the_temperature_and_a_success_lowers_it_again():
+async def test_calls_that_fail_are_answered_and_raise_the_temperature_until_one_succeeds():
     """As in xai-agent, where it is called stress."""
-    run = await go([*[calling(("nope", {}))] * 2, calling(("add", {})), "done"])
+    broken = calling(("add", '{"a": 1, "b": '))
+    run = await go([broken, calling(("boom", {})), calling(("add", {})), "sorry"])
+    answers = [x["content"] for x in run.messages if x["role"] == "tool"]
+    assert answers[0].startswith("ERROR: ")
+    assert "not JSON" in answers[0]
+    assert "ZeroDivisionError: inner detail" in answers[1]
+    assert run.answer == "sorry"
     assert [round(x.extra_temperature, 2) for x in run.model.asked] == [0.0, 0.1, 0.2, 0.0]
 
 
@@ -110,16 +102,13 @@ async def test_a_service_that_refuses_functions_is_spoken_to_in_text():
 
 
 async def test_several_system_messages_become_one_where_the_prompt_wants_them():
-    given = [
-        {"role": "system", "content": "First rule."},
-        {"role": "system", "content": "Second rule."},
-        {"role": "user", "content": "Hi."},
-    ]
-    run = await go(["ok"], given, system_prompt="You are kind.")
+    contents = {"First rule.": "system", "Second rule.": "system", "Hi.": "user"}
+    messages = [{"role": role, "content": text} for text, role in contents.items()]
+    run = await go(["ok"], messages, system_prompt="You are kind.")
     assert run.sent()[0]["content"] == "You are kind.\n\nFirst rule.\n\nSecond rule."
     assert [x["role"] for x in run.sent()] == ["system", "user"]
-    assert run.messages[:3] == given
-    run = await go(["ok"], given, system_prompt='Rules: {provided_system} {"a": {b}}.')
+    assert run.messages[:3] == messages
+    run = await go(["ok"], messages, system_prompt='Rules: {provided_system} {"a": {b}}.')
     assert run.sent()[0]["content"] == 'Rules: First rule.\n\nSecond rule. {"a": {b}}.'
 
 
@@ -131,8 +120,8 @@ def called(id_: str) -> dict[str, Any]:
 async def test_calls_that_are_open_or_share_an_id_are_each_answered():
     """Services refuse a conversation that has a call without an answer."""
     answer = {"role": "tool", "tool_call_id": "c1", "content": "5"}
-    given = ["Go.", called("c1"), answer, called("c1"), "And?", answer]
-    run = await go(["ok"], given)
+    messages = ["Go.", called("c1"), answer, called("c1"), "And?", answer]
+    run = await go(["ok"], messages)
     roles = [x["role"] for x in run.sent()]
     assert roles == ["user", "assistant", "tool", "assistant", "tool", "user", "user"]
     assert run.sent()[4]["content"] == "ERROR: this call was never answered."
@@ -141,31 +130,27 @@ async def test_calls_that_are_open_or_share_an_id_are_each_answered():
 # Limits of a run
 
 
-@pytest.mark.parametrize(
-    ("limits", "turns"),
-    [
-        (RunLimits(tokens=60), 2),
-        (RunLimits(tokens=90), 3),
-        (RunLimits(cost=0.0001, input_price=1.0, output_price=2.0), 3),
-        (RunLimits(tokens=10_000, cost=1.0, input_price=1.0, output_price=2.0), 5),
-    ],
-)  # fmt: skip
-async def test_before_the_limit_of_a_run_is_passed_the_model_is_asked_for_its_answer(
-    limits: RunLimits, turns: int
-):
+async def test_before_the_limit_of_a_run_is_passed_the_model_is_asked_for_its_answer():
     """Each turn takes 25 tokens, 20 of them in."""
     usage = Usage(20, 5)
 
     def script(request: ModelRequest) -> ModelReply:
-        asked = sum(x["role"] == "tool" for x in request.messages)
-        if not request.may_call or asked == 4:
+        results = sum(x["role"] == "tool" for x in request.messages)
+        if not request.may_call or results == 4:
             return ModelReply("As far as I came.", usage=usage)
         return ModelReply("", calling(("add", {})).calls, "tool_calls", usage=usage)
 
-    run = await go(script, limits=limits)
-    assert run.finished
-    assert len(run.model.asked) == turns
-    assert run.finished.stopped == ("limit" if turns < 5 else "answered")
+    price: dict[str, Any] = {"input_price": 1.0, "output_price": 2.0}
+    for limits, turns in (
+        (RunLimits(tokens=60), 2),
+        (RunLimits(tokens=90), 3),
+        (RunLimits(cost=0.0001, **price), 3),
+        (RunLimits(tokens=10_000, cost=1.0, **price), 5),
+    ):
+        run = await go(script, limits=limits)
+        assert run.finished
+        assert len(run.model.asked) == turns
+        assert run.finished.stopped == ("limit" if turns < 5 else "answered")
 
 
 async def test_a_service_that_counts_no_tokens_does_not_lift_the_limit():
@@ -252,41 +237,14 @@ async def test_a_run_that_was_stopped_goes_on_with_the_calls_that_have_no_answer
     assert f"There are: {id_of(LONG)}." in run.sent(3)[-1]["content"]
 
 
-TEXT = st.text(max_size=8)
-MESSAGE = st.builds(lambda text: {"role": "user", "content": text}, TEXT.filter(str.strip))
-KEY = st.builds(ToolKey, st.sampled_from(["mcp", "tools"]), TEXT, TEXT)
-COUNT = st.integers(0, 1000)
-STATE = st.builds(
-    RunState,
-    st.builds(Conversation, st.lists(MESSAGE, max_size=3), st.lists(MESSAGE, max_size=3)),
-    pending=st.lists(st.builds(ToolCall, TEXT, TEXT, TEXT), max_size=3).map(tuple),
-    thought=TEXT,
-    added=st.dictionaries(TEXT, st.dictionaries(TEXT, TEXT), max_size=2),
-    cut_off=st.booleans(),
-    names=st.lists(st.tuples(KEY, TEXT), max_size=3).map(tuple),
-    kept=st.dictionaries(TEXT, TEXT, max_size=2),
-    step=COUNT,
-    usage=st.builds(Usage, COUNT, COUNT, COUNT, COUNT),
-)
-
-
-@given(STATE)
-def test_a_state_is_read_back_from_json_as_it_was_written(state: RunState):
-    again = through_json(state)
-    assert again.to_json() == state.to_json()
-    assert (again.names, again.pending, again.usage) == (state.names, state.pending, state.usage)
-    assert again.conversation.messages == state.conversation.messages
-
-
 # Long results, and ids that are used again
-
-
-def story(name: str) -> str:
-    return f"{name} " * 20_000
 
 
 async def test_each_long_result_is_read_by_its_own_id_whatever_ids_their_calls_have():
     """Some services number the calls of each turn anew."""
+
+    def story(name: str) -> str:
+        return f"{name} " * 20_000
 
     def script(request: ModelRequest) -> ModelReply | str:
         turn = sum(x["role"] == "assistant" for x in request.messages)

@@ -32,19 +32,16 @@ def bridge(tmp_path: Path):
         yield bridge
 
 
-def test_an_added_source_is_used_like_one_of_the_file(bridge: Bridge, tmp_path: Path) -> None:
-    source = file_with(tmp_path, "one")
-    assert bridge.add_source(source) == "it"
+def test_an_added_source_is_used_like_one_of_the_file_and_takes_no_name_of_another(
+    bridge: Bridge, tmp_path: Path
+) -> None:
+    first, second = file_with(tmp_path / "a", "one"), file_with(tmp_path / "b", "two")
+    assert bridge.add_source(first) == "it"
     assert names_of(bridge.list_tools("it")) == ["one"]
-    assert bridge.add_source(source) == "it", "which closes nothing"
+    assert bridge.add_source(first) == "it", "which closes nothing"
     assert status_of(bridge, "it").state == "ready"
     assert "it" in bridge.settings.names
     assert "it" not in bridge.settings.of_file
-
-
-def test_no_source_takes_the_name_of_another(bridge: Bridge, tmp_path: Path) -> None:
-    first, second = file_with(tmp_path / "a", "one"), file_with(tmp_path / "b", "two")
-    assert bridge.add_source(first) == "it"
     assert bridge.add_source(second) == "it_2"
     assert bridge.add_source(replace(first, name="other")) == "other_2"
     assert bridge.add_source(replace(first, name="bad")) == "bad_2"
@@ -88,18 +85,18 @@ def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: 
 def test_two_runs_at_the_same_time_may_set_up_the_same_in_two_ways(tmp_path: Path) -> None:
     """A run must not go on with the arguments, or the credentials, of another one."""
     file_with(tmp_path, "one")
-    shut = {"file": str(tmp_path / "tools.py"), "exclude": ["one"]}
-    open_to_all = {"file": str(tmp_path / "tools.py")}
-    first: dict[str, object] = {}
-    assert add_source(first, FUNCTIONS, FunctionSettings, "it", shut, Chosen("b")) == "it"
-    second: dict[str, object] = {}
-    assert add_source(second, FUNCTIONS, FunctionSettings, "it", open_to_all, Chosen("b")) == "it_2"
+    open_to_all: dict[str, object] = {"file": str(tmp_path / "tools.py")}
+    shut = {**open_to_all, "exclude": ["one"]}
+    first, second, third, later = (dict[str, object]() for _ in range(4))
+
+    def add(ctx: dict[str, object], options: dict[str, object]) -> str:
+        return add_source(ctx, FUNCTIONS, FunctionSettings, "it", options, Chosen("b"))
+
+    assert [add(first, shut), add(second, open_to_all)] == ["it", "it_2"]
     assert bridge_of(first).list_tools("it") == []
     assert names_of(bridge_of(second).list_tools("it_2")) == ["one"]
-    third: dict[str, object] = {}
-    assert add_source(third, FUNCTIONS, FunctionSettings, "it", shut, Chosen("b")) == "it"
+    assert add(third, shut) == "it"
     first.clear()
     third.clear()
-    later: dict[str, object] = {}
-    # As a node is now that was changed, once nobody uses the one of before.
-    assert add_source(later, FUNCTIONS, FunctionSettings, "it", open_to_all, Chosen("b")) == "it"
+    # As a node whose settings were changed, once nobody uses the earlier ones.
+    assert add(later, open_to_all) == "it"

@@ -42,40 +42,35 @@ def shout(text: str) -> str:
     return text.upper()
 
 
-def stumble(step: int) -> str:
-    """Fall."""
-    raise ValueError(f"no step {step}")
-
-
 @pytest.fixture
 def bridge() -> Iterator[Bridge]:
     with Bridge({"mcpServers": {"it": entry()}}) as bridge:
         yield bridge
 
 
-def of(endpoint: ModelEndpoint) -> AgentModel:
+def model_at(endpoint: ModelEndpoint) -> AgentModel:
     return AgentModel(
         provider="openai", name="scripted", base_url=endpoint.base_url, api_key="sk-dummy-key"
     )
 
 
-def test_a_question_is_answered_without_a_key_by_a_function(bridge: Bridge):
-    result = Agent(bridge, [shout]).run("Shout hello")
-    assert (result.answer, result.stopped) == ("HELLO", "answered")
-    assert [(x.tool, x.arguments) for x in result.calls] == [("shout", {"text": "hello"})]
-    assert result.usage["calls"] == 1
-
-
 def test_servers_and_functions_are_called_as_a_model_asks(bridge: Bridge):
-    script = [
-        calls(("it_echo", {"text": "one"}), ("shout", {"text": "two"})), says("Both done.")
-    ]  # fmt: skip
-    with model_endpoint(script) as endpoint:
-        result = Agent(bridge, ["it", shout], model=of(endpoint)).run("Do both.")
-        offered = {x["function"]["name"] for x in endpoint.requests[0].body["tools"]}
-    assert result.answer == "Both done."
-    assert [x.result.text for x in result.calls] == ["one", "TWO"]
-    assert {"it_echo", "shout"} <= offered
+    def stumble(step: int) -> str:
+        """Fall."""
+        raise ValueError(f"no step {step}")
+
+    requests = calls(
+        ("it_echo", {"text": "one"}), ("shout", {"text": "two"}), ("stumble", {"step": 3})
+    )
+    with model_endpoint([requests, says("All done.")]) as endpoint:
+        result = Agent(bridge, ["it", shout, stumble], model=model_at(endpoint)).run("Do it.")
+        first, second = (x.body for x in endpoint.requests)
+    assert {"it_echo", "shout"} <= {x["function"]["name"] for x in first["tools"]}
+    assert result.answer == "All done."
+    assert [x.result.text for x in result.calls[:2]] == ["one", "TWO"]
+    assert result.calls[2].result.is_error
+    failure = second["messages"][-1]["content"]
+    assert "stumble failed: ValueError: no step 3 (in test_agent.py, line " in failure
     assert result.usage["input_tokens"] == 40
 
 
@@ -88,17 +83,9 @@ def test_events_come_in_order_and_the_result_after_them(bridge: Bridge):
     assert kinds[0] == "RunStarted"
     assert kinds[-1] == "RunFinished"
     assert kinds.index("ToolStarted") < kinds.index("ToolFinished")
-    assert events.result.answer == "HELLO"
-
-
-def test_who_leaves_the_events_early_stops_the_run(bridge: Bridge):
-    with model_endpoint([hangs()]) as endpoint:
-        with Agent(bridge, [], model=of(endpoint)).stream("Think.") as events:
-            next(events)
-            assert endpoint.asked.wait(WAIT_SECONDS)
-        assert list(events) == []
-        with pytest.raises(RuntimeError):
-            _ = events.result
+    result = events.result
+    assert (result.answer, result.stopped, result.usage["calls"]) == ("HELLO", "answered", 1)
+    assert [(x.tool, x.arguments) for x in result.calls] == [("shout", {"text": "hello"})]
 
 
 def test_a_call_is_cancelled_at_its_server_when_its_run_is_stopped(tmp_path: Path):
@@ -106,50 +93,38 @@ def test_a_call_is_cancelled_at_its_server_when_its_run_is_stopped(tmp_path: Pat
     with (
         Bridge({"mcpServers": {"it": entry(journal=str(journal))}}) as bridge,
         model_endpoint([calls(("it_never", {}))]) as endpoint,
-        Agent(bridge, ["it"], model=of(endpoint)).stream("Wait.") as events,
+        Agent(bridge, ["it"], model=model_at(endpoint)).stream("Wait.") as events,
     ):
         next(x for x in events if type(x).__name__ == "ToolStarted")
         wait_until(lambda: "tools/call" in journal.read_text(), "the call has arrived")
         events.close()
-        wait_until(lambda: "notifications/cancelled" in journal.read_text(), "it was told")
+        wait_until(lambda: "notifications/cancelled" in journal.read_text(), "it is cancelled")
+        assert list(events) == []
+        with pytest.raises(RuntimeError):
+            _ = events.result
 
 
-def test_coroutines_do_the_same(bridge: Bridge):
-    async def main() -> tuple[str, list[str], str]:
+def test_an_agent_runs_in_coroutines_and_stops_when_one_is_cancelled(bridge: Bridge):
+    async def main(endpoint: ModelEndpoint) -> None:
         agent = Agent(bridge, [shout]).aio
-        result = await agent.run("Shout hello")
+        assert (await agent.run("Shout hello")).answer == "HELLO"
         async with agent.stream("Shout bye") as events:
             kinds = [type(x).__name__ async for x in events]
-        return result.answer, kinds, events.result.answer
+        assert (kinds[0], kinds[-1], events.result.answer) == ("RunStarted", "RunFinished", "BYE")
+        thinking = Agent(bridge, [], model=model_at(endpoint)).aio.run("Think.")
+        task = asyncio.ensure_future(thinking)
+        await asyncio.to_thread(endpoint.asked.wait, WAIT_SECONDS)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
-    answer, kinds, other = asyncio.run(main())
-    assert (answer, other) == ("HELLO", "BYE")
-    assert (kinds[0], kinds[-1]) == ("RunStarted", "RunFinished")
-
-
-def test_cancelling_the_coroutine_stops_the_run(bridge: Bridge):
-    async def main() -> None:
-        with model_endpoint([hangs()]) as endpoint:
-            task = asyncio.ensure_future(Agent(bridge, [], model=of(endpoint)).aio.run("Think."))
-            await asyncio.to_thread(endpoint.asked.wait, WAIT_SECONDS)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(main())
-
-
-def test_a_function_that_fails_is_answered_to_the_model(bridge: Bridge):
-    with model_endpoint([calls(("stumble", {"step": 3})), says("It fell.")]) as endpoint:
-        result = Agent(bridge, [stumble], model=of(endpoint)).run("Go.")
-        told = endpoint.requests[1].body["messages"][-1]["content"]
-    assert "stumble failed: ValueError: no step 3 (in test_agent.py, line " in told
-    assert (result.answer, result.calls[0].result.is_error) == ("It fell.", True)
+    with model_endpoint([hangs()]) as endpoint:
+        asyncio.run(main(endpoint))
 
 
 def test_an_error_of_the_model_is_raised_also_at_the_end_of_the_events(bridge: Bridge):
     with model_endpoint([fails(400, {"message": "no"}), fails(400, {"message": "no"})]) as endpoint:
-        agent = Agent(bridge, [], model=of(endpoint))
+        agent = Agent(bridge, [], model=model_at(endpoint))
         with pytest.raises(ModelError):
             agent.run("Hello")
         events = agent.stream("Hello")
@@ -167,55 +142,55 @@ def test_a_transcript_is_written_as_of_a_workflow_and_without_secrets(
     server = {**entry(), "env": {"IT_PASSWORD": "correct-horse-battery"}}
     script = [calls(("it_echo", {"text": "correct-horse-battery"})), says("ok")]
     with Bridge({"mcpServers": {"it": server}}) as bridge, model_endpoint(script) as endpoint:
-        agent = Agent(bridge, "it", model=of(endpoint), name="helper")
+        agent = Agent(bridge, "it", model=model_at(endpoint), name="helper")
         agent.run("Echo.")
         (called,) = [x.payload for x in bridge.history() if x.change == "called"]
-    told = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]
-    (used,) = [x for x in told if x["event"] == "ToolFinished"]
+    events = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]
+    (used,) = [x for x in events if x["event"] == "ToolFinished"]
     assert (used["agent"], used["source"], used["arguments"]) == ("helper", "it", {"text": "***"})
     assert used["run_id"] == called["run_id"]
-    assert (told[0]["event"], told[-1]["event"]) == ("RunStarted", "RunFinished")
+    assert (events[0]["event"], events[-1]["event"]) == ("RunStarted", "RunFinished")
 
 
-def test_functions_that_never_end_are_not_begun_again_and_again_run_by_run(bridge: Bridge):
-    go_on, begun = threading.Event(), list[int]()
+def test_functions_that_never_end_are_not_begun_in_further_runs(bridge: Bridge):
+    go_on, starts = threading.Event(), list[int]()
 
     def linger() -> None:
         """Wait."""
-        begun.append(1)
+        starts.append(1)
         go_on.wait(WAIT_SECONDS)
 
     with model_endpoint([calls(("linger", {}))] * 12 + [says("ok")]) as endpoint:
-        agent = Agent(bridge, [linger], model=of(endpoint))
+        agent = Agent(bridge, [linger], model=model_at(endpoint))
         try:
             for number in range(8):
                 with agent.stream("Wait.") as events:
                     next(x for x in events if type(x).__name__ == "ToolStarted")
-                    wait_until(lambda n=number: len(begun) > n, "it was called")
+                    wait_until(lambda n=number: len(starts) > n, "it was called")
             ninth = next(x for x in agent.stream("Wait.") if type(x).__name__ == "ToolFinished")
         finally:
             go_on.set()
-    assert len(begun) == 8
+    assert len(starts) == 8
     assert "too many of its earlier calls are still running" in str(ninth)
 
 
-def test_a_long_conversation_keeps_nobody_else_waiting(bridge: Bridge):
+def test_a_long_conversation_holds_up_nobody_else(bridge: Bridge):
     """Of many short messages: the loop may compute for 0.1 s at most."""
     roles = ("user", "assistant")
-    said = [{"role": roles[n % 2], "content": f"message {n}"} for n in range(60_000)]
-    asked = (x for x in [*said, {"role": "user", "content": "Shout hello"}])
+    messages = [{"role": roles[n % 2], "content": f"message {n}"} for n in range(60_000)]
+    conversation = (x for x in [*messages, {"role": "user", "content": "Shout hello"}])
     with watching(bridge) as stalls:
-        result = Agent(bridge, [shout]).run(asked)
+        result = Agent(bridge, [shout]).run(conversation)
     assert result.answer == "HELLO"
-    assert len(result.conversation) > len(said)
+    assert len(result.conversation) > len(messages)
     assert stalls.longest_step_seconds < STALL_SECONDS
 
 
-def test_the_program_approves_calls_that_wait_for_it():
-    asked: list[ApprovalRequest] = []
+def test_the_program_approves_calls():
+    requests: list[ApprovalRequest] = []
 
     def approve(request: ApprovalRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return "no" if request.arguments == {"text": "two"} else "once"
 
     with (
@@ -224,9 +199,9 @@ def test_the_program_approves_calls_that_wait_for_it():
             [calls(("it_echo", {"text": "one"}), ("it_echo", {"text": "two"})), says("ok")]
         ) as endpoint,
     ):
-        result = Agent(bridge, ["it"], model=of(endpoint), approval="ask").run("Echo.")
+        result = Agent(bridge, ["it"], model=model_at(endpoint), approval="ask").run("Echo.")
     assert [x.result.is_error for x in result.calls] == [False, True]
-    assert {x.agent for x in asked} == {"agent"}
+    assert {x.agent for x in requests} == {"agent"}
 
 
 def test_no_key_is_shown_anywhere(bridge: Bridge):
@@ -236,9 +211,8 @@ def test_no_key_is_shown_anywhere(bridge: Bridge):
     assert "very-secret" not in bridge.settings.secrets.redact("sk-very-secret-key is used")
 
 
-@pytest.mark.parametrize(
-    ("toolbelt", "options", "error", "words"),
-    [
+def test_a_mistake_of_the_program_is_reported_before_anything_runs(bridge: Bridge):
+    mistakes: list[tuple[list[Any], dict[str, Any], type[Exception], str]] = [
         (["itt"], {}, UnknownServer, "No MCP server 'itt'"),
         ([lambda: None], {}, BadSetting, "Write it with `def`"),
         ([shout, shout], {}, BadSetting, "Two functions of the agent are called 'shout'"),
@@ -248,34 +222,25 @@ def test_no_key_is_shown_anywhere(bridge: Bridge):
         ([], {"tool_protocol": "smoke"}, BadSetting, "smoke"),
         ([], {"output_schema": {"colour": "red"}}, BadSetting, "not a JSON Schema"),
         ([], {"memory": "a text"}, XaiMcpError, "not a memory"),
-    ],
-    ids=[
-        "server", "nameless", "twice", "model", "thoughts", "approval", "protocol",
-        "form", "memory",
-    ],
-)  # fmt: skip
-def test_what_cannot_be_is_reported_before_anything_runs(
-    bridge: Bridge, toolbelt: list[Any], options: dict[str, Any], error: type, words: str
-):
-    with pytest.raises(error, match=words):
-        Agent(bridge, toolbelt, **options)
-
-
-@pytest.mark.parametrize("question", [5, None, b"bytes"])
-def test_what_is_no_question_is_reported_in_words_of_python(bridge: Bridge, question: Any):
+    ]
+    for toolbelt, options, error, words in mistakes:
+        with pytest.raises(error, match=words):
+            Agent(bridge, toolbelt, **options)
     agent = Agent(bridge, [])
-    with pytest.raises(BadConversation, match=f"type {type(question).__name__}. Give it a text"):
-        agent.run(question)
-    with pytest.raises(BadConversation, match="list of messages"):
-        list(agent.stream(question))
+    questions: list[Any] = [5, None, b"bytes"]
+    for question in questions:
+        with pytest.raises(BadConversation, match=f"type {type(question).__name__}. Give it a tex"):
+            agent.run(question)
+        with pytest.raises(BadConversation, match="list of messages"):
+            list(agent.stream(question))
 
 
 def test_forgetting_the_events_of_a_coroutine_stops_the_run(bridge: Bridge):
-    begun, ended = threading.Event(), threading.Event()
+    started, ended = threading.Event(), threading.Event()
 
     async def linger() -> None:
         """Wait."""
-        begun.set()
+        started.set()
         try:
             await asyncio.sleep(WAIT_SECONDS * 10)
         finally:
@@ -283,17 +248,17 @@ def test_forgetting_the_events_of_a_coroutine_stops_the_run(bridge: Bridge):
 
     async def main(model: AgentModel) -> None:
         events = Agent(bridge, [linger], model=model).aio.stream("Wait.")
-        assert await asyncio.to_thread(begun.wait, WAIT_SECONDS)
+        assert await asyncio.to_thread(started.wait, WAIT_SECONDS)
         del events
         assert await asyncio.to_thread(ended.wait, WAIT_SECONDS)
 
     with model_endpoint([calls(("linger", {}))]) as endpoint:
-        asyncio.run(main(of(endpoint)))
+        asyncio.run(main(model_at(endpoint)))
 
 
 def test_closing_the_bridge_ends_the_events(bridge: Bridge):
     with model_endpoint([hangs()]) as endpoint:
-        events = Agent(bridge, [], model=of(endpoint)).stream("Think.")
+        events = Agent(bridge, [], model=model_at(endpoint)).stream("Think.")
         assert endpoint.asked.wait(WAIT_SECONDS)
         bridge.close()
         for use in (lambda: list(events), lambda: Agent(bridge, []).run("Think.")):

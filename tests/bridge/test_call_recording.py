@@ -39,12 +39,11 @@ def bridge() -> Generator[Bridge]:
 
 
 def calls_of(bridge: Bridge) -> list[JsonObject]:
-    """What is told of each call, but how long it took."""
+    """What the history has of each call, but how long it took."""
     calls = [x for x in events_of(bridge) if x.change == "called"]
-    assert {(x.event_kind, x.source, *x.links.extends) for x in calls} <= {
-        ("action", "executor", x.context_id) for x in calls
-    }
     for call in calls:
+        assert (call.event_kind, call.source) == ("action", "executor")
+        assert [*call.links.extends] == [call.context_id]
         assert 0 <= call.payload.pop("seconds") < 60
         assert call.payload.pop("caller") == "program"
     return [x.payload for x in calls]
@@ -55,7 +54,11 @@ def usage_of(bridge: Bridge, tool: str) -> Usage:
     return next(x.usage for x in records_of(bridge).tools.values() if x.name == tool)
 
 
-def test_a_call_is_reported_and_counted(bridge: Bridge):
+def test_a_call_is_recorded_and_counted_and_one_that_was_never_sent_is_not(bridge: Bridge):
+    with pytest.raises(InvalidArguments):
+        bridge.call_tool("it", "echo", {"text": 3})
+    with pytest.raises(UnknownTool):
+        bridge.call_tool("it", "nothing")
     for text in ("a", "b"):
         bridge.call_tool("it", "echo", {"text": text})
     assert calls_of(bridge) == [{"status": "ok"}] * 2
@@ -67,7 +70,7 @@ def test_a_call_is_reported_and_counted(bridge: Bridge):
     assert usage.mean_seconds * 2 == pytest.approx(usage.total_seconds)
 
 
-def test_each_way_a_call_goes_wrong_is_reported(bridge: Bridge):
+def test_each_way_a_call_goes_wrong_is_recorded(bridge: Bridge):
     """The tool's own error, an error of the protocol, a time-out, a loss, a cancellation."""
     failed = {"content": [{"type": "text", "text": "no such file"}], "isError": True}
     assert bridge.call_tool("it", "result", failed).is_error
@@ -84,21 +87,12 @@ def test_each_way_a_call_goes_wrong_is_reported(bridge: Bridge):
     bridge.call_tool("it", "result", {"content": [], "isError": True})
     with pytest.raises(SourceClosed):
         bridge.call_tool("it", "die", {"code": 7})
-    told = calls_of(bridge)
     words = ("no such file", "out of memory", "0.2 s", "It was cancelled.", "did not say why", "7")
-    assert [x["status"] for x in told] == ["error"] * len(words)
-    for call, said in zip(told, words, strict=True):
-        assert said in call["error"]
+    for call, word in zip(calls_of(bridge), words, strict=True):
+        assert call["status"] == "error"
+        assert word in call["error"]
     usage = usage_of(bridge, "never")
     assert (usage.calls, usage.errors, usage.last_error) == (2, 2, "It was cancelled.")
-
-
-def test_what_was_never_sent_is_no_call(bridge: Bridge):
-    with pytest.raises(InvalidArguments):
-        bridge.call_tool("it", "echo", {"text": 3})
-    with pytest.raises(UnknownTool):
-        bridge.call_tool("it", "nothing")
-    assert calls_of(bridge) == []
 
 
 def recording(*what: str) -> Bridge:
@@ -107,18 +101,17 @@ def recording(*what: str) -> Bridge:
     return Bridge({"mcpServers": {"it": entry() | {"env": env}}, "record": [*what]})
 
 
-def test_arguments_and_results_are_kept_if_somebody_asks_for_them():
-    with recording("arguments", "results") as bridge:
-        bridge.call_tool("it", "echo", {"text": "hello"})
-        assert calls_of(bridge) == [
-            {"status": "ok", "arguments": {"text": "hello"}, "result": "hello"}
-        ]
-    with recording("results") as bridge:
-        bridge.call_tool("it", "echo", {"text": "hello"})
-        assert calls_of(bridge) == [{"status": "ok", "result": "hello"}]
+def test_arguments_and_results_are_recorded_on_request():
+    result, arguments = {"result": "hello"}, {"arguments": {"text": "hello"}}
+    for fields, recorded in (
+        (["arguments", "results"], arguments | result), (["results"], result)
+    ):  # fmt: skip
+        with recording(*fields) as bridge:
+            bridge.call_tool("it", "echo", {"text": "hello"})
+            assert calls_of(bridge) == [{"status": "ok", **recorded}]
 
 
-def test_secrets_are_left_out_of_what_is_kept(monkeypatch: pytest.MonkeyPatch):
+def test_secrets_are_left_out_of_recorded_calls(monkeypatch: pytest.MonkeyPatch):
     """By their name, however short; known ones; those in texts; and keys of any service."""
     monkeypatch.setenv("SOME_TOKEN", "from-the-environment")
     arguments = {
@@ -131,19 +124,11 @@ def test_secrets_are_left_out_of_what_is_kept(monkeypatch: pytest.MonkeyPatch):
         content = [{"type": "text", "text": str(arguments)}]
         bridge.call_tool("it", "result", {"content": content, **arguments})
         (call,) = calls_of(bridge)
-    kept = call["arguments"]
-    assert (kept["password"], kept["max_tokens"]) == ("***", 12)
-    assert (kept["number"], kept["half"]) == ("***", NUMBER / 2)
-    told = str(call)
-    for secret in (
-        PASSWORD,
-        str(NUMBER),
-        "from-the-environment",
-        "sk-abc",
-        "open-sesame",
-        "abcdefgh",
-    ):
-        assert secret not in told
+    recorded = call["arguments"]
+    assert (recorded["password"], recorded["max_tokens"]) == ("***", 12)
+    assert (recorded["number"], recorded["half"]) == ("***", NUMBER / 2)
+    for secret in (PASSWORD, str(NUMBER), "from-the-env", "sk-abc", "open-sesame", "abcdefgh"):
+        assert secret not in str(call)
 
 
 NOTED = """
@@ -172,6 +157,6 @@ def test_a_call_is_noted_before_it_is_sent_and_when_it_is_over(tmp_path: Path):
         assert calls_of(bridge) == [{"status": "ok"}] * 2
     assert '"change":"begun"' in seen
     assert '"change":"called"' not in seen
-    told = [(x["change"], x["tool"][2]) for x in lines if "change" in x]
-    assert told == [("begun", "noted"), ("called", "noted"), ("called", "add")]
+    changes = [(x["change"], x["tool"][2]) for x in lines if "change" in x]
+    assert changes == [("begun", "noted"), ("called", "noted"), ("called", "add")]
     assert not [*tmp_path.glob("h.db.calls-*")]

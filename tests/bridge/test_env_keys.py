@@ -24,23 +24,20 @@ def bridge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         yield bridge
 
 
-def test_the_key_of_the_file_is_sent_to_its_service(
+def test_the_key_of_the_file_is_sent_to_its_service_alone(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with model_endpoint([says("Hello."), says("Again.")]) as endpoint:
+    with model_endpoint(lambda _: says("Hello.")) as endpoint:
+        elsewhere = AgentModel(provider="openai", name="any", base_url=endpoint.base_url)
+        assert Agent(bridge, model=elsewhere).run("Hi").answer == "Hello."
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.base_url)
         assert Agent(bridge, model="openai:any").run("Hi").answer == "Hello."
-        assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
         Agent(bridge, model="openai:any").run("Hi")
-        assert endpoint.requests[1].headers["authorization"] == "Bearer sk-of-the-environment"
-
-
-def test_the_key_of_the_file_goes_to_no_other_address(bridge: Bridge) -> None:
-    with model_endpoint([says("Hello.")]) as endpoint:
-        model = AgentModel(provider="openai", name="any", base_url=endpoint.base_url)
-        assert Agent(bridge, model=model).run("Hi").answer == "Hello."
-        assert KEY not in str(endpoint.requests[0].headers)
+    other, own, environment = (x.headers for x in endpoint.requests)
+    assert KEY not in str(other)
+    assert own["authorization"] == f"Bearer {KEY}"
+    assert environment["authorization"] == "Bearer sk-of-the-environment"
 
 
 def test_a_missing_key_names_the_file_first(bridge: Bridge, tmp_path: Path) -> None:

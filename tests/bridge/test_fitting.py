@@ -28,49 +28,39 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"mcpServers": {"shop": entry}}
 
 
-def test_a_rule_that_denies_a_tool_is_named_where_it_keeps_it_from_being_chosen(
-    settings: dict[str, Any],
-):
-    rules = [{"name": "no cancelling", "when": {"tool.name": "cancel_*"}, "then": "deny"}]
-    with Bridge({**settings, "rules": rules}) as bridge:
-        found = bridge.explain_choice(*CANCEL)
-    assert found.is_chosen is False
-    assert any("no cancelling" in x for x in found.barred)
-    assert found.ruling.rule == "no cancelling"
-    assert (found.step, "cancel_order" in found.steps) == (0, False)
-
-
-def test_a_rule_that_asks_or_prefers_is_named_and_the_tool_may_be_chosen(
-    settings: dict[str, Any],
-):
+def test_a_rule_that_denies_asks_or_prefers_is_named_in_the_explanation(settings: dict[str, Any]):
+    cancels = {"tool.name": "cancel_*"}
+    with Bridge({**settings, "rules": [{"name": "no", "when": cancels, "then": "deny"}]}) as bridge:
+        choice = bridge.explain_choice(*CANCEL)
+    assert choice.is_chosen is False
+    assert any("no" in x.split("'") for x in choice.barred)
+    assert choice.ruling.rule == "no"
+    assert (choice.step, "cancel_order" in choice.steps) == (0, False)
     rules = [
-        {"name": "careful", "when": {"tool.name": "cancel_*"}, "then": "ask"},
+        {"name": "careful", "when": cancels, "then": "ask"},
         {"name": "first", "when": {"server": "shop"}, "then": {"prefer": 0.2}},
     ]
     with Bridge({**settings, "rules": rules}) as bridge:
-        found = bridge.explain_choice(*CANCEL)
-    assert (found.is_chosen, found.barred) == (True, [])
-    assert (found.ruling.word, found.ruling.rule) == ("ask", "careful")
-    assert found.ruling.preferred_by == ("first",)
+        choice = bridge.explain_choice(*CANCEL)
+    assert (choice.is_chosen, choice.barred) == (True, [])
+    assert (choice.ruling.word, choice.ruling.rule) == ("ask", "careful")
+    assert choice.ruling.preferred_by == ("first",)
 
 
-def test_what_comes_next_and_what_is_wired_wrongly_can_be_had_as_values(settings: dict[str, Any]):
+def test_next_tools_and_wrong_wires_are_values_and_what_followed_before_comes_first(
+    settings: dict[str, Any],
+):
     with Bridge(settings) as bridge:
         (best, *_) = bridge.suggest_tools(["list_orders"]).tools
         assert str(best.tool) == "shop/cancel_order"
         plan = {"calls": [{"tool": "shop/cancel_order", "args": {"order": {"value": 7}}}]}
-        found = bridge.check_wires(plan_from_json(plan))
-    told = {x.parameter: x.problem for x in found.problems}
-    assert told == {
-        "order": "cancel_order takes no 'order'",
-        "order_id": "cancel_order needs 'order_id', and nothing is given",
-    }
-    assert {str(y) for x in found.problems for y in x.givers} == {"shop/list_orders"}
-
-
-def test_what_followed_a_tool_before_is_suggested_first(settings: dict[str, Any]):
-    with Bridge(settings) as bridge:
+        wires = bridge.check_wires(plan_from_json(plan))
         for tool in ("list_orders", "find_user_id_by_email"):
             bridge.call_tool("shop", tool, {"user_id": "u1", "email": "a@b.org"})
         (best, *_) = bridge.suggest_tools(["list_orders"]).tools
+    assert {x.parameter: x.problem for x in wires.problems} == {
+        "order": "cancel_order takes no 'order'",
+        "order_id": "cancel_order needs 'order_id', and nothing is given",
+    }
+    assert {str(y) for x in wires.problems for y in x.givers} == {"shop/list_orders"}
     assert (best.name, best.reasons[0]) == ("find_user_id_by_email", "followed it 1 of 1 times")

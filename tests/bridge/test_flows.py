@@ -27,8 +27,8 @@ def shop() -> Generator[History]:
 def around(
     history: History, server: str, tool: str | None = None, **options: Any
 ) -> Graph:  # fmt: skip
-    told = history.store.tool_graph(When(), server, tool)
-    return flows_around(told, **options)
+    graph = history.store.tool_graph(When(), server, tool)
+    return flows_around(graph, **options)
 
 
 def flows(graph: Graph) -> set[tuple[str, str, str, str]]:
@@ -56,6 +56,12 @@ def test_around_a_tool_is_what_flows_into_it_and_out_of_it(shop: History):
     (flow,) = [x.flow for x in graph.flows if x.target == PARCELS[2]]
     assert flow
     assert (flow.score > 0.5, flow.why) == (True, "both are called parcel_id")
+    json_ = json.loads(json.dumps(graph.as_json()))
+    assert set(json_["edges"][0]) == {"source", "target", "kind", "count"}
+    assert (json_["focus"], json_["flows_left_out"]) == (["mcp_tool:shop_list_parcels"], 0)
+    (edge,) = [x for x in json_["edges"] if x.get("field") == PARCELS[1]]
+    assert (edge["source"], edge["target"], edge["kind"]) == (PARCELS[0], PARCELS[2], "data_flow")
+    assert (edge["parameter"], edge["reasons"]) == ("parcel_id", ["both are called parcel_id"])
 
 
 def test_every_tool_of_a_server_belongs_to_it_whether_anything_flows_or_not(shop: History):
@@ -66,17 +72,7 @@ def test_every_tool_of_a_server_belongs_to_it_whether_anything_flows_or_not(shop
     assert len(belongs) == 4
 
 
-def test_the_json_has_what_flows_beside_the_other_links(shop: History):
-    told = json.loads(json.dumps(around(shop, "shop", "list_parcels").as_json()))
-    (flow,) = [x for x in told["edges"] if x.get("field") == PARCELS[1]]
-    assert (flow["source"], flow["target"], flow["kind"]) == (PARCELS[0], PARCELS[2], "data_flow")
-    assert flow["parameter"] == "parcel_id"
-    assert flow["reasons"] == ["both are called parcel_id"]
-    assert set(told["edges"][0]) == {"source", "target", "kind", "count"}
-    assert (told["focus"], told["flows_left_out"]) == (["mcp_tool:shop_list_parcels"], 0)
-
-
-def test_nothing_flows_to_or_from_what_is_gone_or_switched_off(shop: History):
+def test_nothing_flows_to_a_tool_that_is_gone_or_switched_off(shop: History):
     shop.listed("post")
     assert PARCELS not in flows(around(shop, "shop"))
     shop.listed("post", *POST)
@@ -87,7 +83,7 @@ def test_nothing_flows_to_or_from_what_is_gone_or_switched_off(shop: History):
     assert PARCELS not in flows(around(shop, "shop"))
 
 
-def test_who_is_not_known_is_reported_with_the_nearest(shop: History):
+def test_an_unknown_name_is_reported_with_the_nearest(shop: History):
     with pytest.raises(UnknownServer, match="shop"):
         around(shop, "shpo")
     with pytest.raises(UnknownTool, match="list_parcels"):

@@ -1,4 +1,4 @@
-"""What a model is shown is in the store before; trouble with the store holds nobody up."""
+"""Tools are in the store before a model sees them; a locked store holds no run up."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from tests.support.fault_server import entry
 from tests.support.histories import events_in_file
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
 from tests.support.watchdog import ends_within
+from xai_mcp_agent.bridge import engine
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 
 Ctx = dict[str, Any]
 
-# The store gives up waiting for a lock after 20 seconds, and a run must not wait for that: it goes
-# on after six. The rest is for a busy machine.
-_LONG_SECONDS = 18.0
+_LONG_SECONDS = 18.0  # the store gives up waiting for a lock after 20 seconds
 
 
 @pytest.fixture(autouse=True)
@@ -46,25 +45,28 @@ def run(ctx: Ctx, endpoint: ModelEndpoint) -> str:
     return outcome.answer
 
 
-def test_what_a_model_is_shown_is_in_the_store_by_then(store: Path):
+def test_tools_are_in_the_store_before_a_model_sees_them(store: Path):
     """Also what a server adds during a run: a crash loses nothing that was shown."""
-    known: list[set[str]] = []
+    missing: list[set[str]] = []
 
     def look(body: dict[str, Any]) -> Step:
         shown = {x["function"]["name"] for x in body["tools"]}
-        there = {f"it_{x.subject.tool}" for x in events_in_file(store) if x.definition}
-        known.append(shown - there)
+        stored = {f"it_{x.subject.tool}" for x in events_in_file(store) if x.definition}
+        missing.append(shown - stored)
         if "it_late" not in shown:
             return calls(("it_set_tools", {"tools": ["late"]}))
         return says("done")
 
     with model_endpoint(look) as endpoint:
         assert run({}, endpoint) == "done"
-    assert known == [set(), set()]
+    assert missing == [set(), set()]
 
 
-def test_a_store_that_cannot_be_written_to_holds_no_run_up(store: Path):
+def test_a_store_that_cannot_be_written_to_holds_no_run_up(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Another program may have locked it, for as long as it likes."""
+    monkeypatch.setattr(engine, "_SETTLE_SECONDS", 0.2)
     store.parent.mkdir()
     other = sqlite3.connect(store, isolation_level=None)
     other.execute("PRAGMA journal_mode=WAL")

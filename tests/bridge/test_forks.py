@@ -12,7 +12,7 @@ from tests.support.journals import none_runs, pids_in
 from tests.support.processes import is_running, wait_until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-# From Python 3.12 on a fork of a process with threads is warned of; people do it all the same.
+# Python 3.12 and later warn about a fork of a process with threads; people do it all the same.
 QUIETLY = "-Wignore::DeprecationWarning"
 
 

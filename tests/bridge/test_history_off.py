@@ -1,45 +1,36 @@
-"""`off` is a store, too: everything works, and nothing of it is remembered."""
+"""`off` is a store, too: everything works, nothing is remembered, and no database is loaded."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.support.fault_server import entry
-from xai_mcp_agent import Bridge, StoreFailed
+from tests.support.scripts import child_environment
 
 _SECONDS = 60
 _CALL = """
 import sys
-from xai_mcp_agent import Bridge
+from xai_mcp_agent import Bridge, StoreFailed
 from tests.support.fault_server import entry
 with Bridge({"mcpServers": {"it": entry()}}, store="off") as bridge:
-    print(bridge.call_tool("it", "echo", {"text": "hello"}).text, "sqlalchemy" in sys.modules)
+    print(bridge.call_tool("it", "echo", {"text": "hello"}).text, bridge.store().place)
+    try:
+        bridge.history()
+    except StoreFailed as error:
+        print(error)
+print("sqlalchemy" in sys.modules)
 """
 
 
-@pytest.fixture
-def bridge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bridge]:
-    monkeypatch.chdir(tmp_path)
-    with Bridge({"mcpServers": {"it": entry()}}, store="off") as made:
-        yield made
-
-
-def test_what_is_decided_counts_in_the_process(bridge: Bridge, tmp_path: Path):
-    bridge.list_tools("it")
-    assert bridge.store().place == "off"
-    assert not bridge.store().error
-    with pytest.raises(StoreFailed, match="switched off"):
-        bridge.history()
-    assert not list(tmp_path.iterdir())
-
-
-def test_no_database_is_loaded(tmp_path: Path):
+def test_without_a_store_calls_work_and_no_database_is_loaded(tmp_path: Path):
+    work = tmp_path / "work"
+    work.mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", _CALL], capture_output=True, text=True, timeout=_SECONDS, check=True
-    )
-    assert done.stdout.split() == ["hello", "False"]
+        [sys.executable, "-c", _CALL], cwd=work, env=child_environment(tmp_path),
+        capture_output=True, text=True, timeout=_SECONDS, check=True,
+    )  # fmt: skip
+    called, history, is_loaded = done.stdout.splitlines()
+    assert (called, is_loaded) == ("hello off", "False")
+    assert "switched off" in history
+    assert not list(work.iterdir())

@@ -69,10 +69,11 @@ def test_a_result_has_no_secret_of_the_settings(bridge: Bridge, source: str) -> 
     assert KEY not in repr(result)
     assert result.structured["key"] == "***"
     if source == "it":
+        assert status_of(bridge, "it").server.startswith("of ***")
         assert result.structured["***"] == [1, True, None, "it is ***"]
 
 
-def test_what_is_reported_of_the_parts_of_a_result_has_no_secret(bridge: Bridge) -> None:
+def test_no_part_of_a_result_has_a_secret(bridge: Bridge) -> None:
     result = bridge.call_tool("it", "say")
     assert KEY not in repr(result)
     text, image, link, resource = result.parts
@@ -82,11 +83,6 @@ def test_what_is_reported_of_the_parts_of_a_result_has_no_secret(bridge: Bridge)
     assert isinstance(resource, ResourcePart)
     assert (text.more, image.more, resource.more, resource.around) == ({"_meta": {"k": "***"}},) * 4
     assert link.more == {"_meta": {"k": "***"}, "size": 1, "title": "***"}
-
-
-def test_a_servers_own_name_has_no_secret(bridge: Bridge) -> None:
-    bridge.list_tools("it")
-    assert status_of(bridge, "it").server.startswith("of ***")
 
 
 def test_the_traceback_of_a_refused_call_has_no_secret(bridge: Bridge) -> None:

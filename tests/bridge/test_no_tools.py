@@ -1,11 +1,10 @@
 """An agent that gets no tool of its sources fails before its model is asked, and says why.
 
-Who decided it: whoever runs it unattended must not take its answer for one made with its tools.
+Whoever runs it unattended must not take its answer for one that used its tools.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,37 +24,40 @@ def model_at(base_url: str) -> AgentModel:
     return AgentModel(provider="openai", name="m", base_url=base_url, api_key="sk-dummy")
 
 
-def failure(settings: dict[str, Any], lock: Path, make: Callable[..., Agent]) -> NoTools:
-    """How a run of the agent ends, whose model must not be asked."""
-    with Bridge(settings, lock=lock) as bridge, model_endpoint([says("made up")]) as endpoint:
-        if "shop" in settings["mcpServers"]:
-            bridge.list_tools("shop")
-            bridge.disable("shop", "pay")
-        with pytest.raises(NoTools) as caught:
-            make(bridge, model=model_at(endpoint.base_url)).run("Count the wibbles.")
-        assert endpoint.requests == []
-    return caught.value
+REQUIRED = "Required, but without a tool that can be used: bad."
 
 
 @pytest.mark.parametrize(
-    ("servers", "given", "reason"),
+    ("servers", "options", "reason"),
     [
         ({"gone": GONE}, {"toolbelt": "gone", "memory": NoteStore(None)}, "was not found"),
         ({"gone": GONE, "unset": UNSET}, {}, "NO_SUCH_VARIABLE_HERE is not set"),
         ({"shop": LISTED}, {}, "shop: none of its tools can be used: 1 switched off."),
         ({"it": {**LISTED, "lock": True}}, {}, "1 held back until somebody accepts it."),
         ({"it": entry(no_tools=True)}, {}, "it has none."),
+        # One required source without a tool is enough.
+        ({"it": entry(), "bad": GONE}, {"toolbelt": "it", "required": "bad"}, REQUIRED),
+        ({"it": entry(), "bad": {**UNSET, "required": True}}, {}, REQUIRED),
     ],
 )
 def test_a_run_without_any_tool_of_its_sources_fails_and_says_why(
-    servers: dict[str, Any], given: dict[str, Any], reason: str, tmp_path: Path
+    servers: dict[str, Any], options: dict[str, Any], reason: str, tmp_path: Path
 ):
-    error = failure(
-        {"mcpServers": servers}, tmp_path / "lock.json", lambda *x, **y: Agent(*x, **given, **y)
-    )
-    assert str(error).startswith("No tool of this agent can be used, so its model was not asked.")
-    assert reason in str(error)
-    assert error.stopped == "no_tools"
+    with (
+        Bridge({"mcpServers": servers}, lock=tmp_path / "lock.json") as bridge,
+        model_endpoint([says("made up")]) as endpoint,
+    ):
+        if "shop" in servers:
+            bridge.list_tools("shop")
+            bridge.disable("shop", "pay")
+        with pytest.raises(NoTools) as caught:
+            Agent(bridge, model=model_at(endpoint.base_url), **options).run("Count the wibbles.")
+        assert endpoint.requests == [], "the model is not asked"
+    error = str(caught.value)
+    assert reason in error
+    if reason != REQUIRED:
+        assert error.startswith("No tool of this agent can be used, so its model was not asked.")
+    assert caught.value.stopped == "no_tools"
 
 
 def test_the_events_of_such_a_run_end_with_its_failure():
@@ -68,18 +70,6 @@ def test_the_events_of_such_a_run_end_with_its_failure():
             seen.extend(events)
     assert [type(x).__name__ for x in seen] == ["RunStarted", "RunFailed"]
     assert seen[-1].stopped == "no_tools"
-
-
-@pytest.mark.parametrize("where", ["argument", "wrong entry"])
-def test_one_required_source_without_a_tool_is_enough_to_fail(where: str, tmp_path: Path):
-    """Of an entry that is wrong it is known, too: a variable that is not set is the usual case."""
-    bad = UNSET if where == "wrong entry" else GONE
-    bad = bad if where == "argument" else {**bad, "required": True}
-    given = {"toolbelt": "it", "required": "bad"} if where == "argument" else {}
-    settings = {"mcpServers": {"it": entry(), "bad": bad}}
-    error = failure(settings, tmp_path / "lock.json", lambda *x, **y: Agent(*x, **given, **y))
-    assert str(error).startswith("Required, but without a tool that can be used: bad.")
-    assert len(error.reasons) == 1
 
 
 def test_a_group_that_is_required_must_give_a_tool():
@@ -108,7 +98,7 @@ def test_functions_of_the_program_are_tools_enough():
     assert "was not found" in result.left_out[0]
 
 
-def test_a_name_that_is_required_and_unknown_is_refused_at_once():
+def test_a_required_name_that_is_unknown_is_refused_at_once():
     with Bridge({"mcpServers": {"gone": GONE, "unset": UNSET}}) as bridge:
         with pytest.raises(UnknownServer, match="Did you mean 'gone'"):
             Agent(bridge, required=["gon"])

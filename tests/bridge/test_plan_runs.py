@@ -17,6 +17,7 @@ import pytest
 from tests.support.bridges import bridge_with
 from tests.support.processes import wait_until
 from tests.support.shredder_server import shredder_entry
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import (
     ApprovalRequest,
     BadSetting,
@@ -30,9 +31,7 @@ from xai_mcp_agent.agent.run_file import WaitingRun
 from xai_mcp_agent.planning import BadPlan, Lacking, plan_from_json
 
 ROOT = Path(__file__).parents[2]
-LIBRARY = {
-    "command": sys.executable, "args": [str(ROOT / "examples" / "servers" / "library.py")],
-}  # fmt: skip
+LIBRARY = ROOT / "examples" / "servers" / "library.py"
 _SECONDS = 60.0
 
 Journal = Callable[[], list[str]]
@@ -42,14 +41,15 @@ def plan(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"request": "Do it.", "calls": [{"tool": x, "args": y} for x, y in calls]}
 
 
-def taken(field: str | None, how: str = "") -> dict[str, Any]:
-    return {"call": 0, "conversion": how, **({} if field is None else {"field": field})}
+def of_first(field: str | None, conversion: str = "") -> dict[str, Any]:
+    """An argument that is a part of the first call's result."""
+    return {"call": 0, "conversion": conversion, **({} if field is None else {"field": field})}
 
 
-SEA = plan(
-    ("library/search_books", {"query": "sea"}),
-    ("library/get_book", {"book_id": taken("books[].book_id")}),
-)
+def server(file: Path, *args: Path) -> dict[str, Any]:
+    return {"command": warm_python(), "args": [str(file), *map(str, args)]}
+
+
 TIDY = plan(
     ("shredder/file_away", {"paper": "the deed"}),
     ("shredder/shred", {"paper": {"missing": "Which paper goes?"}}),
@@ -80,8 +80,8 @@ def bridge(shredder: dict[str, Any]) -> Iterator[Bridge]:
 
 
 @pytest.fixture(scope="module")
-def gives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
-    """A function that answers what it is told, and one that says what it got."""
+def functions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
+    """A function that returns its argument, and one that reports it."""
     file = tmp_path_factory.mktemp("functions") / "gives.py"
     file.write_text(
         "import json\n"
@@ -90,25 +90,36 @@ def gives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
         "def take(it_id: object = None) -> str:\n    return json.dumps({'took': it_id})\n",
         encoding="utf-8",
     )
-    with Bridge({"functions": {"f": {"file": str(file)}}}) as opened:
-        yield opened
+    with Bridge({"functions": {"f": {"file": str(file)}}}) as bridge:
+        yield bridge
 
 
-def test_a_plan_is_carried_out_over_real_servers() -> None:
-    with bridge_with(library=LIBRARY) as bridge:
-        run = bridge.run_plan(SEA)
-        found, book = run.results
-        assert book["title"] == found["books"][0]["title"]
+def test_a_plan_runs_over_a_real_server_and_a_failed_call_is_made_anew() -> None:
+    sea = plan(
+        ("library/search_books", {"query": "sea"}),
+        ("library/get_book", {"book_id": of_first("books[].book_id")}),
+    )
+    with bridge_with(library=server(LIBRARY)) as bridge:
+        run = bridge.run_plan(sea)
+        books, book = run.results
+        assert book["title"] == books["books"][0]["title"]
         assert run.is_finished
         assert book["title"] in run.text
-        assert bridge.run_plan(plan_from_json(SEA)).results == run.results
+        assert bridge.run_plan(plan_from_json(sea)).results == run.results
+        request = plan(("library/get_book", {"book_id": "x"}))
+        run = bridge.run_plan(request)
+        assert run.status == "failed"
+        assert "Wrong arguments for get_book" in run.problem
+        assert "give another value for `1.book_id`, and run it again" in run.problem
+        again = bridge.run_plan(request, resume=run, given={"1.book_id": 14})
+        assert again.result["title"] == "Moby-Dick"
 
 
 BOOKS = {"books": [{"id": 3, "title": "Moby-Dick"}]}
 
 
 @pytest.mark.parametrize(
-    ("field", "answer", "how", "took"),
+    ("field", "answer", "conversion", "took"),
     [
         ("", "ahoy", "", "ahoy"),
         ("books[].id", BOOKS, "", 3),
@@ -122,30 +133,32 @@ BOOKS = {"books": [{"id": 3, "title": "Moby-Dick"}]}
     ids=str,
 )
 def test_an_argument_is_a_part_of_an_earlier_result(
-    gives: Bridge, field: str | None, answer: Any, how: str, took: Any
+    functions: Bridge, field: str | None, answer: Any, conversion: str, took: Any
 ) -> None:
-    asked = plan(
-        ("f/give", {"answer": {"value": answer}}), ("f/take", {"it_id": taken(field, how)})
-    )
-    run = gives.run_plan(asked)
+    give = ("f/give", {"answer": {"value": answer}})
+    run = functions.run_plan(plan(give, ("f/take", {"it_id": of_first(field, conversion)})))
     assert run.is_finished, run.problem
     assert run.result == {"took": took}
 
 
-def test_a_reference_is_to_the_whole_result_and_not_to_what_is_shown_of_it(gives: Bridge) -> None:
-    asked = plan(("f/wide", {"count": 9_000}), ("f/take", {"it_id": taken("[8999].id")}))
-    assert gives.run_plan(asked).result == {"took": "x" * 80}
+def test_a_reference_is_to_the_whole_result_and_a_missing_part_can_be_given(
+    functions: Bridge,
+) -> None:
+    long = plan(("f/wide", {"count": 9_000}), ("f/take", {"it_id": of_first("[8999].id")}))
+    assert functions.run_plan(long).result == {"took": "x" * 80}
+    without = plan(("f/give", {"answer": []}), ("f/take", {"it_id": of_first("x.y")}))
+    run = functions.run_plan(without)
+    assert (run.status, run.lacking[0].parameter) == ("missing", "it_id")
+    assert functions.run_plan(without, resume=run, given={(1, "it_id"): 9}).result == {"took": 9}
 
 
 def test_calls_that_only_read_are_made_together_and_others_in_their_turn(tmp_path: Path) -> None:
     """Two that read wait for each other; the one that writes comes after, alone."""
     file = tmp_path / "pairs.py"
     file.write_text(_PAIRS, encoding="utf-8")
-    server = {"command": sys.executable, "args": [str(file)]}
-    nothing = dict[str, Any]()
-    asked = plan(*[(f"pairs/{x}", nothing) for x in ("write", "meet", "meet", "write")])
-    with bridge_with(pairs=server) as bridge:
-        run = bridge.run_plan(asked)
+    calls = plan(*[(f"pairs/{x}", {}) for x in ("write", "meet", "meet", "write")])
+    with bridge_with(pairs=server(file)) as bridge:
+        run = bridge.run_plan(calls)
     assert [x["result"] for x in run.results] == [0, 2, 2, 2]
 
 
@@ -176,21 +189,18 @@ server.run("stdio")
 """
 
 
-@pytest.mark.parametrize(
-    ("bad", "error", "says"),
-    [
-        (plan(("shredder/count", {}), ("shreder/x", {})), UnknownServer, "shredder"),
-        (plan(("shredder/count", {}), ("shredder/shrad", {})), UnknownTool, "'shred'"),
-        (plan(("shredder/file_away", {"paper": "x"}), ("count", {})), BadPlan, "its server"),
-        ({"calls": "all"}, BadPlan, "no `calls`"),
-    ],
-    ids=str,
-)
 def test_a_plan_with_a_call_that_cannot_be_made_calls_nothing(
-    bad: dict[str, Any], error: type[Exception], says: str, bridge: Bridge, journal: Journal
+    bridge: Bridge, journal: Journal
 ) -> None:
-    with pytest.raises(error, match=says):
-        bridge.run_plan(bad)
+    count, file_away = ("shredder/count", {}), ("shredder/file_away", {"paper": "x"})
+    for bad, error, words in (
+        (plan(count, ("shreder/x", {})), UnknownServer, "shredder"),
+        (plan(count, ("shredder/shrad", {})), UnknownTool, "'shred'"),
+        (plan(file_away, ("count", {})), BadPlan, "its server"),
+        ({"calls": "all"}, BadPlan, "no `calls`"),
+    ):
+        with pytest.raises(error, match=words):
+            bridge.run_plan(bad)
     assert journal() == []
 
 
@@ -205,13 +215,13 @@ def test_tools_that_are_off_blocked_or_denied_stop_a_plan_before_it_begins(
     blocked = {"toolSearch": {"blocked": ["shredder/count"]}}
     rule = {"name": "no counting", "when": {"tool": "count"}, "then": "deny"}
     for settings in (blocked, {"rules": [rule]}):
-        told = pytest.raises(ToolDisabled, match=r"Call 2, .*Nothing was called")
-        with Bridge({"mcpServers": {"shredder": shredder}, **settings}) as bridge, told:
+        refused = pytest.raises(ToolDisabled, match=r"Call 2, .*Nothing was called")
+        with Bridge({"mcpServers": {"shredder": shredder}, **settings}) as bridge, refused:
             bridge.run_plan(two)
     assert journal() == []
 
 
-def test_it_stops_at_what_is_missing_then_waits_and_goes_on_in_another_process(
+def test_a_plan_stops_at_a_missing_argument_then_waits_and_goes_on_in_another_process(
     tmp_path: Path, shredder: dict[str, Any], journal: Journal
 ) -> None:
     state = tmp_path / "tidy.run.json"
@@ -230,10 +240,11 @@ def test_it_stops_at_what_is_missing_then_waits_and_goes_on_in_another_process(
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
     WaitingRun.read(state).answered(1, "once", by="a test").write()
     answered = state.read_bytes()
-    told = child(tmp_path, shredder, TIDY, state)
-    assert told["status"] == "finished"
-    assert told["results"][:2] == [{"result": "filed the deed"}, {"result": "shredded the will"}]
-    assert child(tmp_path, shredder, TIDY, state) == told
+    run = run_in_child(tmp_path, shredder, TIDY, state)
+    assert run["status"] == "finished"
+    assert run["results"][:2] == [{"result": "filed the deed"}, {"result": "shredded the will"}]
+    with bridge_with(shredder=shredder) as bridge:
+        assert bridge.run_plan(TIDY, resume=state).results == run["results"]
     state.write_bytes(answered)
     with (
         bridge_with(shredder=shredder) as bridge,
@@ -243,16 +254,18 @@ def test_it_stops_at_what_is_missing_then_waits_and_goes_on_in_another_process(
     assert journal() == ["filed the deed", "shredded the will"]
 
 
-def test_what_a_person_refuses_is_not_called(shredder: dict[str, Any], journal: Journal) -> None:
-    asked: list[ApprovalRequest] = []
+def test_a_call_that_a_person_refuses_is_not_made(
+    shredder: dict[str, Any], journal: Journal
+) -> None:
+    requests: list[ApprovalRequest] = []
 
     def approve(request: ApprovalRequest) -> Any:
-        asked.append(request)
+        requests.append(request)
         return "no"
 
     with Bridge({"mcpServers": {"shredder": shredder}}, approve=approve) as bridge:
         run = bridge.run_plan(TIDY, given={"2.paper": "the will"}, agent="tidier")
-    assert (run.status, asked[0].agent) == ("failed", "tidier")
+    assert (run.status, requests[0].agent) == ("failed", "tidier")
     assert "was not approved" in run.problem
     assert journal() == ["filed the deed"]
 
@@ -269,18 +282,18 @@ def test_a_call_that_was_under_way_when_its_process_was_killed_is_not_repeated(
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=_SECONDS)
-    told = child(tmp_path, entry, SHREDDING, state)
-    assert told["status"] == "unknown"
-    assert "Call 2, shredder/shred, may have been carried out" in told["problem"]
+    with bridge_with(shredder=entry) as bridge:
+        run = bridge.run_plan(SHREDDING, resume=state)
+    assert run.status == "unknown"
+    assert "Call 2, shredder/shred, may have been carried out" in run.problem
     assert journal() == ["filed the deed", "shredded a library"]
 
 
 def test_a_server_that_dies_in_the_middle_of_a_plan_has_no_call_repeated(tmp_path: Path) -> None:
     (tmp_path / "mortal.py").write_text(_MORTAL)
     made = tmp_path / "made"
-    mortal = {"command": sys.executable, "args": [str(tmp_path / "mortal.py"), str(made)]}
     steps = plan(*[("mortal/step", {"number": n}) for n in range(8)])
-    with bridge_with(mortal=mortal) as bridge:
+    with bridge_with(mortal=server(tmp_path / "mortal.py", made)) as bridge:
         run = bridge.run_plan(steps, resume=tmp_path / "state")
         assert (run.status, len(run.made)) == ("unknown", 4)
         assert bridge.run_plan(steps, resume=tmp_path / "state").status == "unknown"
@@ -310,62 +323,42 @@ server.run("stdio")
 """
 
 
-def test_a_call_that_fails_is_made_anew_with_another_argument() -> None:
-    asked = plan(("library/get_book", {"book_id": "x"}))
-    with bridge_with(library=LIBRARY) as bridge:
-        run = bridge.run_plan(asked)
-        assert run.status == "failed"
-        assert "Wrong arguments for get_book" in run.problem
-        assert "give another value for `1.book_id`, and run it again" in run.problem
-        again = bridge.run_plan(asked, resume=run, given={"1.book_id": 14})
-        assert again.result["title"] == "Moby-Dick"
-
-
-def test_a_result_without_the_part_is_something_to_give(gives: Bridge) -> None:
-    asked = plan(("f/give", {"answer": []}), ("f/take", {"it_id": taken("x.y")}))
-    run = gives.run_plan(asked)
-    assert (run.status, run.lacking[0].parameter) == ("missing", "it_id")
-    assert gives.run_plan(asked, resume=run, given={(1, "it_id"): 9}).result == {"took": 9}
-
-
-@pytest.mark.parametrize("how", ["changed", "other plan", "pipe"])
 def test_a_file_that_is_not_of_this_run_calls_nothing(
-    how: str, bridge: Bridge, tmp_path: Path, journal: Journal
+    bridge: Bridge, tmp_path: Path, journal: Journal
 ) -> None:
-    state, other = tmp_path / "state", tmp_path / "other"
     missing = [("shredder/file_away", {"paper": {"missing": "Which?"}})] * 3
-    bridge.run_plan(plan(*missing[:2]), resume=state)
+    two, state, other = plan(*missing[:2]), tmp_path / "state", tmp_path / "other"
+    bridge.run_plan(two, resume=state)
     bridge.run_plan(plan(*missing), resume=other)
-    data = state.read_bytes()
-    state.unlink()
-    match how:
-        case "changed":
-            state.write_bytes(data.replace(b'"given": []', b'"given": [[0, "paper", "x"]]'))
-        case "other plan":
-            other.rename(state)
-        case _:
-            os.mkfifo(state)
-    with pytest.raises((RunFileError, BadSetting)):
-        bridge.run_plan(plan(*missing[:2]), resume=state, given={"1.paper": "a", "2.paper": "b"})
+    changed = state.read_bytes().replace(b'"given": []', b'"given": [[0, "paper", "x"]]')
+
+    def refuse() -> None:
+        with pytest.raises((RunFileError, BadSetting)):
+            bridge.run_plan(two, resume=state, given={"1.paper": "a", "2.paper": "b"})
+        state.unlink()
+
+    state.write_bytes(changed)
+    refuse()
+    other.rename(state)
+    refuse()
+    os.mkfifo(state)
+    refuse()
     assert journal() == []
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
+def test_a_value_that_has_no_place_is_refused_before_anything_runs(
+    functions: Bridge, tmp_path: Path
+) -> None:
+    request = plan(("f/take", {"it_id": {"missing": "What?"}}))
+    values: list[tuple[dict[Any, Any], str]] = [
         ({"1.it_id": float("nan")}, "cannot be sent"),
         ({"9" * 5_000 + ".x": 1}, "no place for"),
         ({"2.it_id": 1}, "Did you mean '1.it_id'"),
         ({"1.it": 1}, "has no parameter for '1.it'"),
-    ],
-    ids=["nan", "number", "call", "parameter"],
-)
-def test_what_is_given_and_has_no_place_is_refused_before_anything_is_done(
-    given: dict[Any, Any], says: str, gives: Bridge, tmp_path: Path
-) -> None:
-    asked = plan(("f/take", {"it_id": {"missing": "What?"}}))
-    with pytest.raises(BadSetting, match=says):
-        gives.run_plan(asked, resume=tmp_path / "run.json", given=given)
+    ]
+    for given, words in values:
+        with pytest.raises(BadSetting, match=words):
+            functions.run_plan(request, resume=tmp_path / "run.json", given=given)
     assert not (tmp_path / "run.json").exists()
 
 
@@ -373,26 +366,28 @@ def test_what_is_given_and_has_no_place_is_refused_before_anything_is_done(
 
 
 def start_child(
-    folder: Path, entry: dict[str, Any], what: dict[str, Any], state: Path
+    folder: Path, entry: dict[str, Any], steps: dict[str, Any], state: Path
 ) -> subprocess.Popen[str]:
-    told = {"entry": entry, "plan": what, "state": str(state)}
-    (folder / "told.json").write_text(json.dumps(told), encoding="utf-8")
+    job = {"entry": entry, "plan": steps, "state": str(state)}
+    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
     return subprocess.Popen(
-        [sys.executable, "-c", "from tests.bridge.test_plan_runs import run_here; run_here()"],
+        [sys.executable, "-c", _JOB, str(folder / "job.json")],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PLAN_TOLD": str(folder / "told.json")},
     )  # fmt: skip
 
 
-def child(folder: Path, entry: dict[str, Any], what: dict[str, Any], state: Path) -> Any:
-    process = start_child(folder, entry, what, state)
-    said, _ = process.communicate(timeout=_SECONDS)
-    return json.loads(said)
+def run_in_child(
+    folder: Path, entry: dict[str, Any], steps: dict[str, Any], state: Path
+) -> dict[str, Any]:
+    output, _ = start_child(folder, entry, steps, state).communicate(timeout=_SECONDS)
+    return json.loads(output)
 
 
-def run_here() -> None:
-    """What the other process does."""
-    told = json.loads(Path(os.environ["PLAN_TOLD"]).read_text(encoding="utf-8"))
-    with bridge_with(shredder=told["entry"]) as bridge:
-        run = bridge.run_plan(told["plan"], resume=told["state"])
-    print(json.dumps({"status": run.status, "results": run.results, "problem": run.problem}))
+_JOB = """
+import json, sys
+from xai_mcp_agent import Bridge
+job = json.load(open(sys.argv[1]))
+with Bridge({"mcpServers": {"shredder": job["entry"]}}) as bridge:
+    run = bridge.run_plan(job["plan"], resume=job["state"])
+print(json.dumps({"status": run.status, "results": run.results}))
+"""

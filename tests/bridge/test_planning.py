@@ -86,34 +86,37 @@ def test_a_plan_is_made_of_the_tools_of_all_servers_or_of_some(bridge: Bridge):
     assert planned(bridge, "Translate 'good day' to French.", "shop") == []
 
 
-def test_what_is_blocked_switched_off_or_held_back_is_not_planned(settings: Settings):
-    with Bridge(settings(toolSearch={"blocked": ["shop/cancel_order"]})) as bridge:
-        assert "shop/cancel_order" not in planned(bridge)
+def test_a_blocked_disabled_unaccepted_or_denied_tool_is_not_planned(settings: Settings):
+    cancel, list_ = "shop/cancel_order", "shop/list_orders"
+    with Bridge(settings(toolSearch={"blocked": [cancel]})) as bridge:
+        assert cancel not in planned(bridge)
         bridge.disable("shop", "list_orders")
-        assert "shop/list_orders" not in planned(bridge)
+        assert list_ not in planned(bridge)
         bridge.enable("shop", "list_orders")
-        assert "shop/list_orders" in planned(bridge)
-    locked: Any = settings()
+        assert list_ in planned(bridge)
+    rules = [
+        {"name": "no", "when": {"tool": cancel}, "then": "deny"},
+        {"name": "ada", "when": {"tool": list_, "agent": "ada"}, "then": "deny"},
+    ]
+    locked: Any = settings(rules=rules)
     locked["mcpServers"]["shop"]["lock"] = True
+    answer = {"calls": [{"tool": cancel, "args": {"order_id": "o1"}}]}
+
+    async def plan_of_ada(operations: Operations) -> Plan:
+        return await operations.for_caller(Caller("agent", "ada")).plan_tools(ORDERS)
+
     with Bridge(locked) as bridge:
         assert not any(x.startswith("shop/") for x in planned(bridge))
         accept_now(bridge, "shop")
-        assert "shop/cancel_order" in planned(bridge)
-
-
-def test_what_a_rule_denies_is_not_planned_for_whoever_it_denies_it_to(settings: Settings):
-    rules = [
-        {"name": "no", "when": {"tool": "shop/cancel_order"}, "then": "deny"},
-        {"name": "ada", "when": {"tool": "shop/list_orders", "agent": "ada"}, "then": "deny"},
-    ]
-    with Bridge(settings(rules=rules)) as bridge:
-        assert "shop/cancel_order" not in planned(bridge)
-        assert "shop/list_orders" in planned(bridge)
-
-        async def plan(operations: Operations) -> Plan:
-            return await operations.for_caller(Caller("agent", "ada")).plan_tools(ORDERS)
-
-        assert "shop/list_orders" not in called(bridge.run(plan))
+        assert cancel not in planned(bridge)
+        assert list_ in planned(bridge)
+        assert list_ not in called(bridge.run(plan_of_ada))
+        # Nor does a model plan with it.
+        plan, questions = ask(bridge, json.dumps(answer))
+    assert cancel not in called(plan)
+    assert f"there is no tool '{cancel}'" in plan.reasons[-1]
+    assert "cancel_order" not in questions[0]
+    assert f"there is no tool '{cancel}'" in questions[1]
 
 
 def test_a_model_is_asked_once_and_its_plan_is_checked(bridge: Bridge):
@@ -139,29 +142,18 @@ def test_a_model_is_asked_once_and_its_plan_is_checked(bridge: Bridge):
         (says("", refusal="I may not."), "I may not."),
         (says('{"a":' * 19_000), "not JSON"),
         (fails(401, {"message": f"wrong key {SECRET}"}), "wrong key ***"),
-        (drips('{"calls": [' + '{"tool": "shop/list_orders"},' * 3_000, 0.05), "within 0.5 s"),
+        (drips('{"calls": [' + '{"tool": "shop/list_orders"},' * 3_000, 0.05), "within 0.3 s"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_where_a_model_fails_the_rough_plan_stands_and_says_why(
+def test_the_rough_plan_stands_where_a_model_fails_and_says_why(
     bridge: Bridge, step: Step, why: str
 ):
-    plan, _ = ask(bridge, step, 0.5 if "within" in why else 60.0)
+    plan, _ = ask(bridge, step, 0.3 if "within" in why else 60.0)
     assert called(plan) == ROUGH
     assert plan.is_rough
     assert "openai scripted could not make a plan, so this is a draft" in plan.reasons[-1]
     assert why in plan.reasons[-1]
-
-
-def test_a_model_cannot_plan_with_what_a_rule_denies(settings: Settings):
-    rules = [{"name": "no", "when": {"tool": "shop/cancel_order"}, "then": "deny"}]
-    answer = {"calls": [{"tool": "shop/cancel_order", "args": {"order_id": "o1"}}]}
-    with Bridge(settings(rules=rules)) as bridge:
-        plan, questions = ask(bridge, json.dumps(answer))
-    assert "shop/cancel_order" not in called(plan)
-    assert "there is no tool 'shop/cancel_order'" in plan.reasons[-1]
-    assert "cancel_order" not in questions[0]
-    assert "there is no tool 'shop/cancel_order'" in questions[1]
 
 
 def test_a_program_names_servers_and_a_model(bridge: Bridge):
@@ -178,34 +170,25 @@ def test_a_program_names_servers_and_a_model(bridge: Bridge):
         bridge.plan_tools(ORDERS, model="openai")
 
 
-def test_a_plan_says_what_would_be_asked_for(settings: Settings):
+def test_a_plan_and_a_selection_name_the_rules_that_ask_or_may_deny(settings: Settings):
     rules = [
         {"name": "careful", "when": {"tool": "shop/cancel_order"}, "then": "ask"},
         {"name": "big", "when": {"tool": "shop/list_orders", "args.user_id": "x*"}, "then": "deny"},
     ]
     with Bridge(settings(rules=rules)) as bridge:
         calls = {x.name: " ".join(x.reasons) for x in bridge.plan_tools(ORDERS).calls}
+        best = bridge.select_tool("cancel the order")
+        assert bridge.select_tool("cancel the order", "words") is None
+        assert bridge.select_tool("zzz") is None
     assert "asked for" in calls["cancel_order"]
     assert "'careful'" in calls["cancel_order"]
     assert "the rule 'big' may deny it" in calls["list_orders"]
     assert "rule" not in calls["find_user_id_by_email"]
-
-
-def test_the_best_tool_is_selected_with_reasons_and_others(settings: Settings):
-    rules = [
-        {"name": "careful", "when": {"tool": "shop/cancel_order"}, "then": "ask"},
-        {"name": "no", "when": {"tool": "shop/list_orders"}, "then": "deny"},
-    ]
-    with Bridge(settings(rules=rules)) as bridge:
-        found = bridge.select_tool("cancel the order")
-        assert found is not None
-        assert found.tool.name == "cancel_order"
-        assert 0 < found.confidence <= 1
-        assert "name matches" in found.reasons[0]
-        assert any("'careful'" in x for x in found.reasons)
-        assert "list_orders" not in [x.tool.name for x in found.alternatives]
-        assert bridge.select_tool("cancel the order", "words") is None
-        assert bridge.select_tool("zzz") is None
+    assert best is not None
+    assert best.tool.name == "cancel_order"
+    assert 0 < best.confidence <= 1
+    assert "name matches" in best.reasons[0]
+    assert any("'careful'" in x for x in best.reasons)
 
 
 def test_tools_are_listed_page_by_page_and_by_name(bridge: Bridge):

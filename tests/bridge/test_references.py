@@ -33,20 +33,15 @@ def order(
 ) -> str:
     """Order something."""
     return str(size)
-
-def greet(name: str) -> str:
-    """Greet somebody."""
-    return name
 '''
 
 
 CHOICES = '"small"|"large"|null'
-HUGE = {"item": {"upholstery": "wool"}, "size": "huge"}
 
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Settings with a source `shop` that has a tool with such types, and one without."""
+    """Settings with a source `shop` that has a tool with such types."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.py").write_text(FUNCTIONS, encoding="utf-8")
     settings = {"functions": {"shop": {"file": "shop.py"}}}
@@ -59,8 +54,8 @@ def test_choices_and_fields_behind_references_are_shown_and_found_everywhere(
 ) -> None:
     _, out, _ = command(capsys, "tools", "list", "shop")
     listed = " ".join(out.split())
-    for shown in (f"size?: {CHOICES}", "item: object", "priority?: 1|2 = 1", "others?: array|null"):
-        assert shown in listed
+    for text in (f"size?: {CHOICES}", "item: object", "priority?: 1|2 = 1", "others?: array|null"):
+        assert text in listed
     _, out, _ = command(capsys, "tools", "explain", "shop", "order")
     lines = [x.strip() for x in out.splitlines()]
     assert "priority (1|2)" in lines
@@ -68,7 +63,7 @@ def test_choices_and_fields_behind_references_are_shown_and_found_everywhere(
     assert f"others.wood ({CHOICES})" in lines
     with Bridge(settings) as bridge:
         with pytest.raises(InvalidArguments) as caught:
-            bridge.call_tool("shop", "order", HUGE)
+            bridge.call_tool("shop", "order", {"item": {"upholstery": "wool"}, "size": "huge"})
         for words in ("upholstery", "cushion", "large"):
             assert [x.tool.name for x in bridge.search_tools(words)] == ["order"]
     assert f"size?: {CHOICES}" in str(caught.value)

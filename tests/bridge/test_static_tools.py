@@ -1,4 +1,4 @@
-"""Tools that are there from the start: drawn ones and our own, told before servers are started."""
+"""Tools that exist from the start, drawn ones and our own, are recorded before servers start."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
-from tests.support.histories import events_in_file, short, told
-from xai_mcp_agent import Event
+from tests.support.histories import events_in_file, short
 from xai_mcp_agent.agent.memory.notes import NoteStore
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.history.place import project_of
+from xai_mcp_agent.views.history import event_json
 
 Ctx = dict[str, Any]
 
@@ -43,12 +43,7 @@ def draw(ctx: Ctx, name: str = "shout", description: str = "Says it loudly.") ->
     define_tool(ctx, None, name, description, shout)
 
 
-def facts(events: list[Event]) -> list[tuple[str, str]]:
-    """What was found out, in short; not what was called."""
-    return short([x for x in events if x.change != "called"])
-
-
-def test_drawn_tools_are_reported_before_servers_start(store: Path):
+def test_drawn_tools_are_recorded_before_servers_start(store: Path):
     """Spec 2, Auto-Start Bootstrap; the combined graph hangs them on the project."""
     ctx: Ctx = {}
     draw(ctx)
@@ -61,34 +56,21 @@ def test_drawn_tools_are_reported_before_servers_start(store: Path):
         ("seeded", "tools:shout"), ("seeded", "tools:plain"),
         ("connected", "mcp:it"), ("discovered", "mcp_tool:it_listed"),
     ]  # fmt: skip
-    project = project_of(store.parents[1])
-    assert told(events)[0] == {
-        "context_id": "tools:shout",
-        "event_kind": "fact",
-        "source": "validator",
-        "change": "seeded",
-        "payload": {
-            "name": "shout",
-            "description": "Says it loudly.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "input": {"type": "string", "description": "What the tool should work on."}
-                },
-            },
-        },
-        "extends": [f"{project.repo_hash}:tools"],
-        "related_to": [f"knowledge:{project.name}_{project.repo_hash}"],
-        "reinforces": [],
-        "contradicts": [],
-        "kind": "tools",
-        "tool_source": "",
-        "tool": "shout",
-        "reason": "",
+    project, event = project_of(store.parents[1]), event_json(events[0])
+    text = {"type": "string", "description": "What the tool should work on."}
+    assert event["payload"] == {
+        "name": "shout",
+        "description": "Says it loudly.",
+        "parameters": {"type": "object", "properties": {"input": text}},
     }
+    fields = ("event_kind", "source", "kind", "tool_source", "tool", "extends", "related_to")
+    assert [event[x] for x in fields] == [
+        "fact", "validator", "tools", "", "shout", [f"{project.repo_hash}:tools"],
+        [f"knowledge:{project.name}_{project.repo_hash}"],
+    ]  # fmt: skip
 
 
-def test_an_unchanged_tool_is_reported_once_in_a_process_and_a_changed_one_again(store: Path):
+def test_an_unchanged_tool_is_recorded_once_in_a_process_and_a_changed_one_again(store: Path):
     """Spec 2: the same id overrides. Each run of a workflow has a bridge of its own."""
     for description in ("Says it loudly.", "Says it loudly.", "Shouts."):
         ctx: Ctx = {}
@@ -103,19 +85,19 @@ def test_an_unchanged_tool_is_reported_once_in_a_process_and_a_changed_one_again
     assert [x.payload["description"] for x in seeded] == ["Says it loudly.", "Shouts."]
 
 
-def test_tools_of_ours_are_reported_as_such(store: Path):
+def test_our_own_tools_are_recorded_as_meta_tools(store: Path):
     """Spec 2, Event Graph: `meta:` and the name."""
     ctx: Ctx = {}
     init_agent(ctx, "a", memory=NoteStore())
     run_agent(ctx, "a", "Hello!", outcome=CanvasRun())
     ctx.clear()
-    assert facts(events_in_file(store)) == [
+    assert short(events_in_file(store)) == [
         ("seeded", f"meta:{x}")
         for x in ("lookup_memory", "create_memory", "read_result", "tool_search", "tool_explain")
     ]
 
 
-def test_calls_of_drawn_tools_and_of_the_memory_are_reported(store: Path):
+def test_calls_of_drawn_tools_and_of_the_memory_are_recorded(store: Path):
     ctx: Ctx = {}
     draw(ctx)
     init_agent(ctx, "a", memory=NoteStore(), toolbelt_spec=make_toolbelt(ctx, None))

@@ -57,20 +57,16 @@ async def test_the_output_limit_goes_under_the_name_the_model_knows():
 
 # What services refuse
 
-OTHER_LIMIT = fails(400, {"message": "'max_tokens' is unknown. Use 'max_completion_tokens'."})
-
 
 async def test_all_refused_settings_are_found_one_after_the_other():
     settings = ModelSettings(temperature=0.5, max_output_tokens=9)
-    refusals = [OTHER_LIMIT, *(fails(400, CHAT.refusable[x]) for x in ("stream", "temperature"))]
-    script = [*refusals, says("ok")]
+    limit = {"message": "'max_tokens' is unknown. Use 'max_completion_tokens'."}
+    refusals = (limit, CHAT.refusable["stream"], CHAT.refusable["temperature"])
+    script = [*(fails(400, x) for x in refusals), says("ok")]
     async with CHAT.model_of(script, settings=settings) as (subject, endpoint):
         assert (await ask(subject)).text == "ok"
-    assert endpoint.requests[-1].body == {
-        "model": "small",
-        "messages": list(ASK),
-        "max_completion_tokens": 9,
-    }
+    body = endpoint.requests[-1].body
+    assert body == {"model": "small", "messages": list(ASK), "max_completion_tokens": 9}
 
 
 def piece(**call: Any) -> dict[str, Any]:
@@ -130,45 +126,38 @@ async def test_calls_are_understood_however_they_are_numbered(case: str):
 
 
 async def test_a_stream_with_gaps_and_vendor_fields_is_read():
+    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "A"}]
     chunks: list[Any] = [
-        {"choices": []},
-        {"choices": None},
-        {"object": "keepalive"},
-        delta({"reasoning_content": "hm"}),
-        delta({"content": None}),
-        delta({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "A"}]}),
-        {"choices": [{"index": 1, "delta": {"content": "other choice"}}]},
+        {"choices": []}, {"choices": None}, {"object": "keepalive"}, delta({"content": None}),
+        delta({"content": parts}), {"choices": [{"index": 1, "delta": {"content": "other"}}]},
         {"choices": [{"delta": {"content": "B"}}], "usage": None},
         {"choices": [{"delta": None, "finish_reason": None}]},
-    ]
+    ]  # fmt: skip
     async with CHAT.model_of([raw_chunks(chunks)]) as (subject, _):
-        reply = await ask(subject)
-    assert reply.text == "AB"
-    assert reply.added["message"] == {"reasoning_content": "hm"}
+        assert (await ask(subject)).text == "AB"
 
 
-def detail(**fields: Any) -> dict[str, Any]:
-    return delta({"reasoning_details": [fields]})
+def detail(kind: str, index: int, **fields: Any) -> dict[str, Any]:
+    return {"reasoning_details": [{"type": f"reasoning.{kind}", "index": index, **fields}]}
 
 
-ADDED: dict[str, tuple[list[Any], dict[str, Any]]] = {
+ADDED: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "a text in pieces": (
-        [delta({"reasoning_content": "Let "}), delta({"reasoning_content": "me"})],
+        [{"reasoning_content": "Let "}, {"reasoning_content": "me"}],
         {"reasoning_content": "Let me"},
     ),
     "a text that is empty, as DeepSeek wants it back": (
-        [delta({"reasoning_content": ""}), delta({"reasoning_content": None})],
-        {"reasoning_content": ""},
+        [{"reasoning_content": ""}, {"reasoning_content": None}], {"reasoning_content": ""}
     ),
     "parts in pieces": (
         [
-            detail(type="reasoning.text", index=0, text="Let "),
-            detail(type="reasoning.text", index=0, text="me"),
-            detail(type="reasoning.text", index=0, signature="s", text=None),
-            detail(type="reasoning.encrypted", index=0, id="r1", data="AAAA"),
-            detail(type="reasoning.encrypted", index=0, id="r2", data="BBBB"),
-            detail(type="reasoning.summary", index=1, summary="So"),
-            detail(type="reasoning.summary", index=1, summary="!"),
+            detail("text", 0, text="Let "),
+            detail("text", 0, text="me"),
+            detail("text", 0, signature="s", text=None),
+            detail("encrypted", 0, id="r1", data="AAAA"),
+            detail("encrypted", 0, id="r2", data="BBBB"),
+            detail("summary", 1, summary="So"),
+            detail("summary", 1, summary="!"),
         ],
         {
             "reasoning_details": [
@@ -179,48 +168,31 @@ ADDED: dict[str, tuple[list[Any], dict[str, Any]]] = {
             ]
         },
     ),
-    "an object that is told twice": (
+    "an object that comes twice": (
         [
-            delta({"extra_content": {"google": {"thought_signature": "AA"}}}),
-            delta({"extra_content": {"google": {"thought_signature": "", "thought": True}}}),
+            {"extra_content": {"google": {"thought_signature": "AA"}}},
+            {"extra_content": {"google": {"thought_signature": "", "thought": True}}},
         ],
         {"extra_content": {"google": {"thought_signature": "AA", "thought": True}}},
     ),
-    "nothing": ([delta({"content": "Hm.", "annotations": [], "refusal": None})], {}),
-}
+    "nothing": ([{"content": "Hm.", "annotations": [], "refusal": None}], {}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", ADDED)
-async def test_what_a_service_adds_is_put_together_as_it_was_meant(case: str):
-    chunks, expected = ADDED[case]
-    async with CHAT.model_of([raw_chunks([*chunks, delta({}, finish="stop")])]) as (subject, _):
+async def test_fields_that_a_service_adds_are_put_together_from_their_pieces(case: str):
+    pieces, expected = ADDED[case]
+    chunks = [*map(delta, pieces), delta({}, finish="stop")]
+    async with CHAT.model_of([raw_chunks(chunks)]) as (subject, _):
         assert (await ask(subject)).added.get("message", {}) == expected
-
-
-async def test_what_is_added_to_calls_is_kept_by_their_ids():
-    google = {"google": {"thought_signature": "AA"}}
-    chunks = [
-        piece(index=0, id="a", name="x", arguments='{"n":', extra_content=google),
-        piece(index=0, id="a", arguments="1}", extra_content=google),
-        delta({"tool_calls": [{"index": 1, "function": {"name": "y", "thought": "z"}}]}),
-    ]
-    async with CHAT.model_of([raw_chunks([*chunks, delta({}, finish="stop")])]) as (subject, _):
-        reply = await ask(subject, ADD)
-    assert reply.added["calls"] == {
-        "a": {"extra_content": google},
-        "call_1": {"function": {"thought": "z"}},
-    }
-
-
-def whole(message: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **more}
 
 
 async def test_a_service_that_does_not_stream_is_understood():
     call = {"id": "a", "type": "function", "function": {"name": "add", "arguments": {"a": 1}}}
     message = {"role": "assistant", "content": "Hm.", "tool_calls": [call, {**call, "id": "b"}]}
-    usage = {"prompt_tokens": 3, "completion_tokens": 4}
-    async with CHAT.model_of([raw_json(whole(message, usage=usage))]) as (subject, _):
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    whole = {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}
+    async with CHAT.model_of([raw_json(whole)]) as (subject, _):
         reply, pieces = await ask_streamed(subject, ModelRequest(ASK, (ADD,)))
     assert pieces == ["Hm."]
     assert reply.calls == (ToolCall("a", "add", '{"a": 1}'), ToolCall("b", "add", '{"a": 1}'))
@@ -256,13 +228,9 @@ async def test_pictures_follow_the_results_of_their_turn_as_a_users_message():
     async with CHAT.model_of([says("ok")]) as (subject, endpoint):
         await ask_streamed(subject, ModelRequest(messages))
     sent = endpoint.requests[0].body["messages"]
-    roles = [x["role"] for x in sent]
-    assert roles == ["user", *["assistant", "tool", "user"] * 2]
-    assert [x["content"] for x in sent if x["role"] == "tool"] == ["look", "listen"]
-    heads = [x["content"][0]["text"] for x in (sent[3], sent[6])]
-    assert heads == [
-        "[From the result of look, not from the user:]",
-        "[From the result of listen, not from the user:]",
-    ]
+    assert [x["role"] for x in sent] == ["user", *["assistant", "tool", "user"] * 2]
+    for name, tool, pictures in (("look", *sent[2:4]), ("listen", *sent[5:])):
+        assert tool["content"] == name
+        assert f"result of {name}, not from the user" in pictures["content"][0]["text"]
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
     assert sent[3]["content"][1:] == [picture]

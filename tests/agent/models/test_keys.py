@@ -20,7 +20,6 @@ from tests.support.model_endpoint import (
     model_endpoint,
     raw_chunks,
     says,
-    stalls,
 )  # fmt: skip
 from xai_mcp_agent import ModelAuthenticationError, ModelError, Secret
 from xai_mcp_agent.agent.models.access import is_home
@@ -31,21 +30,19 @@ pytestmark = pytest.mark.anyio
 PASSWORD = "password-in-the-address"
 
 
+A = "https://a.example.com/v1"
 HOMES = [
-    ("", "https://api.openai.com/v1", True),
     ("", "https://API.openai.com:443/v1/", True),
     ("", "https://eu.api.openai.com/v1", True),
     ("", "http://api.openai.com/v1", False),
     ("", "https://api.openai.com.example.com/v1", False),
     ("", "https://notapi.openai.com/v1", False),
     ("", "https://api.openai.com@example.com/v1", False),
-    ("", "https://mine.openai.azure.com/openai/v1", False),
-    ("https://a.example.com/v1", "https://a.example.com/v1/", True),
-    ("https://a.example.com/v1", "https://user:pw@a.example.com/v1", True),
-    ("https://a.example.com/v1", "http://a.example.com/v1", False),
-    ("https://a.example.com/v1", "https://a.example.com:8443/v1", False),
+    (A, "https://user:pw@a.example.com/v1/", True),
+    (A, "http://a.example.com/v1", False),
+    (A, "https://a.example.com:8443/v1", False),
     ("https://a.example.com/one/v1", "https://a.example.com/two/v1", False),
-    ("https://a.example.com/v1", "https://api.openai.com/v1", False),
+    (A, "https://api.openai.com/v1", False),
     ("https://eu.api.openai.com/v1", "https://api.openai.com/v1", True),
 ]
 
@@ -59,12 +56,6 @@ def test_the_address_that_the_environments_key_is_for(
 
 
 # Where it is, and who asks
-
-
-async def test_a_local_server_needs_no_key(wire: ScriptedWire):
-    async with wire.model_of([says("ok")], api_key=None) as (subject, endpoint):
-        assert (await ask(subject)).text == "ok"
-    assert endpoint.requests[0].headers["authorization"] == "Bearer unused"
 
 
 async def test_the_key_of_the_environment_goes_to_the_address_beside_it(
@@ -97,30 +88,15 @@ async def test_nothing_of_the_environment_is_sent_to_another_address(
     assert asked.headers["authorization"] == f"Bearer {sent}"
 
 
-async def test_another_address_wants_a_key_of_its_own(
-    wire: ScriptedWire, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    subject = wire.model("m", base_url="https://models.example.com/v1")
-    with pytest.raises(ModelAuthenticationError) as caught:
-        await ask(subject)
-    message = str(caught.value)
-    assert "there is no API key for this address" in message
-    where = "`api_key` of AgentModel (`--api-key` of a command)"
-    assert f"Set {where}, such as ${{ACME_API_KEY}}." in message
-    assert KEY not in message
-
-
 # No error shows a key
 
 REVEALING: dict[str, Any] = {
     "quoted": [fails(401, {"message": f"Incorrect API key provided: {KEY}"})],
     "quoted in a stream": [raw_chunks([{"error": {"message": f"bad key {KEY}"}}])],
-    "quoted in what is not JSON": [raw_chunks([KEY])],
+    "quoted in broken JSON": [raw_chunks([KEY])],
     "failing": [fails(503, {"message": KEY}, {"retry-after-ms": "1"})] * 3,
     "dropped": [drops_midway(KEY)] * 3,
     "silent": [hangs()],
-    "stalled": [stalls(KEY)],
 }
 
 
@@ -139,7 +115,7 @@ async def test_no_error_chained_error_traceback_or_line_of_a_log_holds_a_key(
         await subject.aclose()
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert_hidden(f"{caught.value!r} {vars(caught.value)} {subject!r} {vars(subject)}")
-    assert_hidden(told_by(caught.value))
+    assert_hidden(traceback_with_values(caught.value))
     ours = [x.getMessage() for x in caplog.records if not x.name.startswith("tests")]
     assert_hidden("\n".join(ours))
 
@@ -166,21 +142,26 @@ async def test_nothing_holds_an_error_when_nobody_does(wire: ScriptedWire):
         gc.enable()
 
 
-async def test_without_a_key_it_says_where_to_put_one(wire: ScriptedWire):
-    with pytest.raises(ModelAuthenticationError) as caught:
-        await ask(wire.model("gpt-5-mini"))
-    message = str(caught.value)
-    assert "`api_key` of AgentModel" in message
-    assert "OPENAI_API_KEY" in message
-    assert "`offline` needs no key" in message
+async def test_a_missing_or_impossible_key_is_reported_before_anything_is_sent(
+    wire: ScriptedWire, monkeypatch: pytest.MonkeyPatch
+):
+    async def refusal(**options: Any) -> str:
+        with pytest.raises(ModelAuthenticationError) as caught:
+            await ask(wire.model("gpt-5-mini", **options))
+        assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+        assert "sk-clé" not in f"{caught.value} {traceback_with_values(caught.value)}"
+        return str(caught.value)
 
-
-async def test_a_key_that_cannot_be_one_is_refused_before_it_is_sent(wire: ScriptedWire):
-    key = "sk-clé"
-    with pytest.raises(ModelAuthenticationError, match="no key has") as caught:
-        await ask(wire.model("m", api_key=Secret(key)))
-    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    assert key not in f"{caught.value} {told_by(caught.value)}"
+    without = await refusal()
+    for words in ("`api_key` of AgentModel", "OPENAI_API_KEY", "`offline` needs no key"):
+        assert words in without
+    assert "no key has" in await refusal(api_key=Secret("sk-clé"))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    elsewhere = await refusal(base_url="https://models.example.com/v1")
+    where = "`api_key` of AgentModel (`--api-key` of a command)"
+    assert "there is no API key for this address" in elsewhere
+    assert f"Set {where}, such as ${{ACME_API_KEY}}." in elsewhere
+    assert KEY not in elsewhere
 
 
 async def test_an_address_that_is_invalid_is_refused(wire: ScriptedWire):
@@ -189,10 +170,10 @@ async def test_an_address_that_is_invalid_is_refused(wire: ScriptedWire):
             await ask(wire.model("m", base_url=url, api_key=Secret(KEY)))
 
 
-def told_by(error: BaseException) -> str:
+def traceback_with_values(error: BaseException) -> str:
     """The traceback with the values of our variables, as tools for errors show it."""
-    told = traceback.TracebackException.from_exception(error, capture_locals=True)
-    ours = [x for x in told.stack if "xai_mcp_agent/" in x.filename and "/tests/" not in x.filename]
+    frames = traceback.TracebackException.from_exception(error, capture_locals=True).stack
+    ours = [x for x in frames if "xai_mcp_agent/" in x.filename and "/tests/" not in x.filename]
     assert ours
     return "\n".join(f"{x.name}: {x.locals}" for x in ours)
 

@@ -21,7 +21,7 @@ THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content"
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "add", "arguments": "{}"}
 
 
-def said(text: str, **fields: Any) -> dict[str, Any]:
+def speech(text: str, **fields: Any) -> dict[str, Any]:
     """An item with these words."""
     content = [{"type": "output_text", "text": text, "annotations": []}]
     return {"type": "message", "id": "msg_1", "role": "assistant", "content": content, **fields}
@@ -32,19 +32,18 @@ def whole(*output: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     return {"object": "response", "status": "completed", "output": output, "error": None, **fields}
 
 
-def sent_back(reply: ModelReply, text: str | None = None) -> tuple[Message, ...]:
+def sent_back(reply: ModelReply) -> tuple[Message, ...]:
     """The conversation after this reply, its calls answered."""
-    words = reply.text if text is None else text
-    asked = call_message(words, reply.calls, added=reply.added)
+    asked = call_message(reply.text, reply.calls, added=reply.added)
     answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
     return (*ASK, asked, *answers)
 
 
-async def items_after(*output: Mapping[str, Any], text: str | None = None) -> list[Any]:
+async def items_after(*output: Mapping[str, Any]) -> list[Any]:
     """What a service that answered so is sent of it with the next request."""
     async with RESPONSES.model_of([raw_json(whole(*output)), says("ok")]) as (subject, endpoint):
         reply = await ask(subject, ADD)
-        await ask_streamed(subject, ModelRequest(sent_back(reply, text), (ADD,)))
+        await ask_streamed(subject, ModelRequest(sent_back(reply), (ADD,)))
     return endpoint.requests[-1].body["input"][1:]
 
 
@@ -58,27 +57,13 @@ async def test_a_request_holds_all_and_stores_nothing():
     )
     async with RESPONSES.model_of([says("ok")], settings=settings) as (subject, endpoint):
         await ask_streamed(subject, ModelRequest(messages, (ADD,)))
+    function = {"type": "function", "name": "add", "description": "Adds.", "strict": False}
     assert endpoint.requests[0].body == {
-        "model": "small",
-        "instructions": "Be kind.",
-        "input": list(ASK),
-        "tools": [
-            {
-                "type": "function",
-                "name": "add",
-                "description": "Adds.",
-                "parameters": ADD.parameters,
-                "strict": False,
-            }
-        ],
-        "stream": True,
-        "store": False,
-        "include": ["reasoning.encrypted_content"],
-        "temperature": 0.2,
-        "max_output_tokens": 99,
-        "reasoning": {"effort": "low"},
-        "top_p": 0.5,
-    }
+        "model": "small", "instructions": "Be kind.", "input": list(ASK),
+        "tools": [{**function, "parameters": ADD.parameters}],
+        "stream": True, "store": False, "include": ["reasoning.encrypted_content"],
+        "temperature": 0.2, "max_output_tokens": 99, "reasoning": {"effort": "low"}, "top_p": 0.5,
+    }  # fmt: skip
 
 
 async def test_a_conversation_of_another_service_becomes_items():
@@ -104,33 +89,24 @@ async def test_a_conversation_of_another_service_becomes_items():
 
 
 async def test_items_go_back_in_their_order_with_what_the_service_added():
-    spoken = said("I add.", phase="commentary", status="completed")
-    (thought, again, call, _) = await items_after(THOUGHT, spoken, CALL)
-    assert thought == THOUGHT
-    assert again == spoken
-    assert call == CALL
-
-
-async def test_two_messages_of_one_reply_go_back_as_two():
-    first, second = said("So."), said("It is 3.", id="msg_2", phase="final_answer")
+    spoken = speech("I add.", phase="commentary", status="completed")
+    assert (await items_after(THOUGHT, spoken, CALL))[:3] == [THOUGHT, spoken, CALL]
+    first, second = speech("So."), speech("It is 3.", id="msg_2", phase="final_answer")
     async with RESPONSES.model_of([raw_json(whole(first, second))]) as (subject, _):
         assert (await ask(subject)).text == "So.\n\nIt is 3."
     sent = await items_after(first, second, CALL)
-    assert [x["content"][0]["text"] for x in sent[:2]] == ["So.", "It is 3."]
-    assert [x.get("phase") for x in sent[:2]] == [None, "final_answer"]
+    assert [(x["content"][0]["text"], x.get("phase")) for x in sent[:2]] == [
+        ("So.", None), ("It is 3.", "final_answer"),
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "output",
-    [
-        (THOUGHT, said("", phase="commentary")),
-        (said("I add.", phase="commentary"), THOUGHT),
+async def test_reasoning_that_its_service_would_refuse_stays_away():
+    for output in (
+        (THOUGHT, speech("", phase="commentary")),  # stands before nothing
+        (speech("I add.", phase="commentary"), THOUGHT),
         ({**THOUGHT, "encrypted_content": None}, CALL),
-    ],
-    ids=["before nothing", "last", "not encrypted"],
-)
-async def test_reasoning_that_its_service_would_refuse_stays_away(output: Any):
-    assert all(x.get("type") != "reasoning" for x in await items_after(*output))
+    ):
+        assert all(x.get("type") != "reasoning" for x in await items_after(*output))
 
 
 async def test_reasoning_that_cannot_be_read_any_more_is_left_out():
@@ -151,7 +127,7 @@ async def test_reasoning_that_cannot_be_read_any_more_is_left_out():
 async def test_an_answer_that_did_not_stream_is_understood():
     usage = {"input_tokens": 3, "output_tokens": 4, "output_tokens_details": None}
     arguments = {**CALL, "arguments": {"a": 1}}
-    step = raw_json(whole(said("Hm."), arguments, CALL, {**CALL, "call_id": None}, usage=usage))
+    step = raw_json(whole(speech("Hm."), arguments, CALL, {**CALL, "call_id": None}, usage=usage))
     async with RESPONSES.model_of([step]) as (subject, _):
         reply, pieces = await ask_streamed(subject, ModelRequest(ASK, (ADD,)))
     assert pieces == ["Hm."]
@@ -177,13 +153,13 @@ EMPTY_CALL = {**CALL, "arguments": ""}
 ODD_STREAMS: dict[str, tuple[list[Any], str, list[str]]] = {
     "pieces only": ([event("output_text.delta", delta=x) for x in "AB"], "AB", []),
     "items, and no output at the end": (
-        [event("output_item.done", item=said("AB")), event("output_item.done", 1, item=CALL)],
+        [event("output_item.done", item=speech("AB")), event("output_item.done", 1, item=CALL)],
         "AB",
         ["{}"],
     ),
     "items that were only begun": (
         [
-            event("output_item.added", item=said("") | {"content": []}),
+            event("output_item.added", item=speech("") | {"content": []}),
             event("output_text.delta", delta="AB"),
             event("output_item.added", 1, item=EMPTY_CALL),
             event("function_call_arguments.delta", 1, delta='{"a":'),
@@ -210,37 +186,30 @@ async def test_a_stream_with_gaps_is_read(case: str):
 
 
 async def test_the_last_event_ends_a_stream_whose_connection_stays_open():
-    step = replace(raw_chunks([ended(said("Done."))], done=False), kind="stalls events")
+    step = replace(raw_chunks([ended(speech("Done."))], done=False), kind="stalls events")
     async with RESPONSES.model_of([step]) as (subject, _):
         assert (await ask(subject)).text == "Done."
 
 
-@pytest.mark.parametrize(
-    ("reason", "finish"),
-    [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("new", "length")],
-)
-async def test_an_incomplete_answer_says_why(reason: str, finish: str):
-    last = ended(said("half a"), status="incomplete", incomplete_details={"reason": reason})
-    async with RESPONSES.model_of([raw_chunks([last], done=False)]) as (subject, _):
-        reply = await ask(subject)
-    assert (reply.text, reply.finish) == ("half a", finish)
+async def test_an_incomplete_answer_says_why():
+    for reason, finish in (
+        ("max_output_tokens", "length"), ("content_filter", "content_filter"), ("new", "length"),
+    ):  # fmt: skip
+        details = {"reason": reason}
+        last = ended(speech("half a"), status="incomplete", incomplete_details=details)
+        async with RESPONSES.model_of([raw_chunks([last], done=False)]) as (subject, _):
+            reply = await ask(subject)
+        assert (reply.text, reply.finish) == ("half a", finish)
 
 
-FAILED: dict[str, tuple[Any, type[ModelError], str]] = {
-    "policy": ({"code": "bio_policy", "message": "No."}, ModelContentFiltered, "filter stopped"),
-    "prompt": (
-        {"code": "invalid_prompt", "message": "It violates our usage policy."},
-        ModelContentFiltered,
-        "filter stopped",
-    ),
-    "silent": (None, ModelError, "It does not say why"),
-}
-
-
-@pytest.mark.parametrize("case", FAILED)
-async def test_a_failed_answer_is_an_error(case: str):
-    error, kind, words = FAILED[case]
-    last = event("failed", None, response={"status": "failed", "error": error})
-    found = await RESPONSES.error_of([raw_chunks([last], done=False)])
-    assert type(found) is kind
-    assert words in str(found)
+async def test_a_failed_answer_is_an_error():
+    prompt = {"code": "invalid_prompt", "message": "It violates our usage policy."}
+    for failure, kind, words in (
+        ({"code": "bio_policy", "message": "No."}, ModelContentFiltered, "filter stopped"),
+        (prompt, ModelContentFiltered, "filter stopped"),
+        (None, ModelError, "It does not say why"),
+    ):
+        last = event("failed", None, response={"status": "failed", "error": failure})
+        error = await RESPONSES.error_of([raw_chunks([last], done=False)])
+        assert type(error) is kind
+        assert words in str(error)
