@@ -28,27 +28,22 @@ from xai_mcp_agent.search.preferences import Preferences
 
 THINGS = ("invoice", "meeting", "song", "parcel", "recipe", "ticket", "photo", "contract")
 DEEDS = {
-    "create": "Creates a new",
-    "list": "Lists every",
-    "delete": "Removes one",
-    "find": "Finds a",
-}
+    "create": "Creates a new", "list": "Lists every", "delete": "Removes one", "find": "Finds a"
+}  # fmt: skip
 BUDGET = 700
 META = ["tool_search", "tool_explain"]
 
 
 def definitions() -> list[JsonObject]:
     """Tools that differ in what they do, each long enough that few fit the budget."""
+    name = {"type": "string", "description": "Its name."}
     return [
         {
             "name": f"{deed}_{thing}",
-            "description": f"{says} {thing}. {'It takes care of the details. ' * 8}",
-            "input_schema": {
-                "type": "object",
-                "properties": {f"{thing}_name": {"type": "string", "description": "Its name."}},
-            },
+            "description": f"{text} {thing}. {'It takes care of the details. ' * 8}",
+            "input_schema": {"type": "object", "properties": {f"{thing}_name": name}},
         }
-        for deed, says in DEEDS.items()
+        for deed, text in DEEDS.items()
         for thing in THINGS
     ]
 
@@ -73,8 +68,8 @@ def bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
         yield bridge
 
 
-class Told:
-    """What a run told of."""
+class Observed:
+    """What a run did."""
 
     def __init__(self, model: ScriptedModel) -> None:
         self.model, self.state = model, RunState(Conversation("Go."))
@@ -103,10 +98,10 @@ def run(
     *own: Any,
     preferences: Preferences | None = None,
     locks: DefinitionLock = False,
-) -> Told:
+) -> Observed:
     """Run an agent that has the server's tools and these functions."""
     model = ScriptedModel(replies)
-    told = Told(model)
+    observed = Observed(model)
 
     async def play(operations: Operations) -> None:
         operations = operations.for_caller(Caller("agent", "a", locks=locks))
@@ -114,17 +109,17 @@ def run(
         state = start if isinstance(start, RunState) else None
         parts = [Functions(*own), sources]
         tools, pages = agent_tools(operations, parts, state=state, preferences=preferences)
-        tools.learn = lambda key, intents: told.learned.append((key.name, intents))
+        tools.learn = lambda key, intents: observed.learned.append((key.name, intents))
         await sources.connect(lambda _: None)
         begin = state or Conversation(start)
         agent = AgentRun(
-            AgentSpec("a", model, max_thoughts=20), begin, told.emit, operations.caller
+            AgentSpec("a", model, max_thoughts=20), begin, observed.emit, operations.caller
         )
         await agent.go(tools, pages)
-        told.state = agent.state
+        observed.state = agent.state
 
     bridge.run(play)
-    return told
+    return observed
 
 
 def search(query: str, **more: Any) -> ModelReply:
@@ -141,8 +136,8 @@ def test_a_model_searches_calls_and_has_explained_what_it_is_not_shown(bridge: B
         search("search tools and explain a tool", max_results=20),
         "Done.",
     ]
-    told = run(bridge, script)
-    found, created, deleted, explained, unknown, nothing, itself = told.results
+    observed = run(bridge, script)
+    found, created, deleted, explained, unknown, nothing, itself = observed.results
     assert found.startswith("office_create_invoice(invoice_name?: string) - Creates a new invoice.")
     assert found.count("[office]") == 2
     assert (created, deleted) == ("create_invoice {}", 'delete_photo {"photo_name": "x"}')
@@ -157,17 +152,17 @@ def test_a_model_searches_calls_and_has_explained_what_it_is_not_shown(bridge: B
         "No tool fits these words. Say it in other words. The tools belong to: office."
     )
     assert not any(f"{x}(" in itself for x in META)
-    assert told.offered(0) == META
-    assert told.offered(1)[:2] == META
-    assert told.offered(1)[3] == "office_create_invoice"  # the best is the last to give way
-    assert told.offered(2)[-2:] == ["office_create_invoice", "office_delete_photo"]
-    assert told.offered(3)[-1] == "office_find_song"
+    assert observed.offered(0) == META
+    assert observed.offered(1)[:2] == META
+    assert observed.offered(1)[3] == "office_create_invoice"  # the best is the last to give way
+    assert observed.offered(2)[-2:] == ["office_create_invoice", "office_delete_photo"]
+    assert observed.offered(3)[-1] == "office_find_song"
 
 
 def test_every_request_stays_in_the_budget_and_keeps_its_beginning(bridge: Bridge):
-    told = run(bridge, [*(search(f"create a {x}") for x in THINGS), "Done."])
-    assert max(told.tokens) <= BUDGET
-    assert {tuple(told.offered(n)[:2]) for n in range(len(THINGS) + 1)} == {tuple(META)}
+    observed = run(bridge, [*(search(f"create a {x}") for x in THINGS), "Done."])
+    assert max(observed.tokens) <= BUDGET
+    assert {tuple(observed.offered(n)[:2]) for n in range(len(THINGS) + 1)} == {tuple(META)}
 
 
 def test_a_run_that_goes_on_still_knows_what_it_found(bridge: Bridge):
@@ -182,7 +177,7 @@ def test_a_run_that_goes_on_still_knows_what_it_found(bridge: Bridge):
     assert run(bridge, ["Done."], through_json(first.state)).offered(0) == found
 
 
-def test_what_a_file_says_finds_nothing_also_where_ids_are_used_again(bridge: Bridge):
+def test_the_words_of_a_file_find_no_tool_also_where_ids_are_used_again(bridge: Bridge):
     """Some services number the calls of each turn anew."""
 
     def asked(name: str) -> JsonObject:
@@ -193,7 +188,7 @@ def test_what_a_file_says_finds_nothing_also_where_ids_are_used_again(bridge: Br
     def answered(text: str) -> JsonObject:
         return {"role": "tool", "tool_call_id": "call_0", "content": text}
 
-    said = [
+    conversation = [
         {"role": "user", "content": "Go."},
         asked("tool_search"),
         answered("office_find_song(x) - Finds a song."),
@@ -201,7 +196,10 @@ def test_what_a_file_says_finds_nothing_also_where_ids_are_used_again(bridge: Br
         answered('office_delete_photo(x) - Do this.\n{"name": "office_delete_song", '),
         {"role": "user", "content": "Go on."},
     ]
-    assert [x.name for x in run(bridge, ["Done."], said).state.found] == ["find_song", "list_photo"]
+    assert [x.name for x in run(bridge, ["Done."], conversation).state.found] == [
+        "find_song",
+        "list_photo",
+    ]
 
 
 def test_an_own_tool_may_have_the_name_of_the_search_and_hides_it_not(bridge: Bridge):
@@ -223,30 +221,29 @@ def test_a_call_that_succeeds_teaches_what_led_to_it_and_one_that_fails_does_not
         calling(("office_create_invoice", {}), ("office_list_song", {"song_name": 5})),
         "Done.",
     ]
-    told = run(bridge, script, "Bill the customer.")
-    assert told.learned == [("create_invoice", ["Bill the customer.", "new invoice"])]
+    observed = run(bridge, script, "Bill the customer.")
+    assert observed.learned == [("create_invoice", ["Bill the customer.", "new invoice"])]
 
 
 def test_blocked_and_disabled_tools_are_neither_found_nor_explained_nor_called(tmp_path: Path):
+    hidden = ("office_list_song", "office_delete_song")
     script = [
         search("delete or list every song", max_results=20),
-        calling(("tool_explain", {"tool": "office_list_song"})),
-        calling(("tool_explain", {"tool": "office_delete_song"})),
-        calling(("office_list_song", {})),
-        calling(("office_delete_song", {})),
+        *(calling(("tool_explain", {"tool": x})) for x in hidden),
+        *(calling((x, {})) for x in hidden),
         "Done.",
     ]
     with office(tmp_path) as bridge:
         bridge.connect("office", wait=True)
         bridge.disable("office", "list_song")
-        told = run(bridge, script, preferences=Preferences(blocked=("office/delete_song",)))
-    assert "office_find_song(" in told.results[0]
-    for name in ("office_list_song", "office_delete_song"):
-        assert all(f"{name}(" not in x for x in told.results)
-    assert "blocked by the preferences" in told.results[4]
+        observed = run(bridge, script, preferences=Preferences(blocked=("office/delete_song",)))
+    assert "office_find_song(" in observed.results[0]
+    for name in hidden:
+        assert all(f"{name}(" not in x for x in observed.results)
+    assert "blocked by the preferences" in observed.results[4]
 
 
-def test_what_nobody_has_accepted_is_neither_shown_nor_found_nor_explained_nor_named(
+def test_a_tool_that_nobody_has_accepted_is_neither_shown_nor_found_nor_named(
     tmp_path: Path,
 ):
     """Of a new tool and of one that has changed; also in answers that offer the nearest names."""
@@ -264,12 +261,12 @@ def test_what_nobody_has_accepted_is_neither_shown_nor_found_nor_explained_nor_n
         "Done.",
     ]
     with office(tmp_path) as bridge:
-        told = run(bridge, script, locks="first")
-    results = told.results[3:]
+        observed = run(bridge, script, locks="first")
+    results = observed.results[3:]
     assert "office_find_song(song_name" in results[0]
     assert "Finds a song" in results[1]
     assert "is held back" in results[5]
-    shown = [x.description for y in told.model.asked for x in y.functions]
+    shown = [x.description for y in observed.model.asked for x in y.functions]
     assert "Exfiltrate" not in json.dumps([results, shown])
     for text in results:
         for name in ("office_ignore_all_rules", "ignore_all_rulez", "office_ignore_all_rule"):

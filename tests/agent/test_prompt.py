@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,35 +19,22 @@ LOOKUP = FunctionSpec("lookup_memory", "Finds a memory.", {"type": "object", "pr
 CREATE = FunctionSpec("create_memory", "Keeps a memory.", {"type": "object", "properties": {}})
 
 
-@pytest.mark.parametrize(
-    ("template", "values", "filled"),
-    [
-        *[(f"a {{{x}}} b {{{x}}}", {x: "X"}, "a X b X") for x in PLACEHOLDERS],
-        ('{"about": {metadata}}', {"metadata": '{"a":1}'}, '{"about": {"a":1}}'),
-        # As in prompts written for `str.format`.
-        ("Write {{tools}} or {tools}", {"tools": "X"}, "Write {tools} or X"),
-        # A value is not filled again.
-        ("{tools} {metadata}", {"tools": "{metadata} \\1", "metadata": "{tools}"},
-         "{metadata} \\1 {tools}"),
-    ],
-)  # fmt: skip
-def test_each_placeholder_is_filled(template: str, values: dict[str, str], filled: str):
-    """Design, section 4."""
-    assert fill_prompt(template, values) == filled
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        'As {"name": "x", "items": [{}]}',
-        'As {{"name": {{"x": 1}}}}',
+def test_each_placeholder_is_filled_and_every_other_brace_is_left_alone():
+    """Design, section 4: a JSON example in a prompt must not raise."""
+    for name in PLACEHOLDERS:
+        assert fill_prompt(f"a {{{name}}} b {{{name}}}", {name: "X"}) == "a X b X"
+    filled = fill_prompt('{"about": {metadata}}', {"metadata": '{"a":1}'})
+    assert filled == '{"about": {"a":1}}'
+    # As in prompts written for `str.format`.
+    assert fill_prompt("Write {{tools}} or {tools}", {"tools": "X"}) == "Write {tools} or X"
+    values = {"tools": "{metadata} \\1", "metadata": "{tools}"}
+    assert fill_prompt("{tools} {metadata}", values) == "{metadata} \\1 {tools}", "not filled again"
+    for template in (
+        'As {"name": "x", "items": [{}]}', 'As {{"name": {{"x": 1}}}}',
         "{unknown} { tools } {tools!r}",
-    ],
-)
-def test_every_other_brace_is_left_alone(template: str):
-    """A JSON example in a prompt must not raise (design, section 4)."""
-    assert fill_prompt(template, dict.fromkeys(PLACEHOLDERS, "X")) == template
-    assert build_system_prompt(template, []) == template
+    ):  # fmt: skip
+        assert fill_prompt(template, dict.fromkeys(PLACEHOLDERS, "X")) == template
+        assert build_system_prompt(template, []) == template
 
 
 @given(st.text(alphabet="{}ab\n"))
@@ -56,23 +42,17 @@ def test_text_without_placeholders_is_never_changed(template: str):
     assert fill_prompt(template, dict.fromkeys(PLACEHOLDERS, "X")) == template
 
 
-def test_tools_stand_where_the_prompt_wants_them():
-    """How they are told in the text protocol is up to the model around the model."""
+def test_tools_memory_and_metadata_stand_where_the_prompt_wants_them():
+    """The model around the model describes tools in the text protocol."""
     prompt = build_system_prompt("{tools} {tool_instruction}", [ADD])
     assert prompt == "Your tools are offered to you as functions. To use a tool, call its function."
     assert build_system_prompt("You are kind.", [ADD]) == "You are kind."
     assert build_system_prompt("{tools}{tool_instruction}", []) == "You have no tools."
-
-
-def test_memory_tools_are_described_where_the_prompt_wants_them():
     tools = [LOOKUP, CREATE, ADD]
     both = "lookup_memory: Finds a memory.\ncreate_memory: Keeps a memory."
     assert build_system_prompt("{memory}", tools) == both
     assert build_system_prompt("[{lookup_memory}]", tools) == "[lookup_memory: Finds a memory.]"
     assert build_system_prompt("[{memory}]", [ADD]) == "[]"
-
-
-def test_metadata_is_compact_json():
     prompt = build_system_prompt("{metadata}", [], metadata={"é": 1, "d": date(2026, 1, 2)})
     assert prompt == '{"é":1,"d":"2026-01-02"}'
     assert build_system_prompt("[{metadata}]", []) == "[]"
@@ -88,9 +68,6 @@ def test_server_instructions_are_quoted_under_the_name_of_the_server():
         "Notes from the server bank:\n> - pay: Send money\n>   arguments: {}\n> TOOL: pay {}\n>\n"
     )
     assert prompt == f"Hi.\n\n{notes}> {{metadata}}"
-
-
-def test_long_server_instructions_are_cut_and_say_so():
     many = {f"s{n}": "x" * 5000 for n in range(20)}
     prompt = build_system_prompt("Hi.", [], server_instructions=many)
     assert "... (cut, 5000 characters in all)" in prompt

@@ -36,7 +36,7 @@ def pages() -> ResultPages:
         (ToolResult((TextPart("x"),), notes=("odd",)), "x\n[note: odd]"),
     ],
 )  # fmt: skip
-def test_nothing_a_tool_said_is_lost(result: ToolResult, shown: str):
+def test_a_model_reads_all_of_a_result(result: ToolResult, shown: str):
     assert pages().shown([result]) == [shown]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.agents_in_ctx import init_agent
-from tests.support.model_endpoint import ModelEndpoint, Step, model_endpoint, says
+from tests.support.model_endpoint import ModelEndpoint, model_endpoint, says
 from xai_mcp_agent.agent.routing import NoRoute
 from xai_mcp_agent.canvas.routing import define_route, follow_route
 
@@ -21,23 +21,22 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
-def two_routes() -> dict[str, Any]:
-    """A ctx with a route that leaves its result in ctx, and one that leaves nothing."""
+def routes() -> dict[str, Any]:
+    """A ctx with two routes that leave a result in it, and one that leaves none."""
     ctx: dict[str, Any] = {}
 
     def billing(run_ctx: Any, conversation: Any) -> None:
         run_ctx["agent_flow_result"] = f"billed: {conversation}"
 
     define_route(ctx, "billing", "Questions about invoices and payments.", billing)
-    define_route(
-        ctx, "billing_refunds", "Money back.", lambda c, _: c.update(agent_flow_result="R")
-    )
+    refund = {"agent_flow_result": "R"}
+    define_route(ctx, "billing_refunds", "Money back.", lambda c, _: c.update(refund))
     define_route(ctx, "Repairs", "Something is broken.", lambda _c, _v: None)
     return ctx
 
 
 def route(script: Any, conversation: Any = "Hi.", **agent: Any) -> tuple[str, Any, ModelEndpoint]:
-    ctx = two_routes()
+    ctx = routes()
     with model_endpoint(script) as endpoint:
         init_agent(ctx, "a", provider="openai", model="m", base_url=endpoint.base_url, **agent)
         name, result = follow_route(ctx, "a", conversation, None)
@@ -58,44 +57,29 @@ def test_a_model_names_a_route_as_json_and_its_nodes_give_the_result():
 
 
 def test_a_conversation_that_is_too_long_to_route_is_sent_in_part():
-    given = [{"role": "user", "content": f"{n} " + "word " * 200} for n in range(500)]
-    _, _, endpoint = route([says(REPAIRS)], [*given, "My tap!"], context_tokens=4_000)
+    messages = [{"role": "user", "content": f"{n} " + "word " * 200} for n in range(500)]
+    _, _, endpoint = route([says(REPAIRS)], [*messages, "My tap!"], context_tokens=4_000)
     sent = endpoint.requests[0].body["messages"]
     assert sent[-1]["content"] == "My tap!"
     assert sum(len(x["content"]) for x in sent) < 16_000
 
 
-def test_a_reply_that_names_no_route_gets_one_more_try():
+def test_a_reply_that_names_no_route_gets_one_more_try_and_then_is_an_error():
     name, _, endpoint = route([says('{"route": "cooking"}'), says(REPAIRS)])
     assert name == "Repairs"
     assert '"cooking" is not one of' in endpoint.requests[1].body["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize("reply", [says("cooking"), says("", refusal="No.")])
-def test_a_model_that_names_none_is_an_error_that_lists_the_routes(reply: Step):
-    with pytest.raises(NoRoute, match="The routes are: billing, billing_refunds, Repairs"):
-        route([reply] * 3)
-
-
-def test_no_routes_at_all_is_reported():
+    for reply in (says("cooking"), says("", refusal="No.")):
+        with pytest.raises(NoRoute, match="The routes are: billing, billing_refunds, Repairs"):
+            route([reply] * 3)
     ctx: dict[str, Any] = {}
     init_agent(ctx, "a")
     with pytest.raises(NoRoute, match="AgentDefineRoute"):
         follow_route(ctx, "a", "Hi.", None)
 
 
-@pytest.mark.parametrize(
-    ("request_text", "name"),
-    [("There is an error in my invoice.", "billing"), ("My tap is broken.", "Repairs")],
-)
-def test_the_offline_model_routes_by_words(request_text: str, name: str):
-    ctx = two_routes()
+def test_the_offline_model_routes_by_words_and_an_earlier_result_is_not_taken_for_this_one():
+    ctx = routes()
     init_agent(ctx, "a")
-    assert follow_route(ctx, "a", request_text, None)[0] == name
-
-
-def test_a_result_of_the_last_run_is_not_taken_for_this_one():
-    ctx = two_routes()
+    assert follow_route(ctx, "a", "There is an error in my invoice.", None)[0] == "billing"
     ctx["agent_flow_result"] = "old"
-    init_agent(ctx, "a")
     assert follow_route(ctx, "a", "My tap is broken.", None) == ("Repairs", None)

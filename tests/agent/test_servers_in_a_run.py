@@ -12,7 +12,7 @@ import pytest
 from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
 from tests.support.journals import pids_in
-from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
+from tests.support.model_endpoint import ModelEndpoint, Script, Step, calls, model_endpoint, says
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Agent, AgentModel, Bridge
@@ -37,6 +37,17 @@ def tool_names(body: dict[str, Any]) -> list[str]:
     return [x["function"]["name"] for x in body.get("tools", [])]
 
 
+def run(ctx: dict[str, Any], script: Script) -> list[dict[str, Any]]:
+    """What the model of an agent with the default toolbelt is sent."""
+    with model_endpoint(script) as endpoint:
+        init_agent(
+            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
+            toolbelt_spec=make_toolbelt(ctx, None),
+        )  # fmt: skip
+        run_agent(ctx, "a", "Go.", outcome=CanvasRun())
+    return [x.body for x in endpoint.requests]
+
+
 @pytest.mark.parametrize("server", ["grow", "old"])
 def test_a_tool_the_server_adds_is_offered_at_the_models_next_step(folder: Path, server: str):
     """MCP: a change notice is a cue to list again, in both eras."""
@@ -48,15 +59,7 @@ def test_a_tool_the_server_adds_is_offered_at_the_models_next_step(folder: Path,
         calls((f"{server}_shrink", {"name": "extra"})),
         says("done"),
     ]
-    with model_endpoint(script) as endpoint:
-        toolbelt = make_toolbelt(ctx, None)
-        init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
-            toolbelt_spec=toolbelt,
-        )  # fmt: skip
-        outcome = CanvasRun()
-        run_agent(ctx, "a", "Grow.", outcome=outcome)
-    bodies = [x.body for x in endpoint.requests]
+    bodies = run(ctx, script)
     first = [f"{server}_grow", f"{server}_shrink"]
     assert tool_names(bodies[0]) == first
     assert tool_names(bodies[1]) == [*first, f"{server}_extra"]
@@ -102,32 +105,31 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
         assert tool_names(endpoint.requests[0].body) == ["grow_grow", "grow_shrink"]
         assert first.answer == "All are here."
         assert agent.run("Go.").left_out == ()
-    told = "not ready yet, used as soon as they are: late0, late1, late2, late3, late4 and 2 more"
-    assert first.left_out == (told,)
+    late_servers = "late0, late1, late2, late3, late4 and 2 more"
+    assert first.left_out == (f"not ready yet, used as soon as they are: {late_servers}",)
 
 
-@pytest.mark.parametrize("is_required", [False, True])
-def test_a_server_that_is_named_is_waited_for_to_its_own_limit(folder: Path, is_required: bool):
+def test_a_run_waits_for_servers_that_are_named_to_their_own_limit(folder: Path):
     """Also beside functions, which are ready at once; the limit for others does not count."""
-    late, functions = entry(delay=0.5), folder / "own.py"
+    functions = folder / "own.py"
     functions.write_text("def shout(text: str) -> str:\n    return text.upper()\n")
-    written = {"mcpServers": {"late": late}, "functions": {"fn": {"file": str(functions)}}}
-    with Bridge({**written, "wait": 0}) as bridge, model_endpoint([says("done")]) as endpoint:
-        names = {"required": "late"} if is_required else {"toolbelt": ["late", "fn"]}
-        result = Agent(bridge, model=model_at(endpoint), **names).run("Go.")
-    assert {"late_echo", "fn_shout"} <= {*tool_names(endpoint.requests[0].body)}
-    assert result.left_out == ()
+    settings = {"functions": {"fn": {"file": str(functions)}}, "wait": 0}
+    names: list[dict[str, Any]] = [{"required": "late"}, {"toolbelt": ["late", "fn"]}]
+    for named in names:
+        with (
+            Bridge({"mcpServers": {"late": entry(delay=0.3)}, **settings}) as bridge,
+            model_endpoint([says("done")]) as endpoint,
+        ):
+            result = Agent(bridge, model=model_at(endpoint), **named).run("Go.")
+        assert {"late_echo", "fn_shout"} <= {*tool_names(endpoint.requests[0].body)}
+        assert result.left_out == ()
 
 
 def test_a_tool_of_a_server_that_is_not_enabled_is_refused_by_name(folder: Path):
     ctx: dict[str, Any] = {}
     use_server(ctx, "grow", "other")
     define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
-    with model_endpoint([calls(("grow_grow", {"name": "x"})), says("ok")]) as endpoint:
-        init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
-            toolbelt_spec=make_toolbelt(ctx, None),
-        )  # fmt: skip
-        run_agent(ctx, "a", "Go.", outcome=CanvasRun())
-    answer = endpoint.requests[1].body["messages"][-1]["content"]
+    answer = run(ctx, [calls(("grow_grow", {"name": "x"})), says("ok")])[1]["messages"][-1][
+        "content"
+    ]
     assert "belongs to the server 'grow', which is not enabled for this agent" in answer

@@ -53,23 +53,19 @@ async def test_the_model_is_told_the_form_and_held_to_it_once_it_may_call_nothin
     assert (last.finished.stopped, last.finished.structured) == ("max_thoughts", ROME_VALUE)
 
 
-@pytest.mark.parametrize(
-    ("first", "problem"),
-    [
+async def test_an_answer_that_does_not_fit_is_asked_for_once_more_with_what_is_wrong():
+    cut_off = ModelReply('{"city": "Ro', finish="length")
+    for first, problem in (
         ('{"city": "Rome"}', '"people" is a required property'),
         ("It is Rome.", "it is not JSON"),
-        (ModelReply('{"city": "Ro', finish="length"), "it was cut off at the limit of its length"),
-    ],
-)
-async def test_an_answer_that_does_not_fit_is_asked_for_once_more_with_what_is_wrong(
-    first: Said, problem: str
-):
-    run = await ask(first, ROME)
-    assert run.finished
-    assert run.finished.structured == ROME_VALUE
-    assert problem in run.sent()[-1]["content"]
-    assert run.roles == ["user", "assistant", "user", "assistant"]
-    assert any(isinstance(x, ModelAskedAgain) for x in run.events)
+        (cut_off, "it was cut off at the limit of its length"),
+    ):
+        run = await ask(first, ROME)
+        assert run.finished
+        assert run.finished.structured == ROME_VALUE
+        assert problem in run.sent()[-1]["content"]
+        assert run.roles == ["user", "assistant", "user", "assistant"]
+        assert any(isinstance(x, ModelAskedAgain) for x in run.events)
 
 
 async def test_an_answer_that_fits_neither_time_is_an_error_and_a_refusal_is_none():
@@ -83,25 +79,24 @@ async def test_an_answer_that_fits_neither_time_is_an_error_and_a_refusal_is_non
         assert run.answer == "I will not."
 
 
-@pytest.mark.parametrize(
-    "written",
-    [f"```json\n{ROME}\n```", f"Here it is:\n\n```json\n{ROME}\n```\nAnything else?",
-     f"<think>Rome, I think.</think>{ROME}", "{'city': 'Rome', 'people': 2800000,}"],
-)  # fmt: skip
-async def test_what_is_plainly_meant_is_read(written: str):
-    run = await ask(written)
-    assert run.finished
-    assert run.finished.structured == ROME_VALUE
+async def test_an_answer_that_is_plainly_meant_is_read():
+    for text in (
+        f"Here it is:\n\n```json\n{ROME}\n```\nAnything else?",
+        f"<think>Rome, I think.</think>{ROME}", "{'city': 'Rome', 'people': 2800000,}",
+    ):  # fmt: skip
+        run = await ask(text)
+        assert run.finished
+        assert run.finished.structured == ROME_VALUE
 
 
 DOUBLED = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(30)}
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [{"type": "strnig"}, {"city": "string"}, {"$ref": "https://example.org/x"},
-     {"$ref": "#/$defs/d0", "$defs": {**DOUBLED, "d30": {"type": "string"}}}],
-)  # fmt: skip
-def test_what_cannot_be_checked_with_is_refused(schema: Any):
-    with pytest.raises(BadSetting, match="`output_schema` of AgentRun"):
-        OutputSchema(schema)
+def test_a_schema_that_cannot_check_anything_is_refused():
+    schemas: list[Any] = [
+        {"type": "strnig"}, {"city": "string"}, {"$ref": "https://example.org/x"},
+        {"$ref": "#/$defs/d0", "$defs": {**DOUBLED, "d30": {"type": "string"}}},
+    ]  # fmt: skip
+    for schema in schemas:
+        with pytest.raises(BadSetting, match="`output_schema` of AgentRun"):
+            OutputSchema(schema)

@@ -11,8 +11,11 @@ from benchmarks.peers.board import Board
 from benchmarks.peers.environments import Environment
 from benchmarks.peers.peers import CONTROL, OURS, PEERS
 from benchmarks.peers.steps import BY_KEY, Found
+from benchmarks.planning import __main__ as planning
+from benchmarks.search import __main__ as search
 
 CALLS, READY = BY_KEY["calls-stdio"], BY_KEY["one-hangs"]
+COMMANDS = ("make bench", "make bench-peers", planning.COMMAND, search.COMMAND)
 ONE, _ = CALLS.rows
 FASTMCP = next(x for x in PEERS if x.name == "fastmcp")
 THREAD = next(x for x in PEERS if x.is_another_door)
@@ -50,6 +53,6 @@ def test_a_command_writes_between_its_own_marks_only(tmp_path: Path) -> None:
     assert file.read_text() == f"a\n{other}\nkept\n{page.END}\n{mine}\nnew\n{page.END}\nz\n"
 
 
-def test_the_page_has_the_marks_of_both_commands() -> None:
+def test_the_page_has_the_marks_of_every_command() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
-    assert [x for x in ("make bench", "make bench-peers") if page.begin(x) not in text] == []
+    assert [x for x in COMMANDS if page.begin(x) not in text] == []

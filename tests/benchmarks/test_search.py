@@ -30,10 +30,7 @@ print(json.dumps({"ndcg@10": share, "recall@5": share, "recall@10": share}))
 """
 TOOLS = [
     {
-        "id": f"{server}/{name}",
-        "server": server,
-        "name": name,
-        "description": description,
+        "id": f"{server}/{name}", "server": server, "name": name, "description": description,
         "input_schema": {"type": "object", "properties": {"to": {"type": "string"}}},
     }
     for server, name, description in (
@@ -41,7 +38,7 @@ TOOLS = [
         ("files", "read_file", "Reads a text file."),
         ("sky", "forecast", "Tells the weather of a day.\u2028In any town."),
     )
-]
+]  # fmt: skip
 QUERIES = [("write a mail", "mail/send_message"), ("weather tomorrow", "sky/forecast")]
 
 
@@ -149,9 +146,6 @@ def test_the_estimate_is_held_against_the_count_of_every_bundle(data: Path, help
     assert first.least_as_sent < first.least
 
 
-# Helpers and vectors
-
-
 # The command
 
 
@@ -170,7 +164,3 @@ def test_a_whole_run_writes_its_tables_and_what_is_missed_between_the_marks(
     assert [x in text for x in ("### Quality", "### Speed", "### Tokens")] == [True] * 3
     assert "Not measured: there is no set bfcl_live" in text
     assert "- 5,000 tools: too slow" in text
-
-
-def test_the_page_has_the_marks_of_the_command() -> None:
-    assert page.begin(run.COMMAND) in run.PAGE.read_text(encoding="utf-8")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
 from xai_mcp_agent.planning import FromResult, Given, Missing, Planner
 
@@ -42,42 +40,31 @@ def test_a_plan_is_the_one_that_the_model_wrote() -> None:
     assert (plan.problems, plan.is_rough, plan.request) == ((), False, REQUEST)
 
 
-def test_a_tool_may_be_called_by_its_name_alone_and_what_is_left_out_is_missing() -> None:
+def test_a_tool_may_be_called_by_its_name_alone_and_arguments_left_out_are_missing() -> None:
     answer = calls(("cancel_order", {}))
     assert ADVICE.problems(answer) == []
-    (call,) = ADVICE.plan(answer).calls
-    assert (call.tool, call.arguments) == (
-        CANCEL,
-        {"order_id": Missing("the plan does not say it")},
-    )
-    assert ADVICE.plan(answer).problems == ("Call 1, cancel_order: you must give 'order_id'.",)
+    plan = ADVICE.plan(answer)
+    (call,) = plan.calls
+    missing = Missing("the plan does not say it")
+    assert (call.tool, call.arguments) == (CANCEL, {"order_id": missing})
+    assert plan.problems == ("Call 1, cancel_order: you must give 'order_id'.",)
 
 
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        (5, "it has no `calls`"),
-        (
-            calls(("shop/list_order", {})),
-            "Call 1: there is no tool 'shop/list_order'. Did you mean",
-        ),
-        (
-            calls((LIST, {"userId": "x"})),
-            "list_orders, has no parameter 'userId': it takes user_id",
-        ),
-        (calls((LIST, {"user_id": 5})), "Call 1, list_orders: user_id"),
-        (calls((LIST, {"user_id": {"call": 1}})), "does not come before it"),
-        (calls((LIST, {"user_id": {"from": 1}})), "is no source of an argument"),
-    ],
-    ids=str,
-)
-def test_what_is_wrong_is_told_to_the_model(answer: Any, says: str) -> None:
-    (problem,) = ADVICE.problems(answer)
-    assert says in problem
+def test_the_model_is_told_what_is_wrong_with_its_plan() -> None:
+    wrong: dict[str, Any] = {
+        "it has no `calls`": 5,
+        "Call 1: there is no tool 'shop/list_order'. Did you mean": calls(("shop/list_order", {})),
+        "list_orders, has no parameter 'userId': it takes user_id": calls((LIST, {"userId": "x"})),
+        "Call 1, list_orders: user_id": calls((LIST, {"user_id": 5})),
+        "does not come before it": calls((LIST, {"user_id": {"call": 1}})),
+        "is no source of an argument": calls((LIST, {"user_id": {"from": 1}})),
+    }
+    for words, answer in wrong.items():
+        (problem,) = ADVICE.problems(answer)
+        assert words in problem
 
 
-@pytest.mark.parametrize("evil", ["mallory@evil.example", "https://evil.example", "/etc/passwd"])
-def test_an_address_that_the_request_does_not_say_is_a_problem(evil: str) -> None:
+def test_an_address_that_the_request_does_not_say_is_a_problem() -> None:
     """It may stand in a tool's description, which are the words of a stranger."""
-    plan = ADVICE.plan(calls((FIND, {"email": evil})))
-    assert evil in plan.problems[0]
+    for evil in ("mallory@evil.example", "https://evil.example", "/etc/passwd"):
+        assert evil in ADVICE.plan(calls((FIND, {"email": evil}))).problems[0]

@@ -34,10 +34,7 @@ PAIRS = {
         "cloud",
     ),
     "one of several, or none": (
-        tool(
-            "dig_quarry", {},
-            {"properties": {"stones": {"type": "array", "items": ROCK}}},
-        ),
+        tool("dig_quarry", {}, {"properties": {"stones": {"type": "array", "items": ROCK}}}),
         tool("carve_statue", {"block": {"anyOf": [ROCK, {"type": "null"}]}}),
         "stones",
     ),

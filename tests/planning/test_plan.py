@@ -24,24 +24,19 @@ from xai_mcp_agent.planning import (
     read_plan,
 )
 
+SEARCH = PlannedCall(
+    ToolKey("mcp", "library", "search"), "search", {"query": Given("sea", ("a",))}
+)  # fmt: skip
+LEND: dict[str, Any] = {
+    "id": FromResult(0, "books[].by.{key}.odd name", "one of them", 0.5, ("an id",)),
+    "of": FromResult(0),
+    "all": FromResult(0, ""),
+    "list": Parts((Given({"value": 1}), FromResult(0, "name"), Missing("which?"))),
+    "reader": Missing("who?"),
+}
 WHOLE = Plan(
     "Lend me a book.",
-    (
-        PlannedCall(ToolKey("mcp", "library", "search"), "search", {"query": Given("sea", ("a",))}),
-        PlannedCall(
-            "library/lend",
-            "lend",
-            {
-                "id": FromResult(0, "books[].by.{key}.odd name", "one of them", 0.5, ("an id",)),
-                "of": FromResult(0),
-                "all": FromResult(0, ""),
-                "list": Parts((Given({"value": 1}), FromResult(0, "name"), Missing("which?"))),
-                "reader": Missing("who?"),
-            },
-            ("fits",),
-            0.7,
-        ),
-    ),
+    (SEARCH, PlannedCall("library/lend", "lend", LEND, ("fits",), 0.7)),
     ("Call 2, lend: you must give 'reader'.",),
     ("made of words",),
     is_rough=True,
@@ -66,10 +61,9 @@ def call(**fields: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "words"),
     [
         ("", "not JSON"),
-        ("[]", "it has no `calls`"),
         ('{"calls": [5]}', "Call 1 of the plan"),
         (call(tool=5), "Call 1 of the plan: it has no `tool`"),
         (call(args=[]), "Call 1 of the plan, `args`"),
@@ -82,13 +76,15 @@ def call(**fields: Any) -> str:
     ],
     ids=lambda x: x[:40],
 )
-def test_what_is_no_plan_is_reported(text: str, says: str, tmp_path: Path) -> None:
+def test_a_file_without_a_plan_is_reported_with_the_place_in_it(
+    text: str, words: str, tmp_path: Path
+) -> None:
     file = tmp_path / "plan.json"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(BadPlan) as told:
+    with pytest.raises(BadPlan) as caught:
         read_plan(file)
-    assert says in str(told.value)
-    assert str(told.value).startswith(str(file))
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(str(file))
 
 
 def test_a_field_is_a_path_as_in_a_step() -> None:

@@ -3,38 +3,48 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
-
-import pytest
 
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
 from tests.support.watchdog import done_within
-from xai_mcp_agent.planning import Edge, FromResult, Given, Missing, Planner
+from xai_mcp_agent.planning import Edge, FromResult, Given, Missing, Plan, Planner
 from xai_mcp_agent.planning.request import mentions_in
 
 PLANNER = Planner(TOOLS)
 _STEP_SECONDS = 0.1
 
 
+def given(plan: Plan, call: int, parameter: str) -> Any:
+    """The value that the request gives."""
+    argument = plan.calls[call].arguments[parameter]
+    assert isinstance(argument, Given)
+    return argument.value
+
+
 def test_what_a_tool_needs_is_asked_of_others_first() -> None:
     plan = PLANNER.plan("Cancel my order. My email is ada@example.org.")
     assert [x.name for x in plan.calls] == ["find_user_id_by_email", "list_orders", "cancel_order"]
     assert plan.edges == (Edge(0, 1, "user_id"), Edge(1, 2, "order_id"))
-    email = plan.calls[0].arguments["email"]
-    assert isinstance(email, Given)
-    assert email.value == "ada@example.org"
+    assert given(plan, 0, "email") == "ada@example.org"
     order = plan.calls[2].arguments["order_id"]
     assert isinstance(order, FromResult)
     assert order.field == "orders[].order_id"
     assert plan.problems == ()
+    assert plan.is_rough
+    assert "without a language model" in plan.reasons[0]
+    assert plan.calls[1].reasons == ("gives 'order_id' to cancel_order",)
+    assert plan.calls[2].reasons == ("asked for: Cancel my order.",)
 
 
-def test_what_the_request_says_is_not_asked_of_a_tool() -> None:
+def test_a_value_of_the_request_is_not_asked_of_a_tool_and_a_missing_one_is_reported() -> None:
     plan = PLANNER.plan("Cancel the order #W1234567")
     assert [x.name for x in plan.calls] == ["cancel_order"]
-    assert plan.calls[0].arguments == {
-        "order_id": Given("#W1234567", ("the request says '#W1234567'",))
-    }
+    order = Given("#W1234567", ("the request says '#W1234567'",))
+    assert plan.calls[0].arguments == {"order_id": order}
+    plan = PLANNER.plan("Translate a text")
+    assert isinstance(plan.calls[0].arguments["language"], Missing)
+    assert "Call 1, translate_text: you must give 'language', 'text'." in plan.problems
 
 
 def test_a_result_that_is_pointed_at_is_used() -> None:
@@ -58,49 +68,29 @@ def test_an_amount_that_nobody_says_is_the_one_that_was_worked_out() -> None:
     amount = planner.wire("Sum up sales of 'lamps', to EUR", tools).calls[1].arguments["amount"]
     assert isinstance(amount, FromResult)
     assert (amount.call, amount.field) == (0, "turnover")
-    said = planner.wire("Sum up sales of 'lamps', and convert 20 to EUR", tools)
-    assert isinstance(said.calls[1].arguments["amount"], Given)
+    plan = planner.wire("Sum up sales of 'lamps', and convert 20 to EUR", tools)
+    assert given(plan, 1, "amount") == 20
 
 
-def test_what_something_is_about_and_for_whom_is_read_in_plain_words() -> None:
+def test_topic_receiver_and_count_are_read_in_plain_words() -> None:
     books = {"type": "array", "items": {"type": "object", "properties": {"book_id": NUMBER}}}
-    number = {"type": "integer"}
+    takes = {"query": TEXT, "limit": {"type": "integer"}}
     planner = Planner([
-        tool("search_books", "Search books.", {"query": TEXT, "limit": number}, {"books": books},
-             required=["query"]),
+        tool("search_books", "Search books.", takes, {"books": books}, required=["query"]),
         tool("borrow_book", "Lend a book to a reader.", {"book_id": NUMBER, "reader": TEXT}),
     ])  # fmt: skip
-    search, lend = planner.plan("Find books about old whales and lend one to Ada").calls
-    assert {x: y.value for x, y in search.arguments.items() if isinstance(y, Given)} == {
-        "query": "old whales"
-    }
-    reader = lend.arguments["reader"]
-    assert isinstance(reader, Given)
-    assert reader.value == "Ada"
-    counted = planner.plan("Find one book about whales").calls[0].arguments["limit"]
-    assert isinstance(counted, Given)
-    assert counted.value == 1
+    plan = planner.plan("Find books about old whales and lend one to Ada")
+    assert given(plan, 0, "query") == "old whales"
+    assert not isinstance(plan.calls[0].arguments.get("limit"), Given)
+    assert given(plan, 1, "reader") == "Ada"
+    assert given(planner.plan("Find one book about whales"), 0, "limit") == 1
 
 
-def test_what_is_missing_is_reported() -> None:
-    plan = PLANNER.plan("Translate a text")
-    assert isinstance(plan.calls[0].arguments["language"], Missing)
-    assert "Call 1, translate_text: you must give 'language', 'text'." in plan.problems
-
-
-def test_a_plan_says_that_it_is_rough_and_why_each_call_is_there() -> None:
-    plan = PLANNER.plan("Cancel my order. My email is ada@example.org.")
-    assert plan.is_rough
-    assert "without a language model" in plan.reasons[0]
-    assert plan.calls[1].reasons == ("gives 'order_id' to cancel_order",)
-    assert plan.calls[2].reasons == ("asked for: Cancel my order.",)
-
-
-@pytest.mark.parametrize("request_", ["", "xyzzy", "的" * 50])
-def test_nothing_that_fits_gives_an_empty_plan_that_says_so(request_: str) -> None:
-    plan = PLANNER.plan(request_)
-    assert plan.calls == ()
-    assert plan.problems
+def test_a_request_that_fits_no_tool_gives_an_empty_plan_that_says_so() -> None:
+    for request in ("", "xyzzy", "的" * 50):
+        plan = PLANNER.plan(request)
+        assert plan.calls == ()
+        assert plan.problems
 
 
 def test_tools_that_are_given_are_wired_in_their_order() -> None:
@@ -124,12 +114,9 @@ def test_the_same_tools_in_any_order_give_the_same_plan() -> None:
     assert plans == [plans[0]] * 6
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["a." * 5_000, "'" * 9_000, "A b C " * 2_000, f"list{' ' * 1_000_000}orders"],
-)
-def test_a_hostile_request_is_planned_in_one_step(text: str) -> None:
-    done_within(10 * _STEP_SECONDS, lambda: PLANNER.plan(text))
+def test_a_hostile_request_is_planned_in_one_step() -> None:
+    for text in ("a." * 5_000, "'" * 9_000, "A b C " * 2_000, f"list{' ' * 1_000_000}orders"):
+        done_within(10 * _STEP_SECONDS, partial(PLANNER.plan, text))
 
 
 def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
@@ -146,23 +133,19 @@ def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
     done_within(_STEP_SECONDS, lambda: planner.update(many[0]))
 
 
-@pytest.mark.parametrize(
-    ("request_text", "values"),
-    [
-        ("Count the cases of COVID-19 in New York.", ["COVID-19", "New York"]),
-        ("I have a one on one with Ada at 14:30.", ["Ada", "14:30"]),
-        ("Lend one to Ada tomorrow.", ["Ada", "tomorrow"]),
-        ("Send 3 notes about the sea to ada@example.org.", [3, "sea", "ada@example.org"]),
-    ],
-)
-def test_a_value_is_read_in_one_way(request_text: str, values: list[Any]) -> None:
+def test_a_value_is_read_in_one_way() -> None:
     """The offline model reads them with the same patterns, in every way that a parameter may."""
-    assert [x.value for x in mentions_in(request_text)] == values
+    for request, values in {
+        "Count the cases of COVID-19 in New York.": ["COVID-19", "New York"],
+        "I have a one on one with Ada at 14:30.": ["Ada", "14:30"],
+        "Lend one to Ada tomorrow.": ["Ada", "tomorrow"],
+        "Send 3 notes about the sea to ada@example.org.": [3, "sea", "ada@example.org"],
+    }.items():
+        assert [x.value for x in mentions_in(request)] == values
 
 
 def test_no_value_and_no_title_is_cut_where_a_request_is() -> None:
     request = "List the orders of Dr. Ada Lovelace and send her the message 'Paid. Then closed.'."
-    steps = PLANNER.plan(request)
-    said = {x.reasons[-1] for x in steps.calls}
-    assert "asked for: List the orders of Dr. Ada Lovelace" in said
-    assert "asked for: send her the message 'Paid. Then closed.'." in said
+    reasons = {x.reasons[-1] for x in PLANNER.plan(request).calls}
+    assert "asked for: List the orders of Dr. Ada Lovelace" in reasons
+    assert "asked for: send her the message 'Paid. Then closed.'." in reasons

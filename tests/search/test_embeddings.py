@@ -6,18 +6,14 @@ import json
 import logging
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from tests.search.test_tools import tool
-from tests.support.embeddings_endpoint import (
-    EmbeddingsEndpoint,
-    embeddings_endpoint,
-    meanings,
-)
+from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint, meanings
+from tests.support.processes import wait_until
 from xai_mcp_agent import Secret, Tool
 from xai_mcp_agent.agent.models.embeddings import embedder_of
 from xai_mcp_agent.history.place import Place
@@ -61,25 +57,14 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     return lambda: [x.getMessage() for x in caplog.records]
 
 
-@pytest.fixture
-def never() -> Iterator[threading.Event]:
-    """Functions wait for it; it comes at the end of the test."""
-    event = threading.Event()
-    yield event
-    event.set()
-
-
 def names(hits: Sequence[Hit[Tool]]) -> list[str]:
     return [x.tool.name for x in hits]
 
 
-def test_a_tool_is_found_by_its_meaning_where_no_word_fits(embed: Model) -> None:
+def test_words_and_meaning_count_together_and_each_finds_alone(embed: Model) -> None:
     (hit,) = ToolIndex(TOOLS, embed).search("an umbrella?")
     assert (hit.tool, hit.score, hit.reasons) == (FORECAST, 1, ("meaning is near (1.00)",))
     assert ToolIndex(TOOLS).search("an umbrella?") == []
-
-
-def test_words_and_meaning_count_together(embed: Model) -> None:
     hits = ToolIndex(TOOLS, embed).search("post the invoice")
     assert names(hits) == ["invoice", "letter"]
     assert hits[0].reasons == ("name matches 'invoice'", "meaning is near (0.71)")
@@ -135,14 +120,13 @@ def test_a_failed_model_is_asked_again_after_a_pause_one_text_at_a_time(
             raise ValueError("refused")
         return meanings(texts)
 
+    tools = [tool(f"t{n}", "poison" if n == 4 else f"rain {n}") for n in range(9)]
     embed.instead = refuse
-    index = ToolIndex([tool(f"t{n}", "poison" if n == 4 else f"rain {n}") for n in range(9)], embed)
+    index = ToolIndex(tools, embed)
     assert index.search("umbrella") == index.search("umbrella") == []
     assert len(embed.asked) == 1
-    embed.instead = None
     monkeypatch.setattr(embeddings, "PAUSE_SECONDS", 0.0)
-    index = ToolIndex([tool(f"t{n}", "poison" if n == 4 else f"rain {n}") for n in range(9)], embed)
-    embed.instead = refuse
+    index = ToolIndex(tools, embed)
     assert max(len(index.search("umbrella")) for _ in range(30)) == 8
 
 
@@ -215,31 +199,26 @@ def test_a_restart_embeds_nothing_and_a_changed_tool_alone(
 
 
 def test_a_query_waits_no_longer_than_its_limit_and_a_late_answer_is_of_use(
-    embed: Model,
-    never: threading.Event,
-    monkeypatch: pytest.MonkeyPatch,
-    warnings: Callable[[], list[str]],
+    embed: Model, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
 ) -> None:
     monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.05)
     index = ToolIndex(TOOLS, embed)
     index.search("rain")
-    answered = threading.Event()
+    go_on = threading.Event()
 
     def late(texts: list[str]) -> Any:
-        assert never.wait(_SECONDS)
-        answered.set()
+        assert go_on.wait(_SECONDS)
         return meanings(texts)
 
     embed.instead = late
-    assert index.search("an umbrella") == []
-    assert index.search("an umbrella") == []  # and this one did not ask
-    assert len(embed.asked) == 3
-    assert "no answer within" in warnings()[0]
-    never.set()
-    assert answered.wait(_SECONDS)
-    deadline = time.monotonic() + _SECONDS
-    while not index.search("an umbrella"):
-        assert time.monotonic() < deadline
+    try:
+        assert index.search("an umbrella") == []
+        assert index.search("an umbrella") == []  # this one did not ask
+        assert len(embed.asked) == 3
+        assert "no answer within" in warnings()[0]
+    finally:
+        go_on.set()
+    wait_until(lambda: bool(index.search("an umbrella")), "the answer is there")
     assert len(embed.asked) == 3
 
 

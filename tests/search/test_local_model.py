@@ -39,12 +39,10 @@ def folder(tmp_path: Path) -> Path:
     return write_model(tmp_path / "mini")
 
 
-def test_it_computes_what_the_model_does(folder: Path) -> None:
+def test_it_computes_as_the_model_and_cuts_long_texts(folder: Path) -> None:
+    """A vector does not depend on the other texts."""
     (vector,) = local_embedder(folder).embed([_TEXT])
     assert list(vector) == pytest.approx(_VECTOR, abs=2e-5)
-
-
-def test_long_texts_are_cut_and_a_vector_does_not_depend_on_other_texts(folder: Path) -> None:
     embed = embedder_of(EmbeddingSettings(folder=folder)).embed
     together = embed(["send " * 1_000, _TEXT, ""])
     alone = [embed([x])[0] for x in ("send " * 4, _TEXT, "")]

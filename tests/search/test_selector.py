@@ -24,9 +24,7 @@ PARAMETER = {
 }
 
 
-def tool(
-    name: str, parameters: int = 3, *, kind: str = "mcp", server: str = "s", words: int = 60
-) -> ToolDefinition:
+def tool(name: str, parameters: int = 3, *, kind: str = "mcp", words: int = 60) -> ToolDefinition:
     """A tool with a long description and so many parameters."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -35,8 +33,8 @@ def tool(
         "required": ["p0"] if parameters else [],
     }
     text = f"Does {name}. {'More words follow here. ' * (words // 4)}"
-    made = Tool(ToolKey(kind, server if kind == "mcp" else "", name), text.strip(), schema)
-    return definition_of(f"{server}_{name}" if kind == "mcp" else name, made)
+    source, shown = ("s", f"s_{name}") if kind == "mcp" else ("", name)
+    return definition_of(shown, Tool(ToolKey(kind, source, name), text.strip(), schema))
 
 
 def selector(budget: int, *always_shown: str) -> BudgetSelector:
@@ -54,23 +52,18 @@ def keys(*definitions: ToolDefinition) -> list[ToolKey]:
 MANY = [tool(f"t{n}") for n in range(50)]
 
 
-def test_everything_is_shown_where_everything_fits_and_nothing_to_search_with():
+def test_everything_is_shown_where_it_fits_or_else_the_core_and_the_others_can_be_found():
     selection = selector(100_000).select([*MANY, *META])
     assert names(selection) == [f"t{n}" for n in range(50)]
     assert selection.is_whole
     assert {x.why for x in selection.shown} == {"all tools fit"}
     assert selection.tokens == sum(x.tokens for x in MANY)
-
-
-def test_of_too_many_tools_the_core_is_shown_and_says_why_and_the_others_can_be_found():
     drawn = tool("drawn", kind="tools", words=4)
     selection = selector(1_000, "t7").select([drawn, *MANY, *META])
-    assert [(x.definition.tool.name, x.why) for x in selection.shown] == [
-        ("drawn", "drawn on the canvas"),
-        ("t7", "always shown"),
-        ("tool_search", "always there"),
-        ("tool_explain", "always there"),
-    ]
+    assert {x.definition.tool.name: x.why for x in selection.shown} == {
+        "drawn": "drawn on the canvas", "t7": "always shown",
+        "tool_search": "always there", "tool_explain": "always there",
+    }  # fmt: skip
     assert list(selection.deferred) == [x for x in MANY if x is not MANY[7]]
 
 
@@ -99,8 +92,7 @@ def test_the_oldest_found_goes_when_even_the_shortest_forms_take_too_much():
 
 def test_one_tool_that_is_too_large_costs_the_others_nothing():
     huge = tool("huge", parameters=400)
-    choose, available = selector(1_000), [*MANY, huge, *META]
-    selection = choose.select(available, keys(MANY[1], huge))
+    selection = selector(1_000).select([*MANY, huge, *META], keys(MANY[1], huge))
     assert names(selection)[2:] == ["t1"]
     assert selection.shown[2].shortened == 0
     (left_out,) = selection.left_out
@@ -114,7 +106,7 @@ def test_one_tool_that_is_too_large_costs_the_others_nothing():
     turns=st.lists(st.lists(st.integers(0, 24), max_size=12), max_size=5),
     always_shown=st.sets(st.integers(0, 24), max_size=10),
 )
-def test_never_over_the_budget(
+def test_a_selection_is_never_over_the_budget_and_lists_each_tool_once(
     budget: int, sizes: Sequence[tuple[int, int]], turns: list[list[int]], always_shown: set[int]
 ):
     tools = [tool(f"t{n}", params, words=words) for n, (params, words) in enumerate(sizes)]
@@ -124,10 +116,10 @@ def test_never_over_the_budget(
         found += [tools[n].tool.key for n in turn if n < len(tools)]
         selection = choose.select([*tools, *META], found)
         assert selection.tokens <= budget
-        told = [*names(selection), *(x.tool.name for x in selection.deferred)]
-        told += [x.definition.tool.name for x in selection.left_out]
-        assert len(told) == len(set(told)), "each is told of once"
-        assert {x.tool.name for x in tools} <= {*told}
+        listed = [*names(selection), *(x.tool.name for x in selection.deferred)]
+        listed += [x.definition.tool.name for x in selection.left_out]
+        assert len(listed) == len(set(listed))
+        assert {x.tool.name for x in tools} <= {*listed}
 
 
 def test_however_many_were_found_a_selection_takes_no_longer():

@@ -55,22 +55,22 @@ def test_secrets_in_what_people_say_are_kept_nowhere(lasting: LearningAgent) -> 
 
 
 def test_one_tool_one_server_or_all_is_forgotten_and_the_log_says_so(place: Place) -> None:
-    with LearningAgent(place) as agent:
-        forget_in_parts(agent)
-
-
-def forget_in_parts(agent: LearningAgent) -> None:
     other = ToolKey("mcp", "shop", "refund")
-    for key in (BILL, other, SING):
-        agent.learn(key, f"please {key.name}", f"again {key.name}")
-    assert len(agent.forget(source="shop", tool="refund")) == 2
-    assert {x.tool.key for x in agent.rows()} == {BILL, SING}
-    assert [len(agent.forget(source="shop")), len(agent.forget()), len(agent.forget())] == [2, 2, 0]
-    told = [(x["tool"], x["texts"]) for x in agent.log() if x["change"] == "forgotten"]
-    assert told == [("refund", 2), ("create_invoice", 2), ("sing", 2)]
+    with LearningAgent(place) as agent:
+        for key in (BILL, other, SING):
+            agent.learn(key, f"please {key.name}", f"again {key.name}")
+        assert len(agent.forget(source="shop", tool="refund")) == 2
+        assert {x.tool.key for x in agent.rows()} == {BILL, SING}
+        assert [len(agent.forget(source="shop")), len(agent.forget()), len(agent.forget())] == [
+            2,
+            2,
+            0,
+        ]
+        log = [(x["tool"], x["texts"]) for x in agent.log() if x["change"] == "forgotten"]
+    assert log == [("refund", 2), ("create_invoice", 2), ("sing", 2)]
 
 
-def test_what_waited_to_be_written_when_it_was_forgotten_does_not_come_back(
+def test_words_that_waited_to_be_written_when_they_were_forgotten_do_not_come_back(
     agent: LearningAgent,
 ) -> None:
     """An agent in another process writes once in a second, and later if the store is in use."""
@@ -98,7 +98,7 @@ def written_by(agent: LearningAgent) -> list[bytes]:
     return [] if file is None else [x.read_bytes() for x in file.parent.iterdir() if x.is_file()]
 
 
-def test_what_nobody_asked_for_in_half_a_year_is_removed(agent: LearningAgent) -> None:
+def test_words_that_nobody_used_in_half_a_year_are_removed(agent: LearningAgent) -> None:
     now, tool = datetime.now(UTC), agent.recorder.subject(BILL)
     for days in (1, 100, 181, 1000):
         then, text = now - timedelta(days=days), "days: " + "x" * days
@@ -106,9 +106,9 @@ def test_what_nobody_asked_for_in_half_a_year_is_removed(agent: LearningAgent) -
     assert [len(x) for x in agent.words()] == [7, 106]
 
 
-def test_what_is_forgotten_stands_nowhere_in_the_file_or_beside_it(tmp_path: Path) -> None:
+def test_forgotten_words_are_nowhere_in_the_file_or_beside_it(tmp_path: Path) -> None:
     with LearningAgent(place_of("", tmp_path)) as agent:
-        for number in range(300):
+        for number in range(100):
             text = f"unmistakable words {chr(97 + number % 26)} {'padding ' * (number % 30)}"
             agent.learn(ToolKey("mcp", "shop", f"tool{number % 7}"), text)
         agent.recorder.settled().result(SECONDS)

@@ -33,12 +33,11 @@ def found(query: str, *tools: Tool) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("getUserInfo", ["user", "info"]),
         ("HTTPServer list_repos-v2.x", ["http", "server", "list", "repo", "v2"]),
         ("Queries, boxes and addresses", ["query", "box", "address"]),
         ("Please show me the weather", ["weather"]),
         ("使用必应搜索", ["使用", "用必", "必应", "应搜", "搜索"]),
-        ("ÀLA Straße", ["àla", "strasse"]),
+        ("getUserInfo ÀLA Straße", ["user", "info", "àla", "strasse"]),
         ("", []),
     ],
 )
@@ -63,17 +62,13 @@ def test_the_name_counts_more_than_the_description_and_that_more_than_parameters
     assert found("invoice", *tools) == ["invoice", "another", "other"]
 
 
-def test_plural_synonym_root_and_joined_words_are_near() -> None:
+def test_plural_synonym_root_joined_words_and_the_servers_name_are_near() -> None:
     tools = (tool("create_issue"), tool("webpage"), tool("translation"), tool("clock"))
     assert found("new issues", *tools) == ["create_issue"]
     assert found("a web page", *tools) == ["webpage"]
     assert found("translate", *tools) == ["translation"]
-
-
-def test_the_servers_name_finds_its_tools() -> None:
-    tools = (tool("search", server="github"), tool("search", server="calendar"))
-    hit, *_ = ToolIndex(tools).search("search github")
-    assert hit.tool.source == "github"
+    same = (tool("search", server="github"), tool("search", server="calendar"))
+    assert ToolIndex(same).search("search github")[0].tool.source == "github"
 
 
 def test_a_request_for_several_things_finds_a_tool_for_each() -> None:
@@ -149,11 +144,11 @@ hits = ToolIndex(tools).search("convert an investing informer", 100)
 print([(x.tool["id"], x.score) for x in hits])
 """
     command = [sys.executable, "-c", code]
-    told = {
+    outputs = {
         subprocess.run(
             command, env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True, text=True, timeout=60, check=True,
         ).stdout
         for seed in ("1", "2")
     }  # fmt: skip
-    assert len(told) == 1
+    assert len(outputs) == 1

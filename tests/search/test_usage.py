@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +101,8 @@ async def test_one_request_teaches_once_however_often_the_tool_is_called_for_it(
     assert uses(await bridge.next_run(), "sum up all bookings") == 2
 
 
-@pytest.mark.parametrize("text", ["", "OK, go on please!", "Ja, weiter"])
-async def test_what_asks_for_nothing_teaches_nothing(bridge: Bridge, text: str) -> None:
-    bridge.learn(LEDGER.key, text)
+async def test_a_text_that_asks_for_nothing_teaches_nothing(bridge: Bridge) -> None:
+    bridge.learn(LEDGER.key, "", "OK, go on please!", "Ja, weiter")
     bridge.learn(TOOL_SEARCH.key, "find a tool for bookings")
     assert not await bridge.next_run()
 
@@ -120,26 +119,22 @@ async def test_switched_off_it_neither_learns_nor_counts_what_was_learned(
     off.recorder.close(_SECONDS)
 
 
-@pytest.mark.parametrize(
-    ("written", "variable", "learns"),
-    [
+def test_the_settings_and_a_variable_switch_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that is not understood counts as off: it is about what is remembered of people."""
+    rows: list[tuple[dict[str, Any], str, bool]] = [
         ({}, "", True),
         ({"learn": False}, "", False),
         ({"learn": "no"}, "", False),
         ({}, "OFF", False),
         ({"learn": False}, "on", True),
         ({}, "perhaps", False),
-    ],
-)
-def test_the_settings_and_a_variable_switch_it_off(
-    written: Mapping[str, Any], variable: str, learns: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is not understood counts as off: it is about what is remembered of people."""
-    monkeypatch.setenv("XAI_MCP_LEARN", variable)
-    settings = settings_from({"mcpServers": {}, "toolSearch": written})
-    assert settings.search.learns is learns
-    is_understood = variable != "perhaps" and written.get("learn") != "no"
-    assert is_understood == (not any("learn" in x.lower() for x in settings.notes))
+    ]
+    for section, variable, learns in rows:
+        monkeypatch.setenv("XAI_MCP_LEARN", variable)
+        settings = settings_from({"mcpServers": {}, "toolSearch": section})
+        assert settings.search.learns is learns
+        is_understood = variable != "perhaps" and section.get("learn") != "no"
+        assert is_understood == (not any("learn" in x.lower() for x in settings.notes))
 
 
 async def test_without_a_history_nothing_is_remembered_and_one_warning_says_so(
