@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.agent.runs import Played, go, stopping_at, through_json
+from tests.support.scripted_model import ScriptedModel, calling
+from xai_mcp_agent import ModelContextOverflow, ModelError
 from xai_mcp_agent.agent.context import fit, tokens_of
 from xai_mcp_agent.agent.conversation import Conversation
+from xai_mcp_agent.agent.events import ConversationFolded
 from xai_mcp_agent.agent.messages import Message
+from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, Usage
+from xai_mcp_agent.agent.models.errors import window_in
 from xai_mcp_agent.agent.results import id_of
 from xai_mcp_agent.agent.window import ContextWindow, Folding
 
@@ -119,3 +128,138 @@ def test_no_call_is_torn_from_its_result_and_the_last_request_is_sent(
         assert fitted.tokens == sizes(fitted.messages)
         asked: list[Any] = [x for x in given[:end] if x["role"] == "user"]
         assert not asked or asked[-1]["content"][:50] in json.dumps(fitted.messages)
+
+
+# Runs that are too long for their model's window
+
+
+@dataclass
+class Small:
+    """A model that takes so many tokens, of so many bytes each, and counts what it is sent."""
+
+    window: int
+    steps: list[ModelReply | str] = field(default_factory=list[ModelReply | str])
+    names_window: bool = True
+    bytes_per_token: float = 3.0
+    refused: int = 0
+    taken: list[Sequence[dict[str, Any]]] = field(default_factory=list[Sequence[dict[str, Any]]])
+    summaries: list[str] = field(default_factory=list[str])
+
+    def __call__(self, request: ModelRequest) -> ModelReply | ModelError:
+        functions = [x.parameters for x in request.functions]
+        sent = int(len(json.dumps([request.messages, functions])) / self.bytes_per_token)
+        if sent > self.window:
+            self.refused += 1
+            return ModelContextOverflow("Too long.", self.window if self.names_window else None)
+        usage = Usage(sent, 10)
+        if "Write at most" in request.messages[0]["content"]:
+            self.summaries.append(request.messages[1]["content"])
+            return ModelReply("It told many stories.", usage=usage)
+        self.taken.append(request.messages)
+        assert_whole([*request.messages])
+        step = self.steps.pop(0)
+        return replace(ModelReply(step) if isinstance(step, str) else step, usage=usage)
+
+
+def stories(count: int, tool: str = "tell", words: str = "") -> list[ModelReply | str]:
+    """A model that calls a tool so many times, then answers."""
+    return [*(calling((tool, {}), text=f"Story {n}. {words}") for n in range(count)), "Done."]
+
+
+def folds(run: Played) -> list[ConversationFolded]:
+    return [x for x in run.events if isinstance(x, ConversationFolded)]
+
+
+@pytest.mark.parametrize("names_window", [True, False])
+@pytest.mark.anyio
+async def test_a_service_that_takes_less_than_thought_is_asked_again_with_less(names_window: bool):
+    service = Small(20_000, stories(12), names_window)
+    run = await go(service, "Tell me all.", max_thoughts=20)
+    assert run.answer == "Done."
+    assert service.refused <= 4
+    assert not names_window or folds(run)[0].window_tokens == 20_000
+    results = [x["content"] for x in run.messages if x["role"] == "tool"]
+    assert len(results) == 12, "what is kept is whole"
+    assert all("a long story" in x for x in results)
+
+
+def test_the_window_is_the_number_that_a_service_calls_so():
+    """As llama.cpp, OpenAI, vLLM, Anthropic, Gemini, Mistral and xAI word it."""
+    assert window_in({"n_ctx": 4_096}, "the request exceeds the available context size") == 4096
+    for words in (
+        "This model's maximum context length is 4,096 tokens. You sent 9.",
+        "The prompt (length 9) is longer than the maximum model length of 4096.",
+        "request (9 tokens) exceeds the available context size (4096 tokens), try it",
+        "prompt is too long: 5000 tokens > 4096 maximum",
+        "The token count (9) exceeds the maximum number of tokens allowed (4096).",
+        "Prompt has 9 tokens, too large for model with 4096 maximum context length",
+        "This model's maximum prompt length is 4096 but the request contains 9 tokens.",
+    ):
+        assert window_in({}, words) == 4096
+    for words in ("exceeding maximum context length by 5000 tokens", "context length is 8 tokens"):
+        assert window_in({}, words) is None
+
+
+@pytest.mark.anyio
+async def test_a_window_that_is_known_is_kept_to_without_an_error():
+    service = Small(80_000, stories(30), bytes_per_token=2.5)
+    run = await go(service, "Tell me all.", max_thoughts=40, window=ContextWindow(80_000))
+    assert (run.answer, service.refused) == ("Done.", 0)
+    assert all(x[0]["content"].endswith("Tell me all.") for x in service.taken)
+    # In large steps: most requests begin as the one before.
+    alike = [b[: len(a)] == a for a, b in zip(service.taken, service.taken[1:], strict=False)]
+    assert sum(alike) > len(alike) * 2 / 3
+    assert len(folds(run)) == alike.count(False)
+
+
+@pytest.mark.anyio
+async def test_older_turns_are_summed_up_by_the_model():
+    service = Small(8_000, stories(60, "add", "so " * 500))
+    run = await go(service, "Tell me all.", max_thoughts=70, window=ContextWindow(8_000))
+    assert (run.answer, service.refused) == ("Done.", 0)
+    assert "Story 0." in service.summaries[0]
+    assert "It told many stories." in service.summaries[1]
+    last = service.taken[-1][0]["content"]
+    assert "It told many stories." in last
+    assert last.endswith("Tell me all.")
+    assert all(x.summed_up for x in folds(run) if x.left_out)
+    assert len(service.summaries) < 12
+
+
+@pytest.mark.anyio
+async def test_without_a_summary_older_turns_are_left_out_with_a_note():
+    service = Small(8_000, stories(20, "add", "so " * 500))
+
+    def failing(request: ModelRequest) -> ModelReply | ModelError:
+        is_summary = "Write at most" in request.messages[0]["content"]
+        return ModelError("No.") if is_summary else service(request)
+
+    run = await go(failing, max_thoughts=70, window=ContextWindow(8_000))
+    assert run.answer == "Done."
+    note = "earlier messages of this conversation are left out here"
+    assert note in json.dumps(service.taken[-1])
+    assert not any(x.summed_up for x in folds(run))
+    service = Small(30)  # nothing to fold: the error is the service's
+    with pytest.raises(ModelContextOverflow):
+        await go(service)
+    assert service.refused == 1
+
+
+@pytest.mark.anyio
+async def test_the_results_of_one_turn_are_shortened_together():
+    run = await go([calling(*[("tell", {})] * 10, ("add", {})), "Done."])
+    *long, short = [x["content"] for x in run.sent() if x["role"] == "tool"]
+    assert (len(long), short) == (10, "5")
+    assert sum(map(len, long)) < 135_000
+    assert all("a long story" in x and "Read them with read_result" in x for x in long)
+
+
+@pytest.mark.anyio
+async def test_a_run_that_goes_on_from_json_sends_what_it_would_have_sent():
+    model, window = ScriptedModel(service := Small(20_000, stories(12))), ContextWindow(20_000)
+    stopped = await go(model, emit=stopping_at(8), window=window, max_thoughts=20)
+    assert stopped.state.folding.left_out
+    before = service.taken[-1]
+    run = await go(model, through_json(stopped.state), window=window, max_thoughts=20)
+    assert (run.answer, service.refused) == ("Done.", 0)
+    assert service.taken[8][: len(before)] == before

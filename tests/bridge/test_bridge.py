@@ -139,6 +139,10 @@ def test_impossible_limits_and_arguments_are_our_errors(bridge: Bridge):
     for limit in limits:
         with pytest.raises(BadSetting, match=r"`timeout_seconds` is .* Give a number above 0"):
             bridge.call_tool("a", "echo", timeout_seconds=limit)
+    wrong_lists: list[Any] = [{"limit": -1}, {"offset": -1}, {"named": "regex:("}]
+    for options in wrong_lists:
+        with pytest.raises(BadSetting):
+            bridge.list_tools(**options)
     with pytest.raises(BadSetting, match="`limit` is -3"):
         bridge.history(limit=-3)
     wrong: list[Any] = ["text", "", 0, False, ()]

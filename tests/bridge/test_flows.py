@@ -64,14 +64,6 @@ def test_around_a_tool_is_what_flows_into_it_and_out_of_it(shop: History):
     assert (edge["parameter"], edge["reasons"]) == ("parcel_id", ["both are called parcel_id"])
 
 
-def test_every_tool_of_a_server_belongs_to_it_whether_anything_flows_or_not(shop: History):
-    graph = around(shop, "shop")
-    belongs = {(x.source, x.target) for x in graph.edges if x.kind == "belongs_to"}
-    assert ("mcp_tool:shop_ring_bell", "mcp:shop") in belongs
-    assert ("mcp_tool:post_trace_parcel", "mcp:post") in belongs
-    assert len(belongs) == 4
-
-
 def test_nothing_flows_to_a_tool_that_is_gone_or_switched_off(shop: History):
     shop.listed("post")
     assert PARCELS not in flows(around(shop, "shop"))

@@ -15,12 +15,12 @@ from tests.support import catalog_server
 from tests.support.bridges import accept_now
 from tests.support.model_endpoint import Step, drips, fails, model_endpoint, says
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import BadSetting, Bridge, JsonObject, ToolKey, UnknownTool
+from xai_mcp_agent import Bridge, JsonObject, ToolKey, UnknownTool
 from xai_mcp_agent.agent.models.chat import ChatModel
 from xai_mcp_agent.agent.models.choice import UnknownProvider
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import Caller
-from xai_mcp_agent.planning import Plan
+from xai_mcp_agent.planning import Plan, plan_from_json
 
 ORDERS = "List my orders and cancel the first one. My email is ada@example.org."
 SECRET = "hunter2-zebra-crossing"
@@ -191,17 +191,6 @@ def test_a_plan_and_a_selection_name_the_rules_that_ask_or_may_deny(settings: Se
     assert any("'careful'" in x for x in best.reasons)
 
 
-def test_tools_are_listed_page_by_page_and_by_name(bridge: Bridge):
-    everything = [str(x.key) for x in bridge.list_tools("shop")]
-    pages = [bridge.list_tools("shop", limit=3, offset=3 * n) for n in range(2)]
-    assert [str(x.key) for page in pages for x in page] == everything
-    assert [x.name for x in bridge.list_tools(named="*_order")] == ["cancel_order"]
-    wrongs: list[Any] = [{"limit": -1}, {"offset": -1}, {"named": "regex:("}]
-    for wrong in wrongs:
-        with pytest.raises(BadSetting):
-            bridge.list_tools(**wrong)
-
-
 def test_a_tool_is_executed_by_any_of_its_names(settings: Settings):
     twice: Any = settings()
     twice["mcpServers"]["yours"] = twice["mcpServers"]["words"]
@@ -215,3 +204,44 @@ def test_a_tool_is_executed_by_any_of_its_names(settings: Settings):
             bridge.execute_tool("cancel_orders")
         with pytest.raises(UnknownTool):
             bridge.execute_tool("shop/nothing")
+
+
+CANCEL = ("cancel an order", "shop", "cancel_order")
+
+
+def test_a_rule_that_denies_asks_or_prefers_is_named_in_the_explanation(settings: Settings):
+    cancels = {"tool.name": "cancel_*"}
+    with Bridge(settings(rules=[{"name": "no", "when": cancels, "then": "deny"}])) as bridge:
+        choice = bridge.explain_choice(*CANCEL)
+    assert choice.is_chosen is False
+    assert any("no" in x.split("'") for x in choice.barred)
+    assert choice.ruling.rule == "no"
+    assert (choice.step, "cancel_order" in choice.steps) == (0, False)
+    rules = [
+        {"name": "careful", "when": cancels, "then": "ask"},
+        {"name": "first", "when": {"server": "shop"}, "then": {"prefer": 0.2}},
+    ]
+    with Bridge(settings(rules=rules)) as bridge:
+        choice = bridge.explain_choice(*CANCEL)
+    assert (choice.is_chosen, choice.barred) == (True, [])
+    assert (choice.ruling.word, choice.ruling.rule) == ("ask", "careful")
+    assert choice.ruling.preferred_by == ("first",)
+
+
+def test_next_tools_and_wrong_wires_are_values_and_what_followed_before_comes_first(
+    settings: Settings,
+):
+    with Bridge(settings()) as bridge:
+        (best, *_) = bridge.suggest_tools(["list_orders"]).tools
+        assert str(best.tool) == "shop/cancel_order"
+        plan = {"calls": [{"tool": "shop/cancel_order", "args": {"order": {"value": 7}}}]}
+        wires = bridge.check_wires(plan_from_json(plan))
+        for tool in ("list_orders", "find_user_id_by_email"):
+            bridge.call_tool("shop", tool, {"user_id": "u1", "email": "a@b.org"})
+        (best, *_) = bridge.suggest_tools(["list_orders"]).tools
+    assert {x.parameter: x.problem for x in wires.problems} == {
+        "order": "cancel_order takes no 'order'",
+        "order_id": "cancel_order needs 'order_id', and nothing is given",
+    }
+    assert {str(y) for x in wires.problems for y in x.givers} == {"shop/list_orders"}
+    assert (best.name, best.reasons[0]) == ("find_user_id_by_email", "followed it 1 of 1 times")

@@ -1,8 +1,9 @@
-"""Tools that exist from the start, drawn ones and our own, are recorded before servers start."""
+"""Tools are stored before a server starts or a model sees them; a locked store holds no run up."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 from tests.support.agents_in_ctx import init_agent, use_server
 from tests.support.fault_server import entry
 from tests.support.histories import events_in_file, short
+from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
+from tests.support.watchdog import ends_within
 from xai_mcp_agent.agent.memory.notes import NoteStore
+from xai_mcp_agent.bridge import engine
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.history.place import project_of
@@ -24,8 +28,7 @@ Ctx = dict[str, Any]
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project's own; its settings have one server."""
     file = tmp_path / "mcp_settings.json"
-    tools = [{"name": "listed", "inputSchema": {"type": "object"}}]
-    file.write_text(json.dumps({"mcpServers": {"it": entry(tools=tools)}}), encoding="utf-8")
+    file.write_text(json.dumps({"mcpServers": {"it": entry()}}), encoding="utf-8")
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     monkeypatch.delenv("XAI_MCP_STORE", raising=False)
     return tmp_path / ".xircuits" / "history.db"
@@ -52,9 +55,8 @@ def test_drawn_tools_are_recorded_before_servers_start(store: Path):
     ctx["mcp_bridge"].bridge.list_tools("it")
     ctx.clear()
     events = events_in_file(store)
-    assert short(events)[:4] == [
-        ("seeded", "tools:shout"), ("seeded", "tools:plain"),
-        ("connected", "mcp:it"), ("discovered", "mcp_tool:it_listed"),
+    assert short(events)[:3] == [
+        ("seeded", "tools:shout"), ("seeded", "tools:plain"), ("connected", "mcp:it")
     ]  # fmt: skip
     project, event = project_of(store.parents[1]), event_json(events[0])
     text = {"type": "string", "description": "What the tool should work on."}
@@ -85,18 +87,6 @@ def test_an_unchanged_tool_is_recorded_once_in_a_process_and_a_changed_one_again
     assert [x.payload["description"] for x in seeded] == ["Says it loudly.", "Shouts."]
 
 
-def test_our_own_tools_are_recorded_as_meta_tools(store: Path):
-    """Spec 2, Event Graph: `meta:` and the name."""
-    ctx: Ctx = {}
-    init_agent(ctx, "a", memory=NoteStore())
-    run_agent(ctx, "a", "Hello!", outcome=CanvasRun())
-    ctx.clear()
-    assert short(events_in_file(store)) == [
-        ("seeded", f"meta:{x}")
-        for x in ("lookup_memory", "create_memory", "read_result", "tool_search", "tool_explain")
-    ]
-
-
 def test_calls_of_drawn_tools_and_of_the_memory_are_recorded(store: Path):
     ctx: Ctx = {}
     draw(ctx)
@@ -105,10 +95,64 @@ def test_calls_of_drawn_tools_and_of_the_memory_are_recorded(store: Path):
     run_tool(ctx, "a", "shout", {"input": ""}, None)
     run_tool(ctx, "a", "lookup_memory", {"query": "tea"}, None)
     run_tool(ctx, "a", "lookup_memory", {}, None)  # never made: the arguments do not fit
+    run_agent(ctx, "a", "Hello!", outcome=CanvasRun())
     ctx.clear()
-    calls = [x for x in events_in_file(store) if x.change == "called"]
-    assert [(x.context_id, x.payload["status"]) for x in calls] == [
+    events = events_in_file(store)
+    seeded = {x.context_id for x in events if x.change == "seeded"}
+    assert {"tools:shout", "meta:lookup_memory", "meta:create_memory"} <= seeded
+    made = [x for x in events if x.change == "called"][:3]
+    assert [(x.context_id, x.payload["status"]) for x in made] == [
         ("tools:shout", "ok"), ("tools:shout", "error"), ("meta:lookup_memory", "ok"),
     ]  # fmt: skip
-    assert "nothing to shout" in calls[1].payload["error"]
-    assert {(x.event_kind, x.source) for x in calls} == {("action", "executor")}
+    assert "nothing to shout" in made[1].payload["error"]
+    assert {(x.event_kind, x.source) for x in made} == {("action", "executor")}
+
+
+_LONG_SECONDS = 18.0  # the store gives up waiting for a lock after 20 seconds
+
+
+def run(ctx: Ctx, endpoint: ModelEndpoint) -> str:
+    """An agent's run with the server's tools; its answer."""
+    use_server(ctx, "it", None)
+    init_agent(
+        ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
+        toolbelt_spec=make_toolbelt(ctx, None),
+    )  # fmt: skip
+    outcome = CanvasRun()
+    run_agent(ctx, "a", "Hello!", outcome=outcome)
+    return outcome.answer
+
+
+def test_tools_are_in_the_store_before_a_model_sees_them(store: Path):
+    """Also what a server adds during a run: a crash loses nothing that was shown."""
+    missing: list[set[str]] = []
+
+    def look(body: dict[str, Any]) -> Step:
+        shown = {x["function"]["name"] for x in body["tools"]}
+        stored = {f"it_{x.subject.tool}" for x in events_in_file(store) if x.definition}
+        missing.append(shown - stored)
+        if "it_late" not in shown:
+            return calls(("it_set_tools", {"tools": ["late"]}))
+        return says("done")
+
+    with model_endpoint(look) as endpoint:
+        assert run({}, endpoint) == "done"
+    assert missing == [set(), set()]
+
+
+def test_a_store_that_cannot_be_written_to_holds_no_run_up(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Another program may have locked it, for as long as it likes."""
+    monkeypatch.setattr(engine, "_SETTLE_SECONDS", 0.2)
+    store.parent.mkdir()
+    other = sqlite3.connect(store, isolation_level=None)
+    other.execute("PRAGMA journal_mode=WAL")
+    other.execute("BEGIN IMMEDIATE")
+    ctx: Ctx = {}
+    with model_endpoint(lambda _: says("done")) as endpoint:
+        with ends_within(_LONG_SECONDS):
+            assert run(ctx, endpoint) == "done"
+        other.close()
+        ctx.clear()
+    assert events_in_file(store), "what waited is written when it can be"

@@ -7,7 +7,6 @@ from typing import Any
 from xai_mcp_agent.planning import Planner
 
 TEXT: dict[str, Any] = {"type": "string"}
-PURCHASE = {**TEXT, "x-type": "shop:order"}
 ROCK = {**TEXT, "@type": "geo:rock"}
 
 
@@ -23,16 +22,6 @@ def tool(name: str, takes: dict[str, Any], gives: dict[str, Any] | None = None) 
 
 # A tool, what it gives, a tool that takes it, as what; and which part of the result that is.
 PAIRS = {
-    "a property": (
-        tool("browse_basket", {}, {"properties": {"purchase": PURCHASE, "note": TEXT}}),
-        tool("dispatch_courier", {"cargo": PURCHASE}),
-        "purchase",
-    ),
-    "an $id": (
-        tool("measure_sky", {}, {"properties": {"cloud": {**TEXT, "$id": "weather://cover"}}}),
-        tool("water_garden", {"gloom": {**TEXT, "$id": "weather://cover"}}),
-        "cloud",
-    ),
     "one of several, or none": (
         tool("dig_quarry", {}, {"properties": {"stones": {"type": "array", "items": ROCK}}}),
         tool("carve_statue", {"block": {"anyOf": [ROCK, {"type": "null"}]}}),
@@ -48,7 +37,7 @@ PAIRS = {
         tool("paint_wall", {"shade": {**TEXT, "x-type": "lamp:state"}}),
         "status",
     ),
-}  # fmt: skip
+}
 PAIRS["the whole result"][1]["input_schema"]["$defs"] = {
     "Meal": {"$id": "food:loaf", "type": "object", "properties": {"crust": {"type": "boolean"}}}
 }
@@ -61,6 +50,6 @@ def test_what_is_declared_as_the_same_type_on_both_sides_flows() -> None:
         assert best.tool == taker["id"]
         (parameter,) = taker["input_schema"]["properties"]
         assert best.reasons == (f"takes the {field!r} of {giver['name']} as {parameter!r}",)
-    flow = planner.flow("browse_basket", "dispatch_courier")
+    flow = planner.flow("press_button", "paint_wall")
     assert flow
-    assert flow.reasons == ("both are declared as shop:order",)
+    assert flow.reasons == ("both are declared as lamp:state",)

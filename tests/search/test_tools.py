@@ -60,6 +60,10 @@ def test_the_name_counts_more_than_the_description_and_that_more_than_parameters
         tool("invoice", "Makes a thing."),
     )
     assert found("invoice", *tools) == ["invoice", "another", "other"]
+    chair = {"type": "object", "properties": {"cover": {"description": "What covers the seat."}}}
+    schema = {"type": "object", "properties": {"item": {"$ref": "#/$defs/Chair"}}}
+    order = replace(tool("order"), input_schema={**schema, "$defs": {"Chair": chair}})
+    assert found("seat", *tools, order) == ["order"], "also behind a `$ref`"
 
 
 def test_plural_synonym_root_joined_words_and_the_servers_name_are_near() -> None:

@@ -1,6 +1,6 @@
 """Hundreds of tools made by rule from tables of deeds, things and places, and tasks for them.
 
-Names, descriptions and schemas are as long as those of real servers: see `test_many_tools.py`.
+Names, descriptions and schemas are as long as those of real servers: see `test_discovery.py`.
 """
 
 from __future__ import annotations
