@@ -6,13 +6,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 
 from benchmarks import page
+from tests.support.warm_python import kept_warm
 
 from . import report, suite
 from .server_half import run_servers, server_scenarios
 from .suite import CannotRun, Outcome, Scenario
+
+_AT_ONCE = 4  # scenarios have ports of their own, and wait for their programs half of the time
 
 
 def main(arguments: list[str]) -> int:
@@ -27,7 +31,8 @@ def main(arguments: list[str]) -> int:
     except CannotRun as cause:
         print(f"Conformance: not run, {cause}", file=sys.stderr)
         return 3
-    outcomes = [_told(outcome) for outcome in _run(chosen)]
+    with kept_warm():
+        outcomes = [_told(outcome) for outcome in _run(chosen)]
     print(report.summary(outcomes))
     if wanted.write:
         page.write(report.COMMAND, report.tables(outcomes, version("mcp")))
@@ -70,8 +75,11 @@ def _chosen(scenarios: list[Scenario], names: list[str]) -> list[Scenario]:
 
 
 def _run(scenarios: list[Scenario]) -> Iterator[Outcome]:
-    yield from (suite.run(x) for x in scenarios if x.side == "client")
-    yield from run_servers([x for x in scenarios if x.side == "server"])
+    servers = [x for x in scenarios if x.side == "server"]
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        sets = threads.submit(lambda: list(run_servers(servers)))
+        yield from threads.map(suite.run, (x for x in scenarios if x.side == "client"))
+        yield from sets.result()
 
 
 def _told(outcome: Outcome) -> Outcome:

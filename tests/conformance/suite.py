@@ -9,12 +9,13 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
+
+from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".cache" / "conformance"
@@ -27,7 +28,7 @@ OLD_SPEC = "2025-03-26"
 KINDS = ("required", "later", "back-compat", "pending", "extension")
 _STATUSES = ("SUCCESS", "FAILURE", "WARNING")
 # The suite splits it at blanks and hands it to a shell.
-_DRIVER = shlex.join([sys.executable, "-m", "tests.conformance.driver"])
+_DRIVER = ["-m", "tests.conformance.driver"]
 
 _INSTALL_SECONDS = 300
 _ASK_SECONDS = 30
@@ -129,8 +130,9 @@ def run(scenario: Scenario) -> Outcome:
     # At its version; at none an extension would be skipped.
     spec = ["--spec-version", scenario.spec] if scenario.spec else []
     limit = ["--timeout", str(_DRIVER_SECONDS * 1000)]
+    driver = shlex.join([warm_python(), *_DRIVER])
     with TemporaryDirectory() as folder:
-        command = ["client", "--command", _DRIVER, "--scenario", scenario.name, *spec, *limit]
+        command = ["client", "--command", driver, "--scenario", scenario.name, *spec, *limit]
         started = time.monotonic()
         try:
             done = run_command([*program(), *command, "-o", folder], _SCENARIO_SECONDS)
