@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.any_json import SCALARS, nested
 from xai_mcp_agent import BadSetting, settings_from
 from xai_mcp_agent.registries.entries import compose
 from xai_mcp_agent.registries.offers import manifest_of
@@ -48,14 +49,14 @@ def test_no_text_of_a_registry_names_a_variable_of_the_person(
 ) -> None:
     """Whatever its parts come to when they are put together, with what was typed between."""
     variables = {"v": {"default": inner}, "w": {"isRequired": True}}
-    told = {"value": value, "variables": variables}
+    written = {"value": value, "variables": variables}
     package = {
         "registryType": "npm", "identifier": "a", "version": "1.0.0",
         "packageArguments": [
-            {"type": "positional", **told},
+            {"type": "positional", **written},
             {"type": "named", "name": "--flag", "default": default},
         ],
-        "environmentVariables": [{"name": "A", **told}, {"name": "B", "default": other}],
+        "environmentVariables": [{"name": "A", **written}, {"name": "B", "default": other}],
     }  # fmt: skip
     server = {"name": "a/b", "version": "1", "packages": [package]}
     try:
@@ -83,39 +84,35 @@ def test_no_url_or_header_of_a_registry_names_one(text: str, default: str, heade
     assert SECRET not in read_with_secret(made.entry, needs)
 
 
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | WORDS,
-    lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=5), x, max_size=3),
-    max_leaves=8,
+ANYTHING = nested(SCALARS | st.floats() | WORDS, st.text(max_size=5), 8)
+_INPUT_KEYS = """
+    name type value default isRequired isSecret format choices variables valueHint description
+    isRepeated
+"""
+INPUTS = (
+    st.lists(st.dictionaries(st.sampled_from(_INPUT_KEYS.split()), ANYTHING), max_size=2) | ANYTHING
 )
-INPUT = st.dictionaries(
-    st.sampled_from(["name", "type", "value", "default", "isRequired", "isSecret", "format",
-                     "choices", "variables", "valueHint", "description", "isRepeated"]),
-    ANYTHING,
-)  # fmt: skip
 PACKAGE = st.fixed_dictionaries(
     {"registryType": st.sampled_from(["npm", "pypi", "oci", "nuget", "mcpb", "cargo", "x"])},
     optional={
         "identifier": st.sampled_from(["a", "@a/b", "a/b:1", "-x"]) | ANYTHING,
         "version": st.sampled_from(["1.0.0", "latest", "^1"]) | ANYTHING,
-        "transport": ANYTHING | st.just({"type": "stdio"}),
-        "runtimeArguments": st.lists(INPUT, max_size=2) | ANYTHING,
-        "packageArguments": st.lists(INPUT, max_size=2) | ANYTHING,
-        "environmentVariables": st.lists(INPUT, max_size=2) | ANYTHING,
-        "fileSha256": ANYTHING,
+        "transport": ANYTHING | st.just({"type": "stdio"}), "fileSha256": ANYTHING,
+        "runtimeArguments": INPUTS, "packageArguments": INPUTS, "environmentVariables": INPUTS,
     },
+)  # fmt: skip
+REMOTE = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["sse", "streamable-http"]),
+        "url": st.sampled_from(["https://x/{v}", "http://127.0.0.1", "{v}"]) | WORDS,
+    },
+    optional={"headers": INPUTS, "variables": ANYTHING},
 )
 SERVER = st.fixed_dictionaries(
     {"name": st.sampled_from(["a/b", "x", ""]) | ANYTHING, "version": st.just("1") | ANYTHING},
     optional={
         "packages": st.lists(PACKAGE, max_size=2) | ANYTHING,
-        "remotes": st.lists(
-            st.fixed_dictionaries(
-                {"type": st.sampled_from(["sse", "streamable-http"]),
-                 "url": st.sampled_from(["https://x/{v}", "http://127.0.0.1", "{v}"]) | WORDS},
-                optional={"headers": st.lists(INPUT, max_size=2) | ANYTHING, "variables": ANYTHING},
-            ), max_size=2,
-        ) | ANYTHING,
+        "remotes": st.lists(REMOTE, max_size=2) | ANYTHING,
         "description": ANYTHING, "repository": ANYTHING, "tags": ANYTHING, "$schema": ANYTHING,
     },
 )  # fmt: skip
@@ -164,17 +161,14 @@ def test_arguments_become_words() -> None:
 
 
 def test_only_exact_versions_are_taken() -> None:
+    """Versions have their order."""
     for version in ("1.0.0", "1.0.0-beta.1", "1.2.3+build", "10.20.30", "0.0.1-seed"):
         assert wrong_with_version(version, "npm") == ""
     moving = ("", "latest", "^1.0.0", "~1", ">=1", "1.x", "*", "1 || 2", "1.0", "1.0.0 ", "v\n1")
     for version in moving:
         assert wrong_with_version(version, "npm")
-
-
-def test_versions_have_their_order() -> None:
-    told = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-beta", "1.0.0", "1.0.1", "1.2.0", "1.10.0", "2"]
-    mixed = [*told[::2], *told[1::2]]
-    assert sorted(mixed, key=version_order) == told
+    order = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-beta", "1.0.0", "1.0.1", "1.2.0", "1.10.0", "2"]
+    assert sorted([*order[::2], *order[1::2]], key=version_order) == order
 
 
 def test_names_that_look_alike() -> None:

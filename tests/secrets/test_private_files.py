@@ -42,9 +42,6 @@ def record(file: Path) -> None:
     Recorder(str(file), {"run": "r"}).note("Noted", text="hi")
 
 
-WRITERS = [note, record]
-
-
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -58,36 +55,27 @@ def umask(value: int) -> Iterator[None]:
         os.umask(before)
 
 
-@pytest.mark.parametrize("write", WRITERS)
-@pytest.mark.parametrize("mask", [0o000, 0o022, 0o277])
-def test_only_its_owner_reads_a_new_file(tmp_path: Path, write: Callable[[Path], None], mask: int):
-    with umask(mask):
-        write(tmp_path / "made.jsonl")
-        write(tmp_path / "made.jsonl")
-    assert {mode(x) for x in tmp_path.iterdir()} == {0o600}
-
-
-@pytest.mark.parametrize("write", WRITERS)
-def test_a_file_that_others_could_read_is_closed_to_them_when_it_is_written(
-    tmp_path: Path, write: Callable[[Path], None]
-):
-    file = tmp_path / "made.jsonl"
-    file.touch()
-    file.chmod(0o666)
-    write(file)
-    assert mode(file) == 0o600
-
-
-@pytest.mark.parametrize("write", WRITERS)
-def test_a_link_of_ones_own_is_followed(tmp_path: Path, write: Callable[[Path], None]):
-    """Notes may be kept in a folder that is shared between machines."""
+@pytest.mark.parametrize("write", [note, record])
+def test_only_its_owner_reads_a_file_that_is_written(tmp_path: Path, write: Callable[[Path], None]):
+    """A new one, one that others could read, and one that a link of ours leads to."""
+    for mask in (0o000, 0o022, 0o277):
+        (folder := tmp_path / f"{mask}").mkdir()
+        with umask(mask):
+            write(folder / "made.jsonl")
+            write(folder / "made.jsonl")
+        assert {mode(x) for x in folder.iterdir()} == {0o600}
     (tmp_path / "far").mkdir()
-    link = tmp_path / "made.jsonl"
-    link.symlink_to(tmp_path / "far" / "real.jsonl")
+    real, link = tmp_path / "far" / "real.jsonl", tmp_path / "made.jsonl"
+    real.touch()
+    real.chmod(0o666)
+    link.symlink_to(real)  # notes may be kept in a folder that is shared between machines
     write(link)
     write(link)
     assert link.is_symlink()
-    assert mode(tmp_path / "far" / "real.jsonl") == 0o600
+    assert mode(real) == 0o600
+    before = mode(Path(os.devnull))
+    append_private(Path(os.devnull), b"x")
+    assert mode(Path(os.devnull)) == before, "closing it to others would harm everybody"
 
 
 def foreign_link(folder: Path) -> Path:
@@ -96,13 +84,6 @@ def foreign_link(folder: Path) -> Path:
     ours.write_text("mine\n")
     link.symlink_to(ours)
     os.chown(link, SOMEBODY, SOMEBODY, follow_symlinks=False)
-    return link
-
-
-def link_to_foreign(folder: Path) -> Path:
-    """A link of ours to what is somebody else's."""
-    link = folder / "link"
-    link.symlink_to(foreign_file(folder))
     return link
 
 
@@ -115,25 +96,20 @@ def foreign_file(folder: Path) -> Path:
     return file
 
 
-FOREIGN = [foreign_link, link_to_foreign, foreign_file]
+def link_to_foreign(folder: Path) -> Path:
+    """A link of ours to what is somebody else's."""
+    link = folder / "mine"
+    link.symlink_to(foreign_file(folder))
+    return link
 
 
 @as_root
-@pytest.mark.parametrize("place", FOREIGN)
-def test_nothing_is_written_to_what_is_somebody_elses(
-    tmp_path: Path, place: Callable[[Path], Path]
-):
-    file = place(tmp_path)
-    with pytest.raises(NotOurs, match="it belongs to somebody else"):
-        append_private(file, b"a secret\n")
-    assert file.read_text() == "mine\n"
-
-
-def test_what_is_no_file_keeps_its_mode(tmp_path: Path):
-    """`/dev/null` is the way to write nothing; closing it to others would harm everybody."""
-    before = mode(Path(os.devnull))
-    append_private(Path(os.devnull), b"x")
-    assert mode(Path(os.devnull)) == before
+def test_nothing_is_written_to_a_file_that_is_somebody_elses(tmp_path: Path):
+    for place in (foreign_link, foreign_file, link_to_foreign):
+        file = place(tmp_path)
+        with pytest.raises(NotOurs, match="it belongs to somebody else"):
+            append_private(file, b"a secret\n")
+        assert file.read_text() == "mine\n"
 
 
 def test_a_replaced_file_is_its_owners_and_whole(tmp_path: Path):
@@ -187,9 +163,8 @@ def test_a_lock_is_off_at_the_end_also_where_somebody_has_a_copy_of_the_file(
         return opened
 
     monkeypatch.setattr(private_files, "open_lock", copied)
-    with file_lock(tmp_path / "it.lock", 0.0) as is_locked:
-        assert is_locked
-    with file_lock(tmp_path / "it.lock", 0.0):
-        pass
+    for _ in range(2):
+        with file_lock(tmp_path / "it.lock", 0.0) as is_locked:
+            assert is_locked
     for copy in copies:
         os.close(copy)

@@ -37,8 +37,9 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", FROM_ENVIRONMENT)
 
 
-@pytest.mark.parametrize("show", ["quiet", "normal", "verbose"])
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    ("show", "fails"), [("quiet", False), ("normal", True), ("verbose", False), ("verbose", True)]
+)
 def test_what_model_and_tools_say_is_shown_without_secrets(
     capsys: pytest.CaptureFixture[str], show: str, fails: bool
 ) -> None:
@@ -74,7 +75,7 @@ def test_a_secret_that_is_streamed_in_pieces_is_hidden() -> None:
     assert paper.lines[-1].endswith("It is ***, I think.")
 
 
-def test_of_a_long_value_only_so_much_is_looked_at_as_is_kept() -> None:
+def test_a_long_value_is_looked_at_only_as_far_as_it_is_shown() -> None:
     """The loop waits meanwhile. No secret is cut in half."""
     looked_at = list[int]()
 

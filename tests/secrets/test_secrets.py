@@ -46,27 +46,19 @@ def test_a_secret_is_found_in_the_forms_it_travels_in() -> None:
 
 
 def test_basic_authentication_is_masked_whatever_the_user_name() -> None:
-    cases: list[str] = ["", "u:", "us:", "use:"]
-    for before in cases:
+    for before in ("", "u:", "us:", "use:"):
         header = base64.b64encode(f"{before}correct-horse-battery".encode()).decode()
         masked = Secrets(["correct-horse-battery"]).redact(header)
         assert "***" in masked
         assert len(masked) <= len(before) * 2 + 7
 
 
-def test_the_longest_secret_is_masked_first() -> None:
+def test_the_longest_secret_and_each_line_of_one_is_masked_and_short_words_stay() -> None:
+    """Masking every `1` or `default` hides nothing; a server's stderr is read by lines."""
     assert Secrets(["abcdef", "abcdefghi"]).redact("abcdefghi") == "***"
-
-
-def test_short_texts_and_common_words_are_left_readable() -> None:
-    """Masking every `1` or `default` hides nothing and ruins what is read."""
     secrets = Secrets(["abc", "12345", "default", "Bearer", "", "   ", "******"])
     text = "abc 12345 default Bearer    ******"
     assert secrets.redact(text) == text
-
-
-def test_a_key_of_many_lines_is_masked_line_by_line() -> None:
-    """A server's stderr is read by lines."""
     lines = ["-----BEGIN KEY-----", "MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEAAoIB"]
     secrets = Secrets(["\n".join(lines)])
     assert secrets.redact(f"bad line: {lines[1]}") == "bad line: ***"
