@@ -17,7 +17,7 @@ import pytest
 from tests.support.kernels import Kernel, kernel
 from tests.support.model_endpoint import hangs, model_endpoint
 from tests.support.processes import is_running, pid_in
-from tests.support.scripts import compile_workflow, run_script
+from tests.support.scripts import compile_workflow
 from tests.support.small_workflows import agent_workflow, calling_workflow
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
@@ -130,13 +130,6 @@ def test_a_persons_mistake_is_reported_in_a_few_lines(shell: Kernel) -> None:
     text = " ".join(line.strip() for line in message)
     assert "No MCP server 'libary' in " in text
     assert "Known: library, units, workshop." in text
-
-
-def test_outside_of_the_lab_the_message_is_not_folded(folder: Path, settings: Path) -> None:
-    done = run_script(folder / "mistaken.py", XAI_MCP_SETTINGS=str(settings))
-    assert done.status == 1
-    assert done.errors.startswith("The workflow stopped at AgentUseMCPTools (UnknownServer):")
-    assert any(x.endswith("or add it under `mcpServers`.") for x in done.errors.splitlines())
 
 
 def test_what_a_failed_run_used_ends_with_it(shell: Kernel, pid_file: Path) -> None:

@@ -41,7 +41,6 @@ if not child:
 print(os.waitpid(child, 0)[1])
 """
 BRIDGES = "[x.name for x in __import__('threading').enumerate() if x.name.startswith('xai-mcp')]"
-SAID = "for the next run, for 10 minutes;"
 
 Settle = Callable[..., None]
 
@@ -97,11 +96,11 @@ def test_the_next_run_has_the_same_server_and_this_is_reported_once(
     shell: Kernel, settle: Settle
 ) -> None:
     settle(it=entry())
-    runs = [shell.run("print(call('it'))") for _ in range(3)]
-    used = {last_number(x) for x in runs}
-    assert len(used) == 1
-    assert is_running(used.pop())
-    assert sum(SAID in x.output for x in runs) <= 1  # an earlier test may have heard it
+    runs = [shell.run("print(call('it'))") for _ in range(2)]
+    (used,) = {last_number(x) for x in runs}
+    assert is_running(used)
+    note = "for the next run, for 10 minutes;"
+    assert sum(note in x.output for x in runs) <= 1  # an earlier test may have heard it
 
 
 IN_TOKEN = {**entry(), "env": {"T": "${TOKEN:-none}"}}
@@ -110,14 +109,12 @@ IN_TOKEN = {**entry(), "env": {"T": "${TOKEN:-none}"}}
 @pytest.mark.parametrize(
     ("before", "after", "error"),
     [
-        (entry(), entry(instructions="Another one."), ""),
         (entry(), {**entry(), "env": {"LEVEL": "2"}}, ""),
         (IN_TOKEN, IN_TOKEN, ""),
         (entry(), {**entry(), "timeout": "long"}, "SettingsError"),
-        (entry(), {**entry(), "disabled": True}, "UnknownServer"),
         (entry(), None, "UnknownServer"),
     ],
-    ids=["an argument", "a variable", "a token", "a mistake", "switched off", "removed"],
+    ids=["a variable", "a token", "a mistake", "removed"],
 )
 def test_only_a_server_whose_entry_has_changed_starts_anew(
     shell: Kernel, settle: Settle, before: Any, after: Any, error: str
@@ -138,9 +135,7 @@ def test_a_server_whose_program_was_saved_starts_anew(
     """As a learner does who writes one."""
     program = tmp_path / "mine.py"
     shutil.copy(fault_server.__file__, program)
-    mine = entry()
-    mine["args"] = ["-S", "-E", str(program), "{}"]
-    settle(it=mine)
+    settle(it={**entry(), "args": ["-S", "-E", str(program), "{}"]})
     first = pids(shell, "it")
     assert pids(shell, "it") == first
     program.write_text(program.read_text(encoding="utf-8") + "\n# Changed.\n", encoding="utf-8")

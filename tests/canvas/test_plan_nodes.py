@@ -25,13 +25,11 @@ from xai_mcp_agent.planning import BadPlan
 
 from .conftest import UseServers
 
+UNKNOWN_BOOK = {"book_id": {"missing": "Which book is it?"}}
 LEND = {
     "calls": [
         {"tool": "library/search_books", "args": {"query": "sea"}},
-        {
-            "tool": "library/get_book",
-            "args": {"book_id": {"missing": "Which book is it?"}},
-        },
+        {"tool": "library/get_book", "args": UNKNOWN_BOOK},
     ]
 }
 SHRED = {"calls": [{"tool": "shredder/shred", "args": {"paper": "the will"}}]}

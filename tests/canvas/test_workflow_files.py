@@ -21,13 +21,6 @@ from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import our_components
 
 
-def greeting(name: str = "greeting", **inputs: Any) -> Workflow:
-    """The smallest workflow there is: one Print."""
-    flow = Workflow(name)
-    flow.main(flow.node("Print", **(inputs or {"msg": "Hello!"})))
-    return flow
-
-
 def node(document: Document, name: str) -> dict[str, Any]:
     return next(x for x in nodes_of(document) if x["name"] == name)
 
@@ -123,7 +116,8 @@ def test_the_builder_refuses_what_does_not_exist_or_fit(
 
 
 def test_a_file_is_written_as_the_compiler_wants_it(tmp_path: Path) -> None:
-    flow = greeting(msg=Argument("text"))
+    flow = Workflow("greeting")
+    flow.main(flow.node("Print", msg=Argument("text")))
     parts = Workflow("parts").node("ConcatStrings", parts=["a", "b"])
     labels = [x.label for x in parts.ports if x.variable == "parts"]
     assert labels == ["parts", "parts[1]", "parts[2]"], "a free one behind the used"

@@ -7,10 +7,7 @@ import re
 import pytest
 
 from tests.support.watchdog import ends_within
-from xai_mcp_agent.console.markdown import (
-    first_paragraphs,
-    markdown_as_html,
-)
+from xai_mcp_agent.console.markdown import first_paragraphs, markdown_as_html
 
 _ATTRIBUTES = {"href", "target", "rel", "style", "class", "start"}
 

@@ -19,7 +19,7 @@ from xai_mcp_agent.drawing.nodes import COMPULSORY_MARK, FLOW, FLOW_LABEL, VALUE
 from xai_mcp_agent.drawing.rules import Classes, Document, Item, links_of, load, nodes_of
 from xai_mcp_agent.drawing.workflow import fits
 
-__all__ = ["Document", "fits", "links_of", "load", "nodes_of", "problems"]
+__all__ = ["Document", "fits", "links_of", "load", "named_links", "nodes_of", "problems"]
 
 _PORT_KEYS = ("id", "name", "label", "varName", "dataType", "in", "links", "parentNode")
 _LINK_KEYS = ("id", "type", "source", "sourcePort", "target", "targetPort", "points", "color")
@@ -40,6 +40,19 @@ def problems(document: Document, name: str, classes: Classes | None = None) -> l
         *rules.problems(document, name, all_components() if classes is None else classes),
         *(x for rule in (_identities, _ports, _links, _values, _colors) for x in rule(document)),
     ]
+
+
+def named_links(document: Document) -> list[tuple[str, str, str]]:
+    """Links by the names of their ends: a node that is reloaded has new ids."""
+    names = {
+        port["id"]: f"{node['name']}.{port['name']}"
+        for node in nodes_of(document)
+        for port in node["ports"]
+    }
+    return sorted(
+        (link["type"], names[link["sourcePort"]], names[link["targetPort"]])
+        for link in links_of(document)
+    )
 
 
 def _colors(document: Document) -> Iterator[str]:

@@ -40,12 +40,7 @@ _ANSWER_SECONDS = 30.0
 # Otherwise dots run along every line, and the browser draws the page sixty times a second.
 _STILL = """g[data-linkid] path { animation: none !important; }
 *, ::before, ::after { transition: none !important; }"""
-_CHROMIUM_OPTIONS = [
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--force-color-profile=srgb",
-    *__import__("os").environ.get("FLG", "").split(),
-]
+_CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
 
 
 def chromium() -> str | None:

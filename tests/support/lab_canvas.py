@@ -6,6 +6,8 @@ here waits for the effect.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,7 +59,6 @@ _LOOK_AT = """([zoom, x, y]) => {
   engine.getModel().setOffset(x, y);
   engine.repaintCanvas();
 }"""
-# The canvas follows its buttons some frames later.
 # The canvas moves a third of a second after the button is pressed.
 _STAND_STILL = """async selector => {
   const node = document.querySelector(selector), begin = performance.now();
@@ -117,6 +118,15 @@ class Canvas:
         page.on("console", self._listen)
         page.on("pageerror", lambda error: self._console.append(str(error)))
 
+    @contextmanager
+    def sized(self, width: int, height: int) -> Generator[None]:
+        """Have the window in another size for the length of the block."""
+        before = self.page.viewport_size
+        assert before
+        self.page.set_viewport_size({"width": width, "height": height})
+        yield
+        self.page.set_viewport_size(before)
+
     # Workflows
 
     def command(self, name: str, **arguments: Any) -> None:
@@ -172,24 +182,21 @@ class Canvas:
                     raise
 
     def new_workflow(self) -> None:
-        """Press the launcher's card for an empty workflow, and wait until it is drawn.
-
-        Where there is no launcher, the + beside the tabs brings it.
-        """
-        if not self.page.locator(_LAUNCHER_TAB).count():
-            self.page.locator(_PLUS).first.click()
-        self.page.locator(_LAUNCHER_TAB).first.click()
-        # The lab may have opened one itself, beside the one of `close_all`.
-        self.page.locator(".jp-LauncherCard:visible", has_text="New Xircuits File").click()
+        """Press the launcher's card for an empty workflow, and wait until it is drawn."""
+        self._press_card("New Xircuits File")
         self.wait_for(_IS_DRAWN, arg="")
 
     def open_template(self, name: str) -> None:
         """Press the launcher's card for this template, and wait until its copy is drawn."""
+        self._press_card(name)
+        self.wait_for(_IS_DRAWN, arg=f"{name}.xircuits")
+
+    def _press_card(self, text: str) -> None:
         if not self.page.locator(_LAUNCHER_TAB).count():
             self.page.locator(_PLUS).first.click()
+        # The lab may have opened one itself, beside the one of `close_all`.
         self.page.locator(_LAUNCHER_TAB).first.click()
-        self.page.locator(".jp-LauncherCard:visible", has_text=name).click()
-        self.wait_for(_IS_DRAWN, arg=f"{name}.xircuits")
+        self.page.locator(".jp-LauncherCard:visible", has_text=text).click()
 
     def rename(self, name: str) -> None:
         """Give the workflow in front another name, by the File menu."""
@@ -319,14 +326,6 @@ class Canvas:
         self.command("Xircuit-output-panel:execute", code=f"%run {path}")
         self._choose_kernel()
 
-    def follow(self, link: str, number: int = 1) -> Page:
-        """Press a link of the panel, the so-manyth, when it is there; the page that it opens."""
-        shown = self.wait_for_output(link)
-        assert link in shown, f"no {link!r} in the panel:\n{shown}"
-        with self.page.expect_popup() as opened:
-            self.page.locator(f"{_PANEL} a", has_text=link).nth(number - 1).click()
-        return opened.value
-
     def wait_for_output(self, text: str) -> str:
         """Wait until this text, the run's end or an error is in the panel; all that is there."""
         self.page.locator(f"{_OUTPUT}[data-old]").first.wait_for(state="detached")
@@ -379,13 +378,10 @@ class Canvas:
 
     def account(self) -> dict[str, str]:
         """What a person would look at to see why a test failed: texts by where they stand."""
-        panel = self.page.evaluate(f"() => document.querySelector('{_PANEL}')?.innerText ?? ''")
-        further = {
-            f"page {page.url}": page.evaluate("() => document.body?.innerText ?? ''")
-            for page in self.page.context.pages[1:]
-        }
+        read = "where => document.querySelector(where)?.innerText ?? ''"
+        further = {x.url: x.evaluate(read, "body") for x in self.page.context.pages[1:]}
         return {
-            "output panel": panel,
+            "output panel": self.page.evaluate(read, _PANEL),
             "dialogs, errors and console": "\n".join(self.errors()),
             "notices": "\n".join(self.page.locator(_NOTICE).all_inner_texts()),
             **further,

@@ -28,18 +28,10 @@ _LOG_LINES = 40  # a traceback of a kernel, and what was asked before it
 _ANSWER_SECONDS = 60
 # `make newest-lab` names another one, whose JupyterLab is newer.
 LAB_PYTHON = os.environ.get("XAI_TEST_LAB_PYTHON", sys.executable)
-
-
-@pytest.fixture(scope="session")
-def artefacts() -> Path:
-    """Where pictures of what the tests saw are kept, to be looked at by a person."""
-    return _artefacts()
-
-
-def _artefacts() -> Path:
-    return Path(
-        os.environ.get("XAI_TEST_ARTEFACTS") or Path(__file__).parents[3] / "test-artefacts"
-    )
+# Pictures of what a failed test saw.
+ARTEFACTS = Path(
+    os.environ.get("XAI_TEST_ARTEFACTS") or Path(__file__).parents[3] / "test-artefacts"
+)
 
 
 # The browser's driver runs an event loop in this thread, which other tests must not find there:
@@ -50,12 +42,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = init_folder(tmp_path_factory.mktemp("browser") / "lab").folder
     settings = made / "mcp_settings.json"
     text = settings.read_text(encoding="utf-8").replace("${python}", warm_python())
-    known = json.loads(text)
-    known["mcpServers"]["workshop"] = workshop_entry(made / "workshop.pid")
-    known["mcpServers"]["shredder"] = shredder_entry()
-    known["mcpServers"]["gallery"] = gallery_entry()
-    known["mcpServers"]["asking"] = asking_entry(elicitationTimeout=_ANSWER_SECONDS)
-    settings.write_text(json.dumps(known, indent=2), encoding="utf-8")
+    value = json.loads(text)
+    value["mcpServers"] |= {
+        "workshop": workshop_entry(made / "workshop.pid"),
+        "shredder": shredder_entry(),
+        "gallery": gallery_entry(),
+        "asking": asking_entry(elicitationTimeout=_ANSWER_SECONDS),
+    }
+    settings.write_text(json.dumps(value, indent=2), encoding="utf-8")
     return made
 
 
@@ -88,15 +82,11 @@ def panel(canvas: Canvas) -> Panel:
     return Panel(canvas)
 
 
-@pytest.fixture(params=[SMALL])
-def sized(canvas: Canvas, request: pytest.FixtureRequest) -> Iterator[Canvas]:
-    """The same in another size: that of a small laptop's, or what a test asks for."""
-    size = canvas.page.viewport_size
-    assert size
-    width, height = request.param
-    canvas.page.set_viewport_size({"width": width, "height": height})
-    yield canvas
-    canvas.page.set_viewport_size(size)
+@pytest.fixture
+def small(canvas: Canvas) -> Iterator[Canvas]:
+    """The window in the size of a small laptop's."""
+    with canvas.sized(*SMALL):
+        yield canvas
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -119,15 +109,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def _account(window: Canvas | None, fixtures: dict[str, Any], test: str) -> list[tuple[str, str]]:
-    told = dict[str, str]()
+    account = dict[str, str]()
     if window is not None:
-        picture = _artefacts() / f"{test}.png"
+        picture = ARTEFACTS / f"{test}.png"
         try:
-            told = window.account() | {"picture": str(picture)}
+            account = window.account() | {"picture": str(picture)}
             window.picture(picture)
-        except Error as gone:
-            told["window"] = f"It does not answer: {gone}"
+        except Error as error:
+            account["window"] = f"It does not answer: {error}"
     if (folder := fixtures.get("folder")) is not None and (folder / "lab.log").exists():
         lines = (folder / "lab.log").read_text("utf-8", "replace").splitlines()
-        told["end of the log of lab and kernels"] = "\n".join(lines[-_LOG_LINES:])
-    return [(f"lab: {what}", text) for what, text in told.items() if text.strip()]
+        account["end of the log of lab and kernels"] = "\n".join(lines[-_LOG_LINES:])
+    return [(f"lab: {where}", text) for where, text in account.items() if text.strip()]

@@ -12,7 +12,6 @@ from tests.support.lab_canvas import Canvas
 
 pytestmark = pytest.mark.browser
 
-_DARK, _LIGHT = "JupyterLab Dark", "JupyterLab Light"
 _END = "Finished Executing"
 _LEAST_CONTRAST = 4.5  # WCAG 2.2, 1.4.3, for text
 # What is behind the text is mixed of all backgrounds up to one that nothing shines through.
@@ -76,6 +75,7 @@ _SESSIONS = """async () => {
   await sessions.refreshRunning();
   return [...sessions.running()].map(x => x.name);
 }"""
+_LINES = 'print("\\n".join(f"line {x}" for x in range(200)))'
 _HOSTILE = (
     "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> "
     "[here](javascript:window.harmed=1) ![p](http://127.0.0.1:9/p.png) "
@@ -83,18 +83,12 @@ _HOSTILE = (
 )
 
 
-@pytest.fixture
-def panel(canvas: Canvas) -> Iterator[Canvas]:
-    """The window, in the light theme before and after."""
-    yield canvas
-    use_theme(canvas, _LIGHT)
-
-
-def use_theme(canvas: Canvas, name: str) -> None:
-    """Choose the lab's theme, and wait until it is there."""
-    canvas.command("apputils:change-theme", theme=name)
-    is_light = "true" if name == _LIGHT else "false"
-    canvas.wait_for(f"() => document.body.dataset.jpThemeLight === '{is_light}'")
+def both_themes(canvas: Canvas) -> Iterator[str]:
+    """The dark theme, once it is there, and then the light one, which all other tests have."""
+    for theme, is_light in (("Dark", "false"), ("Light", "true")):
+        canvas.command("apputils:change-theme", theme=f"JupyterLab {theme}")
+        canvas.wait_for(f"() => document.body.dataset.jpThemeLight === '{is_light}'")
+        yield theme
 
 
 def cards(canvas: Canvas) -> Locator:
@@ -118,19 +112,14 @@ def write(folder: Path, code: str) -> str:
     return "cards.py"
 
 
-def start_code(canvas: Canvas, folder: Path, code: str) -> None:
-    """Begin to run this in the panel, after `_RUNS`."""
-    canvas.start_script(write(folder, code))
-
-
 def run_code(canvas: Canvas, folder: Path, code: str) -> None:
     """Run this in the panel, after `_RUNS`, to its end."""
-    start_code(canvas, folder, code)
+    canvas.start_script(write(folder, code))
     end_in_front(canvas)
 
 
 def start_in_background(canvas: Canvas, folder: Path, code: str) -> None:
-    """As `start_code`, in a panel that may be behind another tab and has its kernel."""
+    """Begin to run this in a panel that may be behind another tab and has its kernel."""
     canvas.command("Xircuit-output-panel:execute", code=f"%run {write(folder, code)}")
 
 
@@ -140,20 +129,14 @@ def show(canvas: Canvas) -> None:
     expect(output(canvas)).to_be_visible()
 
 
-def editor(canvas: Canvas, name: str) -> Locator:
-    """Where the text file of this name is typed in."""
-    label = canvas.page.locator(".lm-TabBar-tab", has_text=name)
-    return canvas.page.locator(f"[id='{label.get_attribute('data-id')}'] .cm-content")
-
-
 def open_text(canvas: Canvas, folder: Path, name: str, **options: str) -> Locator:
     """Open a text file, empty where it is new; where it is typed in, with the focus there."""
-    file = folder / name
-    file.touch()
+    (folder / name).touch()
     canvas.command("docmanager:open", path=name, factory="Editor", options=options)
     front = "name => window.jupyterapp.shell.currentWidget?.title.label === name"
     canvas.wait_for(front, name)
-    text = editor(canvas, name)
+    label = canvas.page.locator(".lm-TabBar-tab", has_text=name)
+    text = canvas.page.locator(f"[id='{label.get_attribute('data-id')}'] .cm-content")
     text.click()
     expect(text).to_be_focused()
     return text
@@ -162,9 +145,9 @@ def open_text(canvas: Canvas, folder: Path, name: str, **options: str) -> Locato
 def put_file_over_panel(canvas: Canvas, folder: Path) -> Locator:
     """Have a text file open in front of the panel, as a tab beside it; where it is typed in."""
     run_code(canvas, folder, "")
-    open_text(canvas, folder, "beside.txt", mode="tab-after", ref="xircuit-output-panel")
+    text = open_text(canvas, folder, "beside.txt", mode="tab-after", ref="xircuit-output-panel")
     expect(output(canvas)).to_be_hidden()
-    return editor(canvas, "beside.txt")
+    return text
 
 
 class Step:
@@ -180,12 +163,11 @@ class Step:
         self._file.touch()
 
 
-def test_the_answer_of_the_quickstart_is_in_sight(panel: Canvas, artefacts: Path) -> None:
+def test_the_answer_of_the_quickstart_is_in_sight(canvas: Canvas) -> None:
     """Whatever a node after it prints; nothing has to be scrolled or opened.
 
     It needs no kernel of the panel at the right, which is closed.
     """
-    canvas = panel
     canvas.page.evaluate(_END_CHAT)
     canvas.open_workflow("examples/ex01_quickstart.xircuits")
     canvas.start()
@@ -200,103 +182,97 @@ def test_the_answer_of_the_quickstart_is_in_sight(panel: Canvas, artefacts: Path
     text = output(canvas).inner_text()
     before = text.replace("\xa0", " ").partition("Executing: Print")[0]
     assert before.count("Moby-Dick") == 1
-    width = output(canvas).bounding_box()
-    box = card.bounding_box()
-    assert width is not None
-    assert box is not None
-    assert box["width"] > 0.9 * width["width"]
-    for theme in (_LIGHT, _DARK):
-        use_theme(canvas, theme)
+    widths = [x.evaluate("x => x.offsetWidth") for x in (card, output(canvas))]
+    assert widths[0] > 0.9 * widths[1]
+    for theme in both_themes(canvas):
         for part in (".xai-question", ".xai-answer", ".xai-end", "summary"):
             assert card.locator(part).first.evaluate(_CONTRAST) > _LEAST_CONTRAST, (theme, part)
-        canvas.picture(artefacts / f"card-{theme.split()[1].lower()}.png")
     assert canvas.errors() == []
 
 
-def test_a_call_unfolds_to_its_arguments_and_result(
-    panel: Canvas, folder: Path, artefacts: Path
-) -> None:
-    run_code(panel, folder, 'run("helper", "It is *done*.", result="all <b>of</b> it")')
-    fold = cards(panel).locator("details").first
+def test_a_call_unfolds_to_its_arguments_and_result(canvas: Canvas, folder: Path) -> None:
+    run_code(canvas, folder, 'run("helper", "It is *done*.", result="all <b>of</b> it")')
+    fold = cards(canvas).locator("details").first
     expect(fold.locator("pre").last).to_be_hidden()
     fold.locator("summary").click()
     expect(fold.locator("pre").first).to_contain_text('"a": "all <b>of</b> it"')
     expect(fold.locator("pre").last).to_have_text("all <b>of</b> it")
     expect(fold.locator("pre").last).to_be_in_viewport()
-    expect(cards(panel).locator(".xai-answer em")).to_have_text("done")
-    panel.picture(artefacts / "card-unfolded.png")
+    expect(cards(canvas).locator(".xai-answer em")).to_have_text("done")
 
 
-def test_a_hostile_answer_does_nothing(panel: Canvas, folder: Path) -> None:
+def test_a_hostile_answer_does_nothing(canvas: Canvas, folder: Path) -> None:
     asked = list[str]()
-    panel.page.on("request", lambda request: asked.append(request.url))
-    run_code(panel, folder, f"run('helper', {_HOSTILE!r}, result={_HOSTILE!r})")
-    card = cards(panel)
+    canvas.page.on("request", lambda request: asked.append(request.url))
+    run_code(canvas, folder, f"run('helper', {_HOSTILE!r}, result={_HOSTILE!r})")
+    card = cards(canvas)
     expect(card).to_have_count(1)
-    assert "harmed" in panel.unfold()
+    assert "harmed" in canvas.unfold()
     assert card.locator("img, script, iframe, svg, mjx-container").count() == 0
     links = card.locator("a").evaluate_all("all => all.map(x => x.getAttribute('href'))")
     assert set(links) == {"http://127.0.0.1:9/x"}
-    assert panel.page.evaluate("() => window.harmed") is None
+    assert canvas.page.evaluate("() => window.harmed") is None
     assert not [x for x in asked if ":9/" in x]
 
 
-def test_marks_of_an_answer_cover_nothing_above_it(panel: Canvas, folder: Path) -> None:
+def test_marks_of_an_answer_cover_nothing_above_it(canvas: Canvas, folder: Path) -> None:
     """Accents can be piled up on a letter without end."""
     seen = list[bytes]()
     for answer in ("plain", "e" + "\u0301\u0302\u0303" * 100):
-        run_code(panel, folder, f"run('helper', {answer!r}, result={answer[:1]!r})")
-        seen.append(cards(panel).locator(".xai-question").screenshot())
+        run_code(canvas, folder, f"run('helper', {answer!r}, result={answer[:1]!r})")
+        seen.append(cards(canvas).locator(".xai-question").screenshot())
     assert seen[0] == seen[1]
 
 
-def test_a_wide_table_is_scrolled_within_the_card(panel: Canvas, folder: Path) -> None:
+def test_a_wide_table_is_scrolled_within_the_card(canvas: Canvas, folder: Path) -> None:
     row = "|" + "|".join(f"column {x}" for x in range(40)) + "|"
     table = f"{row}\n|{'-|' * 40}\n{row}"
-    run_code(panel, folder, f"run('helper', {table!r})")
-    last = cards(panel).locator("td").last
+    run_code(canvas, folder, f"run('helper', {table!r})")
+    last = cards(canvas).locator("td").last
     expect(last).not_to_be_in_viewport()
-    answer = cards(panel).get_by_role("group", name="Text with a table")
+    answer = cards(canvas).get_by_role("group", name="Text with a table")
     answer.focus()
     for _ in range(200):
-        panel.page.keyboard.press("ArrowRight")
+        canvas.page.keyboard.press("ArrowRight")
     expect(last).to_be_in_viewport()
-    assert cards(panel).evaluate("card => card.scrollWidth <= card.clientWidth")
+    assert cards(canvas).evaluate("card => card.scrollWidth <= card.clientWidth")
 
 
-def test_a_text_from_right_to_left_is_set_so(panel: Canvas, folder: Path) -> None:
+def test_a_text_from_right_to_left_is_set_so(canvas: Canvas, folder: Path) -> None:
     words = "\u0645\u0631\u062d\u0628\u0627."
-    run_code(panel, folder, f"run('helper', {words!r}, result={words!r})")
-    panel.unfold()
+    run_code(canvas, folder, f"run('helper', {words!r}, result={words!r})")
+    canvas.unfold()
     for part in (".xai-answer", "pre >> nth=1"):
-        assert cards(panel).locator(part).evaluate("x => getComputedStyle(x).direction") == "rtl"
+        assert cards(canvas).locator(part).evaluate("x => getComputedStyle(x).direction") == "rtl"
     for part in (".xai-question", "summary code"):
-        assert cards(panel).locator(part).evaluate("x => getComputedStyle(x).direction") == "ltr"
+        assert cards(canvas).locator(part).evaluate("x => getComputedStyle(x).direction") == "ltr"
 
 
-def test_two_agents_have_two_cards_and_the_last_is_in_sight(panel: Canvas, folder: Path) -> None:
-    long = "\\n\\n".join(f"Paragraph {x}." for x in range(30))
-    run_code(panel, folder, f'run("first", "{long}")\nrun("second", "{long}")')
-    expect(cards(panel)).to_have_count(2)
-    expect(cards(panel).last.locator(".xai-answer p").first).to_be_in_viewport()
-    expect(cards(panel).first.locator(".xai-answer")).not_to_be_in_viewport()
-
-
-def test_the_card_of_an_agent_that_another_one_asks_is_whole(
-    panel: Canvas, folder: Path, artefacts: Path
+def test_of_two_cards_the_last_is_in_sight_unless_a_person_scrolls(
+    canvas: Canvas, folder: Path
 ) -> None:
+    long = "\\n\\n".join(f"Paragraph {x}." for x in range(30))
+    run_code(canvas, folder, f'run("first", "{long}")\nrun("second", "{long}")\n{_LINES}')
+    expect(cards(canvas)).to_have_count(2)
+    answer = cards(canvas).last.locator(".xai-answer p").first
+    expect(answer).to_be_in_viewport()
+    expect(cards(canvas).first.locator(".xai-answer")).not_to_be_in_viewport()
+    answer.hover()
+    canvas.page.mouse.wheel(0, 5_000)
+    expect(answer).not_to_be_in_viewport()
+
+
+def test_the_card_of_an_agent_that_another_one_asks_is_whole(canvas: Canvas, folder: Path) -> None:
     """Also of one that it asks in turn, in either theme."""
     asks = [f"console_{x} = Console('agent {x}').__enter__()\nstart(console_{x})" for x in range(2)]
-    run_code(panel, folder, "\n".join([_START, *asks, 'run("innermost", "It is done.")']))
-    expect(cards(panel)).to_have_count(3)
-    for theme in (_LIGHT, _DARK):
-        use_theme(panel, theme)
-        boxes = [x.bounding_box() for x in cards(panel).all()]
+    run_code(canvas, folder, "\n".join([_START, *asks, 'run("innermost", "It is done.")']))
+    expect(cards(canvas)).to_have_count(3)
+    for _ in both_themes(canvas):
+        boxes = [x.bounding_box() for x in cards(canvas).all()]
         lefts = [x["x"] for x in boxes if x]
         assert lefts == sorted(set(lefts))
         assert len({round(x["x"] + x["width"]) for x in boxes if x}) == 1
-        assert output(panel).evaluate(_SCROLLS_SIDEWAYS) == []
-        panel.picture(artefacts / f"card-nested-{theme.split()[1].lower()}.png")
+        assert output(canvas).evaluate(_SCROLLS_SIDEWAYS) == []
 
 
 _FAILING = """
@@ -321,28 +297,19 @@ AgentRun().execute({{}})
     ],
     ids=["failed", "after the answer"],
 )
-def test_an_error_is_reported_once(panel: Canvas, folder: Path, shown: str, in_block: bool) -> None:
+def test_an_error_is_reported_once(
+    canvas: Canvas, folder: Path, shown: str, in_block: bool
+) -> None:
     """In the card that it ended; below it only where no card says it."""
-    start_code(panel, folder, _FAILING.format(shown=shown))
-    block = output(panel).locator("[data-mime-type='application/vnd.jupyter.stderr']")
+    canvas.start_script(write(folder, _FAILING.format(shown=shown)))
+    block = output(canvas).locator("[data-mime-type='application/vnd.jupyter.stderr']")
     expect(block).to_contain_text("The workflow stopped at AgentRun (ServerError):")
-    text = output(panel).inner_text().replace("\xa0", " ")
+    text = output(canvas).inner_text().replace("\xa0", " ")
     assert text.count("it refused.") == 1
     assert ("it refused." in block.inner_text()) is in_block
-    expect(cards(panel).locator(".xai-end")).to_be_in_viewport(ratio=1)
+    expect(cards(canvas).locator(".xai-end")).to_be_in_viewport(ratio=1)
 
 
-def test_who_scrolls_by_hand_is_not_scrolled_back(panel: Canvas, folder: Path) -> None:
-    lines = '\nprint("\\n".join(f"line {x}" for x in range(200)))'
-    run_code(panel, folder, f'run("helper", "It is done."){lines}')
-    answer = cards(panel).locator(".xai-answer")
-    expect(answer).to_be_in_viewport()
-    answer.hover()
-    panel.page.mouse.wheel(0, 5_000)
-    expect(answer).not_to_be_in_viewport()
-
-
-_LINES = 'print("\\n".join(f"line {x}" for x in range(200)))'
 _FROM_END = """() => {
   const area = document.querySelector('#xircuit-output-panel .jp-OutputArea');
   return area.scrollHeight - area.clientHeight - area.scrollTop;
@@ -350,77 +317,74 @@ _FROM_END = """() => {
 _TWO_FRAMES = "() => new Promise(x => requestAnimationFrame(() => requestAnimationFrame(x)))"
 
 
-def test_the_end_of_a_run_without_a_card_is_in_sight(panel: Canvas, folder: Path) -> None:
+def test_the_end_of_a_run_without_a_card_is_in_sight(canvas: Canvas, folder: Path) -> None:
     """All its lines may come at once, and the panel scrolls before they are drawn."""
-    run_code(panel, folder, _LINES)
-    panel.wait_for(f"() => ({_FROM_END})() < 2")
-    put_file_over_panel(panel, folder)
-    start_in_background(panel, folder, _LINES)
-    panel.page.locator("#xircuit-output-panel", has_text=_END).wait_for(state="attached")
-    show(panel)
-    panel.wait_for(f"() => ({_FROM_END})() < 2")
-    assert panel.errors() == []
+    run_code(canvas, folder, _LINES)
+    canvas.wait_for(f"() => ({_FROM_END})() < 2")
+    put_file_over_panel(canvas, folder)
+    start_in_background(canvas, folder, _LINES)
+    canvas.page.locator("#xircuit-output-panel", has_text=_END).wait_for(state="attached")
+    show(canvas)
+    canvas.wait_for(f"() => ({_FROM_END})() < 2")
+    assert canvas.errors() == []
 
 
-def test_who_scrolls_up_in_lines_is_not_scrolled_back(panel: Canvas, folder: Path) -> None:
-    run_code(panel, folder, _LINES)
-    panel.wait_for(f"() => ({_FROM_END})() < 2")
-    output(panel).hover()
-    panel.page.mouse.wheel(0, -5_000)
-    panel.wait_for(f"() => ({_FROM_END})() > 1000")
-    size = panel.page.viewport_size
-    assert size is not None
-    panel.page.set_viewport_size({"width": size["width"], "height": size["height"] - 100})
-    panel.page.evaluate(_TWO_FRAMES)
-    assert panel.page.evaluate(_FROM_END) > 1000
-    panel.page.set_viewport_size(size)
+def test_who_scrolls_up_in_lines_is_not_scrolled_back(canvas: Canvas, folder: Path) -> None:
+    run_code(canvas, folder, _LINES)
+    canvas.wait_for(f"() => ({_FROM_END})() < 2")
+    output(canvas).hover()
+    canvas.page.mouse.wheel(0, -5_000)
+    canvas.wait_for(f"() => ({_FROM_END})() > 1000")
+    with canvas.sized(1500, 800):
+        canvas.page.evaluate(_TWO_FRAMES)
+        assert canvas.page.evaluate(_FROM_END) > 1000
 
 
 def test_the_panel_comes_in_front_with_the_card_and_without_the_focus(
-    panel: Canvas, folder: Path
+    canvas: Canvas, folder: Path
 ) -> None:
     """Who types elsewhere goes on typing."""
-    put_file_over_panel(panel, folder)
-    typed = open_text(panel, folder, "typed.txt", mode="split-right")
+    put_file_over_panel(canvas, folder)
+    typed = open_text(canvas, folder, "typed.txt", mode="split-right")
     typed.press_sequentially("before ")
-    start_in_background(panel, folder, "run('helper', 'It is done.')")
-    expect(cards(panel).locator(".xai-answer")).to_be_in_viewport(ratio=1)
-    panel.page.keyboard.type("and after")
+    start_in_background(canvas, folder, "run('helper', 'It is done.')")
+    expect(cards(canvas).locator(".xai-answer")).to_be_in_viewport(ratio=1)
+    canvas.page.keyboard.type("and after")
     expect(typed).to_have_text("before and after")
     expect(typed).to_be_focused()
-    assert panel.errors() == []
+    assert canvas.errors() == []
 
 
-def test_what_is_typed_in_is_not_covered(panel: Canvas, folder: Path) -> None:
-    over = put_file_over_panel(panel, folder)
+def test_what_is_typed_in_is_not_covered(canvas: Canvas, folder: Path) -> None:
+    over = put_file_over_panel(canvas, folder)
     over.press_sequentially("here")
     step = Step(folder)
-    start_in_background(panel, folder, f"run('one', 'First.')\n{step.code}\nrun('two', 'Second.')")
-    panel.page.locator(".xai-card", has_text="First.").last.wait_for(state="attached")
+    start_in_background(canvas, folder, f"run('one', 'First.')\n{step.code}\nrun('two', 'Second.')")
+    canvas.page.locator(".xai-card", has_text="First.").last.wait_for(state="attached")
     over.press_sequentially(" still")
     expect(over).to_have_text("here still")
-    expect(output(panel)).to_be_hidden()
-    typed = open_text(panel, folder, "typed.txt", mode="split-right")
+    expect(output(canvas)).to_be_hidden()
+    typed = open_text(canvas, folder, "typed.txt", mode="split-right")
     step.go()
-    expect(cards(panel).last.locator(".xai-answer")).to_be_in_viewport(ratio=1)
+    expect(cards(canvas).last.locator(".xai-answer")).to_be_in_viewport(ratio=1)
     expect(typed).to_be_focused()
 
 
-def test_who_leaves_the_panel_during_a_run_is_not_called_back(panel: Canvas, folder: Path) -> None:
-    over = put_file_over_panel(panel, folder)
-    open_text(panel, folder, "typed.txt", mode="split-right")
+def test_who_leaves_the_panel_during_a_run_is_not_called_back(canvas: Canvas, folder: Path) -> None:
+    over = put_file_over_panel(canvas, folder)
+    open_text(canvas, folder, "typed.txt", mode="split-right")
     step = Step(folder)
-    start_in_background(panel, folder, f"run('one', 'First.')\n{step.code}\nrun('two', 'Second.')")
-    expect(cards(panel).locator(".xai-answer")).to_be_in_viewport(ratio=1)
-    panel.page.locator(".lm-TabBar-tab", has_text="beside.txt").click()
+    start_in_background(canvas, folder, f"run('one', 'First.')\n{step.code}\nrun('two', 'Second.')")
+    expect(cards(canvas).locator(".xai-answer")).to_be_in_viewport(ratio=1)
+    canvas.page.locator(".lm-TabBar-tab", has_text="beside.txt").click()
     expect(over).to_be_visible()
-    open_text(panel, folder, "typed.txt", mode="split-right")
+    open_text(canvas, folder, "typed.txt", mode="split-right")
     step.go()
-    panel.page.locator(".xai-card", has_text="Second.").wait_for(state="attached")
-    panel.page.locator("#xircuit-output-panel", has_text=_END).wait_for(state="attached")
-    expect(output(panel)).to_be_hidden()
-    panel.page.locator(".lm-TabBar-tab", has_text="Xircuit Output").click()
-    expect(cards(panel).last.locator(".xai-answer")).to_be_in_viewport(ratio=1)
+    canvas.page.locator(".xai-card", has_text="Second.").wait_for(state="attached")
+    canvas.page.locator("#xircuit-output-panel", has_text=_END).wait_for(state="attached")
+    expect(output(canvas)).to_be_hidden()
+    canvas.page.locator(".lm-TabBar-tab", has_text="Xircuit Output").click()
+    expect(cards(canvas).last.locator(".xai-answer")).to_be_in_viewport(ratio=1)
 
 
 _CALLS = """
@@ -445,45 +409,45 @@ console.__exit__(None, None)
 """
 
 
-def test_folds_stay_as_they_were_left_while_the_run_goes_on(panel: Canvas, folder: Path) -> None:
+def test_folds_stay_as_they_were_left_while_the_run_goes_on(canvas: Canvas, folder: Path) -> None:
     """Open or not, where they were scrolled to, and with the focus; also when it is finished."""
     first, second = Step(folder, "first"), Step(folder, "second")
     code = f"{_CALLS}\n{first.code}\n{_FURTHER}\n{second.code}\n{_LAST}"
-    start_in_background(panel, folder, code)
-    show(panel)
-    quick = cards(panel).locator("details", has_text="quick")
+    start_in_background(canvas, folder, code)
+    show(canvas)
+    quick = cards(canvas).locator("details", has_text="quick")
     quick.locator("summary").click()
     result = quick.locator("pre").last
     result.evaluate("node => { node.scrollTop = 300; }")
     for step, awaited in ((first, "more_2"), (second, "It is done.")):
         step.go()
-        cards(panel).filter(has_text=awaited).wait_for()
+        cards(canvas).filter(has_text=awaited).wait_for()
         expect(quick).to_have_attribute("open", "")
         expect(quick.locator("summary")).to_be_focused()
         assert result.evaluate("node => node.scrollTop") == 300
-        assert cards(panel).locator("details[open]").count() == 1
-    assert cards(panel).locator("details").count() == 5
+        assert cards(canvas).locator("details[open]").count() == 1
+    assert cards(canvas).locator("details").count() == 5
 
 
-def test_folds_are_reached_and_opened_with_the_keyboard(panel: Canvas, folder: Path) -> None:
+def test_folds_are_reached_and_opened_with_the_keyboard(canvas: Canvas, folder: Path) -> None:
     long = "\\n".join(f"line {x}" for x in range(200))
-    run_code(panel, folder, f'run("helper", "It is done.", result="{long}")')
-    press = panel.page.keyboard.press
-    cards(panel).locator(".xai-question").click()
+    run_code(canvas, folder, f'run("helper", "It is done.", result="{long}")')
+    press = canvas.page.keyboard.press
+    cards(canvas).locator(".xai-question").click()
     press("Tab")
-    summary = cards(panel).locator("summary")
+    summary = cards(canvas).locator("summary")
     expect(summary).to_be_focused()
     assert summary.evaluate("x => getComputedStyle(x).outlineStyle") != "none"
     press("Enter")
     press("Tab")
     press("Tab")
-    region = cards(panel).get_by_role("group", name="Result of add(")
+    region = cards(canvas).get_by_role("group", name="Result of add(")
     expect(region).to_be_focused()
     press("PageDown")
-    panel.wait_for("() => document.activeElement.scrollTop > 0")
+    canvas.wait_for("() => document.activeElement.scrollTop > 0")
     press("Shift+Tab")
-    expect(cards(panel).get_by_role("group", name="Arguments of add(")).to_be_focused()
+    expect(cards(canvas).get_by_role("group", name="Arguments of add(")).to_be_focused()
     press("Shift+Tab")
     press("Space")
-    expect(cards(panel).locator("details")).not_to_have_attribute("open", "")
-    expect(output(panel).get_by_role("region", name="Run of helper")).to_have_count(1)
+    expect(cards(canvas).locator("details")).not_to_have_attribute("open", "")
+    expect(output(canvas).get_by_role("region", name="Run of helper")).to_have_count(1)

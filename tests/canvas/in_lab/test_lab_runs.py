@@ -47,11 +47,8 @@ def renamed(folder: Path) -> Iterator[Path]:
     settings.write_text(before, encoding="utf-8")
 
 
-def test_a_card_of_the_launcher_makes_an_agent_that_answers(
-    canvas: Canvas, folder: Path, artefacts: Path
-) -> None:
+def test_a_card_of_the_launcher_makes_an_agent_that_answers(canvas: Canvas, folder: Path) -> None:
     canvas.show_top_folder()
-    canvas.picture(artefacts / "launcher.png")
     canvas.open_template("agent_with_tools")
     text = canvas.run()
     assert "Moby-Dick" in text
@@ -60,7 +57,7 @@ def test_a_card_of_the_launcher_makes_an_agent_that_answers(
 
 
 def test_a_server_that_was_renamed_is_explained_in_the_panel(
-    canvas: Canvas, renamed: Path, folder: Path, artefacts: Path
+    canvas: Canvas, renamed: Path, folder: Path
 ) -> None:
     """The workflow still has the old name: what is wrong, which names there are, what to do."""
     compile_workflow(folder / f"{EXAMPLE}.xircuits")
@@ -74,7 +71,6 @@ def test_a_server_that_was_renamed_is_explained_in_the_panel(
     assert "Known: librarian, " in words
     assert words.endswith("Correct the name, or add it under `mcpServers`.")
     assert "Traceback" not in text
-    canvas.picture(artefacts / "error.png")
 
 
 def test_an_interrupted_workflow_ends_and_the_next_run_works(
