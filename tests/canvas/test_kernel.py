@@ -127,6 +127,7 @@ def test_a_persons_mistake_is_reported_in_a_few_lines(shell: Kernel) -> None:
     title, _, *message = ran.traceback.splitlines()
     assert title == "The workflow stopped at AgentUseMCPTools (UnknownServer):"
     assert len(message) < 6
+    assert all(len(x) < 90 or "mcp_settings.json" in x for x in message), "as wide as the panel"
     text = " ".join(line.strip() for line in message)
     assert "No MCP server 'libary' in " in text
     assert "Known: library, units, workshop." in text

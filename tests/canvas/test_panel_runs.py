@@ -26,7 +26,7 @@ NODE = """
 from xai_components.base import Component, InArg, xai_component
 
 @xai_component
-class Says(Component):
+class Node(Component):
     msg: InArg[any]
 
     def execute(self, ctx) -> None:
@@ -37,7 +37,7 @@ SPIN = """
 from xai_components.base import Component, InArg, SubGraphExecutor, xai_component
 
 @xai_component
-class Spin(Component):
+class Node(Component):
     msg: InArg[any]
 
     def execute(self, ctx) -> None:
@@ -78,18 +78,18 @@ def ask(shell: Kernel, path: str, question: str = "") -> Ran:
     return shell.run(f"ask({path!r}, {question!r})")
 
 
-def told(ran: Ran, event: str) -> list[dict[str, Any]]:
+def events(ran: Ran, event: str) -> list[dict[str, Any]]:
     return [x for x in ran.events if x["event"] == event]
 
 
-def told_nodes(ran: Ran) -> list[dict[str, Any]]:
+def node_states(ran: Ran) -> list[dict[str, Any]]:
     """The states of nodes, in order."""
-    return [node for x in told(ran, "Nodes") for node in x["nodes"]]
+    return [node for x in events(ran, "Nodes") for node in x["nodes"]]
 
 
-def answer(ran: Ran) -> str:
-    """The last answer of an agent, without its marks."""
-    return told(ran, "RunFinished")[-1]["answer"]
+def answer(ran: Ran, number: int = -1) -> str:
+    """An answer of an agent, the last one, without its marks."""
+    return events(ran, "RunFinished")[number]["answer"]
 
 
 def test_a_conversation_goes_on_until_a_new_one_begins(shell: Kernel, folder: Path) -> None:
@@ -100,54 +100,55 @@ def test_a_conversation_goes_on_until_a_new_one_begins(shell: Kernel, folder: Pa
         ask(shell, path, "Who am I?")
         shell.run(f"begin_anew({path!r})")
         ask(shell, path, "Who am I?")
-        said = [[x["content"] for x in y.body["messages"]] for y in endpoint.requests]
-    assert said[1][-3:] == ["I am Ada.", "Hello Ada.", "Who am I?"]
-    assert "I am Ada." not in said[2]
+        _, second, third = ([x["content"] for x in y.body["messages"]] for y in endpoint.requests)
+    assert second[-3:] == ["I am Ada.", "Hello Ada.", "Who am I?"]
+    assert "I am Ada." not in third
 
 
 def test_servers_go_on_between_questions_and_end_when_the_settings_change(
     shell: Kernel, folder: Path
 ) -> None:
-    path = adding(folder)
-    first = pid_after(shell, path)
-    assert pid_after(shell, path) == first
-    settings = folder / "mcp_settings.json"
-    known = json.loads(settings.read_text())
-    known["mcpServers"]["workshop"]["env"] = {"SOMETHING": "else"}
-    settings.write_text(json.dumps(known), encoding="utf-8")
-    assert pid_after(shell, path) != first
+    first = pid_after(shell, folder)
+    assert pid_after(shell, folder) == first
+    file = folder / "mcp_settings.json"
+    settings = json.loads(file.read_text())
+    settings["mcpServers"]["workshop"]["env"] = {"SOMETHING": "else"}
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    assert pid_after(shell, folder) != first
     assert not is_running(first)
 
 
+def with_node(folder: Path, name: str, code: str) -> str:
+    """A workflow of one node of another library, which has this code; its path."""
+    library = Path(f"xai_components/xai_{name}/{name}_components.py")
+    (folder / library).parent.mkdir(parents=True, exist_ok=True)
+    (folder / library).with_name("__init__.py").touch()
+    (folder / library).write_text(code, encoding="utf-8")
+    flow = Workflow(name)
+    flow.main(flow.node("Print", msg="x"))
+    text = flow.text().replace('"Print"', '"Node"')
+    text = text.replace("xai_components/xai_utils/utils.py", str(library))
+    (folder / f"{name}.xircuits").write_text(text, encoding="utf-8")
+    return f"{name}.xircuits"
+
+
 def test_a_file_of_nodes_that_was_written_anew_is_used(shell: Kernel, folder: Path) -> None:
-    home = folder / "xai_components" / "xai_says"
-    home.mkdir(parents=True)
-    (home / "__init__.py").touch()
-    file = home / "says_components.py"
-    file.write_text(NODE.format(text="one"), encoding="utf-8")
-    script = folder / "says.xircuits"
-    script.write_text(drawn("Says", "xai_components/xai_says/says_components.py"), "utf-8")
-    assert [x["text"] for x in told(ask(shell, script.name), "Printed") if x["text"]] == ["one"]
-    file.write_text(NODE.format(text="another"), encoding="utf-8")
-    assert [x["text"] for x in told(ask(shell, script.name), "Printed") if x["text"]] == ["another"]
+    for text in ("one", "another"):
+        ran = ask(shell, with_node(folder, "says", NODE.format(text=text)))
+        assert [x["text"] for x in events(ran, "Printed") if x["text"]] == [text]
 
 
 def test_a_loop_of_thousands_of_nodes_sends_few_messages(shell: Kernel, folder: Path) -> None:
     """The server of the lab drops what comes faster than a thousand in a second."""
-    file = folder / "xai_components" / "xai_spin" / "spin_components.py"
-    file.parent.mkdir(parents=True)
-    file.with_name("__init__.py").touch()
-    file.write_text(SPIN, encoding="utf-8")
-    script = folder / "spin.xircuits"
-    script.write_text(drawn("Spin", "xai_components/xai_spin/spin_components.py"), "utf-8")
-    ran = ask(shell, script.name)
-    assert told(ran, "Ended")[0]["state"] == "done"
+    path = with_node(folder, "spin", SPIN)
+    ran = ask(shell, path)
+    assert events(ran, "Ended")[0]["state"] == "done"
     assert len(ran.events) < 300
-    printed = "\n".join(x["text"] for x in told(ran, "Printed")).split()
+    printed = "\n".join(x["text"] for x in events(ran, "Printed")).split()
     assert printed == [str(x) for x in range(3_000)]
-    states = {x["node"]: x["state"] for x in told_nodes(ran)}
+    states = {x["node"]: x["state"] for x in node_states(ran)}
     (spin,) = (x for x in states if x != "tick")
-    assert spin in script.read_text(encoding="utf-8"), "its id on the canvas"
+    assert spin in (folder / path).read_text(encoding="utf-8"), "its id on the canvas"
     assert set(states.values()) == {"done"}
 
 
@@ -155,14 +156,14 @@ def test_an_error_names_the_node_and_marks_it(shell: Kernel, folder: Path) -> No
     flow = Workflow("wrong")
     flow.main(flow.node("MCPListTools", server_name="libary"))
     ran = ask(shell, flow.write(folder).name)
-    (ended,) = told(ran, "Ended")
+    (ended,) = events(ran, "Ended")
     assert ended["state"] == "failed"
     assert "Did you mean 'library'" in ended["error"]
-    assert told_nodes(ran)[-1]["state"] == "failed"
+    assert node_states(ran)[-1]["state"] == "failed"
     (folder / "broken.xircuits").write_text("{", encoding="utf-8")
-    (ended,) = told(ask(shell, "broken.xircuits", "Hello?"), "Ended")
+    (ended,) = events(ask(shell, "broken.xircuits", "Hello?"), "Ended")
     assert "broken.xircuits cannot be compiled" in ended["error"]
-    (ended,) = told(ask(shell, adding(folder), "Hello?"), "Ended")
+    (ended,) = events(ask(shell, adding(folder), "Hello?"), "Ended")
     assert ended["error"].startswith("No agent of this workflow took the question")
 
 
@@ -171,9 +172,9 @@ def test_a_memory_of_the_process_lives_as_long_as_the_conversation(
 ) -> None:
     path = "examples/ex06_memory_of_an_agent.xircuits"
     ask(shell, path, "Remember that my cat is called Tom.")
-    assert "Tom" in first_answer(ask(shell, path, "What is my cat called?"))
+    assert "Tom" in answer(ask(shell, path, "What is my cat called?"), 0)
     shell.run(f"begin_anew({path!r})")
-    assert "Tom" not in first_answer(ask(shell, path, "What is my cat called?"))
+    assert "Tom" not in answer(ask(shell, path, "What is my cat called?"), 0)
 
 
 def test_a_route_without_an_agent_answers_too(shell: Kernel) -> None:
@@ -189,8 +190,7 @@ def test_secrets_are_masked_in_all_that_is_reported(shell: Kernel, folder: Path)
     with model_endpoint([asked, says(f"It is {secret} indeed.")]) as endpoint:
         path = talking(folder, "secretive", endpoint.base_url, "workshop")
         ran = ask(shell, path, "What is the key?")
-    assert told(ran, "Text")
-    assert secret not in json.dumps(ran.events)
+    assert events(ran, "Text")
     assert "sk-a1" not in json.dumps(ran.events)
 
 
@@ -219,7 +219,7 @@ def test_a_run_of_xircuits_is_followed_where_the_panel_came_before_it(folder: Pa
     with kernel(folder, JPY_SESSION_NAME="run", XAI_MCP_TRUST="1") as running:
         running.run("import xai_mcp_agent.canvas")
         ran = running.run(f"%run {path.replace('.xircuits', '.py')}")
-    assert [x["state"] for x in told_nodes(ran)].count("done") == 2
+    assert [x["state"] for x in node_states(ran)].count("done") == 2
 
 
 def test_a_run_of_xircuits_is_reported_as_well_and_a_notebook_tells_nothing(
@@ -228,24 +228,20 @@ def test_a_run_of_xircuits_is_reported_as_well_and_a_notebook_tells_nothing(
     path = adding(folder)
     ask(shell, path)
     ran = shell.run(f"%run {path.replace('.xircuits', '.py')}")
-    assert told(ran, "Began")[0]["path"] == path
-    assert told(ran, "NodeFinished")[0]["text"] == "42"
-    assert told(ran, "Ended")[0]["state"] == "done"
+    assert events(ran, "Began")[0]["path"] == path
+    assert events(ran, "NodeFinished")[0]["text"] == "42"
+    assert events(ran, "Ended")[0]["state"] == "done"
     shell.run("import os; session = os.environ['JPY_SESSION_NAME']")
     shell.run("os.environ['JPY_SESSION_NAME'] = 'a.ipynb'")
     assert shell.run(f"%run {path.replace('.xircuits', '.py')}").events == ()
     shell.run("os.environ['JPY_SESSION_NAME'] = session")
 
 
-def first_answer(ran: Ran) -> str:
-    return told(ran, "RunFinished")[0]["answer"]
-
-
-def pid_after(shell: Kernel, path: str) -> int:
-    """Run the workflow; which process its server is."""
-    ran = ask(shell, path)
-    assert told(ran, "Ended")[0]["state"] == "done", ran
-    return pid_in(Path(shell.value("__import__('os').getcwd()").strip("'")) / "workshop.pid")
+def pid_after(shell: Kernel, folder: Path) -> int:
+    """Call a tool of the workshop; which process it is."""
+    ran = ask(shell, adding(folder))
+    assert events(ran, "Ended")[0]["state"] == "done", ran
+    return pid_in(folder / "workshop.pid")
 
 
 def adding(folder: Path) -> str:
@@ -256,14 +252,3 @@ def adding(folder: Path) -> str:
 def talking(folder: Path, name: str, base_url: str, *servers: str) -> str:
     """A workflow whose agent has the tools of these servers; its path."""
     return agent_workflow(name, base_url, *servers).write(folder).name
-
-
-def drawn(node: str, file: str) -> str:
-    """A workflow of one node of another library."""
-    text = Workflow("other")
-    text.main(text.node("Print", msg="x"))
-    return (
-        text.text()
-        .replace('"Print"', f'"{node}"')
-        .replace("xai_components/xai_utils/utils.py", file)
-    )

@@ -18,11 +18,7 @@ from xai_components.base import Component
 
 from tests.support.canvas import agent_nodes, call, chain, drawn, make, play
 from tests.support.processes import is_running, pid_in, wait_until
-from xai_mcp_agent.agent_components import (
-    AgentRun,
-    AgentRunTool,
-    AgentUseMCPTools,
-)
+from xai_mcp_agent.agent_components import AgentRun, AgentRunTool, AgentUseMCPTools
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
 
 from .conftest import UseServers

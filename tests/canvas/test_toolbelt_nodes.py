@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -38,8 +40,8 @@ def drawn(name: str, *work: Call, results: Any = None, **inputs: Any) -> list[An
     start = make(AgentDefineTool, tool_name=name, description=f"Does {name}.", **inputs)
     if work:
         work[0].value.connect(start.tool_args if inputs.get("parameters") else start.tool_input)
-    given = results if results is not None else [node.result for node in work]
-    return [start, *work, make(AgentToolOutput, results=given)]
+    ends = results if results is not None else [node.result for node in work]
+    return [start, *work, make(AgentToolOutput, results=ends)]
 
 
 def use(tool: list[Any], arguments: Any, ctx: dict[str, Any] | None = None) -> AgentRunTool:
@@ -58,15 +60,14 @@ def use(tool: list[Any], arguments: Any, ctx: dict[str, Any] | None = None) -> A
 def test_a_drawn_tool_works_on_what_it_is_given() -> None:
     parameters = {"name": "string"}
     greet = drawn("greet", call(lambda x: f"Hello {x['name']}!"), parameters=parameters)
-    split, ran = drawn("split", call(str.upper), call(lambda _: 2)), list[Any]()
-    nothing = "The tool ran and returned nothing."
-    for tool, given, gives in (
-        (drawn("shout", call(str.upper)), "hello", "HELLO"),
+    split = drawn("split", call(str.upper), call(lambda _: 2))
+    for tool, arguments, result in (
         (greet, {"name": "Ada"}, "Hello Ada!"),
         (split, "one", '["ONE", 2]'),
-        (drawn("idle", results=[]), "anything", nothing),
+        (drawn("idle", results=[]), "anything", "The tool ran and returned nothing."),
     ):
-        assert use(tool, given).tool_output.value == gives
+        assert use(tool, arguments).tool_output.value == result
+    ran = list[Any]()
     wrong = use(drawn("greet", call(ran.append), parameters=parameters), {"nam": "Ada"})
     assert "name" in wrong.tool_output.value
     assert ran == []
@@ -74,35 +75,26 @@ def test_a_drawn_tool_works_on_what_it_is_given() -> None:
 
 def test_names_that_a_model_has_from_the_description_reach_a_tool_without_parameters() -> None:
     """As tools of xai-agent's workflows are described; without this it got an empty text."""
-    tool = drawn("time", call(lambda given: given["time_zone"]))
+    tool, arguments = drawn("time", call(lambda x: x["time_zone"])), {"time_zone": "Asia/Tokyo"}
     tool[1].value.connect(tool[0].tool_args)
-    assert use(tool, {"time_zone": "Asia/Tokyo"}).tool_output.value == "Asia/Tokyo"
-    text = drawn("time", call(str))
-    assert use(text, {"time_zone": "Asia/Tokyo"}).tool_output.value == '{"time_zone": "Asia/Tokyo"}'
+    assert use(tool, arguments).tool_output.value == "Asia/Tokyo"
+    assert use(drawn("time", call(str)), arguments).tool_output.value == json.dumps(arguments)
 
 
 def test_two_threads_with_one_ctx_get_the_output_of_their_own_tool() -> None:
     both = threading.Barrier(2, timeout=THREAD_SECONDS)
     ctx: dict[str, Any] = {}
-    answers: dict[str, str] = {}
 
-    def work(name: str) -> None:
+    def work(name: str) -> str:
         belt = make(AgentMakeToolbelt, name=name)
         agent = make(AgentInit, agent_name=name, toolbelt_spec=belt.toolbelt_spec)
         node = make(AgentRunTool, agent_name=name, tool_name=name, tool_args="x")
-        tool = [
-            *drawn(name, results=[name.upper()], for_toolbelt=name),
-            call(lambda _: both.wait()),
-        ]
-        play(ctx, belt, agent, node, tools=[tool])
-        answers[name] = node.tool_output.value
+        tool = drawn(name, results=[name.upper()], for_toolbelt=name)
+        play(ctx, belt, agent, node, tools=[[*tool, call(lambda _: both.wait())]])
+        return node.tool_output.value
 
-    threads = [threading.Thread(target=work, args=[x], daemon=True) for x in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(THREAD_SECONDS)
-    assert answers == {"one": "ONE", "two": "TWO"}
+    with ThreadPoolExecutor(2) as threads:
+        assert [*threads.map(work, ("one", "two"))] == ["ONE", "TWO"]
 
 
 def test_nodes_of_xai_agent_leave_and_find_outputs_in_ctx() -> None:
@@ -119,9 +111,8 @@ def test_a_tool_is_in_its_own_toolbelt_only() -> None:
     kitchen, other = make(AgentMakeToolbelt, name="kitchen"), make(AgentMakeToolbelt)
     play({}, kitchen, other, tools=[drawn("cook", for_toolbelt="kitchen")])
     assert list(kitchen.toolbelt_spec.value["standard_tools"]) == ["cook"]
-    assert other.toolbelt_spec.value == {
-        "toolbelt": "default", "standard_tools": {}, "mcp_servers": [],
-    }  # fmt: skip
+    spec = {"toolbelt": "default", "standard_tools": {}, "mcp_servers": []}
+    assert other.toolbelt_spec.value == spec
     play({}, make(AgentMakeToolbelt), tools=[drawn("t"), drawn("t", for_toolbelt="other")])
     with pytest.raises(BadSetting, match=r"toolbelt 'default' are called 'twice'"):
         play({}, make(AgentMakeToolbelt), tools=[drawn("twice"), drawn("twice")])
@@ -130,10 +121,7 @@ def test_a_tool_is_in_its_own_toolbelt_only() -> None:
 def test_that_tools_are_locked_stands_in_the_spec_and_stays_with_the_agent() -> None:
     """Beside the keys of spec 1, and only where somebody wants it."""
     ctx: dict[str, Any] = {}
-    belt, plain = (
-        make(AgentMakeToolbelt, lock_tools=True),
-        make(AgentMakeToolbelt, lock_tools=False),
-    )
+    belt, plain = (make(AgentMakeToolbelt, lock_tools=x) for x in (True, False))
     init = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
     play(ctx, belt, plain, init, make(AgentUpdate, agent_name="a", new_max_thoughts=3))
     assert belt.toolbelt_spec.value == {**plain.toolbelt_spec.value, "lock_tools": True}

@@ -10,7 +10,6 @@ What a window of the lab offers is in `lab_canvas.py`.
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -18,7 +17,6 @@ import urllib.request
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -118,12 +116,6 @@ def wait_for_lab(page: Page) -> None:
     page.add_style_tag(content=_STILL)
 
 
-def interrupt_kernels(address: str) -> None:
-    """Interrupt what runs in the lab; the output panel has no button, and no part in the menu."""
-    for kernel in _ask(f"{address}/api/kernels"):
-        _ask(f"{address}/api/kernels/{kernel['id']}/interrupt", "POST")
-
-
 def _keep_quiet(home: Path) -> None:
     """No question about news in front of what is to be seen."""
     settings = home / ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
@@ -133,16 +125,9 @@ def _keep_quiet(home: Path) -> None:
 
 
 def _answers(address: str) -> bool:
+    request = urllib.request.Request(f"{address}/api", headers={"Authorization": f"token {TOKEN}"})
     try:
-        _ask(f"{address}/api")
+        with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS):
+            return True
     except OSError:
         return False
-    return True
-
-
-def _ask(address: str, method: str = "GET") -> Any:
-    """Ask the lab's REST interface; raises OSError, also for a refusal."""
-    headers = {"Authorization": f"token {TOKEN}"}
-    request = urllib.request.Request(address, method=method, headers=headers)
-    with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:
-        return json.loads(answer.read() or "null")

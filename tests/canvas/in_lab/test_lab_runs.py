@@ -1,10 +1,9 @@
-"""Runs in the lab's output panel: of a template, interrupted, mistaken, and with questions."""
+"""Runs in the lab's output panel: of a template, and with questions."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,13 @@ from playwright.sync_api import expect
 
 from tests.canvas.test_people import shredding
 from tests.support.asking_server import asking_entry
-from tests.support.lab import interrupt_kernels
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
-from tests.support.processes import wait_until
 from tests.support.scripts import compile_workflow
-from tests.support.small_workflows import calling_workflow
 from tools.workflows import Workflow
 
 pytestmark = pytest.mark.browser
 
-EXAMPLE = "examples/ex01_quickstart"
-PANEL_COLUMNS = 90  # fewer than it has in a small window; longer lines are broken in mid-word
 # The lab of these tests trusts all; the kernel of this run does not, until its end.
 _DISTRUST = """
 import os
@@ -37,16 +31,6 @@ for _name, _value in _kept.items():
 """
 
 
-@pytest.fixture
-def renamed(folder: Path) -> Iterator[Path]:
-    """The settings, in which the server `library` has another name for a while."""
-    settings = folder / "mcp_settings.json"
-    before = settings.read_text(encoding="utf-8")
-    settings.write_text(before.replace('"library"', '"librarian"'), encoding="utf-8")
-    yield settings
-    settings.write_text(before, encoding="utf-8")
-
-
 def test_a_card_of_the_launcher_makes_an_agent_that_answers(canvas: Canvas, folder: Path) -> None:
     canvas.show_top_folder()
     canvas.open_template("agent_with_tools")
@@ -54,39 +38,6 @@ def test_a_card_of_the_launcher_makes_an_agent_that_answers(canvas: Canvas, fold
     assert "Moby-Dick" in text
     assert (folder / "agent_with_tools.py").is_file(), "beside its copy, in the folder shown"
     assert canvas.errors() == []
-
-
-def test_a_server_that_was_renamed_is_explained_in_the_panel(
-    canvas: Canvas, renamed: Path, folder: Path
-) -> None:
-    """The workflow still has the old name: what is wrong, which names there are, what to do."""
-    compile_workflow(folder / f"{EXAMPLE}.xircuits")
-    text = canvas.run_script(f"{EXAMPLE}.py")
-    _, _, told = text.partition("The workflow stopped at AgentUseMCPTools (UnknownServer):")
-    lines = told.strip().splitlines()
-    assert all(len(x) < PANEL_COLUMNS for x in lines if str(renamed) not in x)
-    assert len(lines) < 6, "buried"
-    words = " ".join(told.split())
-    assert f"No MCP server 'library' in {renamed}." in words
-    assert "Known: librarian, " in words
-    assert words.endswith("Correct the name, or add it under `mcpServers`.")
-    assert "Traceback" not in text
-
-
-def test_an_interrupted_workflow_ends_and_the_next_run_works(
-    canvas: Canvas, folder: Path, address: str
-) -> None:
-    """From without: by the REST interface, as any program that watches a lab does it."""
-    adding = calling_workflow("adding", "workshop", "add", a=20, b=22)
-    for flow in (adding, calling_workflow("waiting", "workshop", "wait", seconds=600.0)):
-        compile_workflow(flow.write(folder))
-    began = folder / "workshop.pid.waiting"
-    began.unlink(missing_ok=True)  # of a run in the panel, whose kernel keeps its server
-    canvas.start_script("waiting.py")
-    wait_until(began.exists, "the workflow waits for its tool")
-    interrupt_kernels(address)
-    assert "Stopped by you." in canvas.wait_for_output("Finished Executing")
-    assert "42" in canvas.run_script("adding.py").split("Executing: Print")[1]
 
 
 def test_a_call_of_a_node_is_approved_in_the_panel(
