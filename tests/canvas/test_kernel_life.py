@@ -115,10 +115,15 @@ def shell(running: Kernel) -> Kernel:
 
 def left_in(shell: Kernel) -> list[str]:
     """What the kernel has now and had not at first, once that has had time to go."""
-    census = "take_census().more_than(before)"
+    looks: list[str] = []
+
+    def is_gone() -> bool:
+        looks.append(shell.value("take_census().more_than(before)"))
+        return looks[-1] == "[]"
+
     with suppress(AssertionError):
-        wait_until(lambda: shell.value(census) == "[]", "nothing is left")
-    return ast.literal_eval(shell.value(census))
+        wait_until(is_gone, "nothing is left")
+    return ast.literal_eval(looks[-1])
 
 
 def test_an_interrupt_while_servers_start_ends_the_wait_and_the_bridge_stays_usable(

@@ -66,7 +66,7 @@ def address(folder: Path) -> Iterator[str]:
 def window(address: str) -> Iterator[Canvas]:
     """The one window."""
     with browser() as running:
-        yield open_lab(running, address)
+        yield open_lab(running, address, scale=0.5)
 
 
 @pytest.fixture
