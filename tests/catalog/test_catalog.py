@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from xai_mcp_agent import Tool, ToolKey, UnknownTool
-from xai_mcp_agent.catalog.catalog import Catalog
-from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.histories import place_of
+from tests.support.recorded import IN_MEMORY
+from xai_mcp_agent import Tool, ToolKey, ToolRecord, UnknownTool
+from xai_mcp_agent.catalog.catalog import Catalog, CatalogChanged
+from xai_mcp_agent.core.events import (
+    Inventory,
+    InventoryChanged,
+    SourceConnected,
+    SourceEvent,
+    SourceLost,
+    SourceUnreachable,
+)
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 
 pytestmark = pytest.mark.anyio
+
+SECONDS = 20.0
 
 
 def tool(source: str, name: str, description: str = "") -> Tool:
@@ -22,55 +45,200 @@ def lists(catalog: Catalog, source: str, *names: str, instructions: str = "") ->
     catalog.notice(InventoryChanged(source, Inventory(source, tools, instructions)))
 
 
-async def test_what_a_source_lists_is_there_in_its_order():
+def names(catalog: Catalog, source: str) -> list[str]:
+    return [x.name for x in catalog.tools(source)]
+
+
+async def test_a_listing_is_there_in_its_order_and_replaces_the_one_before():
+    """A call can heal a lost connection; one that was closed is meant to be gone."""
     catalog = Catalog()
     catalog.notice(SourceConnected("a", "stdio", "2026-07-28"))
     assert catalog.tools("a") == ()
     lists(catalog, "a", "z", "y", instructions="Be kind.")
-    assert [x.name for x in catalog.tools("a")] == ["z", "y"]
-    assert catalog.instructions("a") == "Be kind."
-    assert catalog.instructions("nobody") == ""
+    assert names(catalog, "a") == ["z", "y"]
+    assert (catalog.instructions("a"), catalog.instructions("nobody")) == ("Be kind.", "")
     assert catalog.get(ToolKey("mcp", "a", "y")) == tool("a", "y")
     assert catalog.get(ToolKey("mcp", "b", "y")) is None
-
-
-async def test_a_new_listing_replaces_the_old_one():
-    catalog = Catalog()
-    lists(catalog, "a", "old", "kept")
-    lists(catalog, "b", "old")
-    lists(catalog, "a", "kept", "new")
-    assert [x.name for x in catalog.tools("a")] == ["kept", "new"]
-    assert catalog.get(ToolKey("mcp", "a", "old")) is None
-    assert catalog.get(ToolKey("mcp", "b", "old")) is not None
-
-
-async def test_tools_stay_known_when_a_connection_is_lost_and_go_when_it_is_closed():
-    """A call can heal a lost connection; one that was closed is meant to be gone."""
-    catalog = Catalog()
-    lists(catalog, "a", "t")
+    lists(catalog, "b", "z")
+    lists(catalog, "a", "y", "new")
+    assert names(catalog, "a") == ["y", "new"]
+    assert catalog.get(ToolKey("mcp", "a", "z")) is None
+    assert catalog.get(ToolKey("mcp", "b", "z")) is not None
     catalog.notice(SourceLost("a", "it exited with code 1"))
-    assert len(catalog.tools("a")) == 1
+    assert names(catalog, "a") == ["y", "new"]
     catalog.notice(SourceLost("a", "closed", on_purpose=True))
-    assert catalog.tools("a") == ()
-    assert catalog.get(ToolKey("mcp", "a", "t")) is None
+    assert names(catalog, "a") == []
+    assert catalog.get(ToolKey("mcp", "a", "y")) is None
 
 
-async def test_a_missing_tool_is_answered_with_the_nearest_ones_or_all():
+async def test_a_tool_is_looked_up_by_its_name_or_answered_with_the_nearest():
+    """The first source that offers it has it."""
     catalog = Catalog()
     lists(catalog, "a", "search_books", "borrow_book")
-    with pytest.raises(UnknownTool, match=r"a has no tool 'search_book'\. Did you mean"):
-        catalog.require("a", "search_book")
-    with pytest.raises(UnknownTool, match=r"It offers: search_books, borrow_book\."):
-        catalog.require("a", "zzz")
-    with pytest.raises(UnknownTool, match=r"It offers: no tools\."):
-        catalog.require("b", "zzz")
+    lists(catalog, "b", "borrow_book", "two")
+    for source, name, says in (
+        ("a", "search_book", r"a has no tool 'search_book'\. Did you mean"),
+        ("a", "zzz", r"It offers: search_books, borrow_book\."),
+        ("c", "zzz", r"It offers: no tools\."),
+    ):
+        with pytest.raises(UnknownTool, match=says):
+            catalog.require(source, name)
     assert catalog.require("a", "borrow_book").name == "borrow_book"
-
-
-async def test_the_first_source_that_offers_a_tool_is_found():
-    catalog = Catalog()
-    lists(catalog, "a", "one")
-    lists(catalog, "b", "one", "two")
-    assert catalog.find("one", ["b", "a"]) == ToolKey("mcp", "b", "one")
+    assert catalog.find("borrow_book", ["b", "a"]) == ToolKey("mcp", "b", "borrow_book")
     assert catalog.find("two", ["a", "b"]) == ToolKey("mcp", "b", "two")
     assert catalog.find("two", ["a"]) is None
+
+
+async def test_a_subscriber_that_raises_hurts_nobody_and_one_that_left_is_not_called():
+    catalog, sources = Catalog(), list[str]()
+
+    def fail(_: CatalogChanged) -> None:
+        raise ValueError
+
+    catalog.subscribe(fail)
+    leave = catalog.subscribe(lambda x: sources.extend(x.sources))
+    lists(catalog, "a", "t")
+    leave()
+    lists(catalog, "b", "t")
+    assert sources == ["a"]
+
+
+# With a history: the catalog is what the log comes to, at once.
+
+
+class Process:
+    """What one process knows: sources report, tools are called."""
+
+    def __init__(self, place: Place) -> None:
+        self.recorder = HistoryRecorder(place, str)
+        self.catalog = Catalog(self.recorder)
+        self.changes: list[CatalogChanged] = []
+        self.catalog.subscribe(self.changes.append)
+
+    def notice(self, event: SourceEvent) -> None:
+        """As the bridge has its sources report."""
+        self.recorder.notice(event)
+        self.catalog.notice(event)
+
+    def connects(self, source: str, *tools: Tool) -> None:
+        """A source connects, and lists these."""
+        self.notice(SourceConnected(source, "stdio", "2025-11-25"))
+        self.notice(InventoryChanged(source, Inventory(source, tools)))
+
+    async def written(self) -> None:
+        """Wait until what happened is written down, and known."""
+        await asyncio.wrap_future(self.recorder.settled())
+
+    async def read(self, *sources: str) -> None:
+        """Read what others have written, too."""
+        with anyio.fail_after(SECONDS):
+            for source in sources:
+                await self.catalog.read(source, SECONDS)
+
+    def tools(self, source: str) -> set[str]:
+        return {x.key.name for x in self.catalog.entries(source)}
+
+
+@asynccontextmanager
+async def process(place: Place = IN_MEMORY) -> AsyncGenerator[Process]:
+    """One that ends at the end."""
+    one = Process(place)
+    try:
+        yield one
+    finally:
+        await anyio.to_thread.run_sync(one.recorder.close, SECONDS)
+
+
+async def test_a_listing_as_before_is_no_change_and_gives_the_same_tuple():
+    async with process() as one:
+        listed = (tool("a", "t"), tool("a", "u"))
+        one.connects("a", *listed)
+        await one.written()
+        before, shown = one.catalog.version, one.catalog.tools("a")
+        one.notice(InventoryChanged("a", Inventory("a", tuple(iter(listed)))))
+        await one.read("a")
+        assert one.catalog.version == before
+        assert one.catalog.tools("a") is shown
+        one.notice(InventoryChanged("a", Inventory("a", listed[::-1])))
+        assert one.catalog.version > before
+        assert one.catalog.tools("a") == listed[::-1]
+
+
+async def test_entries_that_nobody_asked_for_are_not_loaded(tmp_path: Path):
+    """A history may know a hundred thousand tools; also its dead runs are none of our business."""
+    place = place_of(tmp_path / "history.db")
+    async with process(place) as before:
+        for source in "ab":
+            before.connects(source, tool(source, "t"), tool(source, "u"))
+        await before.written()
+    async with process(place) as one:
+        assert one.tools("a") == set()
+        await one.read("a")
+        assert (one.tools("a"), one.tools("b")) == ({"t", "u"}, set())
+        one.connects("b", tool("b", "u"))
+        await one.written()
+        assert one.tools("b") == {"t", "u"}
+
+
+_STEPS = st.tuples(
+    st.sampled_from(["a", "a_b"]),
+    st.sampled_from(["lists", "lists", "is lost", "is closed", "fails", "is called"]),
+    st.dictionaries(
+        st.sampled_from(["c", "b_c", "d"]), st.sampled_from(["old", "new"]), max_size=3
+    ),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(_STEPS, min_size=1, max_size=4), max_size=6))
+def test_the_catalog_is_what_the_log_comes_to_whatever_happens(batches: list[list[Any]]):
+    """Issue: the live view and the fold over the log are one projection."""
+    anyio.run(live, batches)
+
+
+async def live(batches: Sequence[Sequence[Any]]) -> None:
+    """A life, in which all is as the log has it after each of its parts."""
+    async with process() as one:
+        await one.read("a", "a_b")
+        connected: set[str] = set()
+        for batch in batches:
+            for step in batch:
+                happens(one, connected, *step)
+            await one.written()
+            log = await asyncio.wrap_future(one.recorder.ask(lambda x: x.records()))
+            for source in ("a", "a_b"):
+                entries = one.catalog.entries(source)
+                records = {k.key: x for k, x in log.tools.items() if k.source == source}
+                assert {x.key: timeless(x.record) for x in entries} == {
+                    k: timeless(x) for k, x in records.items()
+                }
+                if source in connected:
+                    available = {k for k, x in records.items() if x.is_available}
+                    assert {x.key for x in entries if x.tool is not None} == available
+        versions = [x.version for x in one.changes]
+        assert versions == sorted(versions)
+
+
+def timeless(record: ToolRecord | None) -> ToolRecord | None:
+    """Without when it was seen last: that it was listed as before is told of its source alone."""
+    return record and replace(record, last_seen=record.created)
+
+
+def happens(
+    one: Process, connected: set[str], source: str, what: str, tools: dict[str, str]
+) -> None:
+    """One thing happens to a source or a tool."""
+    listed = tuple(tool(source, *x) for x in tools.items())
+    match what:
+        case "lists" if source in connected:
+            one.notice(InventoryChanged(source, Inventory(source, listed)))
+        case "lists":
+            connected.add(source)
+            one.connects(source, *listed)
+        case "is lost" | "is closed":
+            connected.discard(source)
+            one.notice(SourceLost(source, "it ended.", what == "is closed"))
+        case "fails":
+            one.notice(SourceUnreachable(source, "out of memory"))
+        case _:
+            one.recorder.called(ToolKey("mcp", source, "c"), 0.25, "no" if tools else "")
