@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xai_mcp_agent import ToolKey
@@ -18,6 +18,7 @@ tool_like = st.from_regex(r"[a-z_]{1,12}", fullmatch=True)
 keys = st.builds(ToolKey, any_text | tool_like, any_text | tool_like)
 
 
+@settings(max_examples=50)
 @given(st.lists(keys, max_size=30))
 def test_shown_names_are_safe_unique_and_stay(keys: list[ToolKey]):
     """Whatever a server calls itself and its tools."""

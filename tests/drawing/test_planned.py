@@ -9,25 +9,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
-from benchmarks.drawing import Figures, measure, read
+from benchmarks.drawing import measure, read
 
 _DATA = os.environ.get("XAI_PLANNING_DATA") or Path(__file__).parents[1] / "data" / "planning"
-SETS = ["nestful", "sealtools", "taskbench", "taubench", "tooltalk"]
 _NODES_A_CALL = 2.2
 
 
-@pytest.fixture(scope="module", params=SETS)
-def figures(request: pytest.FixtureRequest) -> Figures:
-    """What came of a set: all its plans in one process, against one server."""
-    return measure(request.param, read(Path(_DATA) / request.param / "plans.jsonl"))
-
-
-def test_every_plan_makes_the_same_calls(figures: Figures) -> None:
+def test_every_plan_makes_the_same_calls_and_a_call_takes_few_nodes() -> None:
+    """All plans in one process, against one server."""
+    sets = sorted(Path(_DATA).glob("*/plans.jsonl"))
+    assert len(sets) >= 5
+    figures = measure("all", [plan for file in sets for plan in read(file)])
     assert figures.problems == []
     assert figures.same == figures.plans > 0
-
-
-def test_a_call_takes_few_nodes(figures: Figures) -> None:
     assert figures.nodes <= _NODES_A_CALL * figures.calls

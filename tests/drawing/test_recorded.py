@@ -9,7 +9,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xai_mcp_agent.core.tools import FUNCTIONS, STATIC
@@ -139,6 +139,7 @@ _LINES = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(_LINES, max_size=8), st.fixed_dictionaries({"additions": _JSON, "names": _JSON}))
 def test_whatever_a_file_says_nothing_is_raised(lines: list[Any], state: dict[str, Any]) -> None:
     """A file may come from anywhere; what it says of tools and values becomes text."""

@@ -78,7 +78,7 @@ def some_calls(draw_: st.DrawFn) -> list[DrawnCall]:
     return calls
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(some_calls())
 def test_nothing_covers_anything_however_many_calls_there_are(calls: list[DrawnCall]) -> None:
     flow = drawn(*calls)

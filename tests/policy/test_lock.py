@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.watchdog import done_within
@@ -52,6 +52,7 @@ def test_it_is_sorted_with_one_line_for_each_decision():
     assert text.isascii()
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(_names.map("mcp:{}".format), _sources, max_size=3))
 def test_it_is_read_as_it_was_written(sources: dict[str, SourceLock]):
     lock = DecisionLock(sources)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.any_json import SCALARS, nested
@@ -118,6 +118,7 @@ SERVER = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+@settings(max_examples=50)
 @given(server=SERVER, meta=ANYTHING)
 def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any) -> None:
     document = document_of({"server": server, "_meta": meta}, "https://host/here")

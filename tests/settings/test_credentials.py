@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from tests.support.any_json import SCALARS, nested
@@ -96,6 +97,7 @@ _TEXTS = st.sampled_from(
 _ENTRIES = st.dictionaries(_KEYS, nested(SCALARS | st.floats() | _TEXTS, _KEYS, 12))
 
 
+@examples(max_examples=50)
 @given(entry=_ENTRIES)
 def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any) -> None:
     """Keys are names and may be shown."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import json5
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.any_json import JSON
@@ -98,6 +98,7 @@ _TEXTS = st.text(max_size=4)
 _OBJECTS = st.dictionaries(_TEXTS, JSON, max_size=4)
 
 
+@settings(max_examples=50)
 @given(
     document=_OBJECTS,
     servers=_OBJECTS,

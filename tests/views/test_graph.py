@@ -8,7 +8,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Generator
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal
@@ -27,7 +26,6 @@ ROOT = Path(__file__).parents[2]
 NPM = Path(os.environ.get("XAI_TEST_NPM") or ROOT / ".cache" / "npm")
 MERMAID = NPM / "node_modules" / "mermaid" / "dist" / "mermaid.min.js"
 
-MANY = 10_000
 ODD = [
     '"><img src=x onerror=alert(1)>', "<script>alert(1)</script>", "</script><b>", "&lt;i&gt;",
     "' onclick='alert(1)", "{{ 7*7 }}{% raw %}", "\ud800\0\x1b[31m\u202e", "", "x" * 500,
@@ -72,15 +70,12 @@ def odd_flows(count: int = 0) -> Graph:
 
     So are their parameters, what they give, and of `count` others a server is full.
     """
-    keys = [f"{name} order_id" for name in ODD]
-    tools = [
-        Tool(ToolKey("mcp", "", name), "Gives orders.", {"type": "object"}, an_object(key))
-        for name, key in zip(ODD, keys, strict=True)
-    ]
-    tools += [
-        Tool(ToolKey("mcp", "", f"take {name}"), "Takes orders.", an_object(key))
-        for name, key in zip(ODD, keys, strict=True)
-    ]
+    tools: list[Tool] = []
+    for name in ODD:
+        schema = an_object(f"{name} order_id")
+        key, taker = ToolKey("mcp", "", name), ToolKey("mcp", "", f"take {name}")
+        tools.append(Tool(key, "Gives orders.", {"type": "object"}, schema))
+        tools.append(Tool(taker, "Takes orders.", schema))
     with a_history() as history:
         history.connected(ODD[0], *tools, *(a_tool(f"other_{i:04}") for i in range(count)))
         return flows_around(history.store.tool_graph(When(), ODD[0], None), most=40)
@@ -90,66 +85,53 @@ def an_object(key: str) -> dict[str, object]:
     return {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}
 
 
-@cache
-def odd_pages() -> tuple[str, str]:
-    """Both pages: of everything, and around a server."""
-    return graph_page(odd_graph()), graph_page(odd_flows())
+def test_names_of_strangers_are_only_text_and_nothing_is_fetched():
+    for page in (graph_page(odd_graph()), graph_page(odd_flows())):
+        elements = Elements(page)
+        names = {name for name, _ in elements.attributes}
+        tags = elements.tags
+        assert (tags["script"], tags["img"], tags["a"]) == (1, 0, 0)
+        assert not [x for x in names if x.startswith("on")]
+        assert not {"src", "href", "action", "style"} & names
+        assert "url(" not in page
+        policy = next(
+            x for name, x in elements.attributes if name == "content" and x and "src" in x
+        )
+        assert policy.startswith("default-src 'none'; ")
+        for tag in ("style", "script"):
+            text = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+            assert text
+            digest = base64.b64encode(hashlib.sha256(text[1].encode()).digest()).decode()
+            assert f"{tag}-src 'sha256-{digest}'" in policy
+        page.encode("utf-8")
 
 
-@pytest.mark.parametrize("page", odd_pages(), ids=["everything", "flows"])
-def test_names_of_strangers_are_only_text_and_nothing_is_fetched(page: str):
-    found = Elements(page)
-    names = {name for name, _ in found.attributes}
-    assert (found.tags["script"], found.tags["img"], found.tags["a"]) == (1, 0, 0)
-    assert not [x for x in names if x.startswith("on")]
-    assert not {"src", "href", "action", "style"} & names
-    assert "url(" not in page
-    policy = next(x for name, x in found.attributes if name == "content" and x and "src" in x)
-    assert policy.startswith("default-src 'none'; ")
-    for tag in ("style", "script"):
-        text = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
-        assert text
-        digest = hashlib.sha256(text[1].encode()).digest()
-        assert f"{tag}-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
-    page.encode("utf-8")
-
-
-def test_every_name_is_to_be_read():
-    texts = {*Elements(odd_pages()[0]).texts}
-    assert {ODD[0], ODD[1], ODD[3], ODD[5], "(no name)"} <= texts
-    assert "\\ud800\\x00\\x1b[31m\\u202e" in texts
-
-
-def test_what_is_dead_is_struck_through_and_says_why_in_text():
-    page = odd_pages()[0]
+def test_every_name_can_be_read_and_dead_ones_say_why():
+    page = graph_page(odd_graph())
+    texts = Elements(page).texts
+    assert {ODD[0], ODD[1], ODD[3], ODD[5], "(no name)", "\\ud800\\x00\\x1b[31m\\u202e"} <= {*texts}
     assert page.count("<s>") == 1
     assert "<s>blame</s>" in page
-    texts = Elements(page).texts
     assert texts.count("It is not listed any more.") == 1
     assert texts.count("It ended with code <1>.") == 2, "at the source, and to be heard at the tool"
     assert texts[texts.index("reset") + 1] == "(connected now, switched off)"
 
 
-def test_a_tool_says_how_often_it_was_called_how_often_it_failed_and_how_fast_it_is():
+def test_a_tool_says_how_it_did_and_a_server_whether_it_rests_or_failed():
     with a_history() as history:
         history.connected("git", a_tool("log"), a_tool("blame"))
         for error in ("", "", "<b>no</b>"):
             history.called("git", "log", 0.5, error)
-        page = graph_page(history.store.graph())
-    texts = " ".join(" ".join(Elements(page).texts).split())
-    assert "log 3 calls, 1 failed , median 5" in texts
-    assert "2 tools, 3 calls, 1 failed" in texts
-    assert page.count('class="usage"') == 1
-
-
-def test_a_server_that_merely_rests_starts_when_needed_and_one_that_failed_says_why():
-    with a_history() as history:
         for name, reason in (("rests", "it was closed."), ("broke", "It ended with code 1.")):
             history.connected(name, a_tool("read"))
             history.lost(name, reason)
         graph = history.store.graph()
     page = graph_page(graph)
     texts = Elements(page).texts
+    line = " ".join(" ".join(texts).split())
+    assert "log 3 calls, 1 failed , median 5" in line
+    assert "2 tools, 3 calls, 1 failed" in line
+    assert page.count('class="usage"') == 1
     assert texts[texts.index("rests") + 2] == "starts when needed"
     assert texts[texts.index("broke") + 2] == "not connected"
     assert page.count('class="card at-rest failed"') == page.count('class="card at-rest"') == 1
@@ -160,10 +142,10 @@ def test_a_server_that_merely_rests_starts_when_needed_and_one_that_failed_says_
 
 def test_a_flow_has_its_reason_where_it_is_pointed_at_and_in_a_line():
     graph = odd_flows()
-    found = Elements(graph_page(graph))
-    assert found.tags["g"] > len(graph.flows) >= 10
+    elements = Elements(graph_page(graph))
+    assert elements.tags["g"] > len(graph.flows) >= 10
     why = next(x.flow.why for x in graph.flows if x.flow and x.flow.reasons)
-    assert sum(why in x for x in found.texts) >= 2
+    assert sum(why in x for x in elements.texts) >= 2
 
 
 @pytest.fixture(scope="module")
@@ -211,35 +193,25 @@ def test_a_browser_shows_it_in_both_schemes_wide_and_narrow(running: Browser, tm
 @pytest.mark.browser
 @pytest.mark.npm
 def test_mermaid_draws_every_name_as_text(running: Browser):
-    """The real Mermaid, also where it is told to trust what it draws."""
+    """The real Mermaid, where it is told to trust what it draws."""
     if not MERMAID.exists():
         pytest.skip(f"needs mermaid in {NPM} (.ci/run installs it)")
     page = running.new_page()
     page.set_content("<main></main>")
     page.add_script_tag(path=MERMAID)
-    for level in ("strict", "loose"):
-        labels = page.evaluate(
-            """async ([text, level]) => {
-                 window.alert = () => { window.was_run = true; };
-                 mermaid.initialize({startOnLoad: false, securityLevel: level});
-                 const main = document.querySelector("main");
-                 main.innerHTML = (await mermaid.render("drawn", text)).svg;
-                 return [...main.querySelectorAll(".nodeLabel")].map((x) => x.textContent);
-               }""",
-            [odd_graph().as_mermaid(), level],
-        )
-        assert {x for x in ODD if x.isprintable() and 0 < len(x) < 80} <= set(labels)
-        flowing = page.evaluate(
-            """async (text) => {
-                 const main = document.querySelector("main");
-                 main.innerHTML = (await mermaid.render("flowing", text)).svg;
-                 return [...main.querySelectorAll(".edgeLabel")].map((x) => x.textContent);
-               }""",
-            odd_flows().as_mermaid(),
-        )
-        assert any(ODD[1] in x for x in flowing)
-        assert page.locator("main").locator("img, script, a, b, i").count() == 0
-        assert page.evaluate("window.was_run") is None
+    drawn = """async ([text, label]) => {
+        window.alert = () => { window.was_run = true; };
+        mermaid.initialize({startOnLoad: false, securityLevel: "loose"});
+        const main = document.querySelector("main");
+        main.innerHTML = (await mermaid.render("drawn", text)).svg;
+        return [...main.querySelectorAll(label)].map((x) => x.textContent);
+    }"""
+    labels = page.evaluate(drawn, [odd_graph().as_mermaid(), ".nodeLabel"])
+    assert {x for x in ODD if x.isprintable() and 0 < len(x) < 80} <= set(labels)
+    labels = page.evaluate(drawn, [odd_flows().as_mermaid(), ".edgeLabel"])
+    assert any(ODD[1] in x for x in labels)
+    assert page.locator("main").locator("img, script, a, b, i").count() == 0
+    assert page.evaluate("window.was_run") is None
     page.close()
 
 
@@ -248,7 +220,7 @@ def test_an_arrow_that_is_clicked_opens_its_line_and_a_tool_is_found(
     running: Browser, tmp_path: Path
 ):
     file = tmp_path / "graph.html"
-    file.write_text(graph_page(odd_flows(2_000)), encoding="utf-8")
+    file.write_text(graph_page(odd_flows(500)), encoding="utf-8")
     page, wrong = opened(running, file)
     arrow, line = page.locator(".flow").first, page.locator(".lines details").first
     assert line.locator("p").is_hidden()

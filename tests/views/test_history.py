@@ -1,16 +1,19 @@
-"""Events, changes and records as a person reads them, and the same records for programs."""
+"""Events, records and times as a person reads them, and the same records for programs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.event import Change
 from xai_mcp_agent.history.records import records_of
 from xai_mcp_agent.views.history import NOTHING, events_text
+from xai_mcp_agent.views.times import BadTime, moment, position_or_moment, seconds_text
 from xai_mcp_agent.views.tools import records_json, records_text
 
 NOON = datetime(2026, 11, 20, 12).astimezone()
@@ -138,3 +141,32 @@ def test_programs_get_the_same_facts_with_times_in_utc():
     assert seen[0] == 60
     assert seen[1] <= 5
     assert records_json(known, "other") == {"servers": [], "tools": [], "features": []}
+
+
+# Times
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+def test_a_time_is_so_long_ago_or_a_date_of_this_machine():
+    for text, ago in (("90s", {"seconds": 90}), ("30 min", {"minutes": 30}), ("3D", {"days": 3})):
+        assert moment(text, NOW) == NOW - timedelta(**ago)
+    here = datetime(2026, 11, 20).astimezone()
+    assert moment("2026-11-20", NOW) == here
+    assert moment("2026-11-20  14:00", NOW) == here + timedelta(hours=14)
+    assert moment("2026-11-20T14:00:00+02:00", NOW) == datetime(2026, 11, 20, 12, tzinfo=UTC)
+    end = position_or_moment("2026-11-20", NOW)  # how it was at the end of that day
+    assert isinstance(end, datetime)
+    assert timedelta(hours=23) < end - here < timedelta(hours=25)
+    assert position_or_moment("120", NOW) == 120
+    for text in ("", "20x", "2026-13-01", "999999w", "0001-01-01"):
+        with pytest.raises(BadTime, match="Write 2h or 3d"):
+            moment(text, NOW)
+
+
+def test_durations_are_as_exact_as_a_person_wants_them():
+    for seconds, text in (
+        (0.0004, "0.4 ms"), (0.0123, "12 ms"), (0.9996, "1.0 s"), (12.34, "12.3 s"),
+        (75, "1 min 15 s"), (7320, "2 h 2 min"),
+    ):  # fmt: skip
+        assert seconds_text(seconds) == text
