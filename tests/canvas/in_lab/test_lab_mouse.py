@@ -60,11 +60,6 @@ def test_drops_are_undone_and_deleted_and_nothing_else_is(small: Canvas) -> None
     assert sorted(x.name for x in small.drawn()) == ["AgentUseMCPTools", "Finish", "Start"]
 
 
-def test_a_first_workflow_is_drawn_in_a_large_window(canvas: Canvas) -> None:
-    with canvas.sized(1920, 1080):
-        draw_and_measure(canvas, "my_large_agent")
-
-
 def test_a_newcomer_draws_an_agent_and_it_answers(
     small: Canvas, panel: Panel, folder: Path
 ) -> None:
@@ -78,7 +73,9 @@ def test_a_newcomer_draws_an_agent_and_it_answers(
     panel.send("Bring back Jane Eyre.")
     panel.press("Allow once")
     assert "Jane Eyre" in panel.answer("done")
-    draw_and_measure(small, NAME)
+    draw(small, NAME)
+    assert measure(small).faults() == []
+    assert beside(small) == []
     assert problems(load(folder / f"{NAME}.xircuits"), NAME) == []
     assert "Candide" in panel.open().ask("Which books do you have about travel?")
     text = small.run()
@@ -99,13 +96,6 @@ def test_a_learner_builds_an_agent_by_dropping_nodes_onto_the_dashed_line(
     drawn = load(folder / WORKSHOP / lesson.folder / lesson.workflow)
     assert problems(drawn, lesson.name) == []
     assert canvas.errors() == []
-
-
-def draw_and_measure(canvas: Canvas, name: str) -> None:
-    """Draw the first workflow: nothing covers anything, and all of it is in sight."""
-    draw(canvas, name)
-    assert measure(canvas).faults() == []
-    assert beside(canvas) == []
 
 
 def beside(canvas: Canvas) -> list[str]:
