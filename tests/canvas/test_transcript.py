@@ -105,13 +105,14 @@ def test_a_call_in_the_history_has_the_run_of_the_transcript(file: Path) -> None
     servers.call_tool(ctx, "it", "echo", {"text": "hi"}, None)
     calls = [x.payload for x in bridge_of(ctx).history() if x.change == "called"]
     lines = [x for x in read_transcript(file) if x["event"] in ("ToolFinished", "NodeFinished")]
-    assert [x["run_id"] for x in calls] == [x["run_id"] for x in lines]
+    for key in ("run_id", "call_id"):
+        assert [x.get(key) for x in calls] == [x.get(key) for x in lines]
     assert len({x["run_id"] for x in calls}) == 4
-    assert [x.get("call_id") for x in calls] == [x.get("call_id") for x in lines]
-    nodes = ["AgentRun", "AgentRun", "AgentRunTool", "MCPCallTool"]
-    assert [x["node"] for x in calls] == nodes
-    assert [x["caller"] for x in calls] == ["agent", "agent", "agent", "person"]
-    assert [x.get("agent") for x in calls] == ["helper"] * 3 + [None]
+    assert [(x["node"], x["caller"], x.get("agent")) for x in calls[1:]] == [
+        ("AgentRun", "agent", "helper"),
+        ("AgentRunTool", "agent", "helper"),
+        ("MCPCallTool", "person", None),
+    ]
 
 
 # What is not written
@@ -136,15 +137,14 @@ def test_secrets_of_settings_environment_and_agent_are_masked(
 def test_a_long_value_is_masked_and_then_cut(file: Path) -> None:
     for text in ("." * 3_990 + PASSWORD + "." * 100, (PASSWORD + " ") * 60_000):
         assert PASSWORD[:6] not in noted(file, text=text)["text"]
-    line = noted(file, text="x" * 10_000, rows=[{"n": n} for n in range(2_000)])
+    line = noted(file, text="x" * 10_000)
     assert line["text"].endswith("... (10000 characters)")
     assert len(line["text"]) < 4_100
-    assert line["rows"].startswith('[{"n": 0}')
     nested: list[Any] = []
     for _ in range(100):
         nested = [nested]
-    line = noted(file, bytes=b"x", half="\udc80", deep=nested, two="a\nb\u2028c")
-    assert (line["bytes"], line["half"], line["two"]) == ("<bytes>", "\udc80", "a\nb\u2028c")
+    line = noted(file, bytes=b"x", half="\udc80", deep=nested)
+    assert (line["bytes"], line["half"]) == ("<bytes>", "\udc80")
 
 
 # The file
@@ -178,15 +178,8 @@ def test_lines_of_several_processes_do_not_mix(file: Path) -> None:
     environment = child_environment(file.parent)
     children = [subprocess.Popen([*command, name], env=environment) for name in "abc"]
     assert [child.wait(_THREAD_SECONDS) for child in children] == [0, 0, 0]
+    with file.open("a", encoding="utf-8") as broken:  # by a process that was killed
+        broken.write('{"event": "Noted", "te\n[]\n"x"\n')
     lines = read_transcript(file)
     assert len(lines) == 300
     assert all(set(x["text"]) == {x["run"]} for x in lines)
-
-
-def test_half_a_line_is_passed_over_when_reading(file: Path) -> None:
-    """A process that was killed, or a disk that was full."""
-    noted(file, text="first")
-    with file.open("a", encoding="utf-8") as broken:
-        broken.write('{"event": "Noted", "te\n[]\n"x"\n')
-    noted(file, text="last")
-    assert [x["text"] for x in read_transcript(file)] == ["first", "last"]
