@@ -38,6 +38,7 @@ from .offline_arguments import (
     Slot,
     Span,
     conversion_in,
+    expression_in,
     ids_in,
     items_in,
     number_of,
@@ -360,7 +361,7 @@ class _Turn:
     def _rank(self, clause: str, among: Sequence[str] = ()) -> list[_Match]:
         """Return the tools that match a clause's words, best first."""
         spans = spans_in(clause, self.today, zones=self.has_zones)
-        words = _blank_out(clause, [x for x in spans if x.kind not in ("name", "sum")])
+        words = _blank_out(clause, [x for x in spans if x.kind != "name"])
         hints = _hints(clause, {x.kind for x in spans})
         hits = self.index.search(" ".join([words, *hints]), _MOST_RANKED)
         scores = {str(x.tool["name"]): x.score for x in hits}
@@ -396,7 +397,7 @@ class _Turn:
         worth = score * (1.2 if _first(clause) == tool.leading else 1.0)
         worth *= _conversion_factor(tool.name, clause)
         worth *= 0.6 if filler.missing else 0.9 if filler.is_guessed else 1.0
-        worth *= 0.5 ** len([x for x in filler.unused if x.kind not in ("name", "expression")])
+        worth *= 0.5 ** len([x for x in filler.unused if x.kind != "name"])
         return _Match(tool, filler, worth)
 
     # Serving a clause
@@ -643,7 +644,7 @@ def _hints(clause: str, kinds: set[str]) -> list[str]:
     hints = [words for pattern, words in _HINTS if re.search(pattern, low)]
     if conversion := conversion_in(clause):
         hints += ["convert unit", *map(unit_name, conversion[1:])]
-    if kinds & {"sum", "expression"}:
+    if kinds and expression_in(clause):
         hints.append("calculate expression")
     hints += [x for x in ("date", "time", "zone", "path", "url", "email") if x in kinds]
     if _states_need(clause):

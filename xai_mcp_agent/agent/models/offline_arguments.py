@@ -21,10 +21,6 @@ from ...core.schemas import properties, required, types_of
 from ...search.terms import STOP_WORDS, root, spaced, terms
 
 
-def _split_words(words: str) -> list[str]:
-    return words.split()
-
-
 def roots_of(words: str) -> frozenset[str]:
     """Return the roots of a list's words, as the index compares them."""
     return frozenset(map(root, words.split()))
@@ -36,10 +32,11 @@ def roots_in(text: str) -> set[str]:
 
 
 # Words of a request that say nothing about the thing sought.
-_IDLE = STOP_WORDS | set(_split_words("""
+_IDLE_WORDS = """
     again anything available called does don't everything fit forget good list lot named
     please somebody something thing things want who whose
-"""))  # fmt: skip
+"""
+_IDLE = STOP_WORDS | set(_IDLE_WORDS.split())
 CHANGING = roots_of("""
     add append archive assign bake bind book borrow buy cancel change checkout clear close commit
     create delete deploy disable drop edit email enable erase execute hide insert install invite
@@ -54,14 +51,10 @@ READING = roots_of("""
     lookup open read recall search show tell track translate view
 """)
 """Roots in names of tools that only read."""
-_NUMBERS = {
-    word: number
-    for number, word in enumerate(
-        _split_words("two three four five six seven eight nine ten eleven twelve"), 2
-    )
-} | {"dozen": 12, "hundred": 100}
-_MONTHS = _split_words("jan feb mar apr may jun jul aug sep oct nov dec")
-_WEEKDAYS = _split_words("monday tuesday wednesday thursday friday saturday sunday")
+_COUNTED = "two three four five six seven eight nine ten eleven twelve"
+_NUMBERS = {word: number for number, word in enumerate(_COUNTED.split(), start=2)} | {"dozen": 12}
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _DAYS_AWAY = {"today": 0, "tomorrow": 1, "yesterday": -1}
 # The spellings of one unit between semicolons.
 _UNITS = """
@@ -76,29 +69,20 @@ joule j; kilojoule kj; kilocalorie kcal
 _UNIT_NAMES = {x: line.split()[0] for line in _UNITS.split(";") for x in line.split()}
 
 _AMOUNT = r"-?\d+(?:\.\d+)?"
-_SUMS = tuple(
-    (re.compile(rf"(?<![\w./]){form}(?![\w/])", re.IGNORECASE), written)
-    for form, written in (
-        (rf"({_AMOUNT}) ?(?:%|percent|per cent) of ({_AMOUNT})", r"\1 / 100 * \2"),
-        (rf"square root of ({_AMOUNT})", r"(\1) ** 0.5"),
-        (rf"({_AMOUNT}) to the power (?:of )?({_AMOUNT})", r"\1 ** \2"),
-        (rf"({_AMOUNT}(?:/\d+)?) plus ({_AMOUNT}(?:/\d+)?)", r"\1 + \2"),
-        (rf"({_AMOUNT}(?:/\d+)?) minus ({_AMOUNT}(?:/\d+)?)", r"\1 - \2"),
-        (rf"({_AMOUNT}) times ({_AMOUNT})", r"\1 * \2"),
-        (rf"({_AMOUNT}) divided by ({_AMOUNT})", r"\1 / \2"),
-    )
+_SUMS = (
+    (rf"({_AMOUNT}) ?(?:%|percent|per cent) of ({_AMOUNT})", r"\1 / 100 * \2"),
+    (rf"square root of ({_AMOUNT})", r"(\1) ** 0.5"),
+    (r"(?<=\d) to the power (?:of )?(?=\d)", " ** "),
+    (r"(?<=\d) plus (?=\d)", " + "),
+    (r"(?<=\d) minus (?=\d)", " - "),
+    (r"(?<=\d) times (?=\d)", " * "),
+    (r"(?<=\d) divided by (?=\d)", " / "),
 )
-_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]{2,6})?\b"
-_DATE = re.compile(
-    r"(?P<iso>\d{4}-\d{2}-\d{2})(?!\d)"
-    rf"|\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?(?P<month>{_MONTH})"
-    r",?(?: (?P<year>\d{4}))?"
-    rf"|\b(?P<month2>{_MONTH}) (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (?P<year2>\d{{4}}))?"
-    r"|\b(?P<word>today|tomorrow|yesterday)\b|\b(?P<feast>christmas)\b"
-    rf"|\b(?:(?P<last>last) |next |on |this )(?P<weekday>{'|'.join(_WEEKDAYS)})\b"
-    r"|\b(?:(?P<ahead>in) )?(?P<count>\w+) (?P<unit>day|week)s?(?(ahead)\b| ago\b)",
-    re.IGNORECASE,
+_EXPRESSION = re.compile(
+    r"(?<![\w.(-])(?!\d+-\d+-)[(\s]{0,20}-?\d[\d.]*\)?(?:\s*(?:\*\*|[-+*/^%()])\s*[\d.()]+)+"
 )
+_MONTH = rf"(?P<month>(?:{_MONTHS.replace(' ', '|')})[a-z]{{0,6}}\b)"
+_DAY, _YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?\b", r",?(?: (?P<year>\d{4}))?"
 _PATTERNS = (
     ("quoted", re.compile(
         r"\"([^\"\n]*)\"|\u201c([^\u201d\n]*)\u201d|`([^`\n]+)`|(?<!\w)'([^'\n]*)'(?!\w)")),
@@ -107,11 +91,16 @@ _PATTERNS = (
     ("path", re.compile(
         r"(?<![\w/.@])(?:(?:~|\.{1,2})?/[\w.@+~/-]+|[A-Za-z]:\\\S+"
         r"|(?:[\w@+-]{1,80}/){0,20}[\w@+-]{1,80}(?:\.[\w-]{1,40}){0,3}\.[A-Za-z]\w{0,7})(?![\w/])")),
-    ("date", _DATE),
+    ("date", re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")),
+    ("date", re.compile(rf"\b{_DAY}\.? (?:of )?{_MONTH}{_YEAR}", re.I)),
+    ("date", re.compile(rf"\b{_MONTH} {_DAY}{_YEAR}", re.I)),
+    ("date", re.compile(r"\b(?P<word>today|tomorrow|yesterday|christmas)\b", re.I)),
+    ("date", re.compile(
+        rf"\b(?P<which>last|next|on|this) (?P<weekday>{_WEEKDAYS.replace(' ', '|')})\b", re.I)),
+    ("date", re.compile(
+        r"\b(?P<ahead>in )?(?P<count>\w+) (?P<unit>day|week)s?(?(ahead)\b| ago\b)", re.I)),
     ("time", re.compile(
         r"\b(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))? ?(?P<half>am|pm)\b|\b\d{1,2}:\d{2}\b", re.I)),
-    ("expression", re.compile(
-        r"(?<![\w.(])[(\s]{0,20}-?\d[\d.]*(?:\s*(?:\*\*|[-+*/^%()])\s*[\d.()]+)+")),
     ("id", re.compile(
         r"#\w+|(?<=\b[Ii][Dd] )[\w-]*\d[\w-]*|"
         r"(?<![\w.-])(?:[A-Z]{1,8}-?\d[\w-]*|[0-9a-f-]{36})(?![\w-])")),
@@ -139,7 +128,7 @@ _TOPICS = (
 # The kinds of values that fit each topic.
 _KINDS = {
     **{x: (x,) for x in ("zone", "email", "url", "date", "time")},
-    "path": ("path", "quoted"), "id": ("id", "quoted"), "expression": ("sum", "expression"),
+    "path": ("path", "quoted"), "id": ("id", "quoted"),
     "person": ("name", "quoted", "zone"), "place": ("name", "quoted", "zone"),
 }  # fmt: skip
 _SPREAD = {"zone", "path", "id"}  # several values become a call each
@@ -202,17 +191,10 @@ def slots_of(function: FunctionSpec) -> list[Slot]:
 def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
     """Return the values that a text states, in order; the surest of overlapping ones."""
     spans: list[Span] = []
-    for pattern, expression in _SUMS:
-        for match in pattern.finditer(text):
-            spans.append(Span("sum", match.expand(expression), *match.span()))
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
             value = _value(kind, match, text, today)
-            is_taken = any(
-                x.start < match.end() and match.start() < x.end
-                for x in spans
-                if x.kind != "sum" and (x.kind, kind) != ("expression", "number")
-            )
+            is_taken = any(x.start < match.end() and match.start() < x.end for x in spans)
             if value is not None and not is_taken:
                 value_text = str(value) if kind == "name" else match[0].strip()
                 start = match.start() + match[0].find(value_text)
@@ -222,6 +204,13 @@ def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
         if all(x.kind == "name" for x in over):
             spans = [*(x for x in spans if x not in over), zone]
     return sorted(spans, key=lambda x: (x.start, -x.end))
+
+
+def expression_in(text: str) -> str:
+    """Return the longest sum that a text states, in digits and signs; else an empty text."""
+    for words, signs in _SUMS:
+        text = re.sub(words, signs, text, flags=re.IGNORECASE)
+    return max((x[0].strip(" .") for x in _EXPRESSION.finditer(text)), key=len, default="")
 
 
 def _value(kind: str, match: re.Match[str], text: str, today: date) -> Any:
@@ -240,8 +229,6 @@ def _value(kind: str, match: re.Match[str], text: str, today: date) -> Any:
             return value_text.lstrip("#")
         case "name":
             return _name(value_text, text[: match.start()])
-        case "expression":
-            return value_text.rstrip(". ")
         case _:
             return value_text
 
@@ -269,16 +256,19 @@ def _name(text: str, before: str) -> str | None:
 def _date(match: re.Match[str], today: date) -> str | None:
     parts = {k: v.lower() for k, v in match.groupdict().items() if v}
     try:
-        if "iso" in parts:
-            return date.fromisoformat(parts["iso"]).isoformat()
-        if "feast" in parts:
-            return date(today.year + (today > date(today.year, 12, 25)), 12, 25).isoformat()
-        if "month" in parts or "month2" in parts:
-            month = _MONTHS.index((parts.get("month") or parts["month2"])[:3]) + 1
-            year = int(parts.get("year") or parts.get("year2") or today.year)
-            return date(year, month, int(parts.get("day") or parts["day2"])).isoformat()
-        return (today + timedelta(_days_away(parts, today))).isoformat()
-    except (ValueError, OverflowError, KeyError):
+        if "month" in parts:
+            month = _MONTHS.split().index(parts["month"][:3]) + 1
+            day = date(int(parts.get("year", today.year)), month, int(parts["day"]))
+        elif parts.get("word") == "christmas":
+            day = date(today.year + (today > date(today.year, 12, 25)), 12, 25)
+        else:
+            day = (
+                today + timedelta(_days_away(parts, today))
+                if parts
+                else date.fromisoformat(match[0])
+            )
+        return day.isoformat()
+    except (ValueError, OverflowError):
         return None
 
 
@@ -286,12 +276,12 @@ def _days_away(parts: dict[str, str], today: date) -> int:
     if "word" in parts:
         return _DAYS_AWAY[parts["word"]]
     if "weekday" in parts:
-        ahead = (_WEEKDAYS.index(parts["weekday"]) - today.weekday() - 1) % 7 + 1
-        return ahead - 7 if "last" in parts else ahead
-    count = number_in(parts["count"])
-    if count is None:
+        weekday = _WEEKDAYS.split().index(parts["weekday"])
+        ahead = (weekday - today.weekday() - 1) % 7 + 1
+        return ahead - 7 if parts["which"] == "last" else ahead
+    days = int(number_in(parts["count"]) or 0) * (7 if parts["unit"] == "week" else 1)
+    if not days:
         raise ValueError(parts["count"])
-    days = int(count) * (7 if parts["unit"] == "week" else 1)
     return days if "ahead" in parts else -days
 
 
@@ -404,7 +394,7 @@ class Filler:
         self.calls = [self.arguments]
         for name, values in self._spread.items():
             self.calls = [{**self.arguments, name: x} for x in values]
-        self.unused = [x for x in spans if self._is_free(x) and x.kind != "sum"]
+        self.unused = [x for x in spans if self._is_free(x)]
 
     def _is_free(self, span: Span) -> bool:
         return not any(span.start < end and start < span.end for start, end in self.taken)
@@ -500,8 +490,6 @@ class Filler:
 
     def _likelihood(self, slot: Slot, span: Span) -> int:
         """Rank stated values: the longest sum, the zone beside a time, the person it is for."""
-        if slot.topic == "expression":
-            return span.end - span.start
         if slot.topic == "zone" and (times := self._free("time")):
             return -abs(span.start - times[0].end)
         is_led = _PERSON_LEADS.search(self.text[: span.start])
@@ -561,12 +549,13 @@ class Filler:
         # The time server of modelcontextprotocol/servers describes its zone like this.
         if default := re.search(r"Use ['`\"]([^'`\"]+)['`\"].{0,40} if no", slot.description):
             return default[1]
+        expression = expression_in(self.text) if slot.topic in ("expression", "text") else ""
+        if expression:
+            self.taken.append((0, len(self.text)))
+            return expression
         if slot.topic in _FORMED | {"unit"} or slot.is_id:
             return None
-        sums = self._free("expression") if slot.topic == "text" else []
         names = self._free("name") if slot.topic == "query" else []
-        if sums:
-            return self._take(sums[0])
         self.is_guessed = True
         if names:
             return self._take(max(names, key=lambda x: x.end - x.start))
