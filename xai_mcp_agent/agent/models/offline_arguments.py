@@ -83,33 +83,35 @@ _EXPRESSION = re.compile(
 )
 _MONTH = rf"(?P<month>(?:{_MONTHS.replace(' ', '|')})[a-z]{{0,6}}\b)"
 _DAY, _YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?\b", r",?(?: (?P<year>\d{4}))?"
+_WEEKDAY = f"(?P<weekday>{_WEEKDAYS.replace(' ', '|')})"
+# How each kind of value is written; of two that overlap, the first counts.
 _PATTERNS = (
-    ("quoted", re.compile(
-        r"\"([^\"\n]*)\"|\u201c([^\u201d\n]*)\u201d|`([^`\n]+)`|(?<!\w)'([^'\n]*)'(?!\w)")),
-    ("url", re.compile(r"\bhttps?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)]")),
-    ("email", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")),
-    ("path", re.compile(
-        r"(?<![\w/.@])(?:(?:~|\.{1,2})?/[\w.@+~/-]+|[A-Za-z]:\\\S+"
-        r"|(?:[\w@+-]{1,80}/){0,20}[\w@+-]{1,80}(?:\.[\w-]{1,40}){0,3}\.[A-Za-z]\w{0,7})(?![\w/])")),
-    ("date", re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")),
-    ("date", re.compile(rf"\b{_DAY}\.? (?:of )?{_MONTH}{_YEAR}", re.I)),
-    ("date", re.compile(rf"\b{_MONTH} {_DAY}{_YEAR}", re.I)),
-    ("date", re.compile(r"\b(?P<word>today|tomorrow|yesterday|christmas)\b", re.I)),
-    ("date", re.compile(
-        rf"\b(?P<which>last|next|on|this) (?P<weekday>{_WEEKDAYS.replace(' ', '|')})\b", re.I)),
-    ("date", re.compile(
-        r"\b(?P<ahead>in )?(?P<count>\w+) (?P<unit>day|week)s?(?(ahead)\b| ago\b)", re.I)),
-    ("time", re.compile(
-        r"\b(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))? ?(?P<half>am|pm)\b|\b\d{1,2}:\d{2}\b", re.I)),
-    ("id", re.compile(
-        r"#\w+|(?<=\b[Ii][Dd] )[\w-]*\d[\w-]*|"
-        r"(?<![\w.-])(?:[A-Z]{1,8}-?\d[\w-]*|[0-9a-f-]{36})(?![\w-])")),
-    ("number", re.compile(
-        r"(?<![\w.,/-])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\d|\.\d|st\b|nd\b|rd\b|th\b)"
-        rf"|\b(?:{'|'.join(_NUMBERS)})\b", re.I)),
-    ("name", re.compile(
-        r"(?<![\w/])[A-Z][\w'\u2019-]*(?:\s+(?:(?:of|de|van|von|the|in|a)\s+)?[A-Z][\w'\u2019-]*)*")),
-)  # fmt: skip
+    ("quoted", r"\"([^\"\n]*)\"|\u201c([^\u201d\n]*)\u201d|`([^`\n]+)`|(?<!\w)'([^'\n]*)'(?!\w)"),
+    ("url", r"\bhttps?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)]"),
+    ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"),
+    ("path", r"(?<![\w/.@])(?:~|\.{1,2})?/[\w.@+~/-]+(?![\w/])|\b[A-Za-z]:\\\S+"),
+    (
+        "path",
+        r"(?<![\w/.@])(?:[\w@+-]{1,80}/){0,20}(?:[\w@+-]{1,80}\.){1,4}[A-Za-z]\w{0,7}(?![\w/])",
+    ),
+    ("date", r"\d{4}-\d{2}-\d{2}(?!\d)"),
+    ("date", rf"(?i)\b{_DAY}\.? (?:of )?{_MONTH}{_YEAR}"),
+    ("date", rf"(?i)\b{_MONTH} {_DAY}{_YEAR}"),
+    ("date", r"(?i)\b(?P<word>today|tomorrow|yesterday|christmas)\b"),
+    ("date", rf"(?i)\b(?P<which>last|next|on|this) {_WEEKDAY}\b"),
+    ("date", r"(?i)\b(?P<count>\w+) (?P<unit>day|week)s? ago\b"),
+    ("date", r"(?i)\b(?P<ahead>in) (?P<count>\w+) (?P<unit>day|week)s?\b"),
+    ("time", r"(?i)\b(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))? ?(?P<half>am|pm)\b"),
+    ("time", r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})\b"),
+    ("id", r"#\w+|(?<=\b[Ii][Dd] )[\w-]*\d[\w-]*"),
+    ("id", r"(?<![\w.-])(?:[A-Z]{1,8}-?\d[\w-]*|[0-9a-f-]{36})(?![\w-])"),
+    ("number", r"(?i)(?<![\w.,/-])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\d|\.\d|(?:st|nd|rd|th)\b)"),
+    ("number", rf"(?i)\b(?:{'|'.join(_NUMBERS)})\b"),
+    (
+        "name",
+        r"(?<![\w/])[A-Z][\w'\u2019-]*(?:\s+(?:(?:of|de|van|von|the|in|a)\s+)?[A-Z][\w'\u2019-]*)*",
+    ),
+)
 # The topic of a text parameter, by its name or else its description.
 _TOPICS = (
     ("zone", r"\btime ?zone|\bzone\b|\btz\b"),
@@ -192,7 +194,7 @@ def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
     """Return the values that a text states, in order; the surest of overlapping ones."""
     spans: list[Span] = []
     for kind, pattern in _PATTERNS:
-        for match in pattern.finditer(text):
+        for match in re.finditer(pattern, text):
             value = _value(kind, match, text, today)
             is_taken = any(x.start < match.end() and match.start() < x.end for x in spans)
             if value is not None and not is_taken:
@@ -225,12 +227,10 @@ def _value(kind: str, match: re.Match[str], text: str, today: date) -> Any:
             return _date(match, today)
         case "time":
             return _time(match)
-        case "id":
-            return value_text.lstrip("#")
         case "name":
             return _name(value_text, text[: match.start()])
         case _:
-            return value_text
+            return value_text.lstrip("#")
 
 
 def number_in(word: str) -> int | float | None:
@@ -286,10 +286,10 @@ def _days_away(parts: dict[str, str], today: date) -> int:
 
 
 def _time(match: re.Match[str]) -> str | None:
-    hour, _, minute = (match["hour"] or match[0]).partition(":")
-    hours, minutes = int(hour), int(match["minute"] or minute or 0)
-    if match["half"]:
-        hours = hours % 12 + 12 * (match["half"].lower() == "pm")
+    parts = match.groupdict("0")
+    hours, minutes = int(parts["hour"]), int(parts["minute"])
+    if half := parts.get("half"):
+        hours = hours % 12 + 12 * (half.lower() == "pm")
     return f"{hours:02}:{minutes:02}" if hours < 24 and minutes < 60 else None
 
 
@@ -311,10 +311,10 @@ _PLACE_NAME = re.compile(r"[A-Za-z]\w*(?:/[\w+-]+){1,2}|(?:(?<=\bin )|\b(?=[A-Z]
 
 def _zones_in(text: str) -> Iterator[Span]:
     for match in _PLACE_NAME.finditer(text):
-        more = re.match(r"\s+[A-Za-z][a-z]+", text[match.end() :])
-        for place in (match[0], match[0] + (more[0] if more else "")):
-            zone = _zones().get(place.lower().replace(" ", "_"), "")
-            if zone and (len(place) > 3 or place in ("UTC", "GMT", "CET")):
+        second = re.match(r"\s+[A-Za-z][a-z]+", text[match.end() :])
+        for place in (match[0], match[0] + (second[0] if second else "")):
+            zone = _zones().get(place.lower().replace(" ", "_"))
+            if zone:
                 yield Span("zone", zone, match.start(), match.start() + len(place))
                 break
 
@@ -347,7 +347,7 @@ def unit_name(text: str) -> str:
     word = text.split()[-1] if " per " not in text else text.split()[0]
     if text in ("a", "in", "s"):
         return ""
-    spellings = (text, word, word.removesuffix("s"), word.partition("/")[0])
+    spellings = (text, word, word.removesuffix("s"))
     return next((_UNIT_NAMES[x] for x in spellings if x in _UNIT_NAMES), "")
 
 
