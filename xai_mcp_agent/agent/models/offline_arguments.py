@@ -6,7 +6,6 @@ parameter without one is reported as missing.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
@@ -356,6 +355,11 @@ def words_refer(text: str) -> bool:
     return bool(_REFERENCE.search(text))
 
 
+def list_in(text: str) -> list[str]:
+    """Return the things that a text lists: `bread, butter and jam`."""
+    return [x for x in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", text) if x]
+
+
 # Filling
 
 
@@ -507,37 +511,28 @@ class Filler:
         """Read lists and objects: `4, 8 and 15`, `pear, apple`, `milk is 1.20 and bread 2.50`."""
         if not slot.is_required or slot.kind not in ("array", "object"):
             return None
-        if slot.kind == "array":
-            return self._list(as_object(slot.spec.get("items"))) or None
-        kinds = set(types_of(as_object(slot.spec.get("additionalProperties"))))
-        return ({"number", "integer"} & kinds and self._counts(is_whole="integer" in kinds)) or None
-
-    def _list(self, item: JsonObject) -> list[Any]:
-        if {"number", "integer"} & set(types_of(item)):
-            return [self._take(x) for x in self._free("number")]
-        after = re.search(r":\s*(.+)$", self.text, re.DOTALL)
-        quoted = [self._take(x) for x in self._free("quoted")]
-        if quoted or not after:
-            return quoted
-        self.is_guessed = True
-        pieces = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", after[1])
-        return [x.strip(" .!?") for x in pieces if x.strip(" .!?")]
+        kinds = types_of(
+            as_object(slot.spec.get("items" if slot.kind == "array" else "additionalProperties"))
+        )
+        is_numeric = "number" in kinds or "integer" in kinds
+        if slot.kind == "object":
+            return (is_numeric and self._counts(is_whole="integer" in kinds)) or None
+        values = [self._take(x) for x in self._free("number" if is_numeric else "quoted")]
+        if not values and not is_numeric and (after := re.search(r":\s*(.+?)[\s.!?]*$", self.text)):
+            values = list_in(after[1])
+        return values or None
 
     def _counts(self, *, is_whole: bool) -> JsonObject:
         """Read things with numbers: `3 rolls and 2 pies`, `milk is 1.20 and bread 2.50`."""
         counts: JsonObject = {}
         for span in self._free("number"):
-            if is_whole:
+            if is_whole:  # "Order 2 croissants": the thing goes by its singular
                 thing = re.match(r"\s+(?:\w+ of )?([^\W\d_]{3,})", self.text[span.end :])
+                names = terms(thing[1]) if thing else []
             else:
-                before = self.text[: span.start]
-                thing = re.search(
-                    r"([^\W\d_]+)(?:\s+(?:is|are|for|at|costs?))?\s*[:=]?\s*$", before
-                )
-            if thing:
-                # "Order 2 croissants": the thing goes by its singular.
-                name = next(iter(terms(thing[1])), thing[1]) if is_whole else thing[1]
-                counts[name] = self._take(span)
+                names = re.findall(r"([^\W\d_]+)(?: is| are| costs?)?\W*$", self.text[: span.start])
+            if names:
+                counts[names[0]] = self._take(span)
         return counts
 
     def _read_rest(self, slot: Slot) -> Any:
@@ -568,11 +563,8 @@ class Filler:
         lead = _TOPIC_LEAD.search(self.text)
         at = lead.end() if lead and not words_refer(self.text[lead.end() :]) else 0
         is_verbatim = slot.topic == "text" and not self._adds()
-        words = [
-            Span("word", x[0], *x.span())
-            for x in re.finditer(r"[\w'\u2019/*+.-]*\w", self.text)
-            if x.start() >= at
-        ]
+        found = re.finditer(r"[\w'\u2019/*+.-]*\w", self.text)
+        words = [Span("word", x[0], *x.span()) for x in found if x.start() >= at]
         words = [x for x in words if self._is_free(x)]
 
         def asks(word: Span) -> bool:
@@ -583,14 +575,12 @@ class Filler:
             words.pop(0)
         while words and not (at and is_verbatim) and asks(words[0]):
             words.pop(0)
-        while words and not is_verbatim and asks(words[-1]):
-            words.pop()
-        for number, (word, after) in enumerate(itertools.pairwise(words)):
-            # A value taken by another parameter ends the stretch.
-            if any(word.end <= start < after.start for start, _ in self.taken):
-                words = words[: number + 1]
-                break
-        while len(words) > 1 and self.taken and words[-1].value.lower() in _IDLE | {"at"}:
+        # A value taken by another parameter ends the stretch.
+        start = words[0].start if words else 0
+        stop = min((x for x, _ in self.taken if x > start), default=len(self.text))
+        words = [x for x in words if x.start < stop]
+        is_cut = stop < len(self.text)
+        while words and (not is_verbatim or (is_cut and len(words) > 1)) and asks(words[-1]):
             words.pop()
         if not any(re.search(r"[^\W\d]", x.value) for x in words):
             return None
