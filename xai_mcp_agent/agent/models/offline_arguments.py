@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ...core.json import JsonObject, as_list, as_object, is_list, is_object
 from ...core.provider_schema import FunctionSpec
 from ...core.schemas import properties, required, types_of
+from ...planning.request import Mention, mentions_in
 from ...search.terms import STOP_WORDS, root, spaced, terms
 
 
@@ -50,11 +51,8 @@ READING = roots_of("""
     lookup open read recall search show tell track translate view
 """)
 """Roots in names of tools that only read."""
-_COUNTED = "two three four five six seven eight nine ten eleven twelve"
-_NUMBERS = {word: number for number, word in enumerate(_COUNTED.split(), start=2)} | {"dozen": 12}
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
-_DAYS_AWAY = {"today": 0, "tomorrow": 1, "yesterday": -1}
+_DAYS_AWAY = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
 # The spellings of one unit between semicolons.
 _UNITS = """
 millimetre millimeter mm; centimetre centimeter cm; metre meter m; kilometre kilometer km;
@@ -79,37 +77,6 @@ _SUMS = (
 )
 _EXPRESSION = re.compile(
     r"(?<![\w.(-])(?!\d+-\d+-)[(\s]{0,20}-?\d[\d.]*\)?(?:\s*(?:\*\*|[-+*/^%()])\s*[\d.()]+)+"
-)
-_MONTH = rf"(?P<month>(?:{_MONTHS.replace(' ', '|')})[a-z]{{0,6}}\b)"
-_DAY, _YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?\b", r",?(?: (?P<year>\d{4}))?"
-_WEEKDAY = f"(?P<weekday>{_WEEKDAYS.replace(' ', '|')})"
-# How each kind of value is written; of two that overlap, the first counts.
-_PATTERNS = (
-    ("quoted", r"\"([^\"\n]*)\"|\u201c([^\u201d\n]*)\u201d|`([^`\n]+)`|(?<!\w)'([^'\n]*)'(?!\w)"),
-    ("url", r"\bhttps?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)]"),
-    ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"),
-    ("path", r"(?<![\w/.@])(?:~|\.{1,2})?/[\w.@+~/-]+(?![\w/])|\b[A-Za-z]:\\\S+"),
-    (
-        "path",
-        r"(?<![\w/.@])(?:[\w@+-]{1,80}/){0,20}(?:[\w@+-]{1,80}\.){1,4}[A-Za-z]\w{0,7}(?![\w/])",
-    ),
-    ("date", r"\d{4}-\d{2}-\d{2}(?!\d)"),
-    ("date", rf"(?i)\b{_DAY}\.? (?:of )?{_MONTH}{_YEAR}"),
-    ("date", rf"(?i)\b{_MONTH} {_DAY}{_YEAR}"),
-    ("date", r"(?i)\b(?P<word>today|tomorrow|yesterday|christmas)\b"),
-    ("date", rf"(?i)\b(?P<which>last|next|on|this) {_WEEKDAY}\b"),
-    ("date", r"(?i)\b(?P<count>\w+) (?P<unit>day|week)s? ago\b"),
-    ("date", r"(?i)\b(?P<ahead>in) (?P<count>\w+) (?P<unit>day|week)s?\b"),
-    ("time", r"(?i)\b(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))? ?(?P<half>am|pm)\b"),
-    ("time", r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})\b"),
-    ("id", r"#\w+|(?<=\b[Ii][Dd] )[\w-]*\d[\w-]*"),
-    ("id", r"(?<![\w.-])(?:[A-Z]{1,8}-?\d[\w-]*|[0-9a-f-]{36})(?![\w-])"),
-    ("number", r"(?i)(?<![\w.,/-])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\d|\.\d|(?:st|nd|rd|th)\b)"),
-    ("number", rf"(?i)\b(?:{'|'.join(_NUMBERS)})\b"),
-    (
-        "name",
-        r"(?<![\w/])[A-Z][\w'\u2019-]*(?:\s+(?:(?:of|de|van|von|the|in|a)\s+)?[A-Z][\w'\u2019-]*)*",
-    ),
 )
 # The topic of a text parameter, by its name or else its description.
 _TOPICS = (
@@ -190,21 +157,75 @@ def slots_of(function: FunctionSpec) -> list[Slot]:
 
 
 def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
-    """Return the values that a text states, in order; the surest of overlapping ones."""
-    spans: list[Span] = []
-    for kind, pattern in _PATTERNS:
-        for match in re.finditer(pattern, text):
-            value = _value(kind, match, text, today)
-            is_taken = any(x.start < match.end() and match.start() < x.end for x in spans)
-            if value is not None and not is_taken:
-                value_text = str(value) if kind == "name" else match[0].strip()
-                start = match.start() + match[0].find(value_text)
-                spans.append(Span(kind, value, start, match.start() + len(match[0].rstrip())))
-    for zone in _zones_in(text) if zones else ():
-        over = [x for x in spans if x.start < zone.end and zone.start < x.end]
-        if all(x.kind == "name" for x in over):
-            spans = [*(x for x in spans if x not in over), zone]
-    return sorted(spans, key=lambda x: (x.start, -x.end))
+    """Return the values that a text states, in order, with days and times as ISO writes them."""
+    spans = [x for y in mentions_in(text) if (x := _span(y, today))]
+    words = [Span("number", 12, *x.span()) for x in re.finditer(r"\bdozen\b", text)]
+    words += [x for y in spans if y.kind == "number" and (x := _days_away(y, text, today))]
+    if christmas := re.search(r"\bchristmas\b", text, re.IGNORECASE):
+        day = date(today.year + (today > date(today.year, 12, 25)), 12, 25)
+        words.append(Span("date", day.isoformat(), *christmas.span()))
+    for span in (*words, *(_zones_in(text) if zones else ())):
+        over = [x for x in spans if x.start < span.end and span.start < x.end]
+        if all(x.kind in ("name", "number", "id") for x in over):
+            spans = [*(x for x in spans if x not in over), span]
+    return sorted(spans, key=lambda x: x.start)
+
+
+def _span(mention: Mention, today: date) -> Span | None:
+    kind, value = mention.kind, mention.value
+    start, end = mention.start, mention.end
+    if kind == "quoted":
+        start, end = start - 1, end + 1
+    elif kind == "date":
+        value = _date(mention, today)
+    elif kind == "time":
+        value = _time(mention.text)
+    elif kind == "name" and start == 0 and root(value.split()[0].lower()) in CHANGING | READING:
+        value = value.partition(" ")[2] or None
+        start = end - len(value or "")
+    elif kind in ("id", "name") and re.search(r"\d", mention.text):
+        kind, value = "id", mention.text.lstrip("#")
+    return None if value is None or kind == "topic" else Span(kind, value, start, end)
+
+
+def _date(mention: Mention, today: date) -> str | None:
+    words = mention.text.lower().split()
+    if words[0] in _DAYS_AWAY:
+        return (today + timedelta(_DAYS_AWAY[words[0]])).isoformat()
+    if words[-1] in _WEEKDAYS.split():
+        ahead = (_WEEKDAYS.split().index(words[-1]) - today.weekday() - 1) % 7 + 1
+        return (today + timedelta(ahead - 7 * (words[0] == "last"))).isoformat()
+    this_year = mentions_in(f"{mention.text} {today.year}")
+    for value in (mention.value, *(x.value for x in this_year[:1])):
+        try:
+            return date.fromisoformat(str(value)).isoformat()
+        except ValueError:
+            continue
+    return None
+
+
+def _days_away(count: Span, text: str, today: date) -> Span | None:
+    """Read `in 10 days`, `3 weeks ago`."""
+    after = re.match(r" (day|week)s?( ago)?\b", text[count.end :], re.IGNORECASE)
+    is_ahead = text[: count.start].lower().endswith("in ")
+    if not after or not (after[2] or is_ahead):
+        return None
+    days = count.value * (7 if after[1].lower() == "week" else 1)
+    try:
+        day = today + timedelta(-days if after[2] else days)
+    except OverflowError:
+        return None
+    return Span("date", day.isoformat(), count.start, count.end + after.end())
+
+
+def _time(spelling: str) -> str | None:
+    match = re.match(r"(\d{1,2})(?::(\d\d))?\W*([ap]?)", spelling.lower())
+    if not match:
+        return None
+    hours, minutes = int(match[1]), int(match[2] or 0)
+    if match[3]:
+        hours = hours % 12 + 12 * (match[3] == "p")
+    return f"{hours:02}:{minutes:02}" if hours < 24 else None
 
 
 def expression_in(text: str) -> str:
@@ -214,82 +235,12 @@ def expression_in(text: str) -> str:
     return max((x[0].strip(" .") for x in _EXPRESSION.finditer(text)), key=len, default="")
 
 
-def _value(kind: str, match: re.Match[str], text: str, today: date) -> Any:
-    """Return a match's value for its kind, or None if it has none."""
-    value_text = match[0].strip()
-    match kind:
-        case "quoted":
-            return next(x for x in match.groups() if x is not None)
-        case "number":
-            return number_in(value_text)
-        case "date":
-            return _date(match, today)
-        case "time":
-            return _time(match)
-        case "name":
-            return _name(value_text, text[: match.start()])
-        case _:
-            return value_text.lstrip("#")
-
-
 def number_in(word: str) -> int | float | None:
-    """Return the number that a word states in digits or letters, or None."""
-    if word.lower() in _NUMBERS:
-        return _NUMBERS[word.lower()]
+    """Return the number that digits state, or None."""
     digits = word.replace(",", "")
     if len(digits) > 30 or not re.fullmatch(_AMOUNT, digits):
         return None
     return float(digits) if "." in digits else int(digits)
-
-
-def _name(text: str, before: str) -> str | None:
-    """Return capitalized words, without the ones that merely begin a sentence."""
-    words = re.sub(r"['\u2019]s?$", "", text).split()
-    begins = not before.strip() or before.rstrip()[-1:] in ".!?:;,"
-    asks = words[0].lower() in _IDLE or root(words[0].lower()) in CHANGING | READING
-    if begins and (asks or len(words) == 1):
-        words = words[1:]
-    return " ".join(words) if words and words[0] not in ("I", "I'd", "I'm") else None
-
-
-def _date(match: re.Match[str], today: date) -> str | None:
-    parts = {k: v.lower() for k, v in match.groupdict().items() if v}
-    try:
-        if "month" in parts:
-            month = _MONTHS.split().index(parts["month"][:3]) + 1
-            day = date(int(parts.get("year", today.year)), month, int(parts["day"]))
-        elif parts.get("word") == "christmas":
-            day = date(today.year + (today > date(today.year, 12, 25)), 12, 25)
-        else:
-            day = (
-                today + timedelta(_days_away(parts, today))
-                if parts
-                else date.fromisoformat(match[0])
-            )
-        return day.isoformat()
-    except (ValueError, OverflowError):
-        return None
-
-
-def _days_away(parts: dict[str, str], today: date) -> int:
-    if "word" in parts:
-        return _DAYS_AWAY[parts["word"]]
-    if "weekday" in parts:
-        weekday = _WEEKDAYS.split().index(parts["weekday"])
-        ahead = (weekday - today.weekday() - 1) % 7 + 1
-        return ahead - 7 if parts["which"] == "last" else ahead
-    days = int(number_in(parts["count"]) or 0) * (7 if parts["unit"] == "week" else 1)
-    if not days:
-        raise ValueError(parts["count"])
-    return days if "ahead" in parts else -days
-
-
-def _time(match: re.Match[str]) -> str | None:
-    parts = match.groupdict("0")
-    hours, minutes = int(parts["hour"]), int(parts["minute"])
-    if half := parts.get("half"):
-        hours = hours % 12 + 12 * (half.lower() == "pm")
-    return f"{hours:02}:{minutes:02}" if hours < 24 and minutes < 60 else None
 
 
 # Time zones and units
