@@ -23,6 +23,7 @@ from ...core.json import JsonObject, as_object, canonical, is_list, is_object
 from ...core.provider_schema import FunctionSpec
 from ...core.schemas import example_arguments
 from ...core.threads import beside_loop
+from ...planning.request import read_request
 from ...search.index import LexicalIndex
 from ...search.meta_tools import META_TOOLS, MOST_RESULTS, TOOL_SEARCH
 from ...search.shortening import first_sentence
@@ -83,11 +84,8 @@ _POLITE = re.compile(
     r"(?:please )?don't forget to|tell me|give me|next|finally|\d{1,2}[.)]|[-*\u2022])[,:!]?\s+)*",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(
-    r"(?<!\b[A-Z])(?<!\bMr)(?<!\bDr)(?<!\bMrs)[.!?;]+\s+|\n+|,?\s+(?:and )?(?=then\b)", re.I
-)
 _JOINED = re.compile(r",?\s+and\s+|,\s+(?=(?:what|which|how|where|when|who)\b)", re.IGNORECASE)
-_IN_ORDER = re.compile(r"\s*(?:and )?(?:then|after that|afterwards|finally|next)\b", re.IGNORECASE)
+_IN_ORDER = re.compile(r"\b(?:then|after that|afterwards|finally|next)\W*$", re.IGNORECASE)
 _RESULT = re.compile(r"\b(?<!is )(?:it|the (?:result|sum|product|answer))\b", re.IGNORECASE)
 _EACH = re.compile(r"\b(?:them|these|those|each|all of|both|every)\b", re.IGNORECASE)
 _ALL = re.compile(r"\b(?:all|everything|every|list of)\b", re.IGNORECASE)
@@ -288,11 +286,11 @@ class _Turn:
         """Return the next calls, or the answer."""
         if (talk := self._small_talk()) and not self.outcomes:
             return ModelReply(talk)
-        clauses = self._clauses()
-        for clause in clauses[:_MOST_CLAUSES]:
-            if self._must_wait(clause):
+        clauses = list(self._clauses()) or [(self.request_text, False)]
+        for clause, is_later in clauses[:_MOST_CLAUSES]:
+            if self._must_wait(is_later):
                 break
-            self._serve(_POLITE.sub("", clause, count=1).strip())
+            self._serve(clause)
         if self.pending and self.may_call:
             return self._calls()
         if len(clauses) > _MOST_CLAUSES:
@@ -322,13 +320,12 @@ class _Turn:
 
     # Clauses
 
-    def _clauses(self) -> list[str]:
-        """Return the parts of the request that each ask for something."""
-        quotations = [
-            x.span() for x in re.finditer(r"\"[^\"]*\"|'[^'\n]*'(?!\w)", self.request_text)
-        ]
-        sentences = _parts(_SENTENCE, self.request_text, quotations)
-        return [clause for x in sentences for clause in self._split(x)]
+    def _clauses(self) -> Iterator[tuple[str, bool]]:
+        """Yield the parts of the request that each ask for something, and whether they wait."""
+        for step in read_request(self.request_text, lambda _word, _next: False).steps:
+            in_order = bool(_IN_ORDER.search(self.request_text[: step.start]))
+            for clause in self._split(step.text):
+                yield _POLITE.sub("", clause, count=1), in_order or words_refer(clause)
 
     def _split(self, sentence: str) -> list[str]:
         """Split the sentence at each "and" before a new request that a tool serves."""
@@ -338,23 +335,22 @@ class _Turn:
             if all(map(self._begins, sides)):
                 pieces.append(sides[0])
                 at = joint.end()
-        return [x for x in (*pieces, sentence[at:]) if x.strip(" .!?")]
+        return [*pieces, sentence[at:]]
 
     def _begins(self, text: str) -> bool:
         """Return whether a new request may begin here, and some tool would serve it."""
         polite = _POLITE.sub("", text, count=1)
-        word = _first(polite)
-        begins = _ASKING.match(polite) or {word, _first(text)} & (CHANGING | READING)
-        if self.searches:  # the parts stay the same after a search has found tools
-            return bool(begins) and len(roots_in(polite) - _GENERIC) > 1
-        names = (y for x in self.tools.values() for y in (x.leading, *map(root, x.words[-2:])))
-        return bool(begins or word in names) and bool(self._rank(polite))
+        verbs = {y for x in self.tools.values() for y in (x.leading, *map(root, x.words[-2:]))}
+        is_order = {_first(polite), _first(text)} & (CHANGING | READING | verbs)
+        if not is_order and not _ASKING.match(polite):
+            return False
+        # The parts stay the same after a search has found tools.
+        return len(roots_in(polite) - _GENERIC) > 1 if self.searches else bool(self._rank(polite))
 
-    def _must_wait(self, clause: str) -> bool:
+    def _must_wait(self, is_later: bool) -> bool:
         """Return whether a clause needs results that are not there yet."""
         changes = any(x in self.tools and self.tools[x].changes for x, _, _ in self.pending)
-        in_order = _IN_ORDER.match(clause) or words_refer(clause)
-        return bool(self.pending) and bool(changes or in_order)
+        return bool(self.pending) and (changes or is_later)
 
     # Choosing a tool
 
@@ -689,17 +685,6 @@ _SYNONYM_ROOTS = {
 def _synonyms(word: str) -> frozenset[str]:
     """Return a root and its synonyms."""
     return _SYNONYM_ROOTS.get(word, frozenset((word,)))
-
-
-def _parts(boundary: re.Pattern[str], text: str, solid: Sequence[tuple[int, int]]) -> list[str]:
-    """Split a text at the boundaries outside quotations."""
-    parts: list[str] = []
-    at = 0
-    for match in boundary.finditer(text):
-        if not any(start < match.start() < end for start, end in solid):
-            parts.append(text[at : match.start() + len(match[0].rstrip())])
-            at = match.end()
-    return [x for x in (*parts, text[at:]) if x.strip(" .!?,")]
 
 
 def _blank_out(text: str, spans: Sequence[Span]) -> str:
