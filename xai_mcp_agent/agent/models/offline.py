@@ -42,6 +42,7 @@ from .offline_arguments import (
     expression_in,
     ids_in,
     items_in,
+    list_in,
     number_of,
     pick,
     roots_in,
@@ -112,7 +113,6 @@ _TALK = re.compile(
     r"(?: (?:do you have|are there|can you use))?)[\s,.!?]*(?:there|all)?[\s,.!?]*",
     re.IGNORECASE,
 )
-_THANKS = re.compile(r"\s*(?:many )?(?:thanks?|thank you|great|ok|okay|bye|goodbye)\b.{0,12}", re.I)
 _ERROR = re.compile(r"^ERROR:?\s*(?:Error (?:executing|calling|running) tool [^:\n]+:\s*)?")
 _TOOL_NAME = re.compile(r"^([\w-]{1,64})\(", re.MULTILINE)
 _CHOOSING = frozenset((x.name, x.description) for x in (*PLANNING_TOOLS, *META_TOOLS))
@@ -170,10 +170,6 @@ def _choice(request: ModelRequest) -> str:
             return ""
 
 
-def _is_notice(message: Message) -> bool:
-    return message.get("role") == "user" and "no tool can be used" in text_of(message).lower()
-
-
 class _Tool:
     """A tool as the matching sees it: its words as roots, like the index."""
 
@@ -227,14 +223,11 @@ class _Outcome:
 
     @cached_property
     def data(self) -> Any:
-        """Return the result's JSON value, a list for several values, else its text."""
-        several = re.sub(r"(?<=})\s*\n(?={)", ",", self.text.strip())
-        for text in (self.text, f"[{several}]") if self.text.lstrip()[:1] in ("{", "[") else ():
-            try:
-                return json.loads(text)
-            except (ValueError, RecursionError):
-                continue
-        return self.text
+        """Return the result's JSON value, else its text."""
+        try:
+            return json.loads(self.text) if self.text.lstrip()[:1] in ("{", "[") else self.text
+        except (ValueError, RecursionError):
+            return self.text
 
 
 def _outcomes_in(messages: Sequence[Message]) -> Iterator[_Outcome]:
@@ -264,7 +257,7 @@ class _Turn:
 
     def __init__(self, request: ModelRequest, today: date) -> None:
         messages = list(request.messages)
-        if not request.may_call and messages and _is_notice(messages[-1]):
+        if not request.may_call and "no tool can be used" in text_of(messages[-1]).lower():
             messages.pop()
         numbers = [n for n, x in enumerate(messages) if x.get("role") == "user"]
         after = numbers[-1] + 1 if numbers else 0
@@ -383,18 +376,18 @@ class _Turn:
             return True
         if first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool]:
             return True
-        keywords = roots - _GENERIC
-        hits = [x for x in keywords if _synonyms(x) & tool.roots]
-        in_name = any(_synonyms(x) & tool.name_roots for x in keywords)
-        return bool(hits) and len(hits) / len(keywords) >= (0.15 if in_name else 0.25)
+        return any(_synonyms(x) & tool.roots for x in roots - _GENERIC)
 
     def _match(self, tool: _Tool, clause: str, spans: Sequence[Span], score: float) -> _Match:
-        filler = Filler(tool.function, clause, spans, self.today)
+        filler = self._fill(tool, clause, spans)
         worth = score * (1.2 if _first(clause) == tool.leading else 1.0)
         worth *= _conversion_factor(tool.name, clause)
         worth *= 0.6 if filler.missing else 0.9 if filler.is_guessed else 1.0
         worth *= 0.5 ** len([x for x in filler.unused if x.kind != "name"])
         return _Match(tool, filler, worth)
+
+    def _fill(self, tool: _Tool, clause: str, spans: Sequence[Span]) -> Filler:
+        return Filler(tool.function, clause, spans, self.today)
 
     # Serving a clause
 
@@ -434,22 +427,14 @@ class _Turn:
     def _complete(self, match: _Match, clause: str) -> list[JsonObject]:
         """Return a match's calls, completed from earlier results; none if a value is missing."""
         calls = self._each_thing(match, clause) or match.filler.calls
-        missing: list[str] = []
         for slot in match.filler.missing:
             values = self._from_results(slot, clause) or self._look_up(slot, match, clause)
             if values:
                 calls = [{**x, slot.name: y} for x in calls for y in values]
-            elif self.pending:
-                return []
             else:
-                missing.append(f"`{slot.name}`{_choices_text(slot)}")
-        if missing:
-            listed = " and ".join(missing)
-            self._say(
-                f"I would use {match.tool.name}, but the request does not say what {listed} should "
-                f"be.\n{self._examples()}".strip()
-            )
-            return []
+                if not self.pending:
+                    self._say(self._missing(match.tool, slot))
+                return []
         return calls
 
     def _each_thing(self, match: _Match, clause: str) -> list[JsonObject]:
@@ -460,14 +445,11 @@ class _Turn:
         start = clause.find(texts[0])
         before = re.search(r"(?:\d+|\b(?:an?|two|three|four|five|six))\s*$", clause[:start])
         stretch = clause[before.start() if before else start :]
-        pieces = [x for x in re.split(r"\s*,\s*(?:and )?|\s+and\s+", stretch) if x]
+        pieces = list_in(stretch)
         if len(pieces) < 2 or any(len(x.split()) > 6 for x in pieces):
             return []
         texts = [f"add {x}" for x in pieces]
-        fillers = [
-            Filler(match.tool.function, x, spans_in(x, self.today), self.today) for x in texts
-        ]
-        return [x.calls[0] for x in fillers]
+        return [self._fill(match.tool, x, spans_in(x, self.today)).arguments for x in texts]
 
     def _look_up(self, slot: Slot, match: _Match, clause: str) -> list[Any]:
         """Look up the ids of things that a clause names, as in "borrow Dracula"."""
@@ -494,24 +476,17 @@ class _Turn:
         return next(iter(matches or searches), None)
 
     def _look(self, clause: str, after: _Tool | None = None) -> bool:
-        """Answer a question from read-only tools: searches, and lists.
-
-        Show the result with the most of the words sought.
-        """
+        """Answer a question from the first search or list whose result has a word sought."""
         if not (after or _ASKING.match(clause) or _ALL.search(clause) or clause.endswith("?")):
             return False
         names = [str(x.value) for x in spans_in(clause, self.today) if x.kind in ("name", "quoted")]
         targets = names or [x for x in terms(clause) if root(x) not in _GENERIC | CHANGING]
         calls = list(self._look_calls(clause, names[:1], after))[:_MOST_LOOKS]
-        outcomes = [self._call(name, arguments, clause) for name, arguments in calls]
-
-        def count_targets(outcome: _Outcome) -> int:
-            return sum(x.lower() in outcome.text.lower() for x in targets)
-
-        best = max((x for x in outcomes if x and not x.is_error), key=count_targets, default=None)
-        if best and count_targets(best):
-            self._show(best)
-            return True
+        for outcome in [self._call(name, arguments, clause) for name, arguments in calls]:
+            text = outcome.text.lower() if outcome and not outcome.is_error else ""
+            if outcome and any(x.lower() in text for x in targets):
+                self._show(outcome)
+                return True
         return bool(self.pending)
 
     def _look_calls(
@@ -540,24 +515,18 @@ class _Turn:
     def _from_results(self, slot: Slot, clause: str) -> list[Any]:
         """Return a parameter's value from earlier results; several values for "them"."""
         refers = words_refer(clause)
-        results = [*reversed(self.results)]
-        if refers or slot.topic == "path":
-            results += reversed(self.earlier)
+        results = [*reversed(self.results), *(reversed(self.earlier) if refers else ())]
         for outcome in results:
             if outcome.is_error:
                 continue
             items = items_in(outcome.data)
             if items and _EACH.search(clause) and slot.kind != "array":
                 values = [value_for(slot, x, strict=True) for x in items[:_MOST_EACH]]
-                if values and None not in values:
-                    if len(items) > _MOST_EACH:
-                        self._say(f"I used the first {_MOST_EACH} of {len(items)} results.")
-                    return values
-            focus = pick(items, f"{clause} {self.request_text}") if items else outcome.data
-            argument = None if slot.is_number else outcome.arguments.get(slot.name)
-            is_text = isinstance(focus, str) and argument is not None
-            value = None if is_text else value_for(slot, focus, strict=not refers)
-            value = argument if value is None else value
+                if len(items) > _MOST_EACH:
+                    self._say(f"I used the first {_MOST_EACH} of {len(items)} results.")
+                return [x for x in values if x is not None]
+            item = pick(items, f"{clause} {self.request_text}") if items else outcome.data
+            value = value_for(slot, item, strict=not refers)
             if value is not None:
                 return [value]
         return []
@@ -593,8 +562,6 @@ class _Turn:
             self._say(text, f"{outcome.name} ({values})" if values else outcome.name)
 
     def _small_talk(self) -> str:
-        if _THANKS.fullmatch(self.request_text):
-            return "You are welcome."
         if not self.tools and not self.searches:
             return f"{WHO} I have no tools."
         if self.request_text.strip() and not _TALK.fullmatch(self.request_text):
@@ -604,6 +571,11 @@ class _Turn:
         lines += [f"... and {len(own) - _MOST_LISTED} more."] if len(own) > _MOST_LISTED else []
         count = "1 tool" if len(own) == 1 else f"{len(own)} tools"
         return "\n".join([f"{WHO} I have {count}:", *lines, self._examples(), CONNECT])
+
+    def _missing(self, tool: _Tool, slot: Slot) -> str:
+        choices = f" (one of: {', '.join(map(str, slot.choices[:8]))})" if slot.choices else ""
+        what = f"the request does not say what `{slot.name}`{choices} should be"
+        return f"I would use {tool.name}, but {what}.\n{self._examples()}".strip()
 
     def _nothing_fits(self, clause: str) -> str:
         quoted = clause if len(clause) <= 120 else f"{clause[:120]} ..."
@@ -716,10 +688,6 @@ def _conversion_factor(name: str, clause: str) -> float:
         return 1.0
     ends = unit_name(parts[1]), unit_name(parts[2])
     return 3.0 if ends == tuple(map(unit_name, conversion[1:])) else 0.1
-
-
-def _choices_text(slot: Slot) -> str:
-    return f" (one of: {', '.join(map(str, slot.choices[:8]))})" if slot.choices else ""
 
 
 def _example(tool: _Tool, number: int) -> str:

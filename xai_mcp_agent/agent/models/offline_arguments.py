@@ -272,9 +272,8 @@ def _zones_in(text: str) -> Iterator[Span]:
 _UNIT = r"(?:US |square |cubic )?[^\W\d_]+[\u00b2\u00b3]?(?:/[a-z]+| per [a-z]+)?"
 _STATED = re.compile(rf"(?<![\w.])({_AMOUNT}|\d[\d,]*)\s*(?:degrees?\s+|\u00b0\s*)?({_UNIT})")
 _ONE = re.compile(rf"\b(?:in|is|are|to) (?:an?|one) ({_UNIT})", re.IGNORECASE)
-_TARGETS = (
-    re.compile(rf"\bhow (?:many|much) ({_UNIT})", re.IGNORECASE),
-    re.compile(rf"\b(?:in|to|into|as) (?:degrees? )?({_UNIT})", re.IGNORECASE),
+_TARGET = re.compile(
+    rf"\b(?:how many|how much|in|to|into|as) (?:degrees? )?({_UNIT})", re.IGNORECASE
 )
 
 
@@ -284,7 +283,7 @@ def conversion_in(text: str) -> tuple[int | float, str, str] | None:
     amounts = [x for x in pairs if unit_name(x[1])]
     if not amounts:
         amounts = [("1", x[1]) for x in _ONE.finditer(text) if unit_name(x[1])]
-    targets = [x[1] for pattern in _TARGETS for x in pattern.finditer(text) if unit_name(x[1])]
+    targets = [x[1] for x in _TARGET.finditer(text) if unit_name(x[1])]
     targets = [x for x in targets if all(x != unit for _, unit in amounts[:1])]
     targets += [unit for _, unit in amounts[1:]]
     value = number_in(amounts[0][0]) if amounts else None
@@ -439,16 +438,10 @@ class Filler:
             self._spread[slot.name] = [value for _, value in values]
             self.taken += [(x.start, x.end) for x, _ in values]
             return values[0][1]
-        span, value = max(values, key=lambda x: self._likelihood(slot, x[0]))
+        led = [x for x in values if _PERSON_LEADS.search(self.text[: x[0].start])]
+        span, value = led[-1] if led and slot.topic in ("person", "place") else values[0]
         self._take(span)
         return value
-
-    def _likelihood(self, slot: Slot, span: Span) -> int:
-        """Rank stated values: the longest sum, the zone beside a time, the person it is for."""
-        if slot.topic == "zone" and (times := self._free("time")):
-            return -abs(span.start - times[0].end)
-        is_led = _PERSON_LEADS.search(self.text[: span.start])
-        return span.start if is_led and slot.topic in ("person", "place") else -1
 
     def _fill_today(self) -> None:
         """Fill a period's missing end with today: `how many days until May 1`."""
