@@ -455,7 +455,9 @@ class _Turn:
         """Look up the ids of things that a clause names, as in "borrow Dracula"."""
         if not slot.is_id or words_refer(clause):
             return []
-        search = self._search_for(slot, match.tool)
+        things = roots_of(" ".join(slot.words)) - {"id", "number"} or match.tool.name_roots
+        searches = (x for x in self.tools.values() if x.query and things & x.name_roots)
+        search = next(searches, None)
         if search is None and self.searches:
             things = " ".join(x for x in slot.words if x != "id")
             self._call(TOOL_SEARCH.name, {"query": f"search {things}"}, clause)
@@ -467,13 +469,6 @@ class _Turn:
         if outcome and not ids:
             self._say(f'{search.name} did not give exactly one `{slot.name}` for "{name}".')
         return ids
-
-    def _search_for(self, slot: Slot, tool: _Tool) -> _Tool | None:
-        """Return the search that finds ids for a parameter."""
-        things = roots_of(" ".join(slot.words)) - {"id", "number", "key"} or tool.name_roots
-        searches = [x for x in self.tools.values() if x.query and things & x.name_roots]
-        matches = [x for x in searches if x.name in slot.description]
-        return next(iter(matches or searches), None)
 
     def _look(self, clause: str, after: _Tool | None = None) -> bool:
         """Answer a question from the first search or list whose result has a word sought."""
@@ -675,9 +670,7 @@ def _name_in(clause: str, match: _Match) -> str:
     names = [x for x in match.filler.unused if x.kind in ("name", "quoted")]
     if names:
         return clause[names[0].start : names[-1].end].strip("\"'")
-    values = " ".join(str(x) for y in match.filler.calls for x in y.values())
-    used = match.tool.roots | CHANGING | roots_in(values)
-    return " ".join(x for x in clause.split() if roots_in(x) and not roots_in(x) & used)
+    return ""
 
 
 def _conversion_factor(name: str, clause: str) -> float:
@@ -704,7 +697,7 @@ def _example(tool: _Tool, number: int) -> str:
 
 _SAMPLES = {
     "zone": "Europe/London", "expression": "2 + 3", "date": "2026-03-12", "time": "14:30",
-    "path": "notes.txt", "id": "A1", "person": "Ada", "place": "Paris", "query": "sea",
+    "path": "notes.txt", "id": "A1", "person": "Ada", "query": "sea",
 }  # fmt: skip
 
 

@@ -82,8 +82,6 @@ _EXPRESSION = re.compile(
 _TOPICS = (
     ("zone", r"\btime ?zone|\bzone\b|\btz\b"),
     ("expression", r"\bexpression|\bformula"),
-    ("email", r"\be-?mail"),
-    ("url", r"\bur[il]\b|\blink\b"),
     ("unit", r"\bunit\b"),
     ("date", r"\bdate\b|\bday\b|yyyy-mm-dd"),
     ("time", r"\btime\b"),
@@ -91,16 +89,16 @@ _TOPICS = (
     ("id", r"\bid\b|\bkey\b|\bnumber\b"),
     ("query", r"\bquer(?:y|ies)\b|\bsearch|\btopic\b|\bkeyword|\bsubject\b|\bq\b"),
     ("person", r"\bperson|\breader|\bcustomer|\buser|\bauthor|\bguest|\bmember|\bowner"),
-    ("place", r"\bcity\b|\bplace\b|\blocation\b|\bcountry\b"),
+    ("person", r"\bcity\b|\bplace\b|\blocation\b|\bcountry\b"),
 )
 # The kinds of values that fit each topic.
 _KINDS = {
-    **{x: (x,) for x in ("zone", "email", "url", "date", "time")},
+    **{x: (x,) for x in ("zone", "date", "time")},
     "path": ("path", "quoted"), "id": ("id", "quoted"),
-    "person": ("name", "quoted", "zone"), "place": ("name", "quoted", "zone"),
+    "person": ("name", "quoted", "zone"),
 }  # fmt: skip
 _SPREAD = {"zone", "path", "id"}  # several values become a call each
-_FORMED = {"zone", "email", "url", "date", "time", "path", "expression"}
+_FORMED = {"zone", "date", "time", "path", "expression"}
 _PERSON_LEADS = re.compile(r"\b(?:for|to|by|as|from|with|name is)\s+$", re.IGNORECASE)
 _TOPIC_LEAD = re.compile(
     r"\b(?:about|named|called|titled|matching|saying:?|(?:remember|note|say|mind) that|"
@@ -410,7 +408,7 @@ class Filler:
             is_file = bool(re.search(r"\w\.\w+$", span.value))
             if is_file == bool({"folder", "directory", "dir"} & set(slot.words)):
                 return None
-        if slot.topic in ("person", "place"):
+        if slot.topic == "person":
             return self.text[span.start : span.end].strip("\"'")
         return str(span.value)
 
@@ -439,7 +437,7 @@ class Filler:
             self.taken += [(x.start, x.end) for x, _ in values]
             return values[0][1]
         led = [x for x in values if _PERSON_LEADS.search(self.text[: x[0].start])]
-        span, value = led[-1] if led and slot.topic in ("person", "place") else values[0]
+        span, value = led[-1] if led and slot.topic == "person" else values[0]
         self._take(span)
         return value
 
@@ -519,12 +517,7 @@ class Filler:
             words.pop(0)
         while words and not (at and is_verbatim) and asks(words[0]):
             words.pop(0)
-        # A value taken by another parameter ends the stretch.
-        start = words[0].start if words else 0
-        stop = min((x for x, _ in self.taken if x > start), default=len(self.text))
-        words = [x for x in words if x.start < stop]
-        is_cut = stop < len(self.text)
-        while words and (not is_verbatim or (is_cut and len(words) > 1)) and asks(words[-1]):
+        while words and not is_verbatim and asks(words[-1]):
             words.pop()
         if not any(re.search(r"[^\W\d]", x.value) for x in words):
             return None
