@@ -114,7 +114,6 @@ _TALK = re.compile(
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"^ERROR:?\s*(?:Error (?:executing|calling|running) tool [^:\n]+:\s*)?")
-_TOOL_NAME = re.compile(r"^([\w-]{1,64})\(", re.MULTILINE)
 _CHOOSING = frozenset((x.name, x.description) for x in (*PLANNING_TOOLS, *META_TOOLS))
 
 
@@ -347,15 +346,13 @@ class _Turn:
 
     # Choosing a tool
 
-    def _rank(self, clause: str, among: Sequence[str] = ()) -> list[_Match]:
+    def _rank(self, clause: str) -> list[_Match]:
         """Return the tools that match a clause's words, best first."""
         spans = spans_in(clause, self.today, zones=self.has_zones)
         words = _blank_out(clause, [x for x in spans if x.kind != "name"])
         hints = _hints(clause, {x.kind for x in spans})
         hits = self.index.search(" ".join([words, *hints]), _MOST_RANKED)
         scores = {str(x.tool["name"]): x.score for x in hits}
-        for place, name in enumerate(among):
-            scores[name] = max(scores.get(name, 0), 0.6**place)
         roots = {root(x) for x in (*terms(words), *hints)}
         tools = [self.tools[x] for x in scores if x in self.tools]
         candidates = [x for x in tools if self._may_serve(x, clause, roots)][:_MOST_FILLED]
@@ -394,14 +391,9 @@ class _Turn:
     def _serve(self, clause: str) -> None:
         """Make the calls that a clause asks for, and show their results."""
         clause = self._with_result(clause)
-        match = self._choose(clause)
-        if self.pending and self.pending[-1][0] == TOOL_SEARCH.name and match is None:
+        match = next(iter(self._rank(clause)), None)
+        if match is None and self.searches and self._search_tools(clause):
             return
-        is_lost = match is None and self.searches and not self.answers
-        if is_lost and (_ASKING.match(clause) or not self.tools):
-            arguments = {"query": _WIDELY, "max_results": MOST_RESULTS}
-            if not self._call(TOOL_SEARCH.name, arguments, clause):
-                return
         if match is None:
             if not self._look(clause):
                 self._say(self._nothing_fits(clause))
@@ -415,14 +407,13 @@ class _Turn:
             if outcome:
                 self._show(outcome)
 
-    def _choose(self, clause: str) -> _Match | None:
-        """Return the best tool, searching if needed; None while the search runs."""
-        matches = self._rank(clause)
-        query = "" if matches or not self.searches else _query_of(clause)
-        outcome = self._call(TOOL_SEARCH.name, {"query": query}, clause) if query else None
-        if outcome:
-            matches = self._rank(clause, _TOOL_NAME.findall(outcome.text))
-        return matches[0] if matches else None
+    def _search_tools(self, clause: str) -> bool:
+        """Search for tools, by the clause and then widely; return whether a search runs."""
+        query = _query_of(clause)
+        searches: list[JsonObject] = [{"query": query}] if query else []
+        if not self.answers and (_ASKING.match(clause) or not self.tools):
+            searches.append({"query": _WIDELY, "max_results": MOST_RESULTS})
+        return any(not self._call(TOOL_SEARCH.name, x, clause) for x in searches)
 
     def _complete(self, match: _Match, clause: str) -> list[JsonObject]:
         """Return a match's calls, completed from earlier results; none if a value is missing."""
@@ -697,7 +688,7 @@ def _example(tool: _Tool, number: int) -> str:
 
 _SAMPLES = {
     "zone": "Europe/London", "expression": "2 + 3", "date": "2026-03-12", "time": "14:30",
-    "path": "notes.txt", "id": "A1", "person": "Ada", "query": "sea",
+    "path": "notes.txt", "id": "A1", "name": "Florence", "query": "sea",
 }  # fmt: skip
 
 

@@ -88,14 +88,14 @@ _TOPICS = (
     ("path", r"\bpath\b|\bfile\b|\bfolder\b|\bdirectory\b"),
     ("id", r"\bid\b|\bkey\b|\bnumber\b"),
     ("query", r"\bquer(?:y|ies)\b|\bsearch|\btopic\b|\bkeyword|\bsubject\b|\bq\b"),
-    ("person", r"\bperson|\breader|\bcustomer|\buser|\bauthor|\bguest|\bmember|\bowner"),
-    ("person", r"\bcity\b|\bplace\b|\blocation\b|\bcountry\b"),
+    ("name", r"\bperson|\breader|\bcustomer|\buser|\bauthor|\bguest|\bmember|\bowner"),
+    ("name", r"\bcity\b|\bplace\b|\blocation\b|\bcountry\b"),
 )
 # The kinds of values that fit each topic.
 _KINDS = {
     **{x: (x,) for x in ("zone", "date", "time")},
     "path": ("path", "quoted"), "id": ("id", "quoted"),
-    "person": ("name", "quoted", "zone"),
+    "name": ("name", "quoted", "zone"),
 }  # fmt: skip
 _SPREAD = {"zone", "path", "id"}  # several values become a call each
 _FORMED = {"zone", "date", "time", "path", "expression"}
@@ -408,7 +408,7 @@ class Filler:
             is_file = bool(re.search(r"\w\.\w+$", span.value))
             if is_file == bool({"folder", "directory", "dir"} & set(slot.words)):
                 return None
-        if slot.topic == "person":
+        if slot.topic == "name":
             return self.text[span.start : span.end].strip("\"'")
         return str(span.value)
 
@@ -437,7 +437,7 @@ class Filler:
             self.taken += [(x.start, x.end) for x, _ in values]
             return values[0][1]
         led = [x for x in values if _PERSON_LEADS.search(self.text[: x[0].start])]
-        span, value = led[-1] if led and slot.topic == "person" else values[0]
+        span, value = led[-1] if led and slot.topic == "name" else values[0]
         self._take(span)
         return value
 
@@ -453,9 +453,8 @@ class Filler:
         """Read lists and objects: `4, 8 and 15`, `pear, apple`, `milk is 1.20 and bread 2.50`."""
         if not slot.is_required or slot.kind not in ("array", "object"):
             return None
-        kinds = types_of(
-            as_object(slot.spec.get("items" if slot.kind == "array" else "additionalProperties"))
-        )
+        word = "items" if slot.kind == "array" else "additionalProperties"
+        kinds = types_of(as_object(slot.spec.get(word)))
         is_numeric = "number" in kinds or "integer" in kinds
         if slot.kind == "object":
             return (is_numeric and self._counts(is_whole="integer" in kinds)) or None
