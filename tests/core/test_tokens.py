@@ -27,7 +27,7 @@ COUNTED = {
 }  # fmt: skip
 
 
-def test_no_text_of_these_has_more_tokens_than_are_kept_for_it() -> None:
+def test_no_text_of_these_has_more_tokens_than_are_kept_for_it():
     """What bytes alone tell nothing about: numbers, capitals, and scripts of all kinds."""
     for kind in COUNTED:
         text, counted = COUNTED[kind]
@@ -35,7 +35,7 @@ def test_no_text_of_these_has_more_tokens_than_are_kept_for_it() -> None:
         assert tokens_at_most(text) >= counted * slack
 
 
-def test_a_tool_takes_no_more_in_text_than_it_is_said_to_take() -> None:
+def test_a_tool_takes_no_more_in_text_than_it_is_said_to_take():
     cases: list[str] = ["Adds two numbers.", "a  b\n\n\n c", "\\" * 50, "", "-\n-"]
     for description in cases:
         schema = {"type": "object", "properties": {"a": {"type": "number", "description": "first"}}}
@@ -43,7 +43,7 @@ def test_a_tool_takes_no_more_in_text_than_it_is_said_to_take() -> None:
         assert tokens_of(function) >= tokens_at_most(describe_tools([function]))
 
 
-def test_more_text_never_takes_fewer_tokens() -> None:
+def test_more_text_never_takes_fewer_tokens():
     """So that a definition which is made shorter costs less."""
     chooses = random.Random(7)
     signs = 'ab cZ9_-"{}:,\\\n é中я🚀'

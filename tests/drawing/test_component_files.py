@@ -40,7 +40,7 @@ class Plain(Component):
 '''
 
 
-def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path) -> None:
+def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path):
     file = tmp_path / "court_components.py"
     file.write_text(SOURCE, encoding="utf-8")
     judge, plain = read_component_file(file, "xai_court")
@@ -62,6 +62,6 @@ def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path)
     assert (plain.type, plain.description, plain.ports) == ("library_component", "", ())
 
 
-def test_a_port_that_is_not_there_is_answered_with_the_existing_ones() -> None:
+def test_a_port_that_is_not_there_is_answered_with_the_existing_ones():
     with pytest.raises(KeyError, match=r"AgentRun has no port 'metadatum'.*metadata"):
         our_components()["AgentRun"].port("metadatum")

@@ -15,7 +15,7 @@ _DATA = os.environ.get("XAI_PLANNING_DATA") or Path(__file__).parents[1] / "data
 _NODES_A_CALL = 2.2
 
 
-def test_every_plan_makes_the_same_calls_and_a_call_takes_few_nodes() -> None:
+def test_every_plan_makes_the_same_calls_and_a_call_takes_few_nodes():
     """All plans in one process, against one server."""
     sets = sorted(Path(_DATA).glob("*/plans.jsonl"))
     assert len(sets) >= 5

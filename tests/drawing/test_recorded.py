@@ -41,7 +41,7 @@ def finished(
     return line("ToolFinished", run, source=source, key=key, **{**shown, **values})
 
 
-def test_each_run_of_a_transcript_has_its_calls_and_the_newest_is_last() -> None:
+def test_each_run_of_a_transcript_has_its_calls_and_the_newest_is_last():
     lines = [
         line("RunStarted", "one", asked="Find it."),
         finished("search", structured=FOUND, run="one"),
@@ -61,7 +61,7 @@ def test_each_run_of_a_transcript_has_its_calls_and_the_newest_is_last() -> None
     assert runs_in_transcript(lines, "another") == []
 
 
-def test_a_drawn_tool_that_called_others_is_made_of_those() -> None:
+def test_a_drawn_tool_that_called_others_is_made_of_those():
     """Calls of the same turn go on beside it, and are none of its own."""
     inner = finished("search")
     inner["agent"] = "librarian"
@@ -81,7 +81,7 @@ def test_a_drawn_tool_that_called_others_is_made_of_those() -> None:
     ]  # fmt: skip
 
 
-def test_a_history_has_a_run_for_each_of_an_agent_and_else_for_each_process() -> None:
+def test_a_history_has_a_run_for_each_of_an_agent_and_else_for_each_process():
     def called(kind: Any, source: str, run: str, **payload: Any) -> Event:
         subject = Subject(kind, source, "do")
         return Event(subject, "called", datetime.now(UTC), {"status": "ok", **payload}, run=run)
@@ -99,7 +99,7 @@ def test_a_history_has_a_run_for_each_of_an_agent_and_else_for_each_process() ->
     assert (third.id, third.agents, len(third.calls)) == ("r1", ("helper",), 1)
 
 
-def test_a_conversation_and_a_state_are_read() -> None:
+def test_a_conversation_and_a_state_are_read():
     asked = {"id": "c1", "type": "function",
              "function": {"name": "my_lib_get_book", "arguments": '{"id": 3}'}}  # fmt: skip
     messages: list[Any] = [
@@ -116,7 +116,7 @@ def test_a_conversation_and_a_state_are_read() -> None:
     assert found == RecordedCall("lib", "getBook", {"id": 3}, {"title": "Whole"}, "openapi")
 
 
-def test_of_a_result_that_was_cut_the_beginning_is_read() -> None:
+def test_of_a_result_that_was_cut_the_beginning_is_read():
     whole = json.dumps({"books": [{"id": n, "title": f"Book {n}"} for n in range(400)]})
     found = data_of(f"{whole[:4000]}... ({len(whole)} characters)")
     assert found["books"][50] == {"id": 50, "title": "Book 50"}
@@ -141,7 +141,7 @@ _LINES = st.fixed_dictionaries(
 
 @settings(max_examples=40)
 @given(st.lists(_LINES, max_size=8), st.fixed_dictionaries({"additions": _JSON, "names": _JSON}))
-def test_whatever_a_file_says_nothing_is_raised(lines: list[Any], state: dict[str, Any]) -> None:
+def test_whatever_a_file_says_nothing_is_raised(lines: list[Any], state: dict[str, Any]):
     """A file may come from anywhere; what it says of tools and values becomes text."""
     for run in [*runs_in_transcript(lines), run_in_state(state, ["it"])]:
         calls, _ = traced(run.calls)

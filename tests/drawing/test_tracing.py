@@ -53,7 +53,7 @@ TITLE = Reference(0, ("books", 0, "title"))
 )  # fmt: skip
 def test_a_value_of_a_result_becomes_a_reference(
     argument: tuple[str, Any], result: Any, source: Any
-) -> None:
+):
     assert made(argument, result=result) == source
 
 
@@ -71,11 +71,11 @@ def test_a_value_of_a_result_becomes_a_reference(
         (("x", ""), {"x": ""}),
     ],
 )  # fmt: skip
-def test_what_many_things_could_be_stays_as_it_is(argument: tuple[str, Any], result: Any) -> None:
+def test_what_many_things_could_be_stays_as_it_is(argument: tuple[str, Any], result: Any):
     assert made(argument, result=result) == argument[1]
 
 
-def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told() -> None:
+def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told():
     calls = [
         RecordedCall("", "tool_search", {"query": "x"}, kind="meta"),
         RecordedCall("library", "get", {"id": 99}, "There is none.", is_error=True),
@@ -91,7 +91,7 @@ def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told() -> None:
     ]
 
 
-def test_what_was_hidden_cut_or_not_recorded_must_be_given() -> None:
+def test_what_was_hidden_cut_or_not_recorded_must_be_given():
     arguments = {"token": "***", "text": "x" * 4000 + "... (9000 characters)", "day": "today"}
     calls = [RecordedCall("mail", "send", arguments), RecordedCall("mail", "send")]
     (first, second), _ = traced(calls)
@@ -101,7 +101,7 @@ def test_what_was_hidden_cut_or_not_recorded_must_be_given() -> None:
     assert "not recorded" in second.note
 
 
-def test_a_secret_is_taken_from_where_it_came_from_or_must_be_given() -> None:
+def test_a_secret_is_taken_from_where_it_came_from_or_must_be_given():
     login = RecordedCall("shop", "login", {"user": "ada", "pin": "geheim"}, {"key": "geheim-2"})
     say = RecordedCall("shop", "say", {"text": "geheim", "inner": [{"geheim": 1}], "n": 5})
     list_ = RecordedCall("shop", "list", {"auth": "Bearer geheim-2"})

@@ -46,7 +46,7 @@ def texts_in(flow: Workflow) -> list[str]:
     return [x["ports"][0]["label"] for x in nodes if x["name"] == "Literal String"]
 
 
-def test_each_call_is_a_node_with_its_text_and_a_wire_for_what_it_uses() -> None:
+def test_each_call_is_a_node_with_its_text_and_a_wire_for_what_it_uses():
     """Wires are counted where they arrive: the third step uses only the second result."""
     flow = drawn(SEARCH, SEARCH, GET)
     assert texts_in(flow)[2] == "library/get_book\nbook_id = results[0].books[0].id"
@@ -57,7 +57,7 @@ def test_each_call_is_a_node_with_its_text_and_a_wire_for_what_it_uses() -> None
         drawn(SEARCH, GET)
 
 
-def test_what_is_missing_is_a_literal_to_fill_in_with_a_note() -> None:
+def test_what_is_missing_is_a_literal_to_fill_in_with_a_note():
     flow = drawn(DrawnCall("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
     literal, step = texts_in(flow)
     assert (literal, read_step(step).arguments["text"]) == (TO_BE_GIVEN, Reference(0))
@@ -80,7 +80,7 @@ def some_calls(draw_: st.DrawFn) -> list[DrawnCall]:
 
 @settings(max_examples=20)
 @given(some_calls())
-def test_nothing_covers_anything_however_many_calls_there_are(calls: list[DrawnCall]) -> None:
+def test_nothing_covers_anything_however_many_calls_there_are(calls: list[DrawnCall]):
     flow = drawn(*calls)
     layout = flow.layout()
     assert faults(flow) == []
@@ -90,7 +90,7 @@ def test_nothing_covers_anything_however_many_calls_there_are(calls: list[DrawnC
     assert problems(flow.document(), "made") == []
 
 
-def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path) -> None:
+def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path):
     calls = [
         call
         for x in ODD
@@ -110,7 +110,7 @@ def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path) -
         assert read_step(step_text(step)) == step
 
 
-def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path) -> None:
+def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path):
     args = {"a": {"call": 0, "field": "x"}, "b": {"missing": "Ask Ada."}}
     calls: list[dict[str, Any]] = [{"tool": "it/x", "args": {}}, {"tool": "it/y", "args": args}]
     file = draw_plan({"request": "Do it.", "calls": calls}, tmp_path / "mine")
@@ -121,7 +121,7 @@ def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path) -> No
         draw_plan({"request": "Do it.", "calls": calls}, file)
 
 
-def test_the_nodes_of_a_drawn_tool_come_along_below_and_keep_the_rules() -> None:
+def test_the_nodes_of_a_drawn_tool_come_along_below_and_keep_the_rules():
     before = drawn(DrawnCall("canvas", "make_poster", {"title": "Candide"})).document()
     other = two_servers_and_a_drawn_tool().document()
     copied = with_drawn_tools(before, other, ["make_poster"])

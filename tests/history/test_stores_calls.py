@@ -64,7 +64,7 @@ def kill_after(place: Place, count: int) -> None:
 
 def test_a_killed_process_has_all_the_calls_that_returned_once(
     lasting_place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """Nobody knows what became of the one under way.
 
     So, too, where the next process is killed before the file of calls is removed.
@@ -92,7 +92,7 @@ def test_a_killed_process_has_all_the_calls_that_returned_once(
 
 def test_a_call_that_is_still_going_on_in_another_process_is_not_reported(
     lasting_place: Place,
-) -> None:
+):
     with recorder_in(lasting_place) as one:
         begun = one.begun(SAVE, {"number": 1})
         with recorder_in(lasting_place) as other:
@@ -102,7 +102,7 @@ def test_a_call_that_is_still_going_on_in_another_process_is_not_reported(
         assert [x.change for x in events(recorder)] == ["called"]
 
 
-def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path) -> None:
+def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path):
     place, now = place_of("", tmp_path), datetime.now(UTC)
     journal = CallJournal(place, "run")
     first, second = (journal.note(begun_event(NOTES_SAVE, now)) for _ in range(2))
@@ -117,7 +117,7 @@ def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path) -> N
         assert [x.change for x in events(again)] == ["called"]
 
 
-def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path) -> None:
+def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path):
     """It is emptied whenever the store has all of it; in memory there is none."""
     place = place_of("", tmp_path)
     with recorder_in(place) as recorder:
@@ -136,7 +136,7 @@ def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path) -> None
     assert not (tmp_path / "none").exists()
 
 
-def test_a_line_that_was_cut_off_or_is_not_ours_costs_no_other(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_or_is_not_ours_costs_no_other(tmp_path: Path):
     place = place_of("", tmp_path)
     with closing(CallJournal(place, "run")) as journal:
         journal.note(call_event(NOTES_SAVE, datetime.now(UTC), 0.1))
@@ -150,7 +150,7 @@ def test_a_line_that_was_cut_off_or_is_not_ours_costs_no_other(tmp_path: Path) -
 
 def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """Where the file of calls could not be added to, its tidying failed in the writer's thread."""
     warnings = list[str]()
 

@@ -94,7 +94,7 @@ def copied(sound: Path, folder: Path) -> tuple[Place, Path]:
     return place, place.file
 
 
-def test_a_history_works_again_after_a_flipped_byte(sound: Path, tmp_path: Path) -> None:
+def test_a_history_works_again_after_a_flipped_byte(sound: Path, tmp_path: Path):
     for seed in range(2):
         place, file = copied(sound, tmp_path / f"{seed}")
         data = bytearray(file.read_bytes())
@@ -142,7 +142,7 @@ def break_a_snapshot(file: Path) -> None:
 def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(
     sound: Path, tmp_path: Path, spoil: Callable[[Path], object], has_backup: bool,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+):  # fmt: skip
     place, file = copied(sound, tmp_path)
     with recorder_in(place) as recorder:
         before = recorder.ask(look).result(_SECONDS)
@@ -160,7 +160,7 @@ def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(
 
 def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """POSIX takes them all when a process closes the file, however it opened it."""
     monkeypatch.setattr(backup, "_BUSY_SECONDS", 0.1)
     file = tmp_path / "theirs.db"
@@ -174,7 +174,7 @@ def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(
         assert "locked" in ended.stderr
 
 
-def test_a_deleted_history_does_not_come_back_from_its_backup(sound: Path, tmp_path: Path) -> None:
+def test_a_deleted_history_does_not_come_back_from_its_backup(sound: Path, tmp_path: Path):
     place, file = copied(sound, tmp_path)
     before = works_again(place, 6)
     for one in file.parent.glob("history.db*"):

@@ -111,7 +111,7 @@ def problem_of(named: str | Path, folder: Path) -> StoreFailed:
 
 def test_an_address_that_is_invalid_or_answers_not_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     for rest in ("me:s3cret@host:port/db", "me:s3cret/@host/db", ""):
         next_step = problem_of(f"postgresql://{rest}", tmp_path).next_step
         assert next_step.startswith(("Write postgresql://", "Correct", "St"))
@@ -123,15 +123,13 @@ def test_an_address_that_is_invalid_or_answers_not_is_reported(
     assert 'pip install "xai-mcp-agent[postgres]"' in reason.next_step
 
 
-def test_a_user_and_a_database_that_are_not_there_are_reported(
-    postgresql: Server, tmp_path: Path
-) -> None:
+def test_a_user_and_a_database_that_are_not_there_are_reported(postgresql: Server, tmp_path: Path):
     assert 'database "none"' in problem_of(postgresql.url("none"), tmp_path).problem
     stranger = postgresql.url().replace("tests@", "stranger:s3cret@")
     assert "stranger" in problem_of(stranger, tmp_path).problem
 
 
-def test_a_file_that_is_newer_or_no_database_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_newer_or_no_database_is_left_alone(tmp_path: Path):
     """Somebody may have named any file."""
     notes = tmp_path / "notes.txt"
     notes.write_text("mine " * 1000)
@@ -147,7 +145,7 @@ def test_a_file_that_is_newer_or_no_database_is_left_alone(tmp_path: Path) -> No
     assert "pip install --upgrade xai-mcp-agent" in reason.next_step
 
 
-def test_a_folder_that_may_only_be_read_is_reported() -> None:
+def test_a_folder_that_may_only_be_read_is_reported():
     """To somebody without rights: root may do everything."""
     folder = Path(tempfile.mkdtemp(prefix="xai-history-"))
     folder.chmod(0o555)
@@ -186,7 +184,7 @@ def files_no_longer_than(size: int) -> Iterator[None]:
 
 def test_reports_of_the_time_of_a_full_disk_are_written_when_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     with recorder_in(place_of("", tmp_path)) as recorder:
         connect(recorder)
         call(recorder, 1)
@@ -213,7 +211,7 @@ def is_removed(folder: Path) -> bool:
 
 def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     """Whoever deletes it wants it gone; what is connected now is known in the new one."""
     with recorder_in(place_of("", tmp_path)) as recorder:
         connect(recorder)
@@ -230,7 +228,7 @@ def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
 
 def test_a_server_that_is_started_again_gets_what_it_missed(
     postgresql: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     url = postgresql.new_database().replace("tests@", "tests:s3cret@")
     with recorder_in(place_of(url, tmp_path)) as recorder:
         connect(recorder)
@@ -253,7 +251,7 @@ def test_a_server_that_is_started_again_gets_what_it_missed(
     assert not any("s3cret" in x for x in warnings(caplog))
 
 
-def test_a_file_that_another_program_keeps_locked_is_waited_for(tmp_path: Path) -> None:
+def test_a_file_that_another_program_keeps_locked_is_waited_for(tmp_path: Path):
     place = place_of("", tmp_path)
     with recorder_in(place) as recorder:
         connect(recorder)
@@ -271,7 +269,7 @@ def test_a_file_that_another_program_keeps_locked_is_waited_for(tmp_path: Path) 
 # The writer
 
 
-def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path) -> None:
+def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path):
     """It is raised as it is, and nobody reads the whole file, which may be large, because of it."""
 
     def mistaken(store: History) -> None:
@@ -288,7 +286,7 @@ def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path) -> No
 
 def test_waiting_reports_do_not_fill_the_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """The newest is kept, and it is said that the oldest is not."""
     monkeypatch.setattr(writer, "_MOST_WAITING", 100)
     folder = tmp_path / ".xircuits"

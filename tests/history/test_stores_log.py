@@ -63,7 +63,7 @@ def brief(store: History) -> list[tuple[int, str | None]]:
     return [(x.position, x.subject.tool) for x in store.events()]
 
 
-def test_events_with_any_name_and_value_come_back_in_their_order(store: History) -> None:
+def test_events_with_any_name_and_value_come_back_in_their_order(store: History):
     first = replace(connected(GIT, NOON), definition="0123", reason="It was asked for.", run="run1")
     arguments = {"ä": [1, None, {"b": 1.5e300}]}
     second = replace(called(), payload={"status": "ok", "seconds": 0.25, "arguments": arguments})
@@ -84,7 +84,7 @@ def test_events_with_any_name_and_value_come_back_in_their_order(store: History)
         assert [x.position for x in about] == [position]
 
 
-def test_a_store_that_is_opened_again_goes_on_where_it_was(lasting_place: Place) -> None:
+def test_a_store_that_is_opened_again_goes_on_where_it_was(lasting_place: Place):
     for name in ("one", "two"):
         store = open_history(lasting_place)
         append(store, called(name))
@@ -94,7 +94,7 @@ def test_a_store_that_is_opened_again_goes_on_where_it_was(lasting_place: Place)
     store.close()
 
 
-def test_ranges_are_cut_at_both_ends_and_by_subject(store: History) -> None:
+def test_ranges_are_cut_at_both_ends_and_by_subject(store: History):
     append(store, connected(GIT, NOON), called("a", 1), called("b", 2), called("a", 3))
     append(store, connected(Subject(MCP, "other"), NOON + timedelta(minutes=4)))
     for which, positions in (
@@ -111,7 +111,7 @@ def test_ranges_are_cut_at_both_ends_and_by_subject(store: History) -> None:
         assert [x.position for x in store.events(which)] == positions, which
 
 
-def test_a_transaction_that_fails_leaves_nothing(store: History) -> None:
+def test_a_transaction_that_fails_leaves_nothing(store: History):
     def half() -> None:
         with store.writing() as connection:
             store.log.append(connection, [called("half")], {"d": BODY})
@@ -128,7 +128,7 @@ def test_a_transaction_that_fails_leaves_nothing(store: History) -> None:
 
 def test_writers_at_once_see_each_other_whatever_is_usual_on_the_server(
     postgresql: Server, tmp_path: Path
-) -> None:
+):
     """Whoever waited for its turn must count from what was written meanwhile."""
     usual = "%20-cdefault_transaction_isolation%3Drepeatable%5C%20read"
     place = place_of(postgresql.new_database() + usual, tmp_path)
@@ -149,7 +149,7 @@ def test_writers_at_once_see_each_other_whatever_is_usual_on_the_server(
 
 def test_projects_in_one_database_neither_see_each_other_nor_wait(
     postgresql: Server, tmp_path: Path
-) -> None:
+):
     url = postgresql.new_database()
     one, two, same = (open_history(place_of(url, tmp_path / x)) for x in ("one", "two", "one"))
     append(one, called("first"))

@@ -32,7 +32,7 @@ def live(writer: ReportWriter, days: int) -> None:
         writer.record([Lost(MANY, time + timedelta(hours=1), "closed")])
 
 
-def test_older_events_go_and_the_rest_stays_as_it_is(writer: ReportWriter) -> None:
+def test_older_events_go_and_the_rest_stays_as_it_is(writer: ReportWriter):
     live(writer, 10)
     store = writer.history
     events, records = store.events(), store.records()
@@ -58,7 +58,7 @@ def test_older_events_go_and_the_rest_stays_as_it_is(writer: ReportWriter) -> No
 
 def test_the_oldest_goes_when_there_is_too_much(
     writer: ReportWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr(retention, "_LEAST_ROWS", 10)
     live(writer, 60)
     store, records = writer.history, writer.history.records()
@@ -75,7 +75,7 @@ def test_the_oldest_goes_when_there_is_too_much(
     assert store.records() == records
 
 
-def test_a_history_can_be_pruned_anywhere(writer: ReportWriter) -> None:
+def test_a_history_can_be_pruned_anywhere(writer: ReportWriter):
     for seed in (6, 7):
         writer.record(life(seed))
     store, before = writer.history, writer.history.records()

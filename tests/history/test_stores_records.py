@@ -70,7 +70,7 @@ def replayed(store: History, until: int) -> Records:
 
 def test_views_of_the_past_are_what_the_events_until_then_come_to(
     writer: ReportWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """With snapshots on the way, and in transactions of one report or several."""
     monkeypatch.setattr(log, "ROWS_BETWEEN_SNAPSHOTS", 3)
     reports = life(1)
@@ -91,7 +91,7 @@ def test_views_of_the_past_are_what_the_events_until_then_come_to(
     assert store.records(When(position=0)) == Records()
 
 
-def test_a_clock_that_is_set_back_changes_no_answer(place: Place) -> None:
+def test_a_clock_that_is_set_back_changes_no_answer(place: Place):
     """What was written later happened later, also where the clock showed a time twice."""
     git, log_tool = Subject(MCP, "git"), Subject(MCP, "git", "log")
     with a_history(place) as history:
@@ -116,7 +116,7 @@ def test_a_clock_that_is_set_back_changes_no_answer(place: Place) -> None:
         assert state_of(records.tools[log_tool], records.sources[git]) == "at rest"
 
 
-def test_a_secret_in_a_definition_is_hidden_wherever_it_stands(place: Place) -> None:
+def test_a_secret_in_a_definition_is_hidden_wherever_it_stands(place: Place):
     """The JSON of it stays JSON."""
     schema = {
         "type": "object",

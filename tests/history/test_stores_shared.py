@@ -65,7 +65,7 @@ def numbers(events: list[Event], source: str) -> list[int]:
     return [x.payload["arguments"]["number"] for x in of_source]
 
 
-def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(writers: Writers) -> None:
+def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(writers: Writers):
     """Killed at random moments during ten thousand writes."""
     chance = random.Random(5)
     lives: list[int] = []
@@ -85,7 +85,7 @@ def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(writers: W
         assert len(calls) > acknowledged
 
 
-def test_processes_that_write_at_once_lose_nothing(writers: Writers) -> None:
+def test_processes_that_write_at_once_lose_nothing(writers: Writers):
     """A workshop; half of them use a source that others use, too."""
     half = _WRITERS // 2
     started = [writers.start(f"s{n % half}", n * 1000, _EACH, _EACH // 4) for n in range(_WRITERS)]

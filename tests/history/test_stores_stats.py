@@ -43,7 +43,7 @@ def stats(writer: ReportWriter, since: datetime | None) -> dict[Subject, CallSta
     return {x.subject: x for x in writer.history.stats(since).tools}
 
 
-def test_calls_errors_and_the_last_use_are_those_of_the_events(writer: ReportWriter) -> None:
+def test_calls_errors_and_the_last_use_are_those_of_the_events(writer: ReportWriter):
     writer.record(some_calls())
     for since in (None, FIRST, NOON + timedelta(seconds=250)):
         calls = [x for x in some_calls() if since is None or x.time >= since]
@@ -65,7 +65,7 @@ def test_calls_errors_and_the_last_use_are_those_of_the_events(writer: ReportWri
 
 def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
     writer: ReportWriter,
-) -> None:
+):
     odd: Any = {"error": "x", "status": "error"}
     writer.record([
         call_event(LOG, NOON, 0.5, arguments=odd), call_event(LOG, NOON, 0.5, "bad", odd),
@@ -76,7 +76,7 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
         assert (of.calls, of.errors) == (3, 2)
 
 
-def test_an_event_has_the_agent_workflow_node_toolbelt_run_and_call(writer: ReportWriter) -> None:
+def test_an_event_has_the_agent_workflow_node_toolbelt_run_and_call(writer: ReportWriter):
     helper = Caller("agent", "helper", "default", "b194", workflow="my_agent", node="AgentRun")
     by = kept_use(used_by(helper, "call_1"), str)
     writer.record([call_event(LOG, NOON, 0.5, "There is no shelf 9.", by=by)])
@@ -104,7 +104,7 @@ def test_mean_and_p95_are_those_of_the_calls(seconds: list[float]):
     assert usage.mean_seconds == pytest.approx(math.fsum(seconds) / len(seconds))
 
 
-def test_the_percentile_is_that_of_recent_calls_also_since_a_time() -> None:
+def test_the_percentile_is_that_of_recent_calls_also_since_a_time():
     """Of the last 500 to 1,000 calls; those from before the time do not count."""
     call = Call(NOON, 1.0, "")
     for earlier in (0, 3, 499, 500, 999, 1000, 1499, 1500, 1700):
@@ -128,7 +128,7 @@ def called(tool: str, caller: Caller, error: str = "", kind: str = "mcp") -> Eve
     return call_event(subject_of(kind, "shop", tool), NOON, 0.1, error, by=used_by(caller))
 
 
-def test_what_follows_a_call_is_counted_by_run_and_without_failures(writer: ReportWriter) -> None:
+def test_what_follows_a_call_is_counted_by_run_and_without_failures(writer: ReportWriter):
     """Drawn steps follow each other though each has an id of its own."""
     a, b, c = map(agent, "abc")
     writer.record([

@@ -33,7 +33,7 @@ NOT_APPROVED = "was not approved"
 SECRET = "a-very-secret-token-1234"
 
 
-def test_an_approval_is_for_one_call_or_for_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_approval_is_for_one_call_or_for_the_run(monkeypatch: pytest.MonkeyPatch):
     """It is asked for with all of the call, but secrets."""
     monkeypatch.setenv("ACME_TOKEN", SECRET)
     clerk = Clerk("once", "no", "run", "no", "once")
@@ -60,7 +60,7 @@ def settings_file(folder: Path) -> Path:
     return file
 
 
-def test_for_good_stands_in_the_lock_file_and_ends_with_the_definition(tmp_path: Path) -> None:
+def test_for_good_stands_in_the_lock_file_and_ends_with_the_definition(tmp_path: Path):
     file = settings_file(tmp_path)
     with Bridge.open(file, approve=Clerk("always")) as bridge:
         assert shred(bridge) == SHREDDED
@@ -76,7 +76,7 @@ def test_for_good_stands_in_the_lock_file_and_ends_with_the_definition(tmp_path:
     assert clerk.asked[0].description == "Reads a paper."
 
 
-def test_a_tool_that_changes_while_somebody_reads_is_not_called() -> None:
+def test_a_tool_that_changes_while_somebody_reads_is_not_called():
     """Approved is what was shown."""
     bridge: Bridge
 
@@ -91,7 +91,7 @@ def test_a_tool_that_changes_while_somebody_reads_is_not_called() -> None:
         assert shred(bridge, tool="count") == "0"
 
 
-def test_whatever_is_no_answer_is_no_approval() -> None:
+def test_whatever_is_no_answer_is_no_approval():
     """With nobody there, the model and a person read what to do."""
     no_scope = ApprovalAnswer("anything")  # pyright: ignore[reportArgumentType]
     answers = [RuntimeError("no"), True, None, "yes", "", no_scope]
@@ -109,7 +109,7 @@ def test_whatever_is_no_answer_is_no_approval() -> None:
     assert '"approval": {"shred": "allow"} under mcpServers.shredder' in str(refused.value)
 
 
-def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed() -> None:
+def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed():
     asking = threading.Semaphore(1)
     asked: list[str] = []
 
@@ -134,7 +134,7 @@ def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed() -
     assert asked == ["shred"]
 
 
-def test_who_calls_by_hand_is_not_asked() -> None:
+def test_who_calls_by_hand_is_not_asked():
     with shredding(approval="deny") as bridge:
         assert bridge.call_tool("shredder", "shred", PAPER).text == SHREDDED
         assert shred(bridge, Caller("person")) == SHREDDED
@@ -148,7 +148,7 @@ def verdict(written: dict[str, Any], source: str, name: str, **belt: Any) -> str
     return approvals.verdict(tool(source, name, destructive=True), agent(**belt)).word
 
 
-def test_the_most_specific_word_wins_and_then_the_strictest() -> None:
+def test_the_most_specific_word_wins_and_then_the_strictest():
     cases: list[tuple[dict[str, Any], dict[str, str], dict[str, str], str]] = [
         ({}, {}, {}, "ask"),
         ({"autoApprove": ["shred"]}, {}, {}, "allow"),
@@ -168,7 +168,7 @@ def test_the_most_specific_word_wins_and_then_the_strictest() -> None:
         assert verdict(written, "shredder", "shred", approval=belt) == word
 
 
-def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through() -> None:
+def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through():
     """Any server may call a tool `bank/pay`."""
     written = {"mcpServers": {}, "approval": {"bank/pay": "allow"}}
     assert verdict(written, "bank", "pay") == "allow"
@@ -176,7 +176,7 @@ def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_called() -> None:
+async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_called():
     """As by a reconnect in the middle of a call: nobody was asked for what it is now."""
     before, now = tool("shredder", "shred"), tool("shredder", "shred", destructive=True)
     listed = [before]
@@ -211,7 +211,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return clone
 
 
-def test_calls_that_somebody_else_approved_are_asked_for(folder: Path) -> None:
+def test_calls_that_somebody_else_approved_are_asked_for(folder: Path):
     clerk = Clerk("no", "once")
     with Bridge(approve=clerk) as bridge:
         assert NOT_APPROVED in shred(bridge)
@@ -225,7 +225,7 @@ def test_calls_that_somebody_else_approved_are_asked_for(folder: Path) -> None:
         assert NOT_APPROVED in shred(bridge), "nor does a word for any definition count"
 
 
-def test_who_agrees_to_the_folder_agrees_to_its_approvals(folder: Path, capsys: Any) -> None:
+def test_who_agrees_to_the_folder_agrees_to_its_approvals(folder: Path, capsys: Any):
     with pytest.raises(SystemExit) as ended:
         run(["trust", "--yes"])
     assert not ended.value.code
@@ -239,7 +239,7 @@ def test_who_agrees_to_the_folder_agrees_to_its_approvals(folder: Path, capsys: 
     assert part.key_path == "approved: mcp:shredder/count"
 
 
-def test_an_approval_of_this_user_counts_until_it_is_withdrawn(folder: Path) -> None:
+def test_an_approval_of_this_user_counts_until_it_is_withdrawn(folder: Path):
     with Bridge(approve=Clerk("always")) as bridge:
         shred(bridge)
     lock = (folder / LOCK).read_text(encoding="utf-8")

@@ -76,7 +76,7 @@ FILE_WRITE, LOG, SEND = tool("files", "write"), tool("git", "log"), tool("mail",
 PAY, PATH = tool("bank", "pay", "amount"), tool("files", "write", "path")
 
 
-def test_a_rule_is_about_servers_agents_times_and_arguments() -> None:
+def test_a_rule_is_about_servers_agents_times_and_arguments():
     """What cannot be compared is not let through."""
     unless_read = {"server": "files", "annotation": "not read_only"}
     night, coder = (
@@ -106,7 +106,7 @@ def test_a_rule_is_about_servers_agents_times_and_arguments() -> None:
     assert before([{"when": coder, "then": "deny"}], LOG).word == "deny"
 
 
-def test_a_derived_word_asks_for_paths_outside_of_the_workspace() -> None:
+def test_a_derived_word_asks_for_paths_outside_of_the_workspace():
     allowed: list[Any] = ["/desk/a.txt", "a.txt", "/desk", "file:///desk/a.txt"]
     asked: list[Any] = [
         "/etc/passwd", "/desk/../etc/passwd", "../etc/passwd", "/desktop/a.txt", "~/a.txt",
@@ -121,7 +121,7 @@ def test_a_derived_word_asks_for_paths_outside_of_the_workspace() -> None:
     assert judge(WRITES, clear).word == "ask", "a value that is not given is what the schema says"
 
 
-def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it() -> None:
+def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it():
     for path in (
         " /etc/passwd", " file:///etc/passwd", "FILE:///etc/passwd", "file://localhost/etc/passwd",
         "file:/desk/x?/../../etc/passwd", "file://[", "..\\..\\etc\\passwd", "//etc/passwd",
@@ -131,12 +131,12 @@ def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it() -> 
         assert word("allow", {"args.path": "inside /desk"}, PATH, {"path": path}) == ""
 
 
-def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it() -> None:
+def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it():
     for path in ("/etc/passwd ", "\\etc\\passwd", "file:///etc/passwd?x", "//etc/x"):
         assert word("deny", {"args.path": "inside /etc"}, PATH, {"path": path}) == "deny"
 
 
-def test_a_rule_may_ask_for_what_happened_before_in_the_run() -> None:
+def test_a_rule_may_ask_for_what_happened_before_in_the_run():
     rules = [
         {"when": {"server": ["web", "mail"], "annotation": "open_world"},
          "then": {"is": "untrusted"}},
@@ -158,7 +158,7 @@ def test_a_rule_may_ask_for_what_happened_before_in_the_run() -> None:
         assert word("deny", tested, tool("ci", "deploy"), caller=agent(facts=facts)) == expected
 
 
-def test_rules_that_depend_on_the_call_are_reported_beforehand() -> None:
+def test_rules_that_depend_on_the_call_are_reported_beforehand():
     ruling = before(WRITES, tool("files", "write_file", "path"))
     assert (ruling.word, [x.rule for x in ruling.perhaps]) == ("", ["keep to the workspace"])
     derived = [
@@ -168,7 +168,7 @@ def test_rules_that_depend_on_the_call_are_reported_beforehand() -> None:
     assert [x.rule for x in before(derived, tool("files", "read", "path")).perhaps] == ["keys"]
 
 
-def test_no_other_value_or_spelling_hides_the_one_that_a_rule_means() -> None:
+def test_no_other_value_or_spelling_hides_the_one_that_a_rule_means():
     """A model may send names that no schema has, and lists where one thing is meant."""
     rows: list[tuple[dict[str, Any], str]] = [
         ({"order": {"amount": 1000}}, "ask"),
@@ -191,7 +191,7 @@ def test_no_other_value_or_spelling_hides_the_one_that_a_rule_means() -> None:
         assert denied == is_same, (of_rule, value)
 
 
-def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source() -> None:
+def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source():
     """Any server may call a tool so."""
     for name in ("files/read", "files.read"):
         mine, stranger = tool("files", "read"), tool("stranger", name)
@@ -202,7 +202,7 @@ def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source() -> N
         assert word("deny", {"tool": f"not {name}"}, mine) == ""
 
 
-def test_a_line_break_in_an_argument_gets_past_no_rule() -> None:
+def test_a_line_break_in_an_argument_gets_past_no_rule():
     for when, then in (("regex:.*drop.*", "deny"), ("regex:select.*drop", "allow")):
         rules = [
             {"when": {"args.sql": when}, "then": then},
@@ -212,7 +212,7 @@ def test_a_line_break_in_an_argument_gets_past_no_rule() -> None:
         assert ruling.word == ("deny" if then == "deny" else "ask")
 
 
-def test_reasons_are_short_and_hide_secrets() -> None:
+def test_reasons_are_short_and_hide_secrets():
     secrets = Secrets(["tok-5f1c9a77"])
     rules = written([{"when": {"args.key": "*"}, "then": "deny", "because": "No keys."}]).rules
     facts = Facts(tool("x", "y"), agent(), {"key": "tok-5f1c9a77" + "x" * 1000}, NOON)
@@ -248,7 +248,7 @@ BOTH = [{"when": {"server": "never"}, "then": {"is": x}} for x in ("red", "blue"
 @given(_RULES, st.sampled_from(["red", "blue"]), st.lists(st.sampled_from(["red", "blue", "x"])))
 def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
     drawn: list[Any], server: str, values: list[str]
-) -> None:
+):
     rules = [*BOTH, *(as_written(*x) for x in drawn)]
     of, arguments = tool(server, "red"), {"a": values}
     ruling = judge(rules, of, arguments)
@@ -263,7 +263,7 @@ def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
     assert ruling.word == max(alone, key=["", "allow", "ask", "deny"].index)
 
 
-def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path: Path) -> None:
+def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path: Path):
     """What is nearly a condition is no text that never fits; all are in settings/data/answers."""
     rows: list[tuple[Any, str]] = [
         ({"when": {"sever": "x"}, "then": "deny"}, "server"),
@@ -279,7 +279,7 @@ def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path
         settings_from({"mcpServers": {}, "policies": [{"when": {"server": "x"}, "then": "deny"}]})
 
 
-def test_a_yaml_file_means_what_it_says_or_is_reported(tmp_path: Path) -> None:
+def test_a_yaml_file_means_what_it_says_or_is_reported(tmp_path: Path):
     """YAML 1.2, the core schema: only `true` and `false` are booleans, a time is a text."""
     file = tmp_path / "rules.yaml"
     file.write_text(
@@ -321,7 +321,7 @@ def pass_gate(gate: RuleGate, of: Tool, caller: Caller) -> str:
     return anyio.run(go)
 
 
-def test_a_limit_counts_the_calls_of_a_run() -> None:
+def test_a_limit_counts_the_calls_of_a_run():
     gate = gate_of([{"name": "few", "when": {"server": "search"}, "then": {"limit": "5 a run"}}])
     who, search = agent(), tool("search", "find")
     assert [pass_gate(gate, search, who) for _ in range(6)] == [
@@ -336,7 +336,7 @@ def test_a_limit_counts_the_calls_of_a_run() -> None:
 # Real calls
 
 
-def test_a_denied_call_is_not_made_and_the_model_reads_why() -> None:
+def test_a_denied_call_is_not_made_and_the_model_reads_why():
     """And one that a rule asks for is asked for though a word allows it."""
     rules = [
         {"name": "contracts", "when": {"args.paper": "contract*"}, "then": "deny"},
@@ -359,7 +359,7 @@ def test_a_denied_call_is_not_made_and_the_model_reads_why() -> None:
     )
 
 
-def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path) -> None:
+def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path):
     """A script that runs every hour has no more of them than one that runs all day."""
     day = {"then": {"limit": "2 a day"}}
     rules = [
@@ -384,7 +384,7 @@ def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path) -> None
 
 def test_a_file_of_rules_that_goes_while_a_bridge_is_open_takes_no_rule_along(
     tmp_path: Path,
-) -> None:
+):
     rules = tmp_path / "rules.yaml"
     rules.write_text("- {when: {tool: shred}, then: deny}", encoding="utf-8")
     with shredding(rules=str(rules)) as bridge:
@@ -397,7 +397,7 @@ def test_a_file_of_rules_that_goes_while_a_bridge_is_open_takes_no_rule_along(
 
 def test_a_tool_that_is_never_allowed_is_not_offered_and_one_that_may_be_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
     rules = [
@@ -418,7 +418,7 @@ def test_a_tool_that_is_never_allowed_is_not_offered_and_one_that_may_be_is(
     assert "does not allow it, because tool is 'shred', and time is 00:00-24:00" in told(model)
 
 
-def test_a_preferred_tool_comes_first_among_equals() -> None:
+def test_a_preferred_tool_comes_first_among_equals():
     rules = [{"name": "ours", "when": {"server": "b"}, "then": {"prefer": 0.1}}]
     servers = {name: shredder_entry() for name in ("a", "b")}
     for own, order in (([], "ab"), (rules, "ba")):

@@ -45,7 +45,7 @@ async def offered(operations: Operations) -> tuple[set[str], str]:
     return names, ready.tools.why_not("shredder_count")
 
 
-def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path) -> None:
+def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path):
     place = tmp_path / "shared.db"
     with bridge_at(place) as other, bridge_at(place, {"from": "store"}) as bridge:
         assert HELD in count(bridge), "it may have been lost, and begun anew"
@@ -68,7 +68,7 @@ def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path
         assert other.stored_rules().revision == 3
 
 
-def test_a_store_that_is_older_or_lets_calls_through_holds_all_of_them(tmp_path: Path) -> None:
+def test_a_store_that_is_older_or_lets_calls_through_holds_all_of_them(tmp_path: Path):
     with bridge_at(tmp_path / "old.db", {"from": "store", "revision": 2}) as bridge:
         bridge.put_rules([NO_COUNT])
         with pytest.raises(RulesUnknown, match="revision 1, and the settings want 2"):
@@ -88,7 +88,7 @@ def test_a_store_that_is_older_or_lets_calls_through_holds_all_of_them(tmp_path:
         assert HELD in count(bridge)
 
 
-def test_rules_for_the_store_are_checked_as_those_of_the_settings() -> None:
+def test_rules_for_the_store_are_checked_as_those_of_the_settings():
     for rule, says in (
         ({"when": {}, "then": "deny"}, "a name"),
         ("rules.yaml", "a name"),
@@ -100,7 +100,7 @@ def test_rules_for_the_store_are_checked_as_those_of_the_settings() -> None:
             rules_of_store([rule], "/desk")
 
 
-def test_words_of_the_store_let_nothing_through_that_the_settings_hold() -> None:
+def test_words_of_the_store_let_nothing_through_that_the_settings_hold():
     """Whoever can write into the store may call anything harmless."""
     own = [
         {"when": {"tool": "look"}, "then": {"is": "harmless"}},
@@ -122,7 +122,7 @@ def test_words_of_the_store_let_nothing_through_that_the_settings_hold() -> None
 
 
 @pytest.mark.anyio
-async def test_rules_that_were_read_hold_until_they_cannot_be_read_anew() -> None:
+async def test_rules_that_were_read_hold_until_they_cannot_be_read_anew():
     is_away = [False]
     stored = rules_of_store([NO_COUNT], "/desk")
 

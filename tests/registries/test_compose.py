@@ -46,7 +46,7 @@ def read_with_secret(entry: dict[str, Any], needs: list[str]) -> str:
 @given(value=WORDS, default=WORDS, inner=WORDS, other=WORDS, typed=st.sampled_from(["", "$", "{"]))
 def test_no_text_of_a_registry_names_a_variable_of_the_person(
     value: str, default: str, inner: str, other: str, typed: str
-) -> None:
+):
     """Whatever its parts come to when they are put together, with what was typed between."""
     variables = {"v": {"default": inner}, "w": {"isRequired": True}}
     written = {"value": value, "variables": variables}
@@ -69,7 +69,7 @@ def test_no_text_of_a_registry_names_a_variable_of_the_person(
 
 
 @given(text=WORDS, default=WORDS, header=WORDS)
-def test_no_url_or_header_of_a_registry_names_one(text: str, default: str, header: str) -> None:
+def test_no_url_or_header_of_a_registry_names_one(text: str, default: str, header: str):
     remote = {
         "type": "sse", "url": f"https://example.com/{text}",
         "variables": {"v": {"default": default}},
@@ -120,7 +120,7 @@ SERVER = st.fixed_dictionaries(
 
 @settings(max_examples=50)
 @given(server=SERVER, meta=ANYTHING)
-def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any) -> None:
+def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any):
     document = document_of({"server": server, "_meta": meta}, "https://host/here")
     if document.refused:
         return
@@ -137,7 +137,7 @@ def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any) 
     assert read_settings.notes == ()
 
 
-def test_arguments_become_words() -> None:
+def test_arguments_become_words():
     rows: list[tuple[dict[str, Any], list[str]]] = [
         ({"type": "named", "name": "--a", "value": "b"}, ["--a", "b"]),
         ({"type": "named", "name": "--a", "value": "-b"}, ["--a=-b"]),
@@ -161,7 +161,7 @@ def test_arguments_become_words() -> None:
         assert compose(server, "it").entry["args"] == ["a==1.0", *args]
 
 
-def test_only_exact_versions_are_taken() -> None:
+def test_only_exact_versions_are_taken():
     """Versions have their order."""
     for version in ("1.0.0", "1.0.0-beta.1", "1.2.3+build", "10.20.30", "0.0.1-seed"):
         assert wrong_with_version(version, "npm") == ""
@@ -172,7 +172,7 @@ def test_only_exact_versions_are_taken() -> None:
     assert sorted([*order[::2], *order[1::2]], key=version_order) == order
 
 
-def test_names_that_look_alike() -> None:
+def test_names_that_look_alike():
     rows = [
         ("notes", "n0tes", True), ("github-tools", "githud-tools", True),
         ("filesystem", "fliesystem", True), ("a", "b", False), ("git", "gut", False),

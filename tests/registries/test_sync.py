@@ -82,9 +82,7 @@ def hits(registries: Registries, words: str) -> list[str]:
     return [x.name for x in registries.search(words)]
 
 
-def test_all_pages_are_read_and_then_what_changed_since(
-    service: RegistryService, team: Registries
-) -> None:
+def test_all_pages_are_read_and_then_what_changed_since(service: RegistryService, team: Registries):
     """Only `deleted` ones are among the changes of a registry; others are not found when asked."""
     report = synced(team)
     assert (report.pages, report.documents, report.problem) == (3, ALL, "")
@@ -104,9 +102,7 @@ def test_all_pages_are_read_and_then_what_changed_since(
     assert WEATHER not in hits(team, "weather")
 
 
-def test_a_sync_that_was_killed_goes_on_where_it_was(
-    service: RegistryService, tmp_path: Path
-) -> None:
+def test_a_sync_that_was_killed_goes_on_where_it_was(service: RegistryService, tmp_path: Path):
     """Each page is kept before the next one is asked for."""
     second = service.pages[list(service.pages)[1]]
     waits = threading.Event()
@@ -139,7 +135,7 @@ Registries(settings, Path({str(tmp_path / "registries.db")!r})).sync()
 
 def test_a_cursor_that_the_registry_has_forgotten_begins_anew(
     service: RegistryService, team: Registries
-) -> None:
+):
     first, second, third = service.pages
     page = service.pages.pop(second)
     synced(team)
@@ -152,7 +148,7 @@ def test_a_cursor_that_the_registry_has_forgotten_begins_anew(
 
 def test_a_repeated_cursor_ends_it_and_what_came_is_kept(
     service: RegistryService, team: Registries
-) -> None:
+):
     service.faults["/v0.1/servers"] = "repeat"
     report = done_within(10, lambda: synced(team))
     assert "gives the same cursor again" in report.problem
@@ -176,7 +172,7 @@ PATIENCE = FetchLimits(seconds=0.2, read_seconds=0.1, max_bytes=1024**2)
 )  # fmt: skip
 def test_a_failure_is_reported_plainly(
     service: RegistryService, team: Registries, fault: str, says: str
-) -> None:
+):
     """A redirect might lead to a private address, whatever its name is."""
     service.faults["*"] = fault
     with http_service() as inner:
@@ -201,7 +197,7 @@ def test_a_failure_is_reported_plainly(
 
 def test_the_invalid_documents_are_refused_by_name_and_the_others_kept(
     service: RegistryService, team: Registries
-) -> None:
+):
     service.pages[""]["servers"][2:2] = [{"server": x} for x in invalid()]
     report = synced(team)
     reasons = {
@@ -233,7 +229,7 @@ ODD_ROWS: list[Any] = [
 ]  # fmt: skip
 
 
-def test_a_row_of_anything_costs_only_itself(service: RegistryService, team: Registries) -> None:
+def test_a_row_of_anything_costs_only_itself(service: RegistryService, team: Registries):
     """Hostile texts are shown without what hides in them."""
     words = "Weather\x1b[31m\u202e data\u200b\U000e0041" + "x" * 10_000
     service.row(WEATHER)["server"]["description"] = words
@@ -253,7 +249,7 @@ def test_a_row_of_anything_costs_only_itself(service: RegistryService, team: Reg
 
 def test_changed_content_under_the_same_version_is_an_alarm_and_the_old_one_stays(
     service: RegistryService, team: Registries
-) -> None:
+):
     synced(team)
     before = team.find(NOTES, offline=True)
     row = service.row(NOTES)
@@ -279,9 +275,7 @@ def test_changed_content_under_the_same_version_is_an_alarm_and_the_old_one_stay
 # Lists, folders, repositories
 
 
-def test_lists_and_checkouts_of_all_forms_are_read(
-    service: RegistryService, tmp_path: Path
-) -> None:
+def test_lists_and_checkouts_of_all_forms_are_read(service: RegistryService, tmp_path: Path):
     for name in ("servers-as-server-json.json", "servers-object.json"):
         there = {"type": "list", "url": f"{service.url}/lists/{name}"}
         with opened(service, tmp_path, lists=there) as registries:
@@ -299,7 +293,7 @@ def test_lists_and_checkouts_of_all_forms_are_read(
 
 def test_a_repository_is_read_from_its_archive_and_the_commit_kept(
     service: RegistryService, tmp_path: Path
-) -> None:
+):
     """A server that left it leaves the copy."""
     there = {"repository": "example-org/servers", "ref": "main", "url": service.url}
     service.archives["main"] = service.archives[COMMIT]
@@ -314,9 +308,7 @@ def test_a_repository_is_read_from_its_archive_and_the_commit_kept(
         assert names_in(registries, "hub") == [WEATHER]
 
 
-def test_one_bad_file_of_a_folder_costs_only_itself(
-    service: RegistryService, tmp_path: Path
-) -> None:
+def test_one_bad_file_of_a_folder_costs_only_itself(service: RegistryService, tmp_path: Path):
     folder = tmp_path / "servers"
     good = (DATA / "repository" / "weather" / "server.json").read_text(encoding="utf-8")
     for name, text in {
@@ -351,7 +343,7 @@ def tar_of(members: dict[str, Any]) -> bytes:
 
 def test_a_damaged_archive_is_reported_and_its_links_lead_nowhere(
     service: RegistryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """A small one may unpack to any size: it takes no more room than the limit."""
     monkeypatch.setattr(readers, "_MAX_UNPACKED", 1024**2)
     good = tar_of({"x/servers/a/server.json": b"of many; " * 5_000})
@@ -385,7 +377,7 @@ def test_a_damaged_archive_is_reported_and_its_links_lead_nowhere(
 
 def test_npm_is_searched_by_keyword_page_by_page_and_what_left_it_leaves_the_copy(
     service: RegistryService, tmp_path: Path
-) -> None:
+):
     one = service.search["objects"][0]["package"]
     service.search["objects"] += [{"package": one | {"name": f"notes-{n}"}} for n in range(300)]
     with opened(service, tmp_path, npm={"type": "npm", "url": service.url}) as registries:
@@ -407,7 +399,7 @@ def test_npm_is_searched_by_keyword_page_by_page_and_what_left_it_leaves_the_cop
 
 def test_the_configuration_of_npm_says_where_it_is(
     service: RegistryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     for name in ("npm_config_registry", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -434,7 +426,7 @@ def test_the_configuration_of_npm_says_where_it_is(
 )  # fmt: skip
 def test_a_damaged_copy_is_reported_with_what_to_do(
     service: RegistryService, tmp_path: Path, damage: str
-) -> None:
+):
     with opened(service, tmp_path) as team:
         synced(team)
     file = tmp_path / "registries.db"
@@ -449,7 +441,7 @@ def test_a_damaged_copy_is_reported_with_what_to_do(
 
 def test_two_syncs_at_once_are_reported_no_cursor_that_repeats(
     service: RegistryService, tmp_path: Path
-) -> None:
+):
     reports: list[Any] = []
     barrier = threading.Barrier(2)
 

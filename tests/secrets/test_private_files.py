@@ -153,7 +153,7 @@ def test_a_lock_keeps_other_processes_out_until_its_holder_ends(tmp_path: Path):
 
 def test_a_lock_is_off_at_the_end_also_where_somebody_has_a_copy_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """A process that is just being started has one for a moment."""
     copies: list[int] = []
 

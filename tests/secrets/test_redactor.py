@@ -42,7 +42,7 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_model_and_tools_say_is_shown_without_secrets(
     capsys: pytest.CaptureFixture[str], show: str, fails: bool
-) -> None:
+):
     ctx: dict[str, Any] = {}
     said = " and ".join(ALL)
 
@@ -65,7 +65,7 @@ def test_what_model_and_tools_say_is_shown_without_secrets(
         assert secret not in shown
 
 
-def test_a_secret_that_is_streamed_in_pieces_is_hidden() -> None:
+def test_a_secret_that_is_streamed_in_pieces_is_hidden():
     paper = Paper()
     with paper.console() as console:
         console.hide(Redactor([Secrets([PASSWORD])]))
@@ -75,7 +75,7 @@ def test_a_secret_that_is_streamed_in_pieces_is_hidden() -> None:
     assert paper.lines[-1].endswith("It is ***, I think.")
 
 
-def test_a_long_value_is_looked_at_only_as_far_as_it_is_shown() -> None:
+def test_a_long_value_is_looked_at_only_as_far_as_it_is_shown():
     """The loop waits meanwhile. No secret is cut in half."""
     looked_at = list[int]()
 

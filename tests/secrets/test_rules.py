@@ -27,7 +27,7 @@ OTHER_NAMES = """
 """
 
 
-def test_names_of_secrets_are_recognised_in_any_spelling(tmp_path: Path) -> None:
+def test_names_of_secrets_are_recognised_in_any_spelling(tmp_path: Path):
     """An error about the file of GOOGLE_APPLICATION_CREDENTIALS must be able to name it."""
     assert [x for x in SECRET_NAMES.split() if not looks_secret(x)] == []
     assert [x for x in OTHER_NAMES.split() if looks_secret(x)] == []
@@ -37,7 +37,7 @@ def test_names_of_secrets_are_recognised_in_any_spelling(tmp_path: Path) -> None
     assert is_secret("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "not there"))
 
 
-def test_secrets_in_the_environment_and_in_headers_are_found_by_what_they_hold() -> None:
+def test_secrets_in_the_environment_and_in_headers_are_found_by_what_they_hold():
     env = {
         "TOKEN": "tok-1",
         "DATABASE_URL": "postgres://me:pa%2Fss@db/x",
@@ -60,7 +60,7 @@ def test_secrets_in_the_environment_and_in_headers_are_found_by_what_they_hold()
     assert token in set(secrets_in_text(f"use {token} here")), "of a well-known service"
 
 
-def test_secrets_among_arguments_are_found_and_never_shown() -> None:
+def test_secrets_among_arguments_are_found_and_never_shown():
     cases: list[list[str]] = [
         ["--token", "abc-123"], ["--api-key=abc-123"], ["-e", "GITHUB_TOKEN=abc-123"],
         ["--header", "Authorization: Bearer abc-123"], ["--header=X-Api-Key:abc-123"],
@@ -76,7 +76,7 @@ def test_secrets_among_arguments_are_found_and_never_shown() -> None:
     assert not [*secrets_in_args(plain)]
 
 
-def test_a_url_is_shown_without_what_may_be_secret() -> None:
+def test_a_url_is_shown_without_what_may_be_secret():
     for url, shown in (
         ("https://example.com/mcp", "https://example.com/mcp"),
         ("https://me:pw@example.com:81/mcp", "https://***@example.com:81/mcp"),

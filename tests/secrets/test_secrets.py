@@ -18,14 +18,14 @@ KEY = "s3cr/et+k=y&\"'\\é"
 secret_texts = st.text(min_size=MIN_SECRET_LENGTH, max_size=60).map(lambda text: f"7{text}")
 
 
-def test_a_secret_shows_stars_however_it_is_printed() -> None:
+def test_a_secret_shows_stars_however_it_is_printed():
     """design.md 1.7: nothing leaks."""
     secret = Secret(KEY)
     assert [repr(secret), str(secret), f"{secret}", f"{[secret]}"] == ["***"] * 3 + ["[***]"]
     assert f"{secret:>5}" == "  ***"
 
 
-def test_a_secret_is_found_in_the_forms_it_travels_in() -> None:
+def test_a_secret_is_found_in_the_forms_it_travels_in():
     cases: list[str] = [
         KEY,
         f"https://example.com/?key={quote(KEY)}",
@@ -45,7 +45,7 @@ def test_a_secret_is_found_in_the_forms_it_travels_in() -> None:
             assert piece not in masked.replace("key", "").replace("k=***", "")
 
 
-def test_basic_authentication_is_masked_whatever_the_user_name() -> None:
+def test_basic_authentication_is_masked_whatever_the_user_name():
     for before in ("", "u:", "us:", "use:"):
         header = base64.b64encode(f"{before}correct-horse-battery".encode()).decode()
         masked = Secrets(["correct-horse-battery"]).redact(header)
@@ -53,7 +53,7 @@ def test_basic_authentication_is_masked_whatever_the_user_name() -> None:
         assert len(masked) <= len(before) * 2 + 7
 
 
-def test_the_longest_secret_and_each_line_of_one_is_masked_and_short_words_stay() -> None:
+def test_the_longest_secret_and_each_line_of_one_is_masked_and_short_words_stay():
     """Masking every `1` or `default` hides nothing; a server's stderr is read by lines."""
     assert Secrets(["abcdef", "abcdefghi"]).redact("abcdefghi") == "***"
     secrets = Secrets(["abc", "12345", "default", "Bearer", "", "   ", "******"])
@@ -66,7 +66,7 @@ def test_the_longest_secret_and_each_line_of_one_is_masked_and_short_words_stay(
 
 
 @given(secret=secret_texts, before=st.text(), after=st.text())
-def test_mask_never_leaves_the_secret_in(secret: str, before: str, after: str) -> None:
+def test_mask_never_leaves_the_secret_in(secret: str, before: str, after: str):
     secrets = Secrets([secret])
     masked = secrets.redact(f"{before}{secret}{after}")
     assert secret not in masked

@@ -37,20 +37,20 @@ SECRETS = (
 )
 
 
-def test_no_secret_is_kept() -> None:
+def test_no_secret_is_kept():
     for text, secret in SECRETS:
         assert secret in text
         assert secret not in kept_speech(text, REDACT)
 
 
-def test_a_request_is_kept() -> None:
+def test_a_request_is_kept():
     text = "Find the issue #12 in repo foo/bar, convert mp3 to wav. Then tell Turkey's capital!"
     assert kept_speech(text, REDACT) == text
     speech = kept_speech("My password is horse. Now list the open issues.", REDACT)
     assert speech.endswith("Now list the open issues.")
 
 
-def test_no_secret_is_kept_in_part_where_a_text_is_cut() -> None:
+def test_no_secret_is_kept_in_part_where_a_text_is_cut():
     """Masks are shorter than what they hide, so that the end of what is looked at may be kept."""
     for padding in range(260, 305, 3):
         begin = f"{'a ' * (padding // 2)}{'b' * (padding % 2)}"
@@ -64,12 +64,12 @@ def test_no_secret_is_kept_in_part_where_a_text_is_cut() -> None:
 
 
 @given(st.text())
-def test_anything_can_be_said(text: str) -> None:
+def test_anything_can_be_said(text: str):
     speech = kept_speech(text, REDACT)
     assert len(speech) <= 300
     assert speech == "" or any(x.isalpha() for x in speech)
 
 
-def test_hostile_texts_take_no_longer_than_others() -> None:
+def test_hostile_texts_take_no_longer_than_others():
     for text in ("a ", "x", "password ", "1", "1 ", "a1", "is ", "x. ", ".", "@", "key: ", "a=b "):
         done_within(0.5, lambda text=text: kept_speech(text * 100_000, REDACT))

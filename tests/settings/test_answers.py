@@ -7,6 +7,6 @@ import json
 from .answers import TABLE, answer_of
 
 
-def test_every_file_is_read_noted_and_refused_word_for_word() -> None:
+def test_every_file_is_read_noted_and_refused_word_for_word():
     for case in json.loads(TABLE.read_text(encoding="utf-8")):
         assert answer_of(case["text"], case["environ"]) == case["answer"], case["text"]

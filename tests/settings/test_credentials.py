@@ -27,7 +27,7 @@ def read(section: str, entry: Any, **environ: str) -> Settings:
     return settings_from({"mcpServers": {}, section: {"a": entry}}, environ={"KEY": KEY, **environ})
 
 
-def test_credentials_of_agents_and_services_are_hidden_wherever_they_stand() -> None:
+def test_credentials_of_agents_and_services_are_hidden_wherever_they_stand():
     written: list[tuple[str, dict[str, Any]]] = [
         ("agents", {**AGENT, "bearer": "${KEY}"}),
         ("agents", {**AGENT, "headers": {"X-Api-Key": "${KEY}"}}),
@@ -43,7 +43,7 @@ def test_credentials_of_agents_and_services_are_hidden_wherever_they_stand() -> 
         assert source.secrets.redact(f"It said {KEY}.") == "It said ***.", entry
 
 
-def test_secrets_of_registries_and_embeddings_are_not_shown() -> None:
+def test_secrets_of_registries_and_embeddings_are_not_shown():
     settings = read("registries", {"url": "https://me:${KEY}@r.example.org"})
     registry = settings.registries["a"]
     assert KEY in registry.url
@@ -60,7 +60,7 @@ def test_secrets_of_registries_and_embeddings_are_not_shown() -> None:
     assert settings.secrets.redact(f"{KEY} a-password") == "*** ***"
 
 
-def test_all_secrets_of_servers_are_known_and_a_server_never_shows_its_own() -> None:
+def test_all_secrets_of_servers_are_known_and_a_server_never_shows_its_own():
     """design.md 1.7; also one made by hand. The tenant in a sign-in address is no secret."""
     issuer = "https://login.example.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
     settings = settings_from(
@@ -99,7 +99,7 @@ _ENTRIES = st.dictionaries(_KEYS, nested(SCALARS | st.floats() | _TEXTS, _KEYS, 
 
 @examples(max_examples=50)
 @given(entry=_ENTRIES)
-def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any) -> None:
+def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any):
     """Keys are names and may be shown."""
     for written in (entry, {"command": "a", **entry}):
         settings = settings_from({"mcpServers": {"x": written}}, environ={"NAME": "ada"})
@@ -111,7 +111,7 @@ def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any) -> N
 # Digests: the same for the same expanded values, and no word of them without a key.
 
 
-def test_settings_have_the_digest_of_their_expanded_values_and_a_key() -> None:
+def test_settings_have_the_digest_of_their_expanded_values_and_a_key():
     example = Path(__file__).parents[2] / "mcp_settings.json.example"
     assert digest_of(load_settings(example), b"key") == digest_of(load_settings(example), b"key")
     for section, entry in (
@@ -123,9 +123,7 @@ def test_settings_have_the_digest_of_their_expanded_values_and_a_key() -> None:
         assert len(digests) == 3
 
 
-def test_the_key_of_a_user_stays_and_is_private(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_of_a_user_stays_and_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert user_key() == user_key()
     (file,) = tmp_path.rglob("digest.key")

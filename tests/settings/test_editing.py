@@ -37,7 +37,7 @@ def added(folder: Path, text: str, name: str = "new", entry: dict[str, Any] = EN
     return text_with_server(file, name, entry)
 
 
-def test_comments_commas_and_order_stay(tmp_path: Path) -> None:
+def test_comments_commas_and_order_stay(tmp_path: Path):
     before = """\
 {
   // mine
@@ -53,7 +53,7 @@ def test_comments_commas_and_order_stay(tmp_path: Path) -> None:
     assert after == before.replace("{ */\n", "{ */\n" + NEW)
 
 
-def test_all_layouts_get_one_more_server(tmp_path: Path) -> None:
+def test_all_layouts_get_one_more_server(tmp_path: Path):
     cases: list[str] = [
         "{}",
         '{"mcpServers": {}}',
@@ -81,7 +81,7 @@ def test_all_layouts_get_one_more_server(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_added_to_is_reported_and_never_written_wrongly(
     tmp_path: Path,
-) -> None:
+):
     for text, says in (
         ('{"mcpServers": {"new": {}}}', "already a server of this name"),
         ('{"mcpServers": []}', "must be an object of MCP servers"),
@@ -111,7 +111,7 @@ def test_whatever_is_in_a_file_stays_as_it_is(
     servers: dict[str, Any],
     indent: Any,
     name: str,
-) -> None:
+):
     folder = tmp_path_factory.getbasetemp()
     before = {**document, "mcpServers": servers}
     text = json.dumps(before, indent=indent)
@@ -119,7 +119,7 @@ def test_whatever_is_in_a_file_stays_as_it_is(
     assert json.loads(added(folder, text, name)) == after
 
 
-def test_a_removed_entry_leaves_what_is_around_it(tmp_path: Path) -> None:
+def test_a_removed_entry_leaves_what_is_around_it(tmp_path: Path):
     cases: list[tuple[str, str]] = [
         ('{"mcpServers": {"a": {"x": 1}, "new": {}}}', '{"mcpServers": {"a": {"x": 1}}}'),
         ('{"mcpServers": {"new": {}, "a": 1}}', '{"mcpServers": {"a": 1}}'),
@@ -132,7 +132,7 @@ def test_a_removed_entry_leaves_what_is_around_it(tmp_path: Path) -> None:
         assert text_without(file, "mcpServers", "new") == after
 
 
-def test_a_replaced_entry_stays_in_its_place(tmp_path: Path) -> None:
+def test_a_replaced_entry_stays_in_its_place(tmp_path: Path):
     file = tmp_path / "mcp_settings.json"
     file.write_text('{"mcpServers": {\n  "new": {"a": [1]}, // why\n  "b": 1\n}}')
     text = text_with_server(file, "new", {"command": "x"}, replaces=True)

@@ -39,13 +39,11 @@ def token_of(settings: Settings) -> str:
     ],
     ids=["plain", "quoted", "Windows", "literal", "environment wins"],
 )
-def test_its_values_fill_variables(
-    tmp_path: Path, text: str, environ: dict[str, str], token: str
-) -> None:
+def test_its_values_fill_variables(tmp_path: Path, text: str, environ: dict[str, str], token: str):
     assert token_of(load(tmp_path, text, environ)) == f"Bearer {token}"
 
 
-def test_a_missing_variable_names_the_file_first(tmp_path: Path) -> None:
+def test_a_missing_variable_names_the_file_first(tmp_path: Path):
     problem = str(load(tmp_path, "").problems["keyed"])
     assert (
         "environment variable TOKEN is not set. Write TOKEN=... into the file .env beside"
@@ -53,7 +51,7 @@ def test_a_missing_variable_names_the_file_first(tmp_path: Path) -> None:
     )
 
 
-def test_what_decides_where_things_come_from_is_not_taken_from_a_file(tmp_path: Path) -> None:
+def test_what_decides_where_things_come_from_is_not_taken_from_a_file(tmp_path: Path):
     names = ("XAI_MCP_TRUST", "OPENAI_BASE_URL", "https_proxy", "LD_PRELOAD", "PYTHONPATH", "PATH")
     settings = load(tmp_path, "".join(f"{name}=1\n" for name in names) + "OPENAI_API_KEY=sk-1\n")
     assert settings.env == {"OPENAI_API_KEY": "sk-1"}
@@ -62,13 +60,13 @@ def test_what_decides_where_things_come_from_is_not_taken_from_a_file(tmp_path: 
     assert "ignored in this file" in note
 
 
-def test_its_keys_are_hidden_and_never_in_the_settings_text(tmp_path: Path) -> None:
+def test_its_keys_are_hidden_and_never_in_the_settings_text(tmp_path: Path):
     settings = load(tmp_path, "TOKEN=abcdefgh\nOPENAI_API_KEY=sk-12345678\n")
     assert settings.secrets.redact("abcdefgh and sk-12345678") == "*** and ***"
     assert "sk-12345678" not in repr(settings)
 
 
-def test_a_changed_file_is_agreed_to_anew_for_what_it_fills(tmp_path: Path) -> None:
+def test_a_changed_file_is_agreed_to_anew_for_what_it_fills(tmp_path: Path):
     store = TrustStore(tmp_path / "trusted.json", environ={})
     settings = load(tmp_path, "TOKEN=first\nOPENAI_API_KEY=sk-1\n")
     asked = {x.key_path: x.facts for x in store.untrusted_parts(settings)}

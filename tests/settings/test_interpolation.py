@@ -23,7 +23,7 @@ def expand(text: str) -> str:
     return Variables(ENVIRON, str(Path("/srv"))).expand(text, HERE)
 
 
-def test_variables_are_replaced_once() -> None:
+def test_variables_are_replaced_once():
     """A variable that somebody else sets must not read others."""
     rows: list[tuple[str, str]] = [
         ("${NAME}", "ada"), ("${env:NAME}", "ada"), ("a${NAME}b${NAME}", "aadabada"),
@@ -40,7 +40,7 @@ def test_variables_are_replaced_once() -> None:
     assert Variables({"A": "${B}", "B": "x"}, "/").expand("${A}", HERE) == "${B}"
 
 
-def test_a_missing_variable_is_named_with_its_place_and_the_fix() -> None:
+def test_a_missing_variable_is_named_with_its_place_and_the_fix():
     """Other mistakes, too; a secret that happens to hold the mark is not quoted."""
     with pytest.raises(SettingsError) as caught:
         expand("${GITHUB_TOKEN}")
@@ -54,16 +54,14 @@ def test_a_missing_variable_is_named_with_its_place_and_the_fix() -> None:
         assert "hunter2" not in str(caught.value)
 
 
-def test_the_values_of_secret_variables_are_remembered() -> None:
+def test_the_values_of_secret_variables_are_remembered():
     variables = Variables({**ENVIRON, "AUTH": "Bearer abc-123"}, "/srv")
     variables.expand("${NAME} ${MY_TOKEN} ${AUTH} ${API_KEY:-written-here}", HERE)
     assert variables.secrets.redact("tok-123456 abc-123 written-here ada") == "*** *** *** ada"
 
 
 @given(text=st.text(alphabet="${}:-NAMEenv x", max_size=40), plain=st.text())
-def test_any_text_expands_or_is_an_error_and_a_mark_can_always_be_written(
-    text: str, plain: str
-) -> None:
+def test_any_text_expands_or_is_an_error_and_a_mark_can_always_be_written(text: str, plain: str):
     with suppress(SettingsError):
         assert isinstance(expand(text), str)
     assert expand(plain.replace("${", "$${")) == plain

@@ -60,7 +60,7 @@ def write(folder: Path, document: Any = None, name: str = "mcp_settings.json") -
 
 def test_a_file_is_found_in_the_folder_then_in_its_parents_up_to_the_home_folder(
     home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     below = home / "project" / "a" / "b"
     below.mkdir(parents=True)
     write(home.parent)  # what is above belongs to somebody else
@@ -81,7 +81,7 @@ def test_a_file_is_found_in_the_folder_then_in_its_parents_up_to_the_home_folder
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX has such folders")
-def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path) -> None:
+def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path):
     """Settings name programs to start; in /tmp they may be a stranger's."""
     shared = tmp_path / "shared"
     file = write(shared)
@@ -92,7 +92,7 @@ def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path) -> None:
     assert find_settings(shared, {}) == file
 
 
-def test_the_file_of_other_clients_counts_where_there_is_none_of_our_own(home: Path) -> None:
+def test_the_file_of_other_clients_counts_where_there_is_none_of_our_own(home: Path):
     below = home / "project" / "below"
     below.mkdir(parents=True)
     for section in ("mcpServers", "servers"):
@@ -103,7 +103,7 @@ def test_the_file_of_other_clients_counts_where_there_is_none_of_our_own(home: P
     assert find_settings(below, {}) == ours
 
 
-def test_the_environment_variable_decides_and_a_path_wins_over_it(home: Path) -> None:
+def test_the_environment_variable_decides_and_a_path_wins_over_it(home: Path):
     write(home)
     file = write(home / "other", name="mine.json")
     environ = {"XAI_MCP_SETTINGS": str(file)}
@@ -118,7 +118,7 @@ def test_the_environment_variable_decides_and_a_path_wins_over_it(home: Path) ->
 
 def test_a_server_of_a_bare_map_may_have_the_name_of_a_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     for name in (*SECTIONS, *known_keys(OtherSections), "rules"):
         if name != "mcpServers":
             settings = settings_from({name: ENTRY, "other": ENTRY})
@@ -127,7 +127,7 @@ def test_a_server_of_a_bare_map_may_have_the_name_of_a_section(
     assert settings_from({"x": ENTRY}).server("x").cwd == str(tmp_path)
 
 
-def test_a_missing_variable_disables_only_that_server(tmp_path: Path) -> None:
+def test_a_missing_variable_disables_only_that_server(tmp_path: Path):
     """design.md 1.6: nothing sinks."""
     entry = {"command": "a", "env": {"TOKEN": "${GITHUB_TOKEN}"}}
     file = write(tmp_path, {"mcpServers": {"github": entry, "time": ENTRY}})
@@ -152,7 +152,7 @@ def error_of(file: Path) -> SettingsError:
 
 def test_a_file_may_have_comments_and_its_mistakes_have_a_line_and_show_no_text(
     tmp_path: Path,
-) -> None:
+):
     """VS Code writes both, and trailing commas; plain JSON would stop at the comment."""
     text = "{\n  // mine\n  'a': {b: 1,}, /* more */\n}\n"
     assert read_document(write(tmp_path, text)) == {"a": {"b": 1}}
@@ -166,7 +166,7 @@ def test_a_file_may_have_comments_and_its_mistakes_have_a_line_and_show_no_text(
     assert (document, document.repeated) == ({"a": 3, "b": 2}, ("a",))
 
 
-def test_a_file_that_cannot_be_settings_is_reported_clearly(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_settings_is_reported_clearly(tmp_path: Path):
     rows: list[tuple[bytes, str]] = [
         (b"", "empty"), (b"  \n", "empty"), (b"\xff\xfe{\x00}", "not UTF-8"),
         (b"[1]", "a list"), (b"null", "null"), (b'"text"', "a text"),
@@ -187,7 +187,7 @@ _JSON = nested(SCALARS, st.sampled_from(["mcpServers", "servers", "x"]) | st.tex
 @given(value=_JSON, text=st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
 def test_any_text_and_any_json_value_is_settings_or_a_settings_error(
     tmp_path_factory: pytest.TempPathFactory, value: Any, text: str
-) -> None:
+):
     with suppress(SettingsError):
         assert str(settings_from(value, environ={}))
     with suppress(SettingsError):
@@ -195,7 +195,7 @@ def test_any_text_and_any_json_value_is_settings_or_a_settings_error(
 
 
 @pytest.mark.parametrize("depth", [40, 5_000])
-def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int) -> None:
+def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int):
     """A file of a stranger is read before anybody trusts it; quoting its quotes took forever."""
     note = "[" * depth + "]" * depth
     file = write(tmp_path, f'{{"mcpServers": {{"a": {{"command": "x", "note": {note}}}}}}}')
@@ -203,7 +203,7 @@ def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int) -> None:
         assert [*load_settings(file, environ={}).sources] == ["a"]
 
 
-def test_reading_settings_does_not_wait_for_heavy_libraries() -> None:
+def test_reading_settings_does_not_wait_for_heavy_libraries():
     """`import xai_mcp_agent` and the command line stay quick."""
     code = (
         "import sys, xai_mcp_agent.settings.load; "
@@ -219,7 +219,7 @@ def test_reading_settings_does_not_wait_for_heavy_libraries() -> None:
 # Names
 
 
-def test_a_name_of_another_kind_or_an_unknown_one_is_reported_with_where_to_look() -> None:
+def test_a_name_of_another_kind_or_an_unknown_one_is_reported_with_where_to_look():
     agents = {"a": {"url": "https://example.org/agent"}}
     settings = settings_from(
         {"mcpServers": {"s": ENTRY}, "functions": {"f": FILE, "bad": {}}, "agents": agents}
@@ -243,7 +243,7 @@ def test_a_name_of_another_kind_or_an_unknown_one_is_reported_with_where_to_look
     assert both.problems["x"].fix == "Rename one of them."
 
 
-def test_an_unknown_server_is_answered_with_the_nearest_or_with_where_it_was_looked_for() -> None:
+def test_an_unknown_server_is_answered_with_the_nearest_or_with_where_it_was_looked_for():
     settings = settings_from({"zeta": ENTRY, "time": ENTRY, "bad": {}, "\x1b[31mred": ENTRY})
     with pytest.raises(UnknownServer) as caught:
         settings.server("tmie")
@@ -258,7 +258,7 @@ def test_an_unknown_server_is_answered_with_the_nearest_or_with_where_it_was_loo
     assert "xai-mcp-agent init" in str(caught.value)
 
 
-def test_settings_that_were_read_again_replace_all_sources_but_the_added_ones() -> None:
+def test_settings_that_were_read_again_replace_all_sources_but_the_added_ones():
     settings = settings_from({"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}})
     settings.add(ServerSettings(name="mine", command="mine"))
     settings.add(ServerSettings(name="late", command="late"))

@@ -180,7 +180,7 @@ TIGHTENED: dict[str, tuple[Document, Document]] = {
 }  # fmt: skip
 
 
-def test_a_loosened_file_is_asked_about_in_a_sentence(tmp_path: Path) -> None:
+def test_a_loosened_file_is_asked_about_in_a_sentence(tmp_path: Path):
     store = TrustStore()
     for case, (before, after, sentence) in LOOSENED.items():
         store.agree(load_settings(write(tmp_path / case, before)))
@@ -191,7 +191,7 @@ def test_a_loosened_file_is_asked_about_in_a_sentence(tmp_path: Path) -> None:
         assert store.untrusted_parts(loosened) == (), case
 
 
-def test_a_tightened_file_is_not_asked_about(tmp_path: Path) -> None:
+def test_a_tightened_file_is_not_asked_about(tmp_path: Path):
     store = TrustStore()
     for case, (before, after) in TIGHTENED.items():
         store.agree(load_settings(write(tmp_path / case, before)))
@@ -200,7 +200,7 @@ def test_a_tightened_file_is_not_asked_about(tmp_path: Path) -> None:
 
 def test_what_is_held_back_is_shown_before_the_yes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     file = write(tmp_path, {**rules(rule("deny")), **blocked("shell"), **group(exclude=["rm"])})
     said = trust(capsys, file)[1].partition("It holds back:\n")[2]
     for line in ("rule `deny tool fits 'delete_*'`", "`shell` is blocked", "`rm` is excluded"):
@@ -209,7 +209,7 @@ def test_what_is_held_back_is_shown_before_the_yes(
 
 def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     TrustStore().agree(load_settings(write(tmp_path, rules(rule("deny")))))
     write(tmp_path, {})
     monkeypatch.chdir(tmp_path)
@@ -223,7 +223,7 @@ def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
         assert "hold back less than their user agreed to" in shred(bridge, agent())
 
 
-def test_what_widens_is_not_used_before_somebody_agreed(tmp_path: Path) -> None:
+def test_what_widens_is_not_used_before_somebody_agreed(tmp_path: Path):
     words = {"x": "allow", "y": "deny"}
     file = write(tmp_path, {**group(), "record": ["results"], "approval": words})
     usable = without_untrusted(load_settings(file))

@@ -32,18 +32,18 @@ def documents() -> list[dict[str, Any]]:
     return documents
 
 
-def test_the_file_in_the_package_is_up_to_date() -> None:
+def test_the_file_in_the_package_is_up_to_date():
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(), f"run `{COMMAND}`"
 
 
-def test_whatever_is_read_without_a_word_fits_it() -> None:
+def test_whatever_is_read_without_a_word_fits_it():
     """An editor must not underline what is right; null counts as not written, and is left out."""
     wrong = [(x, str(e)) for x in documents() for e in SCHEMA.iter_errors(x)]
     assert len(documents()) > 100
     assert [x for x in wrong if "null" not in str(json.dumps(x[0]))] == []
 
 
-def test_a_mistake_is_underlined() -> None:
+def test_a_mistake_is_underlined():
     mistakes: list[dict[str, Any]] = [
         {"mcpServers": {"a": {"command": ["x"]}}},
         {"mcpServers": {"a": {"command": "x", "timeout": "60"}}},
@@ -56,7 +56,7 @@ def test_a_mistake_is_underlined() -> None:
         assert not SCHEMA.is_valid(document)
 
 
-def test_a_new_working_folder_has_it_where_its_settings_say(tmp_path: Path) -> None:
+def test_a_new_working_folder_has_it_where_its_settings_say(tmp_path: Path):
     """Beside the settings: it works offline, and another machine finds it as well."""
     init_folder(tmp_path)
     settings = json.loads((tmp_path / "mcp_settings.json").read_text(encoding="utf-8"))

@@ -40,14 +40,14 @@ def waiting(file: Path, store: TrustStore | None = None) -> list[str]:
     return [x.key_path for x in (store or TrustStore()).untrusted_parts(load_settings(file))]
 
 
-def test_nothing_of_a_file_is_used_before_somebody_agreed(tmp_path: Path) -> None:
+def test_nothing_of_a_file_is_used_before_somebody_agreed(tmp_path: Path):
     settings = without_untrusted(load_settings(write(tmp_path)))
     assert settings.usable == ()
     with pytest.raises(SettingsError, match=r"mcpServers\.one.*xai-mcp-agent trust"):
         settings.source("one")
 
 
-def test_a_change_is_asked_about_and_concerns_that_entry_only(tmp_path: Path) -> None:
+def test_a_change_is_asked_about_and_concerns_that_entry_only(tmp_path: Path):
     file = write(tmp_path)
     TrustStore().agree(load_settings(file))
     changes: list[dict[str, Any]] = [
@@ -63,7 +63,7 @@ def test_a_change_is_asked_about_and_concerns_that_entry_only(tmp_path: Path) ->
     assert waiting(file) == [], "limits of time change nothing"
 
 
-def test_every_kind_of_source_waits(tmp_path: Path) -> None:
+def test_every_kind_of_source_waits(tmp_path: Path):
     (tmp_path / "code.py").write_text("raise SystemExit")
     file = write(
         tmp_path,
@@ -79,7 +79,7 @@ def test_every_kind_of_source_waits(tmp_path: Path) -> None:
     assert sorted(settings.problems) == ["agent", "code", "files", "flow", "one", "service"]
 
 
-def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path) -> None:
+def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path):
     """They would be sent what tools are used for."""
     embeddings = {"provider": "openai", "model": "m", "baseUrl": "http://127.0.0.1:9/v1"}
     store = "postgresql://user:secret-word@127.0.0.1/history"
@@ -91,7 +91,7 @@ def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path) -> N
     assert without_untrusted(load_settings(file)).store == store
 
 
-def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path) -> None:
+def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path):
     """`server.py` is looked for beside the link: there it may be anything."""
     file = write(tmp_path / "mine")
     TrustStore().agree(load_settings(file))
@@ -103,7 +103,7 @@ def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path) -> None:
 
 def test_the_users_own_file_and_what_a_program_names_or_gives_is_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """What a program finds may be anybody's."""
     file = write(tmp_path)
     with Bridge.open(file, store="memory") as named, Bridge({"mcpServers": {"x": OTHER}}) as given:
@@ -118,7 +118,7 @@ def test_the_users_own_file_and_what_a_program_names_or_gives_is_theirs(
     assert waiting(user_settings_path()) == []
 
 
-def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path) -> None:
+def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path):
     file = write(tmp_path / "project")
     rows = [(x, 0) for x in ("1", "all", "{file}", "{folder}", "/nowhere{sep}{file}")]
     rows += [(x, 2) for x in ("", "0", "no", "/nowhere", "{folder}/pro", "{file}.old")]
@@ -127,7 +127,7 @@ def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path) -> 
         assert len(waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value}))) == parts, said
 
 
-def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(tmp_path: Path) -> None:
+def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(tmp_path: Path):
     file = write(tmp_path)
     agreed = user_settings_path().parent / "trusted.json"
     for damage in (b"", b"[]", b'{"files": {"x": 3}}', b"\xff\xfe", b"[" * 100_000):
@@ -137,7 +137,7 @@ def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(tmp_path: Path) -
         assert len(waiting(file)) == 2, damage[:20]
 
 
-def test_it_can_be_withdrawn(tmp_path: Path) -> None:
+def test_it_can_be_withdrawn(tmp_path: Path):
     file, store = write(tmp_path), TrustStore()
     assert not store.withdraw(file)
     store.agree(load_settings(file))
@@ -148,7 +148,7 @@ def test_it_can_be_withdrawn(tmp_path: Path) -> None:
 
 def test_an_entry_that_is_switched_off_is_asked_about_when_it_is_switched_on(
     tmp_path: Path,
-) -> None:
+):
     """A registry's is written so; nobody has read it by then. A yes stays while it is off."""
     file, store = write(tmp_path), TrustStore()
     store.agree(load_settings(file))

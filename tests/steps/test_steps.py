@@ -44,14 +44,14 @@ _VALUES = st.recursive(
     st.text(min_size=1, max_size=9).filter(str.strip),
     st.dictionaries(_NAMES, _VALUES, max_size=4),
 )
-def test_what_is_written_is_read_back(source: str, tool: str, arguments: dict[str, Any]) -> None:
+def test_what_is_written_is_read_back(source: str, tool: str, arguments: dict[str, Any]):
     step = Step(source, tool, arguments)
     text = step_text(step)
     assert read_step(text) == step
     assert not {"\u2605", "\u25b6"} & set(text.partition("\n")[2]), "the compiler takes them out"
 
 
-def test_a_person_may_write_remarks_and_break_lines_within_brackets() -> None:
+def test_a_person_may_write_remarks_and_break_lines_within_brackets():
     text = "library/get\n# which one\nbook = results.id  # the first\n\nmore = [1,\n  2]\n"
     assert read_step(text).arguments == {"book": Reference(0, ("id",)), "more": [1, 2]}
 
@@ -66,7 +66,7 @@ def test_a_person_may_write_remarks_and_break_lines_within_brackets() -> None:
         ("library/x\na = " + "[" * 99, "nested more than"),
     ],
 )  # fmt: skip
-def test_what_is_no_step_is_reported_with_its_line(text: str, says: str) -> None:
+def test_what_is_no_step_is_reported_with_its_line(text: str, says: str):
     with pytest.raises(BadStep) as told:
         read_step(text)
     assert says in str(told.value)
@@ -85,7 +85,7 @@ def test_what_is_no_step_is_reported_with_its_line(text: str, says: str) -> None
         ({"a": [Reference(0, ("total",)), True]}, {"a": [1, True]}),
     ],
 )
-def test_what_a_step_takes_of_results_is_found(source: Any, value: Any) -> None:
+def test_what_a_step_takes_of_results_is_found(source: Any, value: Any):
     assert fill(source, RESULTS) == value
 
 
@@ -102,11 +102,11 @@ def test_what_a_step_takes_of_results_is_found(source: Any, value: Any) -> None:
         (Number(Reference(1, after="to ")), "is not a number: 'Ada'"),
     ],
 )
-def test_what_is_not_in_a_result_is_reported_with_what_is(source: Any, says: str) -> None:
+def test_what_is_not_in_a_result_is_reported_with_what_is(source: Any, says: str):
     with pytest.raises(NotInResult) as told:
         fill(source, RESULTS)
     assert says in str(told.value)
 
 
-def test_a_path_is_read_with_or_without_its_first_dot() -> None:
+def test_a_path_is_read_with_or_without_its_first_dot():
     assert read_path("books[].id") == read_path(".books[].id") == ("books", First.ITEM, "id")

@@ -22,7 +22,7 @@ PLAN = Plan(
 )
 
 
-def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why() -> None:
+def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why():
     assert plan_text(PLAN, 80).splitlines() == [
         "A rough plan for: Do it.",
         "1. shop/find",
@@ -43,7 +43,7 @@ def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why() -
     assert "both are ids" not in short
 
 
-def test_what_servers_say_in_it_is_cleaned_and_cut() -> None:
+def test_what_servers_say_in_it_is_cleaned_and_cut():
     evil = "x\x1b[2J\nTo be seen to\u202e" + "y" * 9_000
     plan = Plan(evil, (PlannedCall(evil, evil, {evil: Given(evil)}),))
     told = plan_text(plan, 80)
