@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import random
 import re
+import time
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xai_mcp_agent import ToolKey
+from xai_mcp_agent.agent.text_protocol import describe_tools
+from xai_mcp_agent.catalog.definitions import tokens_of
 from xai_mcp_agent.core.names import MAX_SHOWN_NAME, ShownNames, nearest, skeleton
+from xai_mcp_agent.core.patterns import fits
+from xai_mcp_agent.core.provider_schema import FunctionSpec, function_parameters
+from xai_mcp_agent.core.util import tokens_at_most
+from xai_mcp_agent.core.visible import (
+    count_hidden,
+    is_visible,
+    own_names,
+    shown_parameter,
+    visible,
+    visible_text,
+)
 
 PROVIDER_SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -90,3 +106,160 @@ def test_no_source_gives_a_name_that_looks_like_that_of_another():
         shown = names.show(ToolKey("mcp", "git", name))
         looks_alike = skeleton(f"git_{name}") == skeleton("git_hub_search")
         assert bool(re.search(r"_[0-9a-f]{8}$", shown)) == looks_alike
+
+
+# Text of strangers is read as it looks.
+
+
+TAGS = "".join(chr(0xE0000 + ord(x)) for x in "obey")
+BYTES = "".join(chr(0xE0100 + x) for x in b"obey")  # variation selectors, one for each byte
+BITS = "\u200c\u200d\u200d\u200c"
+ANY = st.text(max_size=200)
+
+
+def test_characters_that_nobody_sees_are_taken_out():
+    rows = [
+        ("a\r\nb\rc\u2028d\x0be", "a\nb\nc\nd\ne"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("a\x00b\x1bc\x9bd", "a\ufffdb\ufffdc\ufffdd"),
+        ("a\ud800b", "a\ufffdb"),
+        ("evil\u202elive\u2066x\u2069", "evillivex"),
+        (f"add{TAGS}", "add"),
+        (f"smile \U0001f600{BYTES}", "smile \U0001f600"),
+        (f"ad{BITS}d", "add"),
+        ("a\u3164b\u115fc\u2062d\ufeffe\xadf", "abcdef"),
+        ("a\ufe0fb\ufe01c", "abc"),
+    ]
+    for text, seen in rows:
+        assert visible(text) == seen
+    assert visible_text("word " * 40, 50).endswith(" ... (cut)")
+    assert visible_text(f"{TAGS * 100}shown", 50) == " ... (cut)", "it goes on, unread"
+
+
+def test_text_that_people_write_stays_as_it_is():
+    """Persian and Indian letters, and families, need characters that are drawn as nothing."""
+    for text in (
+        "plain\n\ttext", "na\xefve \u2014 \u65e5\u672c\u8a9e", "1\ufe0f\u20e3", "e\u0301",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u2764\ufe0f\u200d\U0001f525",
+    ):  # fmt: skip
+        assert visible(text) == text
+        assert is_visible(text)
+        assert not count_hidden(text)
+
+
+@given(ANY)
+def test_cleaned_text_is_visible_and_as_good_as_it_can_be(text: str):
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", visible(text))
+    if is_visible(text):
+        assert visible(text) == re.sub("\x0b|\x0c|\x85|\u2028|\u2029|\r\n?", "\n", text)
+
+
+@given(ANY, ANY)
+def test_a_parameter_is_shown_under_a_name_of_its_own(one: str, other: str):
+    if one != other:
+        assert shown_parameter(one) != shown_parameter(other)
+    assert is_visible(shown_parameter(one))
+    assert len(shown_parameter(one)) <= 200
+
+
+NAMES = st.one_of(ANY, st.sampled_from(["path", "pa\u200bth", f"path{TAGS}", "x" * 900, "a\nb"]))
+
+
+@given(st.dictionaries(NAMES, st.dictionaries(NAMES, st.integers(), max_size=3), max_size=3))
+def test_arguments_given_under_shown_names_reach_the_tool_under_its_own(own: dict[str, Any]):
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            name: {"type": "array", "items": {"properties": {x: {} for x in inner}}}
+            for name, inner in own.items()
+        },
+    }
+    shown = function_parameters(schema)["properties"]
+    arguments = {
+        name: [dict(zip(spec["items"].get("properties", {}), inner.values(), strict=True))]
+        for (name, spec), inner in zip(shown.items(), own.values(), strict=True)
+    }
+    assert own_names(arguments, schema) == {name: [inner] for name, inner in own.items()}
+
+
+def test_only_values_that_look_as_they_are_can_be_chosen():
+    """A model would give back what it sees, and be told that this is none of them."""
+    spec = {"enum": ["red", "bl\u200bue"], "default": f"red{TAGS}", "pattern": "a\u200bb"}
+    hidden = {"enum": [f"red{TAGS}"]}
+    shown = function_parameters({"properties": {"x": spec, "y": hidden}})["properties"]
+    assert shown["x"] == {"enum": ["red"]}
+    assert shown["y"] == {"description": "One of 1 values, such as red."}
+
+
+# Tokens, estimated: never too few for a budget. `make bench-search` counts over whole catalogs.
+
+
+# What the tokenizer `o200k_base` counts of these.
+COUNTED = {
+    "url": ("https://example.com/v2/reports/{report_id}/exports?format=csv&since=2024-01-01", 26),
+    "uuid": ("3f2504e0-4f89-11d3-9a0c-0305e82c3301", 27),
+    "numbers": (",".join(map(str, range(60))), 119),
+    "capitals": ("RENEKTON JARVAN_IV ELISE ORIANNA WUKONG BRAND LEE_SIN VAYNE RUMBLE", 29),
+    "spaces": ("   ".join(["abc"] * 20), 39),
+    "english": ("Creates an issue in a repository, with labels and people assigned to it.", 15),
+    "finnish": ("Hakee asiakkaan laskut annetulta ajanjaksolta eräpäivän mukaan järjestettynä", 23),
+    "russian": ("Ищет счета клиента за указанный период, отсортированные по сроку оплаты", 17),
+    "thai": ("ค้นหาใบแจ้งหนี้ของลูกค้าในช่วงเวลาที่กำหนด", 17),
+    "chinese": ("查询客户在指定时间段内的发票按到期日排序", 15),
+    "japanese": ("指定した期間の顧客の請求書を支払期日順に検索し", 20),
+    "amharic": ("ለተጠቀሰው ጊዜ የደንበኛውን ደረሰኞች", 43),
+    "pictures": ("🚀🔥✨🇩🇪✅📈", 11),
+}  # fmt: skip
+
+
+def test_no_text_of_these_has_more_tokens_than_are_kept_for_it():
+    """What bytes alone tell nothing about: numbers, capitals, and scripts of all kinds."""
+    for kind in COUNTED:
+        text, counted = COUNTED[kind]
+        slack = 0.9 if kind in ("finnish", "amharic") else 1.0  # they are the hardest
+        assert tokens_at_most(text) >= counted * slack
+
+
+def test_a_tool_takes_no_more_in_text_than_it_is_said_to_take():
+    cases: list[str] = ["Adds two numbers.", "a  b\n\n\n c", "\\" * 50, "", "-\n-"]
+    for description in cases:
+        schema = {"type": "object", "properties": {"a": {"type": "number", "description": "first"}}}
+        function = FunctionSpec("add_two-numbers", description, schema)
+        assert tokens_of(function) >= tokens_at_most(describe_tools([function]))
+
+
+def test_more_text_never_takes_fewer_tokens():
+    """So that a definition which is made shorter costs less."""
+    chooses = random.Random(7)
+    signs = 'ab cZ9_-"{}:,\\\n é中я🚀'
+    for _ in range(200):
+        text = "".join(chooses.choices(signs, k=40))
+        cut = text[: chooses.randrange(40)]
+        assert tokens_at_most(cut) <= tokens_at_most(text)
+
+
+# Patterns of names in settings: they fit whole texts, and hang on none.
+
+
+def test_a_pattern_fits_whole_texts():
+    rows: list[tuple[str, list[str], list[str]]] = [
+        ("get_*", ["get_", "get_a\nb"], ["a_get_", "Get_a"]),
+        ("[a]?", ["[a]?"], ["a", "ab"]),
+        ("regex:get_.+", ["get_a", "get_\u00e4"], ["get_", "xget_a", "get_a\n"]),
+        ("regex:a|b", ["a", "b"], ["ab", "xa"]),
+        ("regex:(?i)AB", ["ab"], ["abc"]),
+        ("regex:.", ["\ud800", "\U0001f600"], [""]),
+        ("*\ud800*", ["a\ud800b"], ["ab"]),
+    ]
+    for pattern, fitting, others in rows:
+        fit = fits(pattern)
+        assert [x for x in (*fitting, *others) if fit(x)] == fitting
+
+
+def test_no_pattern_and_no_name_can_hang():
+    for pattern in ("regex:(a+)+b", "regex:(a|aa)*c", "regex:(.*)*x", "*a*a*a*a*a*a*a*a*b"):
+        fit = fits(pattern)
+        started = time.perf_counter()
+        assert not fit("a" * 100_000)
+        assert time.perf_counter() - started < 1.0

@@ -6,6 +6,7 @@ Who decided it: issue 16, a plan is a canvas.
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.drawing import measure, read
 from tests.support.canvas_file import load, nodes_of, problems
 from tests.support.layout_faults import faults
 from tests.support.scripts import compile_workflow
 from tools.example_agents import two_servers_and_a_drawn_tool
 from xai_mcp_agent.drawing import draw_plan
-from xai_mcp_agent.drawing.components import our_components
+from xai_mcp_agent.drawing.components import (
+    ComponentClass,
+    PortSpec,
+    our_components,
+    read_component_file,
+)
 from xai_mcp_agent.drawing.copying import CannotCopy, with_drawn_tools
 from xai_mcp_agent.drawing.flow import DrawnCall, draw
 from xai_mcp_agent.drawing.layout import READABLE, VIEW_WIDTH
@@ -133,3 +140,77 @@ def test_the_nodes_of_a_drawn_tool_come_along_below_and_keep_the_rules():
     assert problems(copied, "made") == []
     with pytest.raises(CannotCopy, match="The tool sing is not drawn there; it has: make_poster"):
         with_drawn_tools(before, other, ["sing"])
+
+
+# Component files are read as the palette reads them, without importing anything.
+
+
+SOURCE = '''
+import no_such_module
+from xai_components.base import BaseComponent, Component, InArg, InCompArg, OutArg, xai_component
+
+class Helper:
+    text: InArg[str]
+
+@xai_component(type="branch", color="red")
+class Judge(Component):
+    """Judges.
+
+    At length.
+    """
+
+    on_doubt: BaseComponent
+    case: InCompArg[str]
+    strict: InArg[bool]
+    either: InArg[Union[int, str]]
+    verdict: OutArg[dict]
+    count: int = 3
+
+@xai_component
+class Plain(Component):
+    pass
+'''
+
+
+def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path):
+    file = tmp_path / "court_components.py"
+    file.write_text(SOURCE, encoding="utf-8")
+    judge, plain = read_component_file(file, "xai_court")
+    assert judge == ComponentClass(
+        name="Judge",
+        path="xai_components/xai_court/court_components.py",
+        type="branch",
+        color="red",
+        description="Judges.\n\nAt length.",
+        lines=(9, 20),
+        ports=(
+            PortSpec("on_doubt", "branch"),
+            PortSpec("case", "compulsory", "string"),
+            PortSpec("strict", "in", "boolean"),
+            PortSpec("either", "in", "Union[int, string]"),
+            PortSpec("verdict", "out", "dict"),
+        ),
+    )
+    assert (plain.type, plain.description, plain.ports) == ("library_component", "", ())
+
+
+def test_a_port_that_is_not_there_is_answered_with_the_existing_ones():
+    with pytest.raises(KeyError, match=r"AgentRun has no port 'metadatum'.*metadata"):
+        our_components()["AgentRun"].port("metadatum")
+
+
+# Plans of five public sets are drawn, compiled by Xircuits, and make exactly their calls.
+
+
+_DATA = os.environ.get("XAI_PLANNING_DATA") or Path(__file__).parents[1] / "data" / "planning"
+_NODES_A_CALL = 2.2
+
+
+def test_every_plan_makes_the_same_calls_and_a_call_takes_few_nodes():
+    """All plans in one process, against one server."""
+    sets = sorted(Path(_DATA).glob("*/plans.jsonl"))
+    assert len(sets) >= 5
+    figures = measure("all", [plan for file in sets for plan in read(file)])
+    assert figures.problems == []
+    assert figures.same == figures.plans > 0
+    assert figures.nodes <= _NODES_A_CALL * figures.calls

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.support.recorded import IN_MEMORY, History, a_tool
-from xai_mcp_agent import Event, Prompt, PromptArgument, Resource, Tool, ToolKey
+from tests.support.histories import rebuild
+from tests.support.recorded import IN_MEMORY, NOON, History, a_tool
+from tests.support.watchdog import ends_within
+from xai_mcp_agent import (
+    Event,
+    Prompt,
+    PromptArgument,
+    Records,
+    Resource,
+    Subject,
+    Tool,
+    ToolChanged,
+    ToolKey,
+)
 from xai_mcp_agent.core.events import (
     Inventory,
     InventoryChanged,
@@ -15,9 +32,12 @@ from xai_mcp_agent.core.events import (
     SourceLost,
     SourceUnreachable,
 )
-from xai_mcp_agent.core.tools import SourceKind
-from xai_mcp_agent.history.history import When
+from xai_mcp_agent.core.tools import MCP, SourceKind, definition_text, digest_of
+from xai_mcp_agent.history.history import When, open_history
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.history.recording.report_writer import ReportWriter
+from xai_mcp_agent.history.recording.reports import Failed, Listed, Lost, Report, call_event
+from xai_mcp_agent.history.renames import likely_renames
 from xai_mcp_agent.views.history import event_json
 from xai_mcp_agent.views.tools import records_json, records_text
 
@@ -111,3 +131,255 @@ def test_prompts_and_resources_have_the_history_that_tools_have(history: History
     text = records_text(records, 100)
     assert text.startswith("it: connected, 1 tool, 1 resource, 1 template, 1 prompt")
     assert "  read (prompt)" in text.splitlines()
+
+
+# Whatever happens, the records are what the last inventory said, now, then, and made anew.
+
+
+RUNS = 3
+Offered = dict[str, str]
+"""Descriptions by the names of tools."""
+
+# Which of several runs says of which source that it listed these tools, or something else. Names
+# make two ids look alike: `mcp_tool:a_b_c` is `b_c` of `a`, and `c` of `a_b`.
+_steps = st.tuples(
+    st.integers(0, RUNS - 1),
+    st.sampled_from(["a", "a_b"]),
+    st.sampled_from(["connects"] * 2 + ["lists", "is forced", "is lost", "fails", "is called"]),
+    st.dictionaries(
+        st.sampled_from(["c", "b_c", "d"]), st.sampled_from(["old", "new"]), max_size=3
+    ),
+)
+
+
+def tool(source: str, name: str, description: str) -> Tool:
+    return Tool(ToolKey("mcp", source, name), description, {"type": "object"})
+
+
+@dataclass
+class Model:
+    """What the records should come to, in the simplest way."""
+
+    tools: dict[str, Offered] = field(default_factory=dict[str, Offered])
+    connected: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+
+    def take_in(self, run: int, source: str, what: str, tools: Offered) -> None:
+        """The last inventory counts, until the last run that has the source loses it."""
+        runs = self.connected.setdefault(source, set())
+        if what in ("connects", "lists", "is forced"):
+            runs.add(run)
+            self.tools[source] = tools
+        elif what == "is lost":
+            runs.discard(run)
+            if not runs:
+                self.tools[source] = {}
+
+    def available(self) -> dict[tuple[str, str], str]:
+        """The digest of each definition."""
+        return {
+            (source, name): digest_of(definition_text(tool(source, name, description)))
+            for source, tools in self.tools.items()
+            for name, description in tools.items()
+        }
+
+
+def report(source: str, what: str, tools: Offered, time: datetime) -> Report:
+    """The same as it is reported."""
+    subject = Subject(MCP, source)
+    if what == "is lost":
+        return Lost(subject, time, "lost")
+    if what == "fails":
+        return Failed(subject, time, "out of memory")
+    if what == "is called":
+        return call_event(Subject(MCP, source, "c"), time, 0.25)
+    return Listed(
+        subject, time, tuple(tool(source, *x) for x in tools.items()), what == "connects", "stdio",
+        is_forced=what == "is forced", features=tuple(Prompt(*x) for x in tools.items()),
+    )  # fmt: skip
+
+
+def available(records: Records) -> dict[tuple[str, str], str]:
+    """The digest of each definition."""
+    tools = records.tools.values()
+    return {(x.subject.source, x.name): x.definition for x in tools if x.is_available}
+
+
+@settings(max_examples=20)
+@given(st.lists(st.lists(_steps, min_size=1, max_size=3), max_size=12))
+def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[Any]]):
+    """Issue: and views of the past agree with what was shown then, and replay with live."""
+    store = open_history(IN_MEMORY)
+    writers = [ReportWriter(store, str) for _ in range(RUNS)]
+    model, time = Model(), NOON
+    shown: list[tuple[When, Records]] = []
+    for batch in batches:
+        for run, *step in batch:
+            time += timedelta(seconds=1)
+            model.take_in(run, *step)
+            writers[run].record([report(*step, time)])
+        records = store.records()
+        assert available(records) == model.available()
+        prompts = {(x.anchor.source, x.tool) for x, y in records.features.items() if y.is_available}
+        assert prompts == model.available().keys(), "each has a prompt of its name"
+        for source, runs in model.connected.items():
+            record = records.sources.get(Subject(MCP, source))
+            assert len(record.runs if record else ()) == len(runs)
+        last = [x.position for x in store.events()][-1:]
+        shown += [(When(position=x), records) for x in last] + [(When(time=time), records)]
+    for moment, records in shown:
+        assert store.records(moment) == records
+    live = store.records()
+    rebuild(store)
+    assert store.records() == live
+    store.close()
+
+
+# Tools that vanished and came under another name are recognised by their schemas.
+
+
+ADD = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+EMPTY = {"type": "object"}
+MANY = 10_000
+RESTART = "Starts the service again."
+
+
+def definition(name: str, schema: Any = ADD, description: str = "", **more: Any) -> dict[str, Any]:
+    """A definition as a source gives it."""
+    return {"name": name, "description": description, "input_schema": schema, **more}
+
+
+def test_a_renamed_tool_is_reported_under_both_names(history: History):
+    """The issue: a removed and an added tool with equal schemas are a likely rename."""
+    number = {"type": "integer"}
+    history.connected("it", a_tool("add", a=number, b=number), a_tool("other"))
+    history.listed("it", a_tool("plus", a=number, b=number), a_tool("strange"))
+    reasons = {x.subject.tool: x.reason for x in history.store.events()[3:] if x.subject.tool}
+    assert reasons == {
+        "add": "It is not listed any more; probably renamed to plus.",
+        "other": "It is not listed any more.",
+        "plus": "Probably renamed from add.",
+        "strange": "",
+    }
+
+
+def test_the_most_similar_names_belong_together():
+    """The titles that the Python SDK makes of a name, such as `addArguments`, do not count."""
+    old = definition("add", {**ADD, "title": "addArguments"}, output_schema={"title": "addOutput"})
+    new = definition(
+        "plus", {**ADD, "title": "plusArguments"}, output_schema={"title": "plusOutput"}
+    )
+    assert likely_renames([old], [new]) == {"add": "plus"}
+    pairs = {"read_file": "file_read", "write_file": "file_write", "delete": "remove"}
+    assert (
+        likely_renames([*map(definition, pairs)], [*map(definition, sorted(pairs.values()))])
+        == pairs
+    )
+
+
+def test_tools_without_parameters_must_be_alike_in_more():
+    """Each takes nothing, so that says nothing."""
+    gone = [definition("restart", EMPTY, RESTART)]
+    assert likely_renames(gone, [definition("list_users", EMPTY, "Who may sign in.")]) == {}
+    assert likely_renames(gone, [definition("reboot", EMPTY, RESTART)])
+    assert likely_renames(gone, [definition("service_restart", EMPTY)])
+    assert likely_renames([definition("listUsers", EMPTY)], [definition("list_users", EMPTY)])
+
+
+def test_thousands_of_new_names_are_compared_in_a_moment():
+    """A server that puts a prefix before all its names; the store waits meanwhile."""
+    gone, new = (
+        [definition(f"{x}t{i}", EMPTY, f"Tool number {i}.") for i in range(MANY)]
+        for x in ("", "my_")
+    )
+    with ends_within(30):  # each with each would take an hour
+        assert likely_renames(gone, new) == {f"t{i}": f"my_t{i}" for i in range(MANY)}
+
+
+_schemas = st.sampled_from([ADD, EMPTY, {}, True, {"properties": {"a": {}}}])
+_tools = st.lists(
+    st.builds(
+        definition, st.text("ab_", max_size=4), _schemas, st.sampled_from(["", "One.", "Two."])
+    ),
+    max_size=6,
+    unique_by=lambda x: x["name"],
+)
+
+
+@settings(max_examples=60)
+@given(_tools, _tools)
+def test_no_tool_becomes_two_and_no_two_become_one(gone: Any, new: Any):
+    renames = likely_renames(gone, new)
+    assert set(renames) <= {x["name"] for x in gone}
+    assert set(renames.values()) <= {x["name"] for x in new}
+    assert len(set(renames.values())) == len(renames)
+    assert all(old != one for old, one in renames.items())
+
+
+# What was, and what is different since: the versions of a tool, and two points compared.
+
+
+GIT = Subject(MCP, "git")
+LOG = Subject(MCP, "git", "log")
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+ONE, TWO = a_tool("log", "Looks."), a_tool("log", "Looks.", count=NUMBER)
+THREE = a_tool("log", "Looks back.", count=NUMBER)
+ADDS, PLUS = a_tool("add", a=NUMBER, b=NUMBER), a_tool("plus", a=NUMBER, b=NUMBER)
+COUNT_ADDED = "Parameter 'count' was added (integer, optional)"
+
+
+def test_the_versions_of_a_tool_say_since_when_and_what_changed(history: History):
+    history.connected("git", ONE)
+    began = history.now
+    history.lost("git")
+    history.connected("git", ONE)
+    history.listed("git", TWO)
+    changed = history.now
+    history.listed("git")
+    history.listed("git", ONE)
+    versions = history.store.versions("git", "log")
+    assert [(x.time, x.lines) for x in versions] == [
+        (began, ()), (changed, (COUNT_ADDED,)), (history.now, ("Parameter 'count' was removed",)),
+    ]  # fmt: skip
+    assert versions[0].digest == versions[2].digest
+    assert versions[1].definition
+    assert versions[1].definition["name"] == "log"
+
+
+def test_two_points_are_compared_tool_by_tool(history: History):
+    history.connected("git", ONE, ADDS, a_tool("old", "An old one."))
+    history.connected("other", ONE)
+    before = When(history.now)
+    history.listed("git", THREE, PLUS, a_tool("new", "Brand new.", x=TEXT))
+    changes = history.store.tools_changed(before, When(), GIT)
+    assert changes == [
+        ToolChanged(LOG, "changed", ("Description: 'Looks.' → 'Looks back.'", COUNT_ADDED)),
+        ToolChanged(Subject(MCP, "git", "new"), "added"),
+        ToolChanged(Subject(MCP, "git", "old"), "removed"),
+        ToolChanged(Subject(MCP, "git", "plus"), "renamed", (), Subject(MCP, "git", "add")),
+    ]
+    assert history.store.tools_changed(before, When()) == changes, "the other is as it was"
+    assert [x.how for x in history.store.tools_changed(before, When(), LOG)] == ["changed"]
+    backwards = history.store.tools_changed(When(), before, LOG)
+    assert backwards[0].lines[1] == "Parameter 'count' was removed"
+
+
+def test_a_tool_that_changed_before_it_was_renamed_is_recognised(history: History):
+    history.connected("git", ONE)
+    before = When(history.now)
+    history.listed("git", TWO)
+    history.listed("git", a_tool("history", "Looks.", count=NUMBER))
+    changed = history.store.tools_changed(before, When())
+    assert changed == [ToolChanged(Subject(MCP, "git", "history"), "renamed", (COUNT_ADDED,), LOG)]
+    for name in ("log", "history"):
+        assert history.store.tools_changed(before, When(), Subject(MCP, "git", name)) == changed
+
+
+def test_a_source_that_is_not_connected_has_not_lost_its_tools(history: History):
+    """Between two runs nothing is connected, and still nothing was removed."""
+    history.connected("git", ONE, ADDS)
+    before = When(history.now)
+    history.lost("git")
+    assert history.store.tools_changed(before, When()) == []
+    history.connected("git", ONE)
+    changes = history.store.tools_changed(before, When(), GIT)
+    assert [(x.tool.tool, x.how) for x in changes] == [("add", "removed")]

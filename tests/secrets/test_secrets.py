@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from urllib.parse import quote
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.watchdog import done_within
 from xai_mcp_agent import Secret
+from xai_mcp_agent.secrets.redactor import Redactor, redact_args, redact_url
+from xai_mcp_agent.secrets.search import (
+    is_secret,
+    looks_secret,
+    secrets_in_args,
+    secrets_in_env,
+    secrets_in_headers,
+    secrets_in_text,
+)
 from xai_mcp_agent.secrets.secrets import MIN_SECRET_LENGTH, Secrets
+from xai_mcp_agent.secrets.speech import kept_speech
 
 KEY = "s3cr/et+k=y&\"'\\é"
 
@@ -71,3 +83,146 @@ def test_mask_never_leaves_the_secret_in(secret: str, before: str, after: str):
     masked = secrets.redact(f"{before}{secret}{after}")
     assert secret not in masked
     assert json.dumps(secret)[1:-1] not in secrets.redact(json.dumps(f"{before}{secret}{after}"))
+
+
+# What counts as a secret, and how settings are shown without it.
+
+
+SECRET_NAMES = """
+    GITHUB_TOKEN API_KEY apiKey OPENAI_APIKEY X-Api-Key --client-secret DB_PASSWORD PGPASSWORD
+    SMTP_PASSWD Authorization Proxy-Authorization X-Auth AWS_SECRET_ACCESS_KEY GITHUB_PAT
+    GOOGLE_CREDENTIALS Cookie SESSION SENTRY_DSN connection_string signature
+"""
+OTHER_NAMES = """
+    PATH GIT_AUTHOR_NAME KEYBOARD SSH_AUTH_SOCK KEY_FILE TOKEN_URL AUTH_TYPE
+    TOKENIZERS_PARALLELISM TOKEN_LIMIT Accept
+"""
+
+
+def test_names_of_secrets_are_recognised_in_any_spelling(tmp_path: Path):
+    """An error about the file of GOOGLE_APPLICATION_CREDENTIALS must be able to name it."""
+    assert [x for x in SECRET_NAMES.split() if not looks_secret(x)] == []
+    assert [x for x in OTHER_NAMES.split() if looks_secret(x)] == []
+    assert not is_secret("MAX_TOKENS", "100000")
+    assert is_secret("PASSWORD", "12345678")
+    assert not is_secret("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path))
+    assert is_secret("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "not there"))
+
+
+def test_secrets_in_the_environment_and_in_headers_are_found_by_what_they_hold():
+    env = {
+        "TOKEN": "tok-1",
+        "DATABASE_URL": "postgres://me:pa%2Fss@db/x",
+        "NOTION_HEADERS": '{"Authorization": "Bearer ntn-2", "Accept": "x"}',
+        "OPTIONS": "host=db;password=pw-3;port=1",
+        "PLAIN": "hello",
+    }
+    secrets = set(secrets_in_env(env))
+    assert {"tok-1", "pa%2Fss", "pa/ss", "ntn-2", "pw-3"} <= secrets
+    assert not {"hello", "db", "me", "x"} & secrets
+    basic = base64.b64encode(b"me:pass-word").decode()
+    headers = {
+        "Authorization": "Bearer abc123", "Proxy-Authorization": f"Basic {basic}",
+        "Cookie": "a=one-1; b=two-2", "X-Api-Key": "key-3", "Accept": "text/plain",
+    }  # fmt: skip
+    secrets = set(secrets_in_headers(headers))
+    assert {"Bearer abc123", "abc123", basic, "pass-word", "one-1", "two-2", "key-3"} <= secrets
+    assert "text/plain" not in secrets
+    token = "ghp_0123456789abcdefghij"
+    assert token in set(secrets_in_text(f"use {token} here")), "of a well-known service"
+
+
+def test_secrets_among_arguments_are_found_and_never_shown():
+    cases: list[list[str]] = [
+        ["--token", "abc-123"], ["--api-key=abc-123"], ["-e", "GITHUB_TOKEN=abc-123"],
+        ["--header", "Authorization: Bearer abc-123"], ["--header=X-Api-Key:abc-123"],
+        ["postgres://me:abc-123@db/x"], ["--db=postgres://me:abc-123@db/x"],
+        ["https://example.com/mcp?api_key=abc-123&x=1"], ['{"password": "abc-123"}'],
+        ["Server=x;Password=abc-123;"],
+    ]  # fmt: skip
+    for args in cases:
+        assert "abc-123" in set(secrets_in_args(args))
+        assert "abc-123" not in " ".join(redact_args(args, Secrets()))
+    plain = ["-y", "@scope/server@1.2", "--root", "C:\\work", "/srv/data", "--token-file", "a.txt"]
+    assert redact_args(plain, Secrets()) == plain
+    assert not [*secrets_in_args(plain)]
+
+
+def test_a_url_is_shown_without_what_may_be_secret():
+    for url, shown in (
+        ("https://example.com/mcp", "https://example.com/mcp"),
+        ("https://me:pw@example.com:81/mcp", "https://***@example.com:81/mcp"),
+        ("https://example.com/mcp?key=a&b=c#d", "https://example.com/mcp?key=***&b=***"),
+        ("https://example.com/?secret", "https://example.com/?***"),
+        ("https://example.com/s/a1b2c3d4e5f6a7b8c9d0e1f2/mcp", "https://example.com/s/***/mcp"),
+        ("https://[broken", "***"),
+    ):
+        assert redact_url(url) == shown
+
+
+# What is kept of what people say: no secret of theirs, however they put it.
+
+
+REDACT = Redactor([Secrets(["zebra-crossing"])], guesses=True, environ={})
+
+SECRETS = (
+    ("deploy with zebra-crossing now", "zebra"),
+    ("use sk-abcdefghijklmnopqrstuv to log in", "sk-a"),
+    ("set API_KEY=horse", "horse"),
+    ("password: cat", "cat"),
+    ("my password is horse", "horse"),
+    ("the password I use everywhere would be horse", "horse"),
+    ("horse is my password", "horse"),
+    ("log in with horse as the password", "horse"),
+    ("Mein Kennwort lautet Pferd", "Pferd"),
+    ("log in as ada with horse7battery", "horse7"),
+    ("pay with 4111 1111 1111 1111", "4111"),
+    ("pay with 4111\u20131111, 1111", "4111"),
+    ("the CVV is 123", "123"),
+    ("call (030) 12-34 now", "030"),
+    ("Die Passw\u00f6rter sind Pferd und Hund", "Pferd"),
+    ("a senha \u00e9 cavalo", "cavalo"),
+    ("write to ada@example.org", "ada@"),
+    ("open https://ada:horse@example.org/x", "horse"),
+    ('call it with {"token": "horse"}', "horse"),
+    ("the secret is horse.battery", "battery"),
+    ("the passphrase:\nhorse battery", "battery"),
+)
+
+
+def test_no_secret_is_kept():
+    for text, secret in SECRETS:
+        assert secret in text
+        assert secret not in kept_speech(text, REDACT)
+
+
+def test_a_request_is_kept():
+    text = "Find the issue #12 in repo foo/bar, convert mp3 to wav. Then tell Turkey's capital!"
+    assert kept_speech(text, REDACT) == text
+    speech = kept_speech("My password is horse. Now list the open issues.", REDACT)
+    assert speech.endswith("Now list the open issues.")
+
+
+def test_no_secret_is_kept_in_part_where_a_text_is_cut():
+    """Masks are shorter than what they hide, so that the end of what is looked at may be kept."""
+    for padding in range(260, 305, 3):
+        begin = f"{'a ' * (padding // 2)}{'b' * (padding % 2)}"
+        assert "zeb" not in kept_speech(f"{begin}zebra-crossing", REDACT)
+    for padding in range(0, 200, 9):
+        begin = f"{'x1' * 300} {'b ' * (padding // 2)}{'c' * (padding % 2)} {'b ' * 60}"
+        for words in ("pay 4111 1111 1111 1111", "horse is my password"):
+            speech = kept_speech(f"{begin}{words}", REDACT)
+            assert "411" not in speech
+            assert "horse" not in speech
+
+
+@given(st.text())
+def test_anything_can_be_said(text: str):
+    speech = kept_speech(text, REDACT)
+    assert len(speech) <= 300
+    assert speech == "" or any(x.isalpha() for x in speech)
+
+
+def test_hostile_texts_take_no_longer_than_others():
+    for text in ("a ", "x", "password ", "1", "1 ", "a1", "is ", "x. ", ".", "@", "key: ", "a=b "):
+        done_within(0.5, lambda text=text: kept_speech(text * 100_000, REDACT))

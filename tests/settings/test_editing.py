@@ -112,7 +112,8 @@ def test_whatever_is_in_a_file_stays_as_it_is(
     indent: Any,
     name: str,
 ):
-    folder = tmp_path_factory.getbasetemp()
+    folder = tmp_path_factory.getbasetemp() / "any"
+    folder.mkdir(exist_ok=True)
     before = {**document, "mcpServers": servers}
     text = json.dumps(before, indent=indent)
     after = {**before, "mcpServers": {**servers, name: ENTRY}}
