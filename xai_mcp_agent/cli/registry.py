@@ -7,6 +7,7 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -77,6 +78,18 @@ As = Annotated[
     typer.Option("--as", metavar="NAME", help="Its name in your settings. Default: its own name."),
 ]
 
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A value that it asks for, not a secret."),
+]
+AcceptChange = Annotated[
+    bool, typer.Option("--accept-change", help="Accept the changed content of a version.")
+]
+TryIt = Annotated[bool, typer.Option("--try", help="Start it once, list its tools and end it.")]
+Enable = Annotated[
+    bool, typer.Option("--enable", help="Write it switched on. You are asked to trust it.")
+]
+
 
 def search(
     frame: Frame,
@@ -116,8 +129,7 @@ def show(
                 configured=_configured(loaded),
             )  # fmt: skip
         except Refused:
-            if not frame.as_json:
-                say("\n".join(listing_text(listing, listing.manifest)))
+            frame.tell(listing_text(listing, listing.manifest))
             raise
     text = "\n".join(offer_text(offer))
     return Report(offer_json(offer), text, status=LOOK if offer.alarms else 0)
@@ -160,21 +172,12 @@ def add(
     registry: Registry = None,
     as_name: As = None,
     version: ServerVersion = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A value that it asks for, not a secret."),
-    ] = None,
+    assignments: Assignments = None,
     allow: Allow = None,
     prefer: Prefer = "",
-    accept_change: Annotated[
-        bool, typer.Option("--accept-change", help="Accept the changed content of a version.")
-    ] = False,
-    try_it: Annotated[
-        bool, typer.Option("--try", help="Start it once, list its tools and end it.")
-    ] = False,
-    enable: Annotated[
-        bool, typer.Option("--enable", help="Write it switched on. You are asked to trust it.")
-    ] = False,
+    accept_change: AcceptChange = False,
+    try_it: TryIt = False,
+    enable: Enable = False,
     offline: Offline = False,
 ) -> Report:
     """Write a server into the settings: switched off, with exact versions, its tools locked.
@@ -184,21 +187,19 @@ def add(
     """
     with _open_registries(frame) as (registries, loaded):
         file = file_to_write(loaded, frame.settings)
-        configured = _configured(loaded)
         own = as_name or _own_name(name)
         check_free(own, loaded, file, _NAME_IT)
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         if accept_change and listing.alarms:
             listing = registries.accept(listing)
         values = _values(assignments or [])
-        make = lambda: registries.offer(  # noqa: E731
-            listing, own, values=values, allow=_allowed(allow), prefer=prefer,
-            configured=configured, offline=offline,
+        make = partial(
+            registries.offer, listing, own, allow=_allowed(allow), prefer=prefer,
+            configured=_configured(loaded), offline=offline,
         )  # fmt: skip
-        offer = make()
+        offer = make(values=values)
         if not offer.alarms and not frame.as_json and (typed := _ask_for_inputs(offer)):
-            values |= typed
-            offer = make()
+            offer = make(values=values | typed)
     if enable:
         offer = replace(offer, entry={k: x for k, x in offer.entry.items() if k != "disabled"})
     return _write_offer(frame, offer, file, try_it=try_it)
@@ -206,8 +207,7 @@ def add(
 
 def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Report:
     json = {**offer_json(offer), "written": None, "tools": None}
-    if not frame.as_json:
-        say("\n".join(offer_text(offer)))
+    frame.tell(offer_text(offer))
     if offer.alarms:
         why = " ".join(x.text for x in offer.alarms)
         error = f"Nothing was written. {why} {_what_to_do(offer)}".rstrip()
@@ -216,8 +216,7 @@ def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Rep
         return Report(json, errors=[error], status=LOOK)
     _write(offer, file)
     state = "switched off" if offer.entry.get("disabled") else "switched on"
-    if not frame.as_json:
-        say(f"Written into {file}, {state}.")
+    frame.tell([f"Written into {file}, {state}."])
     lines = list[str]()
     if try_it:
         tools = [x.name for x in _tried(offer, file)]
