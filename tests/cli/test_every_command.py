@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.commands import SERVERS, Cli, at_terminal, write_settings
-from tests.support.warm_python import warm_python
+from tests.support.commands import Cli, at_terminal
 from tools.command_line import commands
 from xai_mcp_agent.cli.output import folded
 
@@ -69,19 +66,6 @@ TABLE = {
     "workshop solution": (MAKES, "1 ."),
 }
 STARTING = [x for x, (kind, _) in TABLE.items() if kind == STARTS]
-
-
-# With servers that work, fail, and are wrong: what is long in what they print.
-LONG = (
-    "servers check --descriptions",
-    "tools list --all",
-    "tools explain library borrow_book --request 'lend Emma'",
-    "tools select 'lend Emma'",
-    "plan make 'Lend Moby-Dick to Ada'",
-    "call library search_books querie=sea",
-    "ask 'Convert 5 miles to kilometres' --show normal",
-    "rules why library borrow_book",
-)
 
 
 @pytest.fixture
@@ -161,30 +145,6 @@ def test_a_shell_completes_words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("COMP_WORDS", "xai-mcp-agent tools re")
     monkeypatch.setenv("COMP_CWORD", "2")
     assert cli("").out.split() == ["refresh"]
-
-
-@pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    crash = "import sys; print('no licence ' * 20, file=sys.stderr); sys.exit(3)"
-    servers: dict[str, Any] = {
-        name: {"command": warm_python(), "args": [str(SERVERS / f"{name}.py")]}
-        for name in ("units", "library")
-    }
-    servers["bad"] = {"command": sys.executable, "args": ["-c", crash]}
-    servers["unset"] = {"command": "x", "args": ["${NO_SUCH_VARIABLE_HERE}"], "nonsense": 1}
-    folder = tmp_path_factory.mktemp("long")
-    write_settings(folder, servers)
-    return folder
-
-
-@pytest.mark.parametrize("line", LONG)
-def test_no_line_is_longer_than_a_terminal(
-    long: Path, monkeypatch: pytest.MonkeyPatch, line: str
-) -> None:
-    monkeypatch.chdir(long)
-    lines = at_terminal(monkeypatch, line).lines()
-    assert lines
-    assert long_lines(lines) == []
 
 
 def test_a_command_to_copy_stays_in_one_line() -> None:

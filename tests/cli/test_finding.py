@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import AS_A_PROCESS, Cli
+from tests.support.commands import Cli, write_settings
 from tests.support.model_endpoint import fails, model_endpoint, says
-from tests.support.scripts import child_environment
 from xai_mcp_agent.planning import read_plan
 
 LEND = "Search books about the sea and borrow one for reader R2"
@@ -91,18 +88,13 @@ def test_a_tool_is_explained_with_how_to_call_it_and_since_when_it_is_known(
         assert (ran.status, hint in ran.err) == (1, True)
 
 
-def test_since_when_it_is_known_is_there_as_soon_as_its_server_answers(folder: Path) -> None:
-    """In a process of its own: its history is opened while the tool is there already."""
+def test_since_when_it_is_known_is_there_as_soon_as_its_server_answers(
+    folder: Path, cli: Cli
+) -> None:
+    """Its history is opened while the tool is there already."""
     (folder / "own.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n")
-    settings = {"functions": {"own": {"file": "own.py"}}}
-    (folder / "mcp_settings.json").write_text(json.dumps(settings))
-    done = subprocess.run(
-        [sys.executable, *AS_A_PROCESS, "tools", "explain", "own", "shout", "--json"],
-        env=child_environment(folder, XAI_MCP_TRUST="1"), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["first_seen"]
+    write_settings(folder, {}, functions={"own": {"file": "own.py"}})
+    assert cli("tools explain own shout --json").json["first_seen"]
 
 
 def test_what_comes_next_is_suggested_with_reasons(examples: Path, cli: Cli) -> None:

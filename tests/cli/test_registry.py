@@ -259,65 +259,52 @@ def test_the_way_and_its_command_are_composed_as_data(
     assert {key: x for key, x in written.items() if key not in beside} == entry
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "reason"),
-    [
-        ("com.example/database", [], "--allow runtime-options"),
-        ("com.example/database", ["--allow", "runtime-options"], "--allow image-tag"),
-        ("com.example/old-weather", [], "deprecated: Use com.example/weather"),
-        ("io.github.example-org/editor", [], "of type 'mcpb', which no runner starts"),
-        ("com.example/hybrid", ["--prefer", "npm"], "start it yourself"),
-        ("com.example/tickets", ["--set", "tenat=acme"], "Nothing asks for tenat"),
-        ("com.example/tickets", ["--set", "X-Region=mars"], "Give one of eu, us"),
-        ("com.example/tickets", ["--set", "X-API-Key=abcdef"], "is a secret"),
-        ("com.example/tickets", ["--as", "library"], "there is a source of this name already"),
-        ("com.example/tickets", ["--allow", "all"], "Known: image-tag"),
-    ],
-)
 def test_what_is_not_added_is_refused_by_name_and_nothing_written(
-    work: Path, cli: Cli, offer: Any, name: str, words: list[str], reason: str
+    work: Path, cli: Cli, offer: Any
 ) -> None:
     before = (work / "mcp_settings.json").read_bytes()
-    assert reason in offer("add", name, *words, status=1)
+    for words, reason in (
+        ("database", "--allow runtime-options"),
+        ("database --allow runtime-options", "--allow image-tag"),
+        ("old-weather", "deprecated: Use com.example/weather"),
+        ("hybrid --prefer npm", "start it yourself"),
+        ("tickets --set tenat=acme", "Nothing asks for tenat"),
+        ("tickets --set X-Region=mars", "Give one of eu, us"),
+        ("tickets --set X-API-Key=abcdef", "is a secret"),
+        ("tickets --as library", "there is a source of this name already"),
+        ("tickets --allow all", "Known: image-tag"),
+    ):
+        assert reason in offer(f"add com.example/{words}", status=1), words
+    mcpb = offer("add io.github.example-org/editor", status=1)
+    assert "of type 'mcpb', which no runner starts" in mcpb
     assert (work / "mcp_settings.json").read_bytes() == before
-
-
-def test_what_is_refused_is_shown_with_what_is_known_of_it(work: Path, cli: Cli) -> None:
-    status, out, err = cli("registry show com.example/database --allow runtime-options")
-    assert (status, "--allow image-tag" in err) == (1, True)
-    assert out.startswith("com.example/database 3.1.0, from team")
-    assert "Runs read-only SQL on a database." in out
+    ran = cli("registry show com.example/database --allow runtime-options")
+    assert (ran.status, "--allow image-tag" in ran.err) == (1, True)
+    assert ran.out.startswith("com.example/database 3.1.0, from team"), "with what is known of it"
 
 
 # Alarms
 
 
-def test_changed_content_under_the_same_version_writes_nothing(
+def test_changed_content_under_the_same_version_is_an_alarm_and_writes_nothing(
     work: Path, service: RegistryService, cli: Cli, offer: Any
 ) -> None:
-    cli("registry sync")
+    offer(f"add {NOTES} --as mine")
+    owned = signals(offer(f"show {NOTES}"), "look-alike")
+    assert owned == ["told: You already have it, as mine."]
     service.row(NOTES)["server"]["packages"][0]["packageArguments"] = []
     ran = cli(f"registry add {NOTES} --json")
     assert (ran.status, ran.json["written"]) == (3, None)
     assert "has changed under the same version" in ran.err
     assert "--accept-change" in ran.err
     assert "notes" not in entries(work)
-    made = offer(f"add {NOTES} --accept-change")
-    assert made["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
-
-
-def test_a_sync_says_which_of_your_entries_was_changed(
-    work: Path, service: RegistryService, cli: Cli, offer: Any
-) -> None:
-    offer(f"add {NOTES} --as mine")
-    owned = signals(offer(f"show {NOTES}"), "look-alike")
-    assert owned == ["told: You already have it, as mine."]
-    service.row(NOTES)["server"]["packages"][0]["identifier"] = "@example-org/other"
     service.row(NOTES)["_meta"][OFFICIAL]["updatedAt"] = "2999-01-01T00:00:00Z"
     ran = cli("registry sync")
     assert ran.status == 3
     assert f"ALARM: {NOTES} 1.4.0 has changed under the same version" in ran.text
     assert f"ALARM: mine in your settings was added as {NOTES} 1.4.0" in ran.text
+    made = offer(f"add {NOTES} --accept-change")
+    assert made["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
 
 
 def test_what_a_package_says_of_itself_counts(
@@ -483,26 +470,20 @@ def test_a_variable_that_has_other_code_run_is_refused(
     assert "--allow secret-argument" in offer(f"add {NOTES}", status=1)
 
 
-@pytest.mark.parametrize(
-    ("url", "says"),
-    [
-        ("https://good.example@evil.example/", "its URL has a user before the host"),
-        ("https://{u}evil.example/", "its URL has a user before the host"),
-        (
-            "http://169.254.169.254/latest",
-            "169.254.169.254, which is at a link-local address: why?",
-        ),
-    ],
-)
 def test_an_address_that_hides_its_host_or_is_close_is_named(
-    work: Path, service: RegistryService, cli: Cli, url: str, says: str
+    work: Path, service: RegistryService, cli: Cli
 ) -> None:
     """Half of its readers take `https://good.example@evil.example/` for good.example."""
     remote = service.row("com.example/hybrid")["server"]["remotes"][0]
-    remote |= {"url": url, "variables": {"u": {"default": "good.example@"}}}
-    ran = cli("registry show com.example/hybrid --prefer remote")
-    assert (ran.status == 1) == ("user" in says)
-    assert says in ran.text
+    for url, status, says in (
+        ("https://good.example@evil.example/", 1, "its URL has a user before the host"),
+        ("https://{u}evil.example/", 1, "its URL has a user before the host"),
+        ("http://169.254.169.254/latest", 0, "which is at a link-local address: why?"),
+    ):
+        forget(work)
+        remote |= {"url": url, "variables": {"u": {"default": "good.example@"}}}
+        ran = cli("registry show com.example/hybrid --prefer remote")
+        assert (ran.status, says in ran.text) == (status, True), url
 
 
 def test_a_server_is_not_given_what_another_one_or_the_environment_has(

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import Cli, write_settings
-from tests.support.scripts import compile_workflow, run_script
 from tests.support.shredder_server import shredder_entry
-from xai_mcp_agent.drawing.rules import nodes_of
 
 SECRET = "a-very-secret-token-1234"
 TIDY = {
@@ -93,31 +91,3 @@ def test_a_call_waits_until_it_is_approved_with_the_usual_command(
     assert cli(RUN_SHRED).status == 0
     assert len(journal()) == 1
     assert not [x for x in (waits, shown, done) if SECRET in x.text]
-
-
-def test_what_was_refused_fails(cli: Cli, journal: Callable[[], list[str]]) -> None:
-    write(SHRED)
-    cli(RUN_SHRED)
-    cli("plan approve shred.run.json --no 1")
-    ran = cli(RUN_SHRED)
-    assert ran.status == 1
-    assert "failed: 0 of 1 calls were made." in ran.err
-    assert "was not approved" in ran.err
-    assert journal() == []
-
-
-def test_a_plan_is_drawn_and_makes_the_same_calls(
-    project: Path, cli: Cli, journal: Callable[[], list[str]]
-) -> None:
-    count = {"call": 0, "field": "result"}
-    write({"calls": [TIDY["calls"][0], {"tool": "shredder/file_away", "args": {"paper": count}}]})
-    assert "plan_drawn.xircuits, 2 calls, 1 wire" in cli("plan draw plan.json").out
-    drawn = project / "plan_drawn.xircuits"
-    names = [x["name"] for x in nodes_of(json.loads(drawn.read_text(encoding="utf-8")))]
-    assert names.count("MCPToolStep") == 2
-    assert cli("plan run plan.json").status == 0
-    by_plan = journal()
-    (project / "journal").unlink()
-    cli("init .")
-    assert run_script(compile_workflow(drawn), XAI_MCP_TRUST="1").status == 0
-    assert journal() == by_plan == ["filed the deed", "filed filed the deed"]

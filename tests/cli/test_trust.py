@@ -6,7 +6,6 @@ Who decided it: attacks on the question of trust, in which a harmless line hid w
 from __future__ import annotations
 
 import json
-import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -144,20 +143,6 @@ def test_a_yes_is_to_what_was_read(file: Path, cli: Cli) -> None:
         assert (status, f"  {section}.it:\n" in out) == (1, True)
         assert not [x for x in lines if f"      {x}\n" not in out], out
         assert "abcdefgh1" not in out + err
-
-
-def test_no_line_of_the_question_is_forged_at_the_terminal(stranger: Path) -> None:
-    entry = {"command": "sh", "args": ["-c", "evil", "\nTrusted.\x1b[2J\x1b[1A"]}
-    file = stranger / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"it": entry}}), encoding="utf-8")
-    with in_terminal(stranger, "trust") as screen:
-        shown = screen.expect("Trust it? (yes or no): ")
-        screen.type("perhaps")
-        screen.expect("Type yes or no.")
-        screen.type("no")
-        assert screen.end() == 1
-    assert "starts sh -c evil '\\nTrusted.\\x1b[2J\\x1b[1A'\n" in shown
-    assert not [x for x in shown if x != "\n" and unicodedata.category(x) == "Cc"]
 
 
 def test_no_change_that_counts_is_silent(file: Path) -> None:

@@ -19,7 +19,9 @@ from xai_mcp_agent.drawing.nodes import COMPULSORY_MARK, FLOW, FLOW_LABEL, VALUE
 from xai_mcp_agent.drawing.rules import Classes, Document, Item, links_of, load, nodes_of
 from xai_mcp_agent.drawing.workflow import fits
 
-__all__ = ["Document", "fits", "links_of", "load", "named_links", "nodes_of", "problems"]
+__all__ = [
+    "Document", "fits", "lead_back", "links_of", "load", "named_links", "nodes_of", "problems",
+]  # fmt: skip
 
 _PORT_KEYS = ("id", "name", "label", "varName", "dataType", "in", "links", "parentNode")
 _LINK_KEYS = ("id", "type", "source", "sourcePort", "target", "targetPort", "points", "color")
@@ -53,6 +55,20 @@ def named_links(document: Document) -> list[tuple[str, str, str]]:
         (link["type"], names[link["sourcePort"]], names[link["targetPort"]])
         for link in links_of(document)
     )
+
+
+def lead_back(document: Document, later: str, earlier: str) -> None:
+    """Draw an arrow from a node to an earlier one, by their names: Xircuits runs it for ever."""
+    nodes = {x["name"]: x for x in nodes_of(document)}
+    start = next(x for x in nodes[later]["ports"] if x["name"] == "out-0")
+    end = next(x for x in nodes[earlier]["ports"] if x["name"] == "in-0")
+    flow = next(x for x in links_of(document) if x["type"] == "triangle-link")
+    document["layers"][0]["models"]["back"] = flow | {
+        "id": "back", "source": nodes[later]["id"], "sourcePort": start["id"],
+        "target": nodes[earlier]["id"], "targetPort": end["id"],
+    }  # fmt: skip
+    for port in (start, end):
+        port["links"].append("back")
 
 
 def _colors(document: Document) -> Iterator[str]:

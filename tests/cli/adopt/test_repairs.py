@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.adopt.test_adopt import named
-from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
+from tests.support.canvas_file import Document, lead_back, links_of, load, nodes_of, problems
 from tests.support.commands import Cli
 from tests.support.old_workflows import wear
 from tests.support.old_workflows.drawn import SHAPES
@@ -73,14 +73,7 @@ def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path) 
     assert written
     assert {x["type"] for x in links_of(load(written))} == {"triangle-link", "parameter-link"}
     document = worn()
-    nodes = {x["name"]: x for x in nodes_of(document)}
-    back, into = nodes["GetCurrentTime"], nodes["AgentToolOutput"]
-    end = next(x["id"] for x in into["ports"] if x["name"] == "out-0")
-    start = next(x["id"] for x in back["ports"] if x["name"] == "in-0")
-    document["layers"][0]["models"]["back"] = links_of(document)[0] | {
-        "id": "back", "source": into["id"], "sourcePort": end, "target": back["id"],
-        "targetPort": start,
-    }  # fmt: skip
+    lead_back(document, "AgentToolOutput", "GetCurrentTime")
     written = adopt_file(named(tmp_path, "loop", json.dumps(document))).written
     assert written
     assert "back" in {x["id"] for x in links_of(load(written))}
