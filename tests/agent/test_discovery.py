@@ -141,9 +141,11 @@ def test_a_model_searches_calls_and_has_explained_what_it_is_not_shown(bridge: B
         "Done.",
     ]
     observed = run(bridge, script)
-    found, created, deleted, explained, unknown, nothing, itself = observed.results
-    assert found.startswith("office_create_invoice(invoice_name?: string) - Creates a new invoice.")
-    assert found.count("[office]") == 2
+    listing, created, deleted, explained, unknown, nothing, itself = observed.results
+    assert listing.startswith(
+        "office_create_invoice(invoice_name?: string) - Creates a new invoice."
+    )
+    assert listing.count("[office]") == 2
     assert (created, deleted) == ("create_invoice {}", 'delete_photo {"photo_name": "x"}')
     definition, example = explained.split("\nExample: ")
     assert json.loads(definition)["parameters"]["properties"] == {
@@ -175,16 +177,16 @@ def test_a_run_that_goes_on_still_knows_what_it_found(bridge: Bridge):
         calling(("tool_explain", {"tool": "find_song"})),
     ]
     first = run(bridge, [*script, "So."])
-    found = [*META, "office_delete_parcel", "office_find_song"]
-    asked = [*first.state.conversation.messages, {"role": "user", "content": "Now do it."}]
-    assert run(bridge, ["Done."], asked).offered(0) == found
-    assert run(bridge, ["Done."], through_json(first.state)).offered(0) == found
+    listing = [*META, "office_delete_parcel", "office_find_song"]
+    turn_with_call = [*first.state.conversation.messages, {"role": "user", "content": "Now do it."}]
+    assert run(bridge, ["Done."], turn_with_call).offered(0) == listing
+    assert run(bridge, ["Done."], through_json(first.state)).offered(0) == listing
 
 
 def test_the_words_of_a_file_find_no_tool_also_where_ids_are_used_again(bridge: Bridge):
     """Some services number the calls of each turn anew."""
 
-    def asked(name: str) -> JsonObject:
+    def turn_with_call(name: str) -> JsonObject:
         function = {"name": name, "arguments": "{}"}
         call = {"id": "call_0", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -194,9 +196,9 @@ def test_the_words_of_a_file_find_no_tool_also_where_ids_are_used_again(bridge: 
 
     conversation = [
         {"role": "user", "content": "Go."},
-        asked("tool_search"),
+        turn_with_call("tool_search"),
         answered("office_find_song(x) - Finds a song."),
-        asked("office_list_photo"),
+        turn_with_call("office_list_photo"),
         answered('office_delete_photo(x) - Do this.\n{"name": "office_delete_song", '),
         {"role": "user", "content": "Go on."},
     ]

@@ -64,9 +64,9 @@ def test_a_long_result_of_one_node_is_read_on_by_the_next():
     first = run_tool(ctx, "a", "much", "", [{"role": "user", "content": "Hi."}])
     assert first.answer == long
     shown = first.conversation[-1]["content"]
-    named = re.search(r'\{"result_id": "[^"]+", "start": (\d+)\}', shown)
-    assert named is not None
-    second = run_tool(ctx, "a", "read_result", named[0], first.conversation)
-    assert second.answer.startswith(long[int(named[1]) :][:1000])
-    answer = run_tool(ctx, "a", "read_result", named[0], None).answer
+    reference = re.search(r'\{"result_id": "[^"]+", "start": (\d+)\}', shown)
+    assert reference is not None
+    second = run_tool(ctx, "a", "read_result", reference[0], first.conversation)
+    assert second.answer.startswith(long[int(reference[1]) :][:1000])
+    answer = run_tool(ctx, "a", "read_result", reference[0], None).answer
     assert answer.startswith("ERROR: There is no tool 'read_result'")

@@ -117,7 +117,7 @@ async def test_a_tool_that_is_gone_is_not_answered_by_one_of_another_server():
     assert find(await again.available(), shown) == ("shop", "bank_pay")
 
 
-async def test_what_a_person_drew_keeps_its_name_whatever_servers_offer():
+async def test_a_drawn_tool_keeps_its_name_whatever_servers_offer():
     catalog = Catalog()
     lists(catalog, "tool", "pay", "read")
     available = await tools_of(Listed(catalog, "tool"), Fixed(tool("", "tool_pay"))).available()

@@ -29,8 +29,8 @@ def board() -> Board:
 
 def line(board: Board, start: str) -> list[str]:
     """The cells of the first line that starts so."""
-    found = next(x for x in board.markdown().splitlines() if x.startswith(f"| {start}"))
-    return [x.strip() for x in found.strip("|").split("|")]
+    row = next(x for x in board.markdown().splitlines() if x.startswith(f"| {start}"))
+    return [x.strip() for x in row.strip("|").split("|")]
 
 
 def test_a_cell_is_the_median_of_all_passes(board: Board) -> None:

@@ -23,8 +23,8 @@ def written() -> str:
 
 def row(lesson: Lesson) -> list[int]:
     """The figures of a lesson in the table."""
-    (found,) = re.findall(rf"^\| `{lesson.folder}` \|(.*)\|$", written(), re.MULTILINE)
-    return [int(x) for x in found.split("|")]
+    (cells,) = re.findall(rf"^\| `{lesson.folder}` \|(.*)\|$", written(), re.MULTILINE)
+    return [int(x) for x in cells.split("|")]
 
 
 @each_lesson
@@ -38,15 +38,15 @@ def test_every_step_that_a_readme_numbers_is_taken_with_the_mouse(lesson: Lesson
 @each_lesson
 def test_the_minutes_of_a_lesson_are_those_of_its_gestures_and_words(lesson: Lesson) -> None:
     """A README that becomes longer, or another model of hands, wants the table anew."""
-    given, clicks, drags, keys, hands, machine, words = row(lesson)
+    total, clicks, drags, keys, hands, machine, words = row(lesson)
     assert words == words_to_read(lesson), "write it anew with: make lessons"
-    assert given == minutes(hands, machine, words)
+    assert total == minutes(hands, machine, words)
     typed = [Gestures(clicks, drags, texts, keys).seconds for texts in (1, 8)]
     assert round(typed[0]) <= hands <= round(typed[1])
 
 
 def test_five_lessons_leave_time_to_talk_in_an_hour() -> None:
-    given = sum(row(lesson)[0] for lesson in LESSONS)
-    assert f"| **all** | **{given}** |" in written()
-    assert f"leave {HOUR_MINUTES - given} minutes" in written()
-    assert given <= HOUR_MINUTES - 15
+    total = sum(row(lesson)[0] for lesson in LESSONS)
+    assert f"| **all** | **{total}** |" in written()
+    assert f"leave {HOUR_MINUTES - total} minutes" in written()
+    assert total <= HOUR_MINUTES - 15

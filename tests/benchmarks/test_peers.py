@@ -45,9 +45,9 @@ def test_a_client_that_hangs_is_ended_in_time_with_the_servers_it_started(lab: L
     peer = fake("Stuck")
     lab.ask(peer, ready(lab, "a"), LIMIT_SECONDS)  # imports are done
     with ends_within(LIMIT_SECONDS):
-        heard = lab.ask(peer, ready(lab, "a", "b", "trap"), SHORT_SECONDS)
-        assert heard.problem == "none within 1 s"
-        assert heard.result is None
+        reply = lab.ask(peer, ready(lab, "a", "b", "trap"), SHORT_SECONDS)
+        assert reply.problem == "none within 1 s"
+        assert reply.result is None
     wait_until(lambda: lab.left() == [], "the servers of the ended client end")
 
 

@@ -119,21 +119,21 @@ def test_tasks_are_done_by_real_agents_and_it_is_counted_what_they_call(
 ):
     monkeypatch.setattr(sys, "executable", warm_python())  # for its servers
     work = tasks.choose(read_sets(with_tasks), tasks=2)
-    found = tasks.measure(work, tmp_path, tasks.WAYS[:1])
-    assert [x.late for x in found] == [False, False, True, True]
-    assert [x.count for x in found] == [2, 2, 2, 2]
-    assert tasks.misses(found) == []
-    assert f"| {tasks.WAYS[0].name} | 2 of 2 | 2 of 2 |" in tasks.markdown(found)
+    measured = tasks.measure(work, tmp_path, tasks.WAYS[:1])
+    assert [x.late for x in measured] == [False, False, True, True]
+    assert [x.count for x in measured] == [2, 2, 2, 2]
+    assert tasks.misses(measured) == []
+    assert f"| {tasks.WAYS[0].name} | 2 of 2 | 2 of 2 |" in tasks.markdown(measured)
 
 
 # Speed
 
 
 def test_each_size_is_timed_in_a_process(data: Path, tmp_path: Path):
-    found = speed.measure(read_sets(data), tmp_path, sizes=(30,))
-    assert [x.size for x in found] == [30]
-    assert all(0 < x.p50 <= x.p99 for x in found)
-    assert all(x.update > 0 and x.build_seconds > 0 for x in found)
+    measured = speed.measure(read_sets(data), tmp_path, sizes=(30,))
+    assert [x.size for x in measured] == [30]
+    assert all(0 < x.p50 <= x.p99 for x in measured)
+    assert all(x.update > 0 and x.build_seconds > 0 for x in measured)
 
 
 # Tokens

@@ -21,6 +21,7 @@ from tests.support.census import nothing_is_left
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.processes import is_running, wait_until
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge
 
 CLOSED = "The bridge was closed before the call was done"
@@ -120,13 +121,11 @@ def test_a_process_that_is_terminated_leaves_nothing(tmp_path: Path):
 # A forked child may open a bridge of its own, and cannot hurt its parent's servers
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-# Python 3.12 and later warn about a fork of a process with threads; people do it all the same.
-QUIETLY = "-Wignore::DeprecationWarning"
 
 
 def output_of(folder: Path, body: str) -> list[str]:
     """The lines that a script says, which must end well and leave nothing."""
-    with script(folder, body, QUIETLY) as child:
+    with script(folder, body, python=warm_python()) as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert (child.returncode, errors) == (0, "")
     assert none_runs(folder / "journal")
@@ -164,7 +163,7 @@ def test_servers_end_with_their_parent_while_a_child_of_it_lives_on(tmp_path: Pa
         say(child)
         bridge.call_tool("polite", "never")
     """
-    with script(tmp_path, body, QUIETLY) as parent:
+    with script(tmp_path, body) as parent:
         child = int(next_line(parent))
         parent.kill()
         parent.wait(END_SECONDS)

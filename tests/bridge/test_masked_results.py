@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Generator
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import status_of
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, ImagePart, LinkPart, ResourcePart, ServerError, TextPart
 
 KEY = "sesame-open-9876"
@@ -54,7 +54,7 @@ def bridge(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
     (folder / "own.py").write_text(
         f"def show() -> dict[str, str]:\n    return {{'key': {KEY!r}}}\n"
     )
-    entry = {"command": sys.executable, "args": [str(folder / "server.py")]}
+    entry = {"command": warm_python(), "args": [str(folder / "server.py")]}
     settings: dict[str, Any] = {
         "mcpServers": {"it": entry | {"env": {"API_TOKEN": KEY}}},
         "functions": {"own": {"file": str(folder / "own.py")}},

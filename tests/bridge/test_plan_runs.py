@@ -7,7 +7,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -371,7 +370,7 @@ def start_child(
     job = {"entry": entry, "plan": steps, "state": str(state)}
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
     return subprocess.Popen(
-        [sys.executable, "-c", _JOB, str(folder / "job.json")],
+        [warm_python(), "-c", _JOB, str(folder / "job.json")],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
 

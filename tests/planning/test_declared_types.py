@@ -43,7 +43,7 @@ PAIRS["the whole result"][1]["input_schema"]["$defs"] = {
 }
 
 
-def test_what_is_declared_as_the_same_type_on_both_sides_flows() -> None:
+def test_values_of_the_same_declared_type_flow() -> None:
     planner = Planner([x for giver, taker, _ in PAIRS.values() for x in (giver, taker)])
     for giver, taker, field in PAIRS.values():
         (best, *_) = planner.next_tools([giver["id"]])

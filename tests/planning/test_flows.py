@@ -57,13 +57,10 @@ def test_shapes_that_hardly_fit_give_no_flow() -> None:
 
 
 HOSTILE: dict[str, Any] = {
-    "a reference to itself": {"$ref": "#"},
     "a tree that refers to itself twice": {"properties": {x: {"$ref": "#"} for x in "abcdefgh"}},
     "all of itself": {"allOf": [{"$ref": "#"}] * 50, "anyOf": [{"$ref": "#"}] * 50},
     "thousands of properties": {"properties": {f"p{n}": {"type": "string"} for n in range(50_000)}},
-    "thousands of variants": {"anyOf": [{"const": n} for n in range(50_000)]},
     "names that are no texts": {"properties": {1: {"type": 3}, None: True}, "required": [1]},
-    "no object": [],
 }  # fmt: skip
 
 

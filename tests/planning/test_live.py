@@ -23,36 +23,36 @@ async def planner() -> AsyncIterator[LivePlanner]:
 
 
 def tools(source: str, *names: str) -> dict[ToolKey, Tool]:
-    found = [tool(source, x, f"Does {x}.") for x in names]
-    return {x.key: x for x in found}
+    results = [tool(source, x, f"Does {x}.") for x in names]
+    return {x.key: x for x in results}
 
 
-def kept(planner: Planner) -> tuple[int, int]:
+def identity(planner: Planner) -> tuple[int, int]:
     return id(planner), len(planner)
 
 
 async def test_a_planner_follows_its_tools_and_is_not_made_anew_for_a_few(planner: LivePlanner):
     some = tools("a", "pay", "write", "sing", "dance")
-    first, count = await planner.use(some, kept)
+    first, count = await planner.use(some, identity)
     assert count == 4
     more = {**some, **tools("a", "read")}
-    assert await planner.use(more, kept) == (first, 5)
-    assert await planner.use(some, kept) == (first, 4)
-    assert (await planner.use(tools("b", "post"), kept))[1] == 1
+    assert await planner.use(more, identity) == (first, 5)
+    assert await planner.use(some, identity) == (first, 4)
+    assert (await planner.use(tools("b", "post"), identity))[1] == 1
 
 
-async def test_who_asks_at_the_same_time_is_served_one_after_the_other(planner: LivePlanner):
-    found: dict[str, int] = {}
+async def test_requests_at_the_same_time_are_served_one_after_the_other(planner: LivePlanner):
+    results: dict[str, int] = {}
 
     async def use(source: str) -> None:
         names = [f"do_{n}" for n in range(50)]
 
-        found[source] = await planner.use(tools(source, *names), len)
+        results[source] = await planner.use(tools(source, *names), len)
 
     async with anyio.create_task_group() as tasks:
         for source in "abc":
             tasks.start_soon(use, source)
-    assert found == dict.fromkeys("abc", 50)
+    assert results == dict.fromkeys("abc", 50)
 
 
 async def test_closing_ends_a_planner_that_is_being_made(planner: LivePlanner):

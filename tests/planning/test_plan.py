@@ -52,8 +52,8 @@ def test_a_plan_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_plan_that_a_person_writes_needs_only_tools_and_arguments() -> None:
     plan = plan_from_json({"calls": [{"tool": "it/x", "args": {"a": 5, "b": [{"call": 1}]}}]})
-    given = {"a": Given(5), "b": Given([{"call": 1}])}
-    assert plan == Plan("", (PlannedCall("it/x", "it/x", given),))
+    arguments = {"a": Given(5), "b": Given([{"call": 1}])}
+    assert plan == Plan("", (PlannedCall("it/x", "it/x", arguments),))
 
 
 def call(**fields: Any) -> str:

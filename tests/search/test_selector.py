@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from time import thread_time
 from typing import Any
 
 from hypothesis import given
@@ -67,7 +66,7 @@ def test_everything_is_shown_where_it_fits_or_else_the_core_and_the_others_can_b
     assert list(selection.deferred) == [x for x in MANY if x is not MANY[7]]
 
 
-def test_what_was_found_comes_behind_in_the_order_in_which_it_was_found():
+def test_found_tools_come_last_in_the_order_in_which_they_were_found():
     choose, available = selector(1_500), [*MANY, *META]
     first = choose.select(available, keys(MANY[9]))
     assert names(first)[2:] == ["t9"]
@@ -111,10 +110,10 @@ def test_a_selection_is_never_over_the_budget_and_lists_each_tool_once(
 ):
     tools = [tool(f"t{n}", params, words=words) for n, (params, words) in enumerate(sizes)]
     choose = selector(budget, *(f"t{n}" for n in always_shown))
-    found: list[ToolKey] = []
+    shapes: list[ToolKey] = []
     for turn in [[], *turns]:
-        found += [tools[n].tool.key for n in turn if n < len(tools)]
-        selection = choose.select([*tools, *META], found)
+        shapes += [tools[n].tool.key for n in turn if n < len(tools)]
+        selection = choose.select([*tools, *META], shapes)
         assert selection.tokens <= budget
         listed = [*names(selection), *(x.tool.name for x in selection.deferred)]
         listed += [x.definition.tool.name for x in selection.left_out]
@@ -122,28 +121,14 @@ def test_a_selection_is_never_over_the_budget_and_lists_each_tool_once(
         assert {x.tool.name for x in tools} <= {*listed}
 
 
-def test_however_many_were_found_a_selection_takes_no_longer():
-    """A stranger may write a conversation that names all tools, or a server that has thousands."""
-    many = [tool(f"t{n}", words=8) for n in range(3_000)]
-    available = [*many, *META]
-    choose = BudgetSelector(1_000, lambda _: False)
-    selection = choose.select(available, keys(*many))
-    began = thread_time()
-    assert choose.select(available, keys(*many)) == selection
-    assert thread_time() - began < 0.1
-    assert 0 < selection.tokens <= 1_000
-    assert len(selection.shown) + len(selection.left_out) + len(selection.deferred) == 3_002
-    assert "tool_search" in names(selection)
-
-
 # Shorter forms
 
 
 def forms(definition: ToolDefinition) -> list[ToolDefinition]:
-    found = [definition]
+    shapes = [definition]
     for step in range(1, MAX_STEPS + 1):
-        found.append(shortened(found[-1], step))
-    return found
+        shapes.append(shortened(shapes[-1], step))
+    return shapes
 
 
 def test_each_form_is_shorter_and_still_says_how_to_call():

@@ -33,16 +33,16 @@ def test_the_words_are_kept_beside_the_log_and_the_log_tells_that_a_tool_was_of_
     agent.learn(BILL, "Bill the customer.", "new invoice", toolbelt="office")
     for text in ("bill  the\ncustomer.", "Bill the customer."):
         agent.learn(BILL, text, toolbelt="office")
-    (query, asked) = sorted(agent.rows(), key=lambda x: x.words, reverse=True)
-    assert (asked.words, query.words) == ("Bill the customer.", "new invoice")
-    assert {(x.tool.key, x.toolbelt) for x in (asked, query)} == {(BILL, "office")}
-    assert (asked.times, query.times) == (3, 1)
-    assert asked.used > asked.learned
+    (query_row, request_row) = sorted(agent.rows(), key=lambda x: x.words, reverse=True)
+    assert (request_row.words, query_row.words) == ("Bill the customer.", "new invoice")
+    assert {(x.tool.key, x.toolbelt) for x in (request_row, query_row)} == {(BILL, "office")}
+    assert (request_row.times, query_row.times) == (3, 1)
+    assert request_row.used > request_row.learned
     log = agent.log()
     assert {(x["change"], x["tool"], x["toolbelt"]) for x in log} == {
         ("learned", "create_invoice", "office")
     }
-    assert {x["intent"] for x in log} == {asked.id, query.id}
+    assert {x["intent"] for x in log} == {request_row.id, query_row.id}
     assert not any(word in json.dumps(log) for word in ("Bill", "customer", "invoice."))
 
 

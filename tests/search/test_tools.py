@@ -23,7 +23,7 @@ def tool(name: str, description: str = "", server: str = "s", **fields: Any) -> 
     return Tool(ToolKey("mcp", server, name), description, schema, **fields)
 
 
-def found(query: str, *tools: Tool) -> list[str]:
+def names_for(query: str, *tools: Tool) -> list[str]:
     return [x.tool.name for x in ToolIndex(tools).search(query)]
 
 
@@ -59,25 +59,25 @@ def test_the_name_counts_more_than_the_description_and_that_more_than_parameters
         tool("another", "Makes an invoice."),
         tool("invoice", "Makes a thing."),
     )
-    assert found("invoice", *tools) == ["invoice", "another", "other"]
+    assert names_for("invoice", *tools) == ["invoice", "another", "other"]
     chair = {"type": "object", "properties": {"cover": {"description": "What covers the seat."}}}
     schema = {"type": "object", "properties": {"item": {"$ref": "#/$defs/Chair"}}}
     order = replace(tool("order"), input_schema={**schema, "$defs": {"Chair": chair}})
-    assert found("seat", *tools, order) == ["order"], "also behind a `$ref`"
+    assert names_for("seat", *tools, order) == ["order"], "also behind a `$ref`"
 
 
 def test_plural_synonym_root_joined_words_and_the_servers_name_are_near() -> None:
     tools = (tool("create_issue"), tool("webpage"), tool("translation"), tool("clock"))
-    assert found("new issues", *tools) == ["create_issue"]
-    assert found("a web page", *tools) == ["webpage"]
-    assert found("translate", *tools) == ["translation"]
+    assert names_for("new issues", *tools) == ["create_issue"]
+    assert names_for("a web page", *tools) == ["webpage"]
+    assert names_for("translate", *tools) == ["translation"]
     same = (tool("search", server="github"), tool("search", server="calendar"))
     assert ToolIndex(same).search("search github")[0].tool.source == "github"
 
 
 def test_a_request_for_several_things_finds_a_tool_for_each() -> None:
     tools = [tool(f"report_{x}", "Writes a long report about the weather.") for x in "abc"]
-    hits = found(
+    hits = names_for(
         "Write a long report about the weather of the year. Then send an email.",
         *tools, tool("email", "Sends."),
     )  # fmt: skip
@@ -93,20 +93,7 @@ def test_a_hit_says_why_in_words() -> None:
 def test_equals_are_in_the_order_of_their_keys() -> None:
     tools = [tool(f"t{n}", "Equal.") for n in range(30)]
     random.Random(1).shuffle(tools)
-    assert found("equal", *tools) == sorted(x.name for x in tools)[:10]
-
-
-def test_hostile_schemas_are_indexed_all_the_same() -> None:
-    nested: dict[str, Any] = {"description": 3, "properties": []}
-    for _ in range(1000):
-        nested = {"properties": {"x": nested, "y": None}, "items": nested}
-    many: dict[str, Any] = {"properties": {f"p{n}": {} for n in range(100_000)}}
-    odd = {"properties": {"ok": {"description": ["no text"], "items": 5}}}
-    tools = (
-        replace(tool("a"), input_schema=nested),
-        replace(tool("b"), input_schema=many, output_schema=odd),
-    )
-    assert found("ok", *tools) == ["b"]
+    assert names_for("equal", *tools) == sorted(x.name for x in tools)[:10]
 
 
 # Keeping it up to date

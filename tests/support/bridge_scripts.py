@@ -23,7 +23,7 @@ END_SECONDS = 60.0  # for a script to end on a busy machine
 
 @contextmanager
 def script(
-    folder: Path, body: str, *options: str, python: str = sys.executable
+    folder: Path, body: str, *, python: str = sys.executable
 ) -> Generator[subprocess.Popen[str]]:
     """A script as a process of its own.
 
@@ -31,7 +31,7 @@ def script(
     and `journal`, the name of the file in `folder` where the servers tell of themselves.
     """
     head = f"""
-        import os, signal, sys, threading
+        import os, signal, sys, threading, warnings
         from tests.support.fault_server import entry
         from xai_mcp_agent import Bridge
 
@@ -45,13 +45,16 @@ def script(
             bridge.connect(wait=True)
             return bridge
 
+        # From 3.12 on, Python warns about a fork of a process with threads.
+        warnings.simplefilter("ignore", DeprecationWarning)
+
         def say(*words):
             os.write(1, (" ".join(map(str, words)) + chr(10)).encode())
     """
     file = folder / "script.py"
     file.write_text(textwrap.dedent(head) + textwrap.dedent(body), encoding="utf-8")
     child = subprocess.Popen(
-        [python, *options, str(file)],
+        [python, str(file)],
         env={**os.environ, "PYTHONPATH": str(_ROOT)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

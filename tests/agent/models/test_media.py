@@ -30,8 +30,8 @@ def answered(*results: ToolResult) -> ModelRequest:
     """A conversation in which the calls of one turn gave these results."""
     calls = [ToolCall(f"c{n}", "look", "{}") for n, _ in enumerate(results)]
     both = [(call, x.text, x) for call, x in zip(calls, results, strict=True)]
-    asked = call_message("I look.", calls)
-    return ModelRequest((*ASK, asked, *result_messages(both)), (ADD,))
+    message = call_message("I look.", calls)
+    return ModelRequest((*ASK, message, *result_messages(both)), (ADD,))
 
 
 async def test_pictures_in_results_arrive_with_their_words(wire: ScriptedWire):

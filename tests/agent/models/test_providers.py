@@ -47,9 +47,9 @@ CALLS = [
 
 def sent_back(reply: ModelReply) -> ModelRequest:
     """The conversation after this reply, its calls answered."""
-    asked = call_message(reply.text, reply.calls, added=reply.added)
+    message = call_message(reply.text, reply.calls, added=reply.added)
     answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
-    return ModelRequest((*ASK, asked, *answers), (ADD,))
+    return ModelRequest((*ASK, message, *answers), (ADD,))
 
 
 async def test_thoughts_are_read_and_signatures_go_back_to_the_service_that_gave_them():
@@ -75,21 +75,21 @@ CHANGES: dict[str, Callable[[Message], Message]] = {
 
 
 @pytest.mark.parametrize("case", CHANGES)
-async def test_what_is_no_more_its_answer_is_sent_anew(case: str):
+async def test_an_answer_that_was_changed_or_is_of_another_service_is_sent_as_text(case: str):
     async with WIRE.model_of([CALLS, ["3"]]) as (model, service):
-        (go, asked, *answers) = sent_back(await ask(model, ADD)).messages
-        await ask_streamed(model, ModelRequest((go, CHANGES[case](asked), *answers), (ADD,)))
+        (go, message, *answers) = sent_back(await ask(model, ADD)).messages
+        await ask_streamed(model, ModelRequest((go, CHANGES[case](message), *answers), (ADD,)))
     kinds = [x.part_kind for x in service.requests[1][0][1].parts]
     assert kinds == ["text", "tool-call", "tool-call"]
 
 
 async def test_a_conversation_with_pictures_arrives():
     call, result = ToolCall("c1", "look", "{}"), ToolResult((ImagePart(PNG, "image/png"),))
-    asked = call_message("", [call])
+    message = call_message("", [call])
     results = result_messages([(call, "A", result)])
     system: Message = {"role": "system", "content": "Be kind."}
     async with WIRE.model_of([["ok"]]) as (model, service):
-        await ask_streamed(model, ModelRequest((system, *ASK, asked, *results)))
+        await ask_streamed(model, ModelRequest((system, *ASK, message, *results)))
     first, _, last = service.requests[0][0]
     assert [x.content for x in first.parts] == ["Be kind.", "go"]
     text, picture = last.parts[0].content
@@ -101,9 +101,9 @@ async def test_settings_are_sent_only_when_they_are_set():
     settings = ModelSettings(temperature=0.2, max_output_tokens=99, extra_body={"top_k": 3})
     request = ModelRequest(ASK, (ADD,), may_call=False, extra_temperature=0.1)
     sent: list[Any] = []
-    for own, asked in ((ModelSettings(), ModelRequest(ASK)), (settings, request)):
+    for own, message in ((ModelSettings(), ModelRequest(ASK)), (settings, request)):
         async with WIRE.model_of([["ok"]], settings=own) as (model, service):
-            await ask_streamed(model, asked)
+            await ask_streamed(model, message)
         sent.append(service.requests[0][1].model_settings)
     always = {"timeout": 120.0, "max_retries": 0}
     assert sent[0] == always

@@ -34,9 +34,9 @@ def whole(*output: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
 
 def sent_back(reply: ModelReply) -> tuple[Message, ...]:
     """The conversation after this reply, its calls answered."""
-    asked = call_message(reply.text, reply.calls, added=reply.added)
+    message = call_message(reply.text, reply.calls, added=reply.added)
     answers = [{"role": "tool", "tool_call_id": x.id, "content": "3"} for x in reply.calls]
-    return (*ASK, asked, *answers)
+    return (*ASK, message, *answers)
 
 
 async def items_after(*output: Mapping[str, Any]) -> list[Any]:
