@@ -27,26 +27,24 @@ def agent(tmp_path: Path) -> Iterator[LearningAgent]:
 BILL, SING = ToolKey("mcp", "shop", "create_invoice"), ToolKey("mcp", "choir", "sing")
 
 
-def test_the_words_are_kept_beside_the_log_and_the_log_tells_that_a_tool_was_of_use(
+def test_words_are_stored_beside_the_log_and_the_log_says_that_a_tool_was_of_use(
     agent: LearningAgent,
 ) -> None:
     agent.learn(BILL, "Bill the customer.", "new invoice", toolbelt="office")
     for text in ("bill  the\ncustomer.", "Bill the customer."):
         agent.learn(BILL, text, toolbelt="office")
-    (query_row, request_row) = sorted(agent.rows(), key=lambda x: x.words, reverse=True)
-    assert (request_row.words, query_row.words) == ("Bill the customer.", "new invoice")
-    assert {(x.tool.key, x.toolbelt) for x in (request_row, query_row)} == {(BILL, "office")}
-    assert (request_row.times, query_row.times) == (3, 1)
-    assert request_row.used > request_row.learned
+    rows = sorted(agent.rows(), key=lambda x: x.words)
+    assert [(x.words, x.times) for x in rows] == [("Bill the customer.", 3), ("new invoice", 1)]
+    assert {(x.tool.key, x.toolbelt) for x in rows} == {(BILL, "office")}
+    assert rows[0].used > rows[0].learned
     log = agent.log()
-    assert {(x["change"], x["tool"], x["toolbelt"]) for x in log} == {
-        ("learned", "create_invoice", "office")
-    }
-    assert {x["intent"] for x in log} == {request_row.id, query_row.id}
+    assert {x["intent"] for x in log} == {x.id for x in rows}
+    learned = ("learned", "create_invoice", "office")
+    assert {(x["change"], x["tool"], x["toolbelt"]) for x in log} == {learned}
     assert not any(word in json.dumps(log) for word in ("Bill", "customer", "invoice."))
 
 
-def test_secrets_in_what_people_say_are_kept_nowhere(lasting: LearningAgent) -> None:
+def test_secrets_in_requests_are_stored_nowhere(lasting: LearningAgent) -> None:
     lasting.learn(BILL, "log in with zebra-crossing and list invoices", "my password is horse")
     lasting.learn(BILL, "zebra-crossing", "sk-abcdefghijklmnopqrstuvwxyz", "  ")
     assert sorted(lasting.words()) == ["log in with *** and list invoices", "my password ***"]

@@ -124,20 +124,16 @@ def test_scores_are_the_same_in_every_process() -> None:
     code = """
 import random
 from xai_mcp_agent.search import ToolIndex
-chosen = random.Random(5)
 words = [f"{x}{y}" for x in ("convert", "inform", "invest") for y in ("", "ed", "er", "ing", "ive")]
-tools = [
-    {"id": str(n), "server": "s", "name": "n", "input_schema": {},
-     "description": " ".join(chosen.choices(words, k=chosen.randrange(40)))}
-    for n in range(100)
-]
-hits = ToolIndex(tools).search("convert an investing informer", 100)
-print([(x.tool["id"], x.score) for x in hits])
+chosen = random.Random(5)
+tool = {"server": "s", "name": "n", "input_schema": {}}
+texts = [" ".join(chosen.choices(words, k=chosen.randrange(40))) for _ in range(100)]
+index = ToolIndex([{**tool, "id": str(n), "description": x} for n, x in enumerate(texts)])
+print([(x.tool["id"], x.score) for x in index.search("convert an investing informer", 100)])
 """
-    command = [sys.executable, "-c", code]
     outputs = {
         subprocess.run(
-            command, env={**os.environ, "PYTHONHASHSEED": seed},
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True, text=True, timeout=60, check=True,
         ).stdout
         for seed in ("1", "2")
