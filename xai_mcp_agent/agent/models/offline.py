@@ -19,7 +19,7 @@ from typing import Any
 
 from anyio.lowlevel import checkpoint
 
-from ...core.json import JsonObject, as_object, canonical, is_list, is_object
+from ...core.json import JsonObject, as_object, canonical, clipped, is_list, is_object
 from ...core.provider_schema import FunctionSpec
 from ...core.schemas import example_arguments
 from ...core.threads import beside_loop
@@ -106,11 +106,8 @@ _WANTING = re.compile(
     r"(?:i want to |i'd like to )?buy\b)", re.IGNORECASE,
 )  # fmt: skip
 _TALK = re.compile(
-    r"\s*(?:hi|hello|hey|help(?: me)?|start|who are you|what are you|"
-    r"what (?:can|do|does) (?:you|it|this) (?:do|know|offer)(?: for me)?|"
-    r"how (?:do|does|can) (?:this|you|i) (?:work|use|ask|begin|start)\b.{0,30}|"
-    r"(?:what|which|list|show)(?: (?:me|all|your|the|my|available))* (?:tools|functions)"
-    r"(?: (?:do you have|are there|can you use))?)[\s,.!?]*(?:there|all)?[\s,.!?]*",
+    r"\s*(?:hi|hello|hey|help|start|who are you|what can (?:you|it|this) do.{0,10}|"
+    r"how does this work|(?:what|which|list|show) (?:me |all |your |the |my )*tools\b.{0,20})\W*",
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"^ERROR:?\s*(?:Error (?:executing|calling|running) tool [^:\n]+:\s*)?")
@@ -280,7 +277,8 @@ class _Turn:
             return ModelReply(talk)
         clauses = list(self._clauses()) or [(self.request_text, False)]
         for clause, is_later in clauses[:_MOST_CLAUSES]:
-            if self._must_wait(is_later):
+            changes = any(x in self.tools and self.tools[x].changes for x, _, _ in self.pending)
+            if self.pending and (changes or is_later):  # it needs results that are not there yet
                 break
             self._serve(clause)
         if self.pending and self.may_call:
@@ -294,9 +292,12 @@ class _Turn:
 
     def _answer(self) -> str:
         """Return the answer; each of several results follows its call."""
-        if sum(bool(heading) for heading, _ in self.answers) < 2:
-            return "\n\n".join(text for _, text in self.answers)
-        return "\n\n".join(_add_heading(*x) for x in self.answers)
+        is_one = sum(bool(heading) for heading, _ in self.answers) < 2
+        parts: list[str] = []
+        for heading, text in self.answers:
+            space = "\n" if "\n" in text else " "
+            parts.append(text if is_one or not heading else f"{heading}:{space}{text}")
+        return "\n\n".join(parts)
 
     def _say(self, text: str, heading: str = "") -> None:
         self.answers[heading, text] = None
@@ -339,11 +340,6 @@ class _Turn:
         # The parts stay the same after a search has found tools.
         return len(roots_in(polite) - _GENERIC) > 1 if self.searches else bool(self._rank(polite))
 
-    def _must_wait(self, is_later: bool) -> bool:
-        """Return whether a clause needs results that are not there yet."""
-        changes = any(x in self.tools and self.tools[x].changes for x, _, _ in self.pending)
-        return bool(self.pending) and (changes or is_later)
-
     # Choosing a tool
 
     def _rank(self, clause: str) -> list[_Match]:
@@ -369,7 +365,12 @@ class _Turn:
         ):
             return False
         last_words = {root(x) for x in tool.words[-2:]}
-        if tool.only_reads and len(last_words) > 1 and last_words <= _all_roots(clause):
+        if (
+            tool.only_reads
+            and len(last_words) > 1
+            and last_words
+            <= {root(x.removesuffix("s")) for x in re.findall(r"[a-z]+", clause.lower())}
+        ):
             return True
         if first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool]:
             return True
@@ -482,10 +483,9 @@ class _Turn:
             if tool.query and tool.function.read_only and tool is not after:
                 yield from ((tool.name, {tool.query.name: x}) for x in names)
         yield from ((x.name, {}) for x in self.tools.values() if x.lists_all)
-        if re.search(r"\b(?:my|mine|me|i|our|we)\b", clause, re.IGNORECASE):
-            for tool in self.tools.values():
-                if tool.query and "memory" in tool.words:
-                    yield tool.name, {tool.query.name: clause.strip(" ?!.")}
+        for tool in self.tools.values():
+            if tool.query and "memory" in tool.words:
+                yield tool.name, {tool.query.name: clause.strip(" ?!.")}
 
     # Values of earlier results
 
@@ -508,7 +508,7 @@ class _Turn:
             items = items_in(outcome.data)
             if items and _EACH.search(clause) and slot.kind != "array":
                 values = [value_for(slot, x, strict=True) for x in items[:_MOST_EACH]]
-                if len(items) > _MOST_EACH:
+                if any(values) and len(items) > _MOST_EACH:
                     self._say(f"I used the first {_MOST_EACH} of {len(items)} results.")
                 return [x for x in values if x is not None]
             item = pick(items, f"{clause} {self.request_text}") if items else outcome.data
@@ -564,8 +564,7 @@ class _Turn:
         return f"I would use {tool.name}, but {what}.\n{self._examples()}".strip()
 
     def _nothing_fits(self, clause: str) -> str:
-        quoted = clause if len(clause) <= 120 else f"{clause[:120]} ..."
-        return f'{WHO} No tool fits "{quoted}".\n{self._examples()}\n{CONNECT}'
+        return f'{WHO} No tool fits "{clipped(clause, 120)}".\n{self._examples()}\n{CONNECT}'
 
     def _examples(self) -> str:
         """Return up to three example requests that the tools are sure to serve."""
@@ -584,12 +583,6 @@ def _as_dict(function: FunctionSpec) -> JsonObject:
         "id": function.name, "server": "", "name": function.name,
         "description": function.description, "input_schema": function.parameters,
     }  # fmt: skip
-
-
-def _add_heading(heading: str, text: str) -> str:
-    if not heading:
-        return text
-    return f"{heading}:\n{text}" if "\n" in text else f"{heading}: {text}"
 
 
 def _hints(clause: str, kinds: set[str]) -> list[str]:
@@ -626,11 +619,6 @@ def _first(text: str) -> str:
     """Return the first word of a text, as its root."""
     word = re.search(r"[a-z]+", text.lower())
     return root(word[0]) if word else ""
-
-
-def _all_roots(text: str) -> set[str]:
-    """Return all words of a text as roots, including stop words."""
-    return {root(x.removesuffix("s")) for x in re.findall(r"[a-z]+", text.lower())}
 
 
 _SYNONYM_ROOTS = {
