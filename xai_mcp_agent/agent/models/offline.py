@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
@@ -27,7 +27,7 @@ from ...planning.request import read_request
 from ...search.index import LexicalIndex
 from ...search.meta_tools import META_TOOLS, MOST_RESULTS, TOOL_SEARCH
 from ...search.shortening import first_sentence
-from ...search.terms import SYNONYMS, root, spaced, spelled_terms, terms, weighted
+from ...search.terms import root, spaced, spelled_terms, synonyms, terms, weighted
 from ...search.tools import ToolIndex
 from ..messages import Message, ToolCall, calls_of, text_of, with_calls
 from ..meta_tools import PLANNING_TOOLS
@@ -220,10 +220,14 @@ class _Outcome:
     @cached_property
     def data(self) -> Any:
         """Return the result's JSON value, else its text."""
-        try:
-            return json.loads(self.text) if self.text.lstrip()[:1] in ("{", "[") else self.text
-        except (ValueError, RecursionError):
-            return self.text
+        return _from_json(self.text) if self.text.lstrip()[:1] in ("{", "[") else self.text
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _outcomes_in(messages: Sequence[Message]) -> Iterator[_Outcome]:
@@ -231,10 +235,7 @@ def _outcomes_in(messages: Sequence[Message]) -> Iterator[_Outcome]:
     for message, call in with_calls(messages):
         if message.get("role") == "tool":
             function = as_object(call.get("function"))
-            try:
-                arguments = as_object(json.loads(str(function.get("arguments") or "{}")))
-            except (ValueError, RecursionError):
-                arguments = {}
+            arguments = as_object(_from_json(str(function.get("arguments") or "{}")))
             name = str(function.get("name") or message.get("name") or "")
             yield _Outcome(name, arguments, text_of(message))
 
@@ -349,32 +350,28 @@ class _Turn:
         hints = _hints(clause, {x.kind for x in spans})
         hits = self.index.search(" ".join([words, *hints]), _MOST_RANKED)
         scores = {str(x.tool["name"]): x.score for x in hits}
-        roots = {root(x) for x in (*terms(words), *hints)}
+        keywords = [*terms(words), *hints]
         tools = [self.tools[x] for x in scores if x in self.tools]
-        candidates = [x for x in tools if self._may_serve(x, clause, roots)][:_MOST_FILLED]
+        candidates = [x for x in tools if self._may_serve(x, clause, keywords)][:_MOST_FILLED]
         matches = [self._match(x, clause, spans, scores[x.name]) for x in candidates]
         return sorted(matches, key=lambda x: -x.worth)
 
-    def _may_serve(self, tool: _Tool, clause: str, roots: set[str]) -> bool:
+    def _may_serve(self, tool: _Tool, clause: str, keywords: Sequence[str]) -> bool:
         """Return whether the words suffice for the tool, and ask for the change it makes."""
-        first = _first(clause)
-        if tool.changes and not _asks_for_change(tool, clause, roots):
+        words, first = re.findall(r"[a-z]+", clause.lower()), _first(clause)
+        does_this = _alike(words[:1]) & {tool.leading, *tool.name_roots}
+        if tool.changes and not _asks_for_change(tool, clause, keywords):
             return False
-        if first in CHANGING and not (
-            tool.changes or _synonyms(first) & {tool.leading, *tool.name_roots}
-        ):
+        if first in CHANGING and not tool.changes and not does_this:
             return False
         last_words = {root(x) for x in tool.words[-2:]}
-        if (
-            tool.only_reads
-            and len(last_words) > 1
-            and last_words
-            <= {root(x.removesuffix("s")) for x in re.findall(r"[a-z]+", clause.lower())}
-        ):
-            return True
-        if first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool]:
-            return True
-        return any(_synonyms(x) & tool.roots for x in roots - _GENERIC)
+        is_named = last_words <= {root(x.removesuffix("s")) for x in words}
+        searches = [x for x in self.tools.values() if x.query]
+        return (
+            (tool.only_reads and len(last_words) > 1 and is_named)
+            or (first in _SEARCHING and searches == [tool])
+            or bool(_alike(x for x in keywords if root(x) not in _GENERIC) & tool.roots)
+        )
 
     def _match(self, tool: _Tool, clause: str, spans: Sequence[Span], score: float) -> _Match:
         filler = self._fill(tool, clause, spans)
@@ -604,15 +601,16 @@ def _states_need(clause: str) -> bool:
     return bool(_WANTING.match(clause)) and not clause.endswith("?")
 
 
-def _asks_for_change(tool: _Tool, clause: str, roots: set[str]) -> bool:
+def _asks_for_change(tool: _Tool, clause: str, keywords: Sequence[str]) -> bool:
     """Return whether the clause orders or wishes the tool's change; a question never does."""
     if _ASKING.match(clause) or _first(clause) in READING:
         return False
     words = re.findall(r"[a-z]+", clause.lower())
     # A plural or past form orders nothing: "the deleted files" are not to be deleted.
-    orders = {root(x) for x in words if not re.search(r"(?<=\w\w)(?:[^s]s|ed|ing)$", x)}
-    deeds = orders | (roots - roots_in(clause))
-    return any(_synonyms(x) & deeds & (CHANGING | {x}) for x in tool.verbs)
+    orders = [x for x in words if not re.search(r"(?<=\w\w)(?:[^s]s|ed|ing)$", x)]
+    orders += [x for x in keywords if root(x) not in roots_in(clause)]
+    changes = [x for x in orders if root(x) in CHANGING]
+    return bool(tool.verbs & {*map(root, orders), *_alike(changes)})
 
 
 def _first(text: str) -> str:
@@ -621,16 +619,9 @@ def _first(text: str) -> str:
     return root(word[0]) if word else ""
 
 
-_SYNONYM_ROOTS = {
-    root(x): frozenset(map(root, line.split()))
-    for line in SYNONYMS.splitlines()
-    for x in line.split()
-}
-
-
-def _synonyms(word: str) -> frozenset[str]:
-    """Return a root and its synonyms."""
-    return _SYNONYM_ROOTS.get(word, frozenset((word,)))
+def _alike(words: Iterable[str]) -> set[str]:
+    """Return the roots of the words and of their synonyms."""
+    return {root(y) for x in words for y in (x, *synonyms(x))}
 
 
 def _blank_out(text: str, spans: Sequence[Span]) -> str:
