@@ -90,22 +90,6 @@ def test_a_changed_module_is_imported_anew_also_by_the_next_bridge(
     assert import_module(f"{package}.tools").a() == 3
 
 
-def test_a_change_that_cannot_be_imported_leaves_the_module_of_before(
-    tmp_path: Path, package: str
-) -> None:
-    file = write(tmp_path, package, "tools", "def a(): return 'old'\n")
-    with using(tmp_path, f"{package}.tools") as bridge:
-        bridge.list_tools("it")
-        before = sys.modules[f"{package}.tools"]
-        change(file, "import nothing_of_that_name\ndef a(): return 'new'\n")
-        assert bridge.call_tool("it", "a").text == "old"
-        assert sys.modules[f"{package}.tools"] is before
-        with pytest.raises(SourceFailed, match="pip install nothing_of_that_name"):
-            bridge.refresh("it")[0].require()
-        change(file, "def a(): return 'new'\n")
-        assert bridge.call_tool("it", "a").text == "new"
-
-
 def test_a_module_that_is_missing_or_fails_is_named_and_used_once_it_is_right(
     tmp_path: Path, package: str
 ) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from xai_mcp_agent import SourceState, SourceStatus, ToolResult
+from xai_mcp_agent import SourceFailed, SourceState, SourceStatus, ToolResult
 from xai_mcp_agent.core.calls import PROGRAM, Caller, ToolInvocation
 from xai_mcp_agent.core.events import Inventory, Observer, SourceEvent
+from xai_mcp_agent.settings.sources import FunctionSettings
+from xai_mcp_agent.sources.functions.source import FunctionSource
 from xai_mcp_agent.sources.pool import SourcePool
 
 pytestmark = pytest.mark.anyio
@@ -120,3 +123,20 @@ async def test_an_interrupted_stop_of_a_deaf_source_leaves_nobody_waiting():
         pool.start("deaf")
         while len(log) < 2:
             await anyio.lowlevel.checkpoint()
+
+
+async def test_nobody_waits_for_a_source_that_is_stopped_before_it_runs(tmp_path: Path) -> None:
+    """Its owner may wait for another one of that name to end, which closing the pool cuts short."""
+    settings = FunctionSettings(name="it", file=str(tmp_path / "it.py"))
+    source = FunctionSource(settings, str)
+    with anyio.fail_after(5.0):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_refused, source)
+            await anyio.lowlevel.checkpoint()
+            source.stop()
+    assert source.state == "closed"
+
+
+async def _refused(source: FunctionSource) -> None:
+    with pytest.raises(SourceFailed, match="it was closed"):
+        await source.ready()

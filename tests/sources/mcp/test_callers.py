@@ -1,4 +1,4 @@
-"""Calls for clients of another program: it answers the server itself, where its protocol can."""
+"""Several callers of one connection: whoever made a call answers what it leads to."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import anyio
 import pytest
 
 from tests.support.asking_server import form
-from tests.support.callers import Answering
+from tests.support.callers import Answering, at_once
 from tests.support.far_clients import ABLE, Responding, far_client, of_caller
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, ToolTimeout
 from xai_mcp_agent.bridge.operations import Operations
-from xai_mcp_agent.core.calls import PROGRAM, Caller
+from xai_mcp_agent.core.calls import PROGRAM, Caller, Nobody
 from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.core.results import ToolResult
 
@@ -129,3 +129,30 @@ def test_a_call_that_waits_for_another_client_keeps_its_limit(servers: Bridge):
     operations = servers.run(themselves)
     caller = far_client("asked", host=Meanwhile("asked"))
     assert json.loads(call(servers, caller, "stdio_old", "ask", **form()).text)["content"]
+
+
+# Callers of this program
+
+
+@pytest.mark.parametrize("server", ["stdio", "http", "http_old"])
+def test_each_question_reaches_the_caller_whose_call_it_belongs_to(servers: Bridge, server: str):
+    """Several agents or clients share a session; in the older era a question names no call."""
+    names = [f"caller{number}" for number in range(6)]
+    hosts = [Answering(name) for name in names]
+    asks = [(x, server, "ask", {**form(x.name), "says_whose": True}) for x in hosts]
+    for _ in range(3):
+        results = at_once(servers, *asks)
+        assert [json.loads(x.text)["content"]["colour"] for x in results] == names
+        assert all(x.notes == () for x in results)
+    assert [x.asked for x in hosts] == [[x.name] * 3 for x in hosts]
+
+
+@pytest.mark.parametrize("server", ["stdio_old", "sse"])
+def test_a_question_that_names_no_call_reaches_one_who_can_be_asked(servers: Bridge, server: str):
+    """Over stdio the older era does not say whose call a question belongs to."""
+    hosts = [Nobody("alone"), Answering("a"), Answering("b")]
+    room = {"room": server, "count": 2, "seconds": 10}
+    calls = [(hosts[0], server, "ask", form("x")), *((x, server, "meet", room) for x in hosts[1:])]
+    first, *others = at_once(servers, *calls)
+    assert [x.structured for x in others] == [{"result": True}] * 2, "at the same time"
+    assert json.loads(first.text)["action"] in ("accept", "decline")
