@@ -57,12 +57,12 @@ def _moved(where: str) -> Callable[[object], Said]:
     return lambda _: Said(302, headers={"location": where})
 
 
-def test_it_follows_within_the_host_and_says_where_it_ended(service: HttpService) -> None:
+def test_a_redirect_within_the_host_is_followed(service: HttpService) -> None:
     service.replies |= {"/a": _moved("/b"), "/b": lambda _: Said(body=b"here")}
     assert fetch_from(f"{service.url}/a", LIMITS) == (b"here", f"{service.url}/b")
 
 
-def test_it_goes_to_no_other_host_and_follows_no_circle(service: HttpService) -> None:
+def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpService) -> None:
     for where in ("http://127.0.0.2/", "//localhost/", "http://[::1]/", "file:///"):
         service.replies["/a"] = _moved(where)
         with pytest.raises(OSError, match="redirected to another host"):
@@ -72,7 +72,7 @@ def test_it_goes_to_no_other_host_and_follows_no_circle(service: HttpService) ->
         fetch(f"{service.url}/a", LIMITS)
 
 
-def test_it_reads_no_more_than_the_limit(service: HttpService) -> None:
+def test_an_answer_larger_than_the_limit_is_refused(service: HttpService) -> None:
     service.replies["*"] = lambda _: Said(pieces=itertools.repeat(b"x" * 1000, 100_000))
     with pytest.raises(OSError, match="larger than 10,000 bytes"):
         done_within(5, lambda: fetch(service.url, LIMITS))

@@ -58,7 +58,7 @@ def test_a_module_is_the_one_that_others_import(tmp_path: Path, package: str) ->
     assert import_module(f"{package}.tools").CALLS == [1]
 
 
-def test_what_a_module_has_from_elsewhere_is_a_tool_where_include_names_it(
+def test_imported_functions_are_tools_only_if_include_names_them(
     tmp_path: Path, package: str
 ) -> None:
     write(tmp_path, package, "near", "def helper(x: int) -> int: return x\ndef other(): ...\n")

@@ -50,7 +50,7 @@ def test_a_large_result_is_made_and_written_while_others_go_on(tmp_path: Path) -
 @pytest.mark.parametrize(
     "body", ["return {'a': ['x' * 1_000_000] * 17}", "while True: yield 'x' * 1_000_000"]
 )
-def test_one_that_nobody_could_read_is_refused_with_what_to_do(tmp_path: Path, body: str) -> None:
+def test_a_result_too_large_to_read_is_refused_with_what_to_do(tmp_path: Path, body: str) -> None:
     with offering(tmp_path, f"def f():\n    {body}\n") as bridge:
         result = bridge.call_tool("it", "f")
     assert result.is_error

@@ -150,7 +150,7 @@ def test_arguments_are_converted_and_models_come_back_as_json(file: Path) -> Non
     assert result.text == '{"name": "fast 2026 y", "price": 4.0}'
 
 
-def test_what_only_pydantic_can_check_is_reported_before_the_call(file: Path) -> None:
+def test_arguments_that_only_pydantic_can_check_are_refused_before_the_call(file: Path) -> None:
     wrong = {"items": [], "when": "yesterday", "where": "x"}
     with offering(file, TOOLS) as bridge, pytest.raises(InvalidArguments) as caught:
         bridge.call_tool("it", "order", wrong)
@@ -213,7 +213,7 @@ def _is_free(bridge: Bridge) -> bool:
         return False
 
 
-def test_what_is_printed_stays_out_of_stdout(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with offering(file, "print('at import')\ndef f():\n    print('in call')\n") as bridge:
         bridge.call_tool("it", "f")
     out, err = capfd.readouterr()

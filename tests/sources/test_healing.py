@@ -36,7 +36,7 @@ async def test_the_stable_time_counts_from_when_it_was_open():
     assert backoff.tries == 1
 
 
-async def test_all_who_wait_get_the_same_outcome_and_each_an_error_of_its_own():
+async def test_all_waiters_get_the_same_outcome_and_each_its_own_error():
     good, bad = Shared[str](), Shared[str]()
     errors: list[SourceFailed] = []
 

@@ -48,7 +48,7 @@ def test_only_so_many_start_at_a_time(tmp_path: Path) -> None:
     assert most <= _AT_ONCE
 
 
-def test_one_that_takes_long_blocks_no_other_work(
+def test_a_slow_start_gives_its_turn_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_SLOW_SECONDS", 0.1)

@@ -95,7 +95,7 @@ def test_progress_reaches_whoever_calls_in_its_order(file: Path, kind: str) -> N
     assert steps == [(1.0, 3.0, ""), (2.5, 3.0, "nearly")]
 
 
-def test_what_is_reported_faster_than_it_can_be_shown_is_left_out_up_to_the_last(
+def test_a_flood_of_progress_is_thinned_out_but_for_the_last(
     file: Path,
 ) -> None:
     text = f"{HEAD}def f(c: ToolContext):\n    for i in range(100_000): c.progress(i)\n"
@@ -130,7 +130,7 @@ def test_a_function_is_stopped_when_its_time_is_over(file: Path, kind: str, wait
 @pytest.mark.parametrize(
     "wait", ["while True: context.check()", "await asyncio.sleep(3600)", "await group()"]
 )
-def test_whoever_stops_waiting_stops_the_function(file: Path, wait: str) -> None:
+def test_a_cancelled_call_stops_the_function(file: Path, wait: str) -> None:
     text = f"""{HEAD}
 async def group():
     async with asyncio.TaskGroup() as tasks:

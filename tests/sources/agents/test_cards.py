@@ -184,7 +184,7 @@ def test_a_redirect_to_another_place_is_not_followed(server: AgentServer) -> Non
         ("no-agent-there", "no agent card at its address (HTTP 404)", "Correct `url`"),
     ],
 )
-def test_what_is_no_usable_card_says_so(
+def test_an_unusable_card_is_reported_with_the_next_step(
     server: AgentServer, name: str, told: str, step: str
 ) -> None:
     error = failure_of(server.url(name))
@@ -215,7 +215,7 @@ def test_a_hostile_card_is_cleaned_and_cut(server: AgentServer) -> None:
     assert "without a usable id" in notes
 
 
-def test_of_thousands_of_skills_the_first_are_listed(server: AgentServer) -> None:
+def test_only_the_first_500_of_thousands_of_skills_are_listed(server: AgentServer) -> None:
     with reaching(server.url("crowd")) as bridge:
         assert len(bridge.list_tools("it")) == 500
         assert "It has 10,000 skills" in status_of(bridge, "it").notes[0]

@@ -119,7 +119,7 @@ def test_a_task_in_a_state_of_a_later_version_is_asked_for_again() -> None:
         assert [x["method"] for x in agent.asked] == ["SendMessage", "GetTask", "GetTask"]
 
 
-def test_an_id_of_an_agent_that_leads_elsewhere_is_none() -> None:
+def test_a_task_id_that_leads_elsewhere_is_refused() -> None:
     face = {"protocolBinding": "HTTP+JSON", "protocolVersion": "1.0", "url": "/rest"}
     with odd_agent(supportedInterfaces=[face]) as (agent, bridge):
         task = {**TASK, "id": "../../admin"}
@@ -132,7 +132,7 @@ def test_an_id_of_an_agent_that_leads_elsewhere_is_none() -> None:
 # Streams
 
 
-def test_a_stream_that_breaks_is_gone_on_with_by_asking_for_the_task() -> None:
+def test_a_broken_stream_is_continued_by_polling_the_task() -> None:
     with odd_agent(streams=True) as (agent, bridge):
 
         def reply(asked: dict[str, Any]) -> Answer:
@@ -263,7 +263,7 @@ def test_an_interface_elsewhere_is_passed_over_where_there_is_another() -> None:
         ("https:///y", ("", "["), False),
     ],
 )
-def test_a_card_over_tls_leads_nowhere_without(
+def test_a_card_over_tls_leads_only_to_its_own_origin_or_allowed_hosts(
     place: str, hosts: tuple[str, ...], is_allowed: bool
 ) -> None:
     settings = AgentSettings(name="it", url="https://a.example/x", allowed_hosts=hosts)

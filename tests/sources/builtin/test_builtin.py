@@ -37,7 +37,7 @@ def test_a_tool_that_is_switched_off_in_the_settings_is_not_offered() -> None:
         assert names_of(bridge.list_tools("handy")) == ["current_time"]
 
 
-def test_what_they_do_to_the_world_is_reported(tmp_path: Path) -> None:
+def test_annotations_say_which_tools_change_something(tmp_path: Path) -> None:
     tools = ["current_time", "calculate", *FILES]
     with bridge_with(tools=tools, workspace=str(tmp_path / "work")) as bridge:
         found = {x.name: x.annotations for x in bridge.list_tools("handy")}
@@ -75,7 +75,7 @@ def test_the_time_is_reported_in_a_zone_or_in_that_of_the_machine() -> None:
     assert told["zone"] == here.tzname()
 
 
-def test_a_zone_that_there_is_not_is_reported() -> None:
+def test_an_unknown_zone_is_reported() -> None:
     zones = ("Asia/Tokio", "Europe", "../../etc/passwd", "/etc/localtime", "x" * 9999, "a\0b")
     with bridge_with(tools=["current_time"]) as bridge:
         for zone in zones:

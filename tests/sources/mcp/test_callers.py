@@ -55,7 +55,7 @@ def test_the_server_learns_what_the_far_client_can_do_and_may_be_asked(
     assert declared.keys() == ABLE.keys() - {"elicitation"}
 
 
-def test_what_the_far_client_lacks_is_the_servers_own_error(servers: Bridge):
+def test_a_missing_ability_of_the_far_client_is_an_error_of_the_server(servers: Bridge):
     caller = far_client("far", respond=Responding("far"), able={})
     with pytest.raises(ServerError) as error:
         call(servers, caller, "http", "demand", capability="elicitation")
@@ -80,7 +80,7 @@ def test_a_far_client_that_went_away_ends_the_call_with_its_error(servers: Bridg
     ],
     ids=lambda x: getattr(x, "name", x),
 )
-def test_a_far_client_that_cannot_do_that_is_asked_by_its_host(
+def test_a_far_client_of_the_other_era_is_asked_by_its_host(
     servers: Bridge, server: str, caller: Caller
 ):
     result = call(servers, caller, server, "ask", **form())

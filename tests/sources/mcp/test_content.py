@@ -66,7 +66,7 @@ def test_prompts_are_listed_filled_in_with_pictures_and_completed(
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_what_is_for_programs_goes_along_and_each_side_says_who_it_is(books: Bridge, server: str):
+def test_metadata_goes_along_and_each_side_says_who_it_is(books: Bridge, server: str):
     """MCP: `_meta`, which the model never sees."""
     result = books.call_tool(server, "meta", meta={"acme/cost": {"limit": 5}})
     assert (result.meta or {})["acme/given"] == {"limit": 5}

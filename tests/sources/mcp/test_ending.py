@@ -133,7 +133,7 @@ def test_children_of_servers_end_when_we_are_killed_and_the_servers_are_gone_fir
 
 
 @linux_only
-def test_a_daemon_that_cut_itself_loose_is_left_alone(tmp_path: Path):
+def test_a_daemon_is_left_alone(tmp_path: Path):
     """It cannot be told from a program that was started for a person; see `Family`."""
     journal = tmp_path / "journal"
     with bridge_with(it=entry(journal=str(journal), child="daemon")) as bridge:

@@ -189,7 +189,7 @@ def test_a_ping_decides_and_not_a_slow_listing_whether_a_session_goes_on():
         assert "ping" in peer.peer.seen_methods()
 
 
-def test_who_calls_after_a_loss_waits_no_longer_than_their_own_limit():
+def test_a_call_after_a_loss_waits_no_longer_than_its_own_limit():
     """Whether the server is still there takes up to five seconds to find out."""
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")

@@ -31,7 +31,7 @@ def digest_of(function: Callable[..., Any]) -> str:
 
 
 @pytest.mark.parametrize(("function", "digest"), SEAM, ids=lambda x: getattr(x, "__qualname__", ""))
-def test_the_sdk_is_as_it_was_tried(function: Callable[..., Any], digest: str):
+def test_the_sdk_is_unchanged_at_the_seam(function: Callable[..., Any], digest: str):
     assert digest_of(function) == digest
 
 

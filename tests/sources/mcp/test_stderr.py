@@ -54,7 +54,7 @@ def test_broken_encodings_colours_and_progress_bars_are_readable():
     assert made.tail() == ("caf\ufffd", "red", "100%", "a\ufffdb")
 
 
-def test_each_start_speaks_for_itself(tmp_path: object):
+def test_the_stderr_tail_is_of_the_latest_start(tmp_path: object):
     journal = f"{tmp_path}/journal"
     later = {"stderr": "second start"}
     with bridge_with(it=entry(stderr="first start", journal=journal, then=later)) as bridge:

@@ -95,7 +95,7 @@ def test_a_document_that_says_nothing_gets_what_is_for_all():
     assert added([], {"apiKey": "k"}) == {}
 
 
-def test_what_is_missing_is_named():
+def test_missing_credentials_are_named():
     rows: tuple[tuple[Any, Any, str], ...] = (
         ([(KEY,)], {}, r"key \(apiKey\).*\"key\": \{\.\.\.\} with `apiKey`"),
         ([(BASIC,)], {"bearer": "t"}, r"basic \(http Basic\).*`username` and `password`"),

@@ -72,6 +72,10 @@ def plan(
     return RequestPlan(method, path, "", security=(needs,) if needs else (), **more)
 
 
+def moved(location: str, status: int = 302, **headers: str) -> Said:
+    return Said(status, b"", {"location": location, **headers})
+
+
 async def called(
     service: HttpService, request: RequestPlan | None = None, **more: Any
 ) -> ToolResult:
@@ -92,7 +96,6 @@ def packed(data: Iterator[bytes]) -> Iterator[bytes]:
 
 TEXT = "text/plain; charset="
 WORDS = b"a-" + b"zzzzb9" * 150_000  # punycode would take a minute for these
-PNG, WAV, PDF = "image/png", "audio/wav", "application/pdf"
 
 
 async def test_an_answer_is_a_text_and_where_it_is_json_a_value(service: HttpService):
@@ -114,12 +117,12 @@ async def test_an_answer_is_a_text_and_where_it_is_json_a_value(service: HttpSer
 
 
 async def test_bytes_stay_bytes(service: HttpService):
-    kinds = ((PNG, ImagePart), (WAV, AudioPart), (PDF, ResourcePart))
-    for kind, part in kinds:
+    kinds = {"image/png": ImagePart, "audio/wav": AudioPart, "application/pdf": ResourcePart}
+    for kind, part_type in kinds.items():
         service.replies["/things"] = lambda _, x=kind: Said(200, b"\0\xff", {"content-type": x})
-        (found,) = (await called(service)).parts
-        assert isinstance(found, part)
-        assert bytes_of(found) == b"\0\xff"
+        (part,) = (await called(service)).parts
+        assert isinstance(part, part_type)
+        assert bytes_of(part) == b"\0\xff"
 
 
 async def test_a_refusal_is_an_error_with_its_words_which_are_cut(service: HttpService):
@@ -183,12 +186,10 @@ async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpServic
     service.replies["/things"] = lambda _: Said(400, b"x", told, reason=f"Not {KEY}")
     refused = await called(service, needs, credentials=BY_KEY)
     assert refused.text.startswith("HTTP 400 Not ***: (application/***, 1 bytes)")
-    service.replies["/things"] = lambda _: Said(302, b"", {"location": f"/of/{KEY}"})
+    service.replies["/things"] = lambda _: moved(f"/of/{KEY}")
     service.replies[f"/of/{KEY}"] = lambda _: Said(200, b"\0", {"content-type": f"a/{KEY}"})
     assert KEY not in repr(await called(service, needs, credentials=BY_KEY))
-    service.replies["/things"] = lambda _: Said(
-        302, b"", {"location": f"http://{KEY}.localhost:{free_port()}/"}
-    )
+    service.replies["/things"] = lambda _: moved(f"http://{KEY}.localhost:{free_port()}/")
     with pytest.raises(SourceFailed, match=r"\*\*\*\.localhost") as caught:
         await called(service, needs, credentials=BY_KEY)
     assert KEY not in str(caught.value)
@@ -199,8 +200,7 @@ async def test_a_redirect_within_the_service_keeps_its_credentials(
     service: HttpService, status: int
 ):
     """The library drops cookies that its own store did not add. Those of an answer are not kept."""
-    moved = {"location": "/new?x=1", "set-cookie": "a=b; Path=/"}
-    service.replies["/things"] = lambda _: Said(status, b"", moved)
+    service.replies["/things"] = lambda _: moved("/new?x=1", status, **{"set-cookie": "a=b"})
     service.replies["/new"] = lambda _: as_json("here")
     needs = plan("GET", "/things", IN_HEADER, SecurityNeed("key", "apiKey", "cookie", "sid"))
     assert (await called(service, needs, credentials=BY_KEY)).structured == "here"
@@ -217,8 +217,7 @@ async def test_a_redirect_against_the_rules_is_not_followed(service: HttpService
         ("http://10.0.0.1/x", "into that network"),
     )
     for location, words in rows:
-        moved = {"location": location}
-        service.replies["/things"] = lambda _, moved=moved: Said(302, b"", moved)
+        service.replies["/things"] = lambda _, location=location: moved(location)
         with pytest.raises(SourceFailed, match=words) as caught:
             await called(service)
         assert "u:p" not in str(caught.value)
@@ -229,32 +228,28 @@ async def test_no_credentials_go_to_another_origin(service: HttpService):
     credentials = {**BY_KEY, "c": CredentialSettings(api_key=Secret("cookie-s3cret"))}
     with http_service() as other:
         other.replies["/there"] = lambda _: as_json("elsewhere")
-        service.replies["/things"] = lambda _: Said(302, b"", {"location": f"{other.url}/there"})
+        service.replies["/things"] = lambda _: moved(f"{other.url}/there")
         result = await called(
             service, plan("GET", "/things", *needs), credentials=credentials,
             headers={"X-Tenant": "mine"},
         )  # fmt: skip
         assert result.structured == "elsewhere"
-        assert sorted(other.last.headers) == [
-            "accept", "accept-encoding", "host", "user-agent",
-        ]  # fmt: skip
+        assert {*other.last.headers} == {"accept", "accept-encoding", "host", "user-agent"}
     assert service.last.headers["x-tenant"] == "mine"
 
 
-async def test_what_is_sent_is_not_taken_elsewhere_and_not_lost(service: HttpService):
+async def test_a_redirect_takes_no_body_to_another_server_and_loses_none(service: HttpService):
     there = plan("POST", "/things", body=Body("application/json", is_required=True))
     with http_service() as other:
         for status, words in ((307, "another server"), (302, "loses what was asked")):
-            service.replies["/things"] = lambda _, status=status: Said(
-                status, b"", {"location": f"{other.url}/x"}
-            )
+            service.replies["/things"] = lambda _, status=status: moved(f"{other.url}/x", status)
             with pytest.raises(SourceFailed, match=words):
                 await called(service, there)
         assert other.got == []
-    service.replies["/things"] = lambda _: Said(307, b"", {"location": "/new"})
+    service.replies["/things"] = lambda _: moved("/new", 307)
     service.replies["/new"] = lambda got: as_json([got.method, got.body.decode()])
     assert (await called(service, there)).structured == ["POST", "{}"]
-    service.replies["/things"] = lambda _: Said(303, b"", {"location": "/new"})
+    service.replies["/things"] = lambda _: moved("/new", 303)
     assert (await called(service, there)).structured == ["GET", ""]
 
 
@@ -262,11 +257,8 @@ async def test_what_is_sent_is_not_taken_elsewhere_and_not_lost(service: HttpSer
 
 
 def client_of(service: HttpService, **more: Any) -> dict[str, CredentialSettings]:
-    credential = CredentialSettings(
-        client_id="me", client_secret=Secret("client-s3cret"),
-        token_url=f"{service.url}/token", **more,
-    )  # fmt: skip
-    return {"o": credential}
+    usual = {"client_id": "me", "client_secret": Secret("client-s3cret")}
+    return {"o": CredentialSettings(**usual, **{"token_url": f"{service.url}/token", **more})}
 
 
 OAUTH = SecurityNeed("o", "oauth2", scopes=("read", "write"))
@@ -351,7 +343,7 @@ async def test_a_refused_token_request_is_explained(service: HttpService):
     assert "/things" not in [x.path for x in service.got]
 
 
-async def test_a_secret_that_is_sent_back_in_a_refusal_is_masked(service: HttpService):
+async def test_a_client_secret_in_a_refusal_is_masked(service: HttpService):
     """RFC 6749, 2.3.1: what is in base64 is encoded for URLs before."""
     secret = "s3cret/with+odd chars & \u00e9"
     service.replies["/token"] = lambda got: as_json([got.headers, got.body.decode()], 500)
@@ -367,13 +359,10 @@ async def test_a_secret_that_is_sent_back_in_a_refusal_is_masked(service: HttpSe
             assert form not in str(caught.value)
 
 
-async def test_a_clients_secret_is_not_sent_in_the_clear():
-    credential = CredentialSettings(
-        client_id="me", client_secret=Secret("s3cret-s3cret"), token_url="http://192.0.2.1/token"
-    )
-    async with calls_of("http://127.0.0.1:1", credentials={"o": credential}) as calls:
-        with pytest.raises(SourceFailed, match="does not use https"):
-            await calls.call(plan("GET", "/things", OAUTH), {})
+async def test_a_clients_secret_is_not_sent_in_the_clear(service: HttpService):
+    credentials = client_of(service, token_url="http://192.0.2.1/token")
+    with pytest.raises(SourceFailed, match="does not use https"):
+        await called(service, plan("GET", "/things", OAUTH), credentials=credentials)
 
 
 # Jobs.

@@ -67,7 +67,7 @@ BILLION = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]" + "".join(
         (b"\xff\xfe\xff\xff\x00", "not text"), (BILLION, "aliases written out"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_says_why(text: str | bytes, says: str):
+def test_an_unreadable_text_is_reported_with_the_reason(text: str | bytes, says: str):
     with pytest.raises(NotReadable, match=says):
         parse(text)
 
@@ -182,7 +182,7 @@ def test_a_document_of_a_host_gets_files_from_it_alone():
     assert len(loaded.problems) == len(paths) - 3
 
 
-def test_when_a_document_is_large_enough_no_more_of_it_is_read(monkeypatch: pytest.MonkeyPatch):
+def test_a_document_of_too_many_files_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch):
     """Its host may offer any number of files, each of them as large as one may be."""
     monkeypatch.setattr("xai_mcp_agent.sources.openapi.document._BUDGET", 10_000)
     asked: list[str] = []

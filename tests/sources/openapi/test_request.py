@@ -173,7 +173,7 @@ IMAGE = Body("image/png", "whole")
         (plan(body=Body("multipart/form-data", "whole")), {"whole": "text"}, "named fields"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_sent_is_refused_with_the_reason(
+def test_a_call_that_cannot_be_sent_is_refused_with_the_reason(
     there: RequestPlan, arguments: dict[str, Any], says: str
 ):
     with pytest.raises(InvalidArguments, match=says):
@@ -186,7 +186,7 @@ def test_a_base_url_that_is_invalid_is_reported():
 
 
 @pytest.mark.parametrize("empty", [[], {}])
-def test_a_hole_in_the_path_is_for_reading_only(empty: Any):
+def test_an_empty_path_parameter_is_for_reading_only(empty: Any):
     """`DELETE /things/` would be another thing than `DELETE /things/7`."""
     there = Placement("ids", "path", "ids")
     reading = plan(there, path="/things/{ids}", method="GET")

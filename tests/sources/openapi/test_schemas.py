@@ -61,7 +61,7 @@ def test_keywords_of_openapi_are_translated_into_json_schema():
         assert schema_of(schema) == translation
 
 
-def test_null_is_taken_as_3_0_says_it_also_in_later_versions():
+def test_nullable_is_understood_in_later_versions_too():
     assert schema_of({"type": "string", "nullable": True}, "3.1.0") == {"type": ["string", "null"]}
     tool = only(body({"type": "object", "properties": {"v": {"$ref": f"{COMPONENTS}/N"}}}),
                 components=schemas(N=None))  # fmt: skip
@@ -108,7 +108,7 @@ def test_an_unknown_type_allows_any_value_and_is_reported():
     assert "'strnig'" in (tool.tool.note or "")
 
 
-def test_what_is_only_answered_is_not_asked_for():
+def test_read_only_properties_are_no_arguments():
     thing = {
         "type": "object",
         "required": ["id", "name", "stamp"],
@@ -179,7 +179,7 @@ PETS = {
 }
 
 
-def test_a_kind_that_builds_on_what_names_it_among_its_kinds_is_checked():
+def test_a_schema_that_inherits_from_its_own_one_of_is_checked():
     """OpenAPI 3.0 says inheritance so; as JSON Schema it refers to itself without an end."""
     paths = {
         f"/{x}": {"post": body({"type": "array", "items": {"$ref": f"{COMPONENTS}/{x}"}})}

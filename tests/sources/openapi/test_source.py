@@ -376,7 +376,7 @@ def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService
         assert "authorization" not in service.last.headers
 
 
-def test_a_token_that_was_got_is_masked_in_a_result(service: HttpService) -> None:
+def test_an_obtained_token_is_masked_in_a_result(service: HttpService) -> None:
     scheme = {"type": "oauth2", "flows": {}}
     offer(service, "one", components={"securitySchemes": {"o": scheme}}, security=[{"o": []}])
     service.replies["/token"] = lambda _: as_json({"access_token": KEY, "token_type": "Bearer"})

@@ -74,7 +74,7 @@ def fields(*several: dict[str, Any]) -> dict[str, Any]:
          {"produces": ["text/xml", "application/json"]}),
     ],
 )  # fmt: skip
-def test_an_operation_is_that_of_openapi_3(
+def test_a_swagger_operation_equals_that_of_openapi_3(
     old: dict[str, Any], new: dict[str, Any], more: dict[str, Any]
 ):
     path = "/things/{x}" if "'in': 'path'" in str(new) else "/things"
@@ -85,7 +85,7 @@ def test_an_operation_is_that_of_openapi_3(
     assert one.tool.output_schema == other.tool.output_schema
 
 
-def test_security_is_in_the_words_of_3():
+def test_security_schemes_are_translated_to_openapi_3():
     client: dict[str, Any] = {"type": "oauth2", "flow": "application", "scopes": {}}
     schemes = {
         "basic": {"type": "basic"},

@@ -293,9 +293,7 @@ def test_a_host_that_is_asked_questions_is_shown_the_page(protected: Protected, 
     assert [(x.server, x.is_sign_in) for x in questions] == [("it", False), ("it", True)]
 
 
-def test_nothing_is_registered_for_a_person_who_does_not_want_to_sign_in(
-    protected: Protected, tmp_path: Path
-):
+def test_nobody_who_declines_is_registered(protected: Protected, tmp_path: Path):
     servers = {"it": protected.entry}
     for answer, words in ((Answer.declined("not now"), " (not now)"), (Answer.cancelled(""), "")):
         with Bridge(

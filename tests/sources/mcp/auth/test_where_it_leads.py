@@ -153,7 +153,7 @@ def test_a_server_that_is_reached_by_a_proxy_sends_nobody_to_this_machine(
     assert proxy.got
 
 
-def test_what_the_settings_name_is_asked(tmp_path: Path):
+def test_an_issuer_in_the_settings_may_be_anywhere(tmp_path: Path):
     """A person has said that it is right."""
     with http_service() as server, http_service(host=ELSEWHERE) as service:
         answers(server, 401, challenged_with(f"{service.url}/about"))

@@ -155,12 +155,12 @@ def test_the_settings_can_have_defaults_accepted(servers: Bridge, program: Progr
 
 
 @pytest.mark.parametrize("server", ["no", "no_old"])
-def test_what_the_settings_switch_off_is_not_declared(servers: Bridge, server: str):
+def test_elicitation_that_is_switched_off_is_not_declared(servers: Bridge, server: str):
     assert "elicitation" not in json.loads(servers.call_tool(server, "declared").text)
     assert "elicitation" in json.loads(servers.call_tool("http", "declared").text)
 
 
-def test_where_nobody_can_be_asked_the_reason_says_what_to_do():
+def test_without_a_person_the_refusal_says_what_to_do():
     with bridge_with(it=asking_entry()) as bridge:
         answer, result = ask(bridge, "it", form())
     assert answer["action"] == "decline"
@@ -168,7 +168,7 @@ def test_where_nobody_can_be_asked_the_reason_says_what_to_do():
 
 
 @pytest.mark.parametrize("action", ["accept", "decline"])
-def test_pages_that_a_refusal_wants_opened_are_asked_for_and_the_call_is_for_the_caller_to_repeat(
+def test_a_page_that_a_refusal_names_is_opened_and_the_call_not_repeated(
     servers: Bridge, program: Programmed, action: Any
 ):
     """MCP 2025-11-25, error -32042: what the person does on the page takes its time."""

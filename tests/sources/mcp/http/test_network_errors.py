@@ -108,7 +108,7 @@ def answering(data: bytes) -> Generator[str]:
             listening.shutdown(socket.SHUT_RDWR)
 
 
-def test_what_speaks_http_2_only_is_reported():
+def test_a_server_that_speaks_only_http_2_is_reported():
     with answering(b"\0\0\x12\4\0\0\0\0\0\0\3\0\0\0\x64\0\4\0\1\0\0\0\2\0\5") as place:
         error = failure_of(f"http://{place}/mcp")
     assert "does not speak HTTP/1.1: check the port" in error.next_step

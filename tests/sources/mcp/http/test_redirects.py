@@ -51,7 +51,7 @@ def test_a_stream_of_the_older_kind_is_followed_too():
 
 
 @pytest.mark.parametrize(("status", "sse"), [(302, False), (307, False), (308, False), (307, True)])
-def test_another_server_gets_nothing_at_all(status: int, sse: bool):
+def test_a_redirect_to_another_server_sends_it_nothing(status: int, sse: bool):
     with fault_http() as peer, fault_http() as other:
         seen: list[Any] = []
         other.faults["*"] = other.faults["GET"] = lambda handler, _: seen.append(handler.headers)
