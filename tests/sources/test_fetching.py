@@ -42,27 +42,27 @@ def dripping(begins: bytes) -> Generator[str]:
 
 
 @pytest.mark.parametrize("begins", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
-def test_an_answer_that_comes_byte_by_byte_ends_in_time(begins: bytes) -> None:
+def test_an_answer_that_comes_byte_by_byte_ends_in_time(begins: bytes):
     with dripping(begins) as url, pytest.raises(OSError, match=r"not there after 0\.3 s"):
         done_within(5, lambda: fetch(url, LIMITS))
 
 
 @pytest.fixture
 def service() -> Generator[HttpService]:
-    with http_service() as found:
-        yield found
+    with http_service() as running:
+        yield running
 
 
 def _moved(where: str) -> Callable[[object], Said]:
     return lambda _: Said(302, headers={"location": where})
 
 
-def test_a_redirect_within_the_host_is_followed(service: HttpService) -> None:
+def test_a_redirect_within_the_host_is_followed(service: HttpService):
     service.replies |= {"/a": _moved("/b"), "/b": lambda _: Said(body=b"here")}
     assert fetch_from(f"{service.url}/a", LIMITS) == (b"here", f"{service.url}/b")
 
 
-def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpService) -> None:
+def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpService):
     for where in ("http://127.0.0.2/", "//localhost/", "http://[::1]/", "file:///"):
         service.replies["/a"] = _moved(where)
         with pytest.raises(OSError, match="redirected to another host"):
@@ -72,21 +72,21 @@ def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpServi
         fetch(f"{service.url}/a", LIMITS)
 
 
-def test_an_answer_larger_than_the_limit_is_refused(service: HttpService) -> None:
+def test_an_answer_larger_than_the_limit_is_refused(service: HttpService):
     service.replies["*"] = lambda _: Said(pieces=itertools.repeat(b"x" * 1000, 100_000))
     with pytest.raises(OSError, match="larger than 10,000 bytes"):
         done_within(5, lambda: fetch(service.url, LIMITS))
 
 
-def test_an_answer_that_is_an_error_is_reported_with_its_status(service: HttpService) -> None:
+def test_an_answer_that_is_an_error_is_reported_with_its_status(service: HttpService):
     with pytest.raises(Answered, match="the answer is 404 Not Found") as caught:
         fetch(service.url, LIMITS)
     assert caught.value.status == 404
 
 
-def test_a_proxy_is_used_for_other_hosts_only_and_named_where_it_fails(
+def test_a_proxy_is_used_for_other_hosts_only(
     service: HttpService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("http_proxy", "http://me:secret@127.0.0.1:9")

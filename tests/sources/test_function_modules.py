@@ -45,7 +45,7 @@ def write(folder: Path, package: str, module: str, text: str) -> Path:
     return file
 
 
-def test_a_module_is_the_one_that_others_import(tmp_path: Path, package: str) -> None:
+def test_a_module_is_the_one_that_others_import(tmp_path: Path, package: str):
     write(tmp_path, package, "near", "def helper(): return 'from beside'\n")
     body = "CALLS = []\ndef f():\n    CALLS.append(1)\n    return helper()\n"
     write(tmp_path, package, "tools", f"from .near import helper\n{body}")
@@ -58,9 +58,7 @@ def test_a_module_is_the_one_that_others_import(tmp_path: Path, package: str) ->
     assert import_module(f"{package}.tools").CALLS == [1]
 
 
-def test_imported_functions_are_tools_only_if_include_names_them(
-    tmp_path: Path, package: str
-) -> None:
+def test_imported_functions_are_tools_only_if_include_names_them(tmp_path: Path, package: str):
     write(tmp_path, package, "near", "def helper(x: int) -> int: return x\ndef other(): ...\n")
     text = "from math import sqrt\nfrom .near import *\ndef own(): ...\n"
     write(tmp_path, package, "tools", text)
@@ -71,9 +69,7 @@ def test_imported_functions_are_tools_only_if_include_names_them(
         assert bridge.call_tool("it", "helper", {"x": 2}).structured == 2
 
 
-def test_a_changed_module_is_imported_anew_also_by_the_next_bridge(
-    tmp_path: Path, package: str
-) -> None:
+def test_a_changed_module_is_imported_anew_also_by_the_next_bridge(tmp_path: Path, package: str):
     """As in a notebook: the process goes on, and with it what it has imported."""
     file = write(tmp_path, package, "tools", "def a(): return 1\ndef b(): return 1\n")
     with using(tmp_path, f"{package}.tools") as bridge:
@@ -90,9 +86,7 @@ def test_a_changed_module_is_imported_anew_also_by_the_next_bridge(
     assert import_module(f"{package}.tools").a() == 3
 
 
-def test_a_module_that_is_missing_or_fails_is_named_and_used_once_it_is_right(
-    tmp_path: Path, package: str
-) -> None:
+def test_a_module_that_fails_is_used_once_it_is_corrected(tmp_path: Path, package: str):
     name = f"{package}.tools"
     with using(tmp_path, name) as bridge:
         with pytest.raises(SourceFailed, match=f"No module named '{name}'") as caught:
@@ -107,9 +101,7 @@ def test_a_module_that_is_missing_or_fails_is_named_and_used_once_it_is_right(
         assert bridge.call_tool("it", "f").text == "fine"
 
 
-def test_several_sources_of_one_module_are_read_anew_at_the_same_time(
-    tmp_path: Path, package: str
-) -> None:
+def test_several_sources_of_one_module_are_read_anew_at_the_same_time(tmp_path: Path, package: str):
     """Such as one with what only reads and one with what writes; the import takes a moment."""
     slow = "import time\ntime.sleep(0.05)\n"
     file = write(tmp_path, package, "tools", f"{slow}def a(): ...\n")

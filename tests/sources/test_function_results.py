@@ -34,7 +34,7 @@ def offering(folder: Path, text: str, **entry: Any) -> Generator[Bridge]:
 # Of any size
 
 
-def test_a_large_result_is_made_and_written_while_others_go_on(tmp_path: Path) -> None:
+def test_a_large_result_is_made_and_written_while_others_go_on(tmp_path: Path):
     """Python's own writer would hold the interpreter from the first byte to the last."""
     text = "VALUE = [{'a': 1, 'b': 'x'} for _ in range(200_000)]\ndef f(): return VALUE\n"
     with offering(tmp_path, text) as bridge:
@@ -50,7 +50,7 @@ def test_a_large_result_is_made_and_written_while_others_go_on(tmp_path: Path) -
 @pytest.mark.parametrize(
     "body", ["return {'a': ['x' * 1_000_000] * 17}", "while True: yield 'x' * 1_000_000"]
 )
-def test_a_result_too_large_to_read_is_refused_with_what_to_do(tmp_path: Path, body: str) -> None:
+def test_a_result_too_large_to_read_is_refused_with_what_to_do(tmp_path: Path, body: str):
     with offering(tmp_path, f"def f():\n    {body}\n") as bridge:
         result = bridge.call_tool("it", "f")
     assert result.is_error
@@ -62,9 +62,7 @@ def test_a_result_too_large_to_read_is_refused_with_what_to_do(tmp_path: Path, b
 @pytest.mark.parametrize(
     ("kind", "wait"), [("def", "GATE.wait(0.01)"), ("async def", "await asyncio.sleep(0.01)")]
 )
-def test_a_generator_without_an_end_ends_when_nobody_waits_any_more(
-    tmp_path: Path, kind: str, wait: str
-) -> None:
+def test_an_endless_generator_ends_with_its_call(tmp_path: Path, kind: str, wait: str):
     """One with an end gives back all its values."""
     text = f"""
 import asyncio, threading
@@ -123,7 +121,7 @@ VALUES = {
 }  # fmt: skip
 
 
-def test_values_that_json_does_not_have_become_the_nearest_ones(tmp_path: Path) -> None:
+def test_values_that_json_does_not_have_become_the_nearest_ones(tmp_path: Path):
     with offering(tmp_path, KINDS) as bridge:
         for expression, text in VALUES.items():
             result = bridge.call_tool("it", "f", {"expression": expression})
@@ -140,7 +138,7 @@ def test_values_that_json_does_not_have_become_the_nearest_ones(tmp_path: Path) 
         ("return ToolResult(parts=None)", "f failed: TypeError"),
     ],
 )
-def test_a_result_that_is_invalid_is_reported(tmp_path: Path, body: str, words: str) -> None:
+def test_a_result_that_is_invalid_is_reported(tmp_path: Path, body: str, words: str):
     text = f"from xai_mcp_agent import ToolResult\ndef f():\n    {body}\n"
     with offering(tmp_path, text) as bridge:
         result = bridge.call_tool("it", "f")
@@ -156,24 +154,8 @@ _JSON = st.recursive(
 
 @settings(max_examples=40)
 @given(_JSON)
-def test_json_itself_stays_as_it_is_and_is_written_as_python_writes_it(value: Any) -> None:
+def test_json_itself_stays_as_it_is_and_is_written_as_python_writes_it(value: Any):
     plain_value = plain(value)
     infinite = "Infinity" in json.dumps(value)
     assert infinite or plain_value == value
     assert write_json(plain_value) == json.dumps(plain_value, ensure_ascii=False)
-
-
-# Defaults
-
-
-def test_a_default_that_json_has_no_number_for_is_left_to_the_function(tmp_path: Path) -> None:
-    """No service takes a request with NaN in it, and so no tool of it would be usable."""
-    text = (
-        "def f(x: float = float('nan'), y: float = float('-inf'), z: int = 3): "
-        "return f'{x} {y} {z}'\n"
-    )
-    with offering(tmp_path, text) as bridge:
-        (tool,) = bridge.list_tools("it")
-        assert bridge.call_tool("it", "f").text == "nan -inf 3"
-    json.dumps(tool.input_schema, allow_nan=False)
-    assert [x.get("default") for x in tool.input_schema["properties"].values()] == [None, None, 3]

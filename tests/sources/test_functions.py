@@ -18,7 +18,6 @@ from xai_mcp_agent import (
     InvalidArguments,
     SourceFailed,
     ToolTimeout,
-    UnknownTool,
 )
 
 # A function that waits for it stands still until the test is over.
@@ -112,7 +111,7 @@ def failure_of(text: str | None, file: Path, **entry: Any) -> SourceFailed:
 # What is found
 
 
-def test_the_public_functions_of_the_file_itself_are_tools(file: Path) -> None:
+def test_the_public_functions_of_the_file_itself_are_tools(file: Path):
     with offering(file, TOOLS) as bridge:
         assert names_of(bridge.list_tools("it")) == ["order", "later", "cached", "first"]
         status = status_of(bridge, "it")
@@ -125,7 +124,7 @@ def test_the_public_functions_of_the_file_itself_are_tools(file: Path) -> None:
     )
 
 
-def test_a_tool_is_described_by_docstring_and_annotations(file: Path) -> None:
+def test_a_tool_is_described_by_docstring_and_annotations(file: Path):
     with offering(file, TOOLS) as bridge:
         tool, *_ = bridge.list_tools("it")
     assert tool.description == "Order things.\n\nAll of them at once."
@@ -139,7 +138,7 @@ def test_a_tool_is_described_by_docstring_and_annotations(file: Path) -> None:
     assert set(tool.output_schema["properties"]) == {"name", "price"}
 
 
-def test_arguments_are_converted_and_models_come_back_as_json(file: Path) -> None:
+def test_arguments_are_converted_and_models_come_back_as_json(file: Path):
     arguments = {"items": [{"name": "a", "price": 2}], "when": "2026-01-02", "where": "/x/y"}
     with offering(file, TOOLS) as bridge:
         result = bridge.call_tool("it", "order", arguments)
@@ -150,23 +149,12 @@ def test_arguments_are_converted_and_models_come_back_as_json(file: Path) -> Non
     assert result.text == '{"name": "fast 2026 y", "price": 4.0}'
 
 
-def test_arguments_that_only_pydantic_can_check_are_refused_before_the_call(file: Path) -> None:
+def test_arguments_that_only_pydantic_can_check_are_refused_before_the_call(file: Path):
     wrong = {"items": [], "when": "yesterday", "where": "x"}
     with offering(file, TOOLS) as bridge, pytest.raises(InvalidArguments) as caught:
         bridge.call_tool("it", "order", wrong)
     assert caught.value.problems[0].startswith("when: ")
     assert "Expected: items: array" in str(caught.value)
-
-
-def test_names_are_chosen_with_stars(file: Path) -> None:
-    text = "def get_a(): ...\ndef get_b(): ...\ndef get_c(): ...\ndef put(): ...\n"
-    lists = {"include": ["get_*", "x*"], "exclude": ["*_b"], "disabledTools": ["*-C"]}
-    with offering(file, text, **lists) as bridge:
-        assert names_of(bridge.list_tools("it")) == ["get_a"]
-        (note,) = status_of(bridge, "it").notes
-        with pytest.raises(UnknownTool):
-            bridge.call_tool("it", "get_c")
-    assert "`include` names 'x*'" in note
 
 
 # What goes wrong in a call
@@ -183,9 +171,7 @@ def test_names_are_chosen_with_stars(file: Path) -> None:
         ("raise type('Odd', (Exception,), {'__str__': lambda s: 1 / 0})", "f failed: Odd"),
     ],
 )
-def test_whatever_a_function_raises_is_an_answer_that_names_it(
-    file: Path, body: str, words: str
-) -> None:
+def test_whatever_a_function_raises_is_an_answer_that_names_it(file: Path, body: str, words: str):
     with offering(file, f"def f():\n    {body}\ndef ok(): return 'fine'\n") as bridge:
         result = bridge.call_tool("it", "f")
         assert result.is_error
@@ -193,7 +179,7 @@ def test_whatever_a_function_raises_is_an_answer_that_names_it(
         assert bridge.call_tool("it", "ok").text == "fine"
 
 
-def test_a_function_that_hangs_is_left_and_the_others_go_on(file: Path, gate: None) -> None:
+def test_a_function_that_hangs_is_left_and_the_others_go_on(file: Path, gate: None):
     text = f"def hang():\n    {HANGING}def ok(): return 'fine'\n"
     with offering(file, text, timeout=0.05, breaker=False) as bridge:
         for _ in range(8):
@@ -213,7 +199,7 @@ def _is_free(bridge: Bridge) -> bool:
         return False
 
 
-def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixture[str]):
     with offering(file, "print('at import')\ndef f():\n    print('in call')\n") as bridge:
         bridge.call_tool("it", "f")
     out, err = capfd.readouterr()
@@ -236,24 +222,22 @@ def test_prints_of_a_function_go_to_stderr(file: Path, capfd: pytest.CaptureFixt
         (None, "No such file", ""),
     ],
 )
-def test_a_file_that_cannot_be_imported_says_where_and_what_to_do(
+def test_a_failed_import_says_where_and_what_to_do(
     file: Path, text: str | None, words: str, step: str
-) -> None:
+):
     error = failure_of(text, file)
     assert str(file) in error.problem
     assert words in error.problem
     assert step in error.next_step
 
 
-def test_an_import_that_does_not_end_is_left(file: Path, gate: None) -> None:
+def test_an_import_that_does_not_end_is_left(file: Path, gate: None):
     error = failure_of(HANGING, file, startTimeout=0.2)
     assert "did not end within 0.2 s" in error.problem
     assert "startTimeout" in error.next_step
 
 
-def test_no_key_of_the_environment_is_in_what_a_file_says(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_key_of_the_environment_is_in_an_error(file: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SOME_SERVICE_API_KEY", "verysecretvalue12345")
     key = "import os\nKEY = os.environ['SOME_SERVICE_API_KEY']\n"
     error = failure_of(f"{key}raise RuntimeError('401 for ' + KEY)\n", file)
@@ -265,7 +249,7 @@ def test_no_key_of_the_environment_is_in_what_a_file_says(
 # Changes
 
 
-def test_a_changed_file_is_listed_anew_and_a_broken_one_leaves_what_was_before(file: Path) -> None:
+def test_a_changed_file_is_listed_anew_and_a_broken_one_leaves_what_was_before(file: Path):
     with offering(file, "def a(): return 1\ndef b(): return 1\n") as bridge:
         assert names_of(bridge.list_tools("it")) == ["a", "b"]
         change(file, "def a(x: int = 2): return x\ndef c(): return 1\n")

@@ -80,7 +80,7 @@ async def pool_of_small_sources(log: list[str]) -> AsyncGenerator[SourcePool[str
             stop.set()
 
 
-async def test_a_mistake_in_one_owner_ends_no_other_and_it_can_be_started_again(
+async def test_an_owner_that_fails_ends_no_other_and_can_start_again(
     caplog: pytest.LogCaptureFixture,
 ):
     log: list[str] = []
@@ -125,7 +125,7 @@ async def test_an_interrupted_stop_of_a_deaf_source_leaves_nobody_waiting():
             await anyio.lowlevel.checkpoint()
 
 
-async def test_nobody_waits_for_a_source_that_is_stopped_before_it_runs(tmp_path: Path) -> None:
+async def test_nobody_waits_for_a_source_that_is_stopped_before_it_runs(tmp_path: Path):
     """Its owner may wait for another one of that name to end, which closing the pool cuts short."""
     settings = FunctionSettings(name="it", file=str(tmp_path / "it.py"))
     source = FunctionSource(settings, str)

@@ -36,7 +36,7 @@ def marks(journal: Path) -> Iterator[str]:
             yield word
 
 
-def test_only_so_many_start_at_a_time(tmp_path: Path) -> None:
+def test_only_so_many_start_at_a_time(tmp_path: Path):
     journal = tmp_path / "journal"
     with bridge_with(**many(journal)) as bridge:
         bridge.connect(wait=True)
@@ -48,9 +48,7 @@ def test_only_so_many_start_at_a_time(tmp_path: Path) -> None:
     assert most <= _AT_ONCE
 
 
-def test_a_slow_start_gives_its_turn_to_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_start_gives_its_turn_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pool, "_SLOW_SECONDS", 0.1)
     hanging = {f"hang{n}": entry(hang=True) for n in range(2 * _AT_ONCE)}
     with bridge_with(**hanging, last=entry()) as bridge:

@@ -63,7 +63,7 @@ def call_and_leave(bridge: Bridge, tool: str) -> None:
         "x: int, context: 'ToolContext | None' = None",
     ],
 )
-def test_a_context_is_passed_and_never_part_of_the_schema(file: Path, parameters: str) -> None:
+def test_a_context_is_passed_and_never_part_of_the_schema(file: Path, parameters: str):
     text = f"{HEAD}def f({parameters}) -> str:\n    context.check()\n    return f'x is {{x}}'\n"
     with offering(file, text) as bridge:
         (tool,) = bridge.list_tools("it")
@@ -76,7 +76,7 @@ def test_a_context_is_passed_and_never_part_of_the_schema(file: Path, parameters
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
-def test_progress_reaches_whoever_calls_in_its_order(file: Path, kind: str) -> None:
+def test_progress_reaches_whoever_calls_in_its_order(file: Path, kind: str):
     text = f"""{HEAD}
 {kind} f(context: ToolContext) -> str:
     context.progress(1, 3)
@@ -95,9 +95,7 @@ def test_progress_reaches_whoever_calls_in_its_order(file: Path, kind: str) -> N
     assert steps == [(1.0, 3.0, ""), (2.5, 3.0, "nearly")]
 
 
-def test_a_flood_of_progress_is_thinned_out_but_for_the_last(
-    file: Path,
-) -> None:
+def test_a_flood_of_progress_is_thinned_out_but_for_the_last(file: Path):
     text = f"{HEAD}def f(c: ToolContext):\n    for i in range(100_000): c.progress(i)\n"
     steps: list[float] = []
     with offering(file, text) as bridge:
@@ -113,7 +111,7 @@ def test_a_flood_of_progress_is_thinned_out_but_for_the_last(
 @pytest.mark.parametrize(
     ("kind", "wait"), [("def", "context.check()"), ("async def", "await asyncio.sleep(3600)")]
 )
-def test_a_function_is_stopped_when_its_time_is_over(file: Path, kind: str, wait: str) -> None:
+def test_a_function_is_stopped_when_its_time_is_over(file: Path, kind: str, wait: str):
     text = f"""{HEAD}
 {kind} f(context: ToolContext):
     try:
@@ -130,7 +128,7 @@ def test_a_function_is_stopped_when_its_time_is_over(file: Path, kind: str, wait
 @pytest.mark.parametrize(
     "wait", ["while True: context.check()", "await asyncio.sleep(3600)", "await group()"]
 )
-def test_a_cancelled_call_stops_the_function(file: Path, wait: str) -> None:
+def test_a_cancelled_call_stops_the_function(file: Path, wait: str):
     text = f"""{HEAD}
 async def group():
     async with asyncio.TaskGroup() as tasks:
@@ -152,7 +150,7 @@ async def f(context: ToolContext):
 # After the call
 
 
-def test_a_context_outlives_its_call_and_says_so(file: Path) -> None:
+def test_a_context_outlives_its_call_and_says_so(file: Path):
     text = f"{HEAD}def f(c: ToolContext): test.SEEN.append(c)\n"
     steps: list[Any] = []
     with offering(file, text) as bridge:
@@ -166,7 +164,7 @@ def test_a_context_outlives_its_call_and_says_so(file: Path) -> None:
     assert steps == []
 
 
-def test_a_context_of_no_call_serves_in_tests() -> None:
+def test_a_context_of_no_call_serves_in_tests():
     context = ToolContext()
     context.progress(1, 2, "nobody listens")
     context.check()

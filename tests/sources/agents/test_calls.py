@@ -45,7 +45,7 @@ WORDS: list[tuple[str, str, bool, str]] = [
 
 
 @every_face
-def test_an_agent_answers_with_what_it_made_or_why_not(faces: Bridge, face: str) -> None:
+def test_an_agent_answers_with_what_it_made_or_why_not(faces: Bridge, face: str):
     for message, text, is_error, state in WORDS:
         result = ask(faces, face, message)
         answer = (result.text, result.is_error, result.structured["state"])
@@ -62,9 +62,7 @@ def test_an_agent_answers_with_what_it_made_or_why_not(faces: Bridge, face: str)
 
 
 @every_face
-def test_data_goes_along_and_comes_back_as_it_is(
-    faces: Bridge, face: str, server: AgentServer
-) -> None:
+def test_data_goes_along_and_comes_back_as_it_is(faces: Bridge, face: str, server: AgentServer):
     """The SDK makes 4.0 of 4."""
     result = ask(faces, face, "data")
     data = result.structured["data"]
@@ -78,9 +76,7 @@ def test_data_goes_along_and_comes_back_as_it_is(
 
 
 @every_face
-def test_a_question_of_an_agent_can_be_answered(
-    faces: Bridge, face: str, server: AgentServer
-) -> None:
+def test_a_question_of_an_agent_can_be_answered(faces: Bridge, face: str, server: AgentServer):
     """It is no error: the model reads it, and how to go on."""
     asked = ask(faces, face, "ask")
     assert (asked.is_error, asked.text) == (False, "Which colour?")
@@ -102,7 +98,7 @@ def test_a_question_of_an_agent_can_be_answered(
 
 
 @every_face
-def test_a_task_that_is_over_or_unknown_says_what_to_do(faces: Bridge, face: str) -> None:
+def test_a_task_that_is_over_or_unknown_says_what_to_do(faces: Bridge, face: str):
     task = ask(faces, face, "echo one").structured["task_id"]
     for wrong in (task, "no-such-task"):
         with pytest.raises(SourceError) as caught:
@@ -112,9 +108,7 @@ def test_a_task_that_is_over_or_unknown_says_what_to_do(faces: Bridge, face: str
 
 
 @pytest.mark.parametrize("face", ["rpc", "rest-old"])
-def test_an_exception_of_an_agent_is_reported_short_and_without_secrets(
-    server: AgentServer, face: str
-) -> None:
+def test_an_exception_of_an_agent_is_cut_and_has_no_secrets(server: AgentServer, face: str):
     entry = {"url": server.url(face), "bearer": "let-me-in-1234"}
     with Bridge({"agents": {"it": entry}}, store="memory") as bridge:
         try:
@@ -125,7 +119,7 @@ def test_an_exception_of_an_agent_is_reported_short_and_without_secrets(
     assert len(text) < 600
 
 
-def test_arguments_are_checked_before_anything_is_sent(faces: Bridge, server: AgentServer) -> None:
+def test_arguments_are_checked_before_anything_is_sent(faces: Bridge, server: AgentServer):
     count = len(server.seen()["messages"])
     for arguments in ({}, {"message": ""}, {"message": 4}, {"message": "x", "data": "no object"}):
         with pytest.raises(InvalidArguments):
@@ -140,7 +134,7 @@ def test_arguments_are_checked_before_anything_is_sent(faces: Bridge, server: Ag
 
 
 @pytest.mark.parametrize("face", [x for x, (_, _, streams) in FACES.items() if streams])
-def test_progress_is_reported_in_the_agents_words(faces: Bridge, face: str) -> None:
+def test_progress_is_reported_in_the_agents_words(faces: Bridge, face: str):
     steps: list[tuple[float, float | None, str]] = []
     faces.call_tool(
         face, "echo", {"message": "chunks"}, on_progress=lambda *step: steps.append(step)
@@ -151,9 +145,7 @@ def test_progress_is_reported_in_the_agents_words(faces: Bridge, face: str) -> N
 
 @every_face
 @pytest.mark.anyio
-async def test_a_task_is_canceled_when_its_time_is_over_or_its_call_is(
-    faces: Bridge, face: str, server: AgentServer
-) -> None:
+async def test_a_task_is_canceled_with_its_call(faces: Bridge, face: str, server: AgentServer):
     """Small events keep a stream alive longer than any limit for reading."""
 
     async def is_canceled(count: int) -> None:
@@ -186,7 +178,7 @@ async def test_a_task_is_canceled_when_its_time_is_over_or_its_call_is(
 # Sizes: the fixture of all tests sees to it that no loop stands still
 
 
-def test_an_answer_without_end_is_not_read_and_of_many_parts_the_first_are(faces: Bridge) -> None:
+def test_an_answer_without_end_is_not_read_and_of_many_parts_the_first_are(faces: Bridge):
     with pytest.raises(ServerError, match="larger than 16 MiB"):
         ask(faces, "rpc", "huge")
     assert ask(faces, "rpc", "many").text == "x" * 300

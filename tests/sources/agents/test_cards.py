@@ -13,11 +13,9 @@ import pytest
 
 from tests.support.a2a_server import AgentServer
 from tests.support.bridges import names_of, status_of
-from tests.support.http_service import as_json, http_service
 from tests.support.odd_agent import DONE, odd_agent
 from xai_mcp_agent import Bridge, DefinitionChanged, SourceFailed, UnknownTool
 from xai_mcp_agent.sources.agents import source
-from xai_mcp_agent.sources.fetching import fetch
 
 TOKEN = "let-me-in-1234"
 
@@ -38,7 +36,7 @@ def failure_of(url: str, **entry: Any) -> SourceFailed:
 # What is found
 
 
-def test_each_skill_is_a_tool(server: AgentServer) -> None:
+def test_each_skill_is_a_tool(server: AgentServer):
     with reaching(server.url("rpc")) as bridge:
         tools = bridge.list_tools("it")
         status = status_of(bridge, "it")
@@ -53,7 +51,7 @@ def test_each_skill_is_a_tool(server: AgentServer) -> None:
     assert (status.transport, status.tool_count, status.error) == ("a2a", 2, "")
 
 
-def test_an_agent_without_skills_is_one_tool(server: AgentServer) -> None:
+def test_an_agent_without_skills_is_one_tool(server: AgentServer):
     with reaching(server.url("single")) as bridge:
         assert names_of(bridge.list_tools("it")) == ["ask"]
         assert bridge.call_tool("it", "ask", {"message": "echo x"}).text == "echo x"
@@ -62,24 +60,12 @@ def test_an_agent_without_skills_is_one_tool(server: AgentServer) -> None:
 @pytest.mark.parametrize(
     "path", ["at-old-place", "rpc/.well-known/agent-card.json", "rpc-old", "rpc/"]
 )
-def test_a_card_is_found_at_each_place_where_it_may_be(server: AgentServer, path: str) -> None:
+def test_a_card_is_found_at_each_place_where_it_may_be(server: AgentServer, path: str):
     with reaching(server.url(path)) as bridge:
         assert bridge.call_tool("it", "echo", {"message": "say hi"}).text.startswith("say hi")
 
 
-def test_an_interface_without_an_address_is_not_used(server: AgentServer) -> None:
-    """Messages would be posted to the card's own address."""
-    path = "/.well-known/agent-card.json"
-    card = json.loads(fetch(f"{server.url('rpc')}{path}"))
-    for interface in card["supportedInterfaces"]:
-        del interface["url"]
-    with http_service() as service:
-        service.replies[path] = lambda _: as_json(card)
-        assert "no interface with an address that we support" in failure_of(service.url).problem
-        assert {x.method for x in service.got} == {"GET"}
-
-
-def test_skills_can_be_chosen_left_out_and_switched_off(server: AgentServer) -> None:
+def test_skills_can_be_chosen_left_out_and_switched_off(server: AgentServer):
     lists = {"include": ["echo", "count_words", "eko"], "exclude": ["count_words"]}
     with reaching(server.url("rpc"), **lists, disabledTools=["echo"]) as bridge:
         assert bridge.list_tools("it") == []
@@ -88,7 +74,7 @@ def test_skills_can_be_chosen_left_out_and_switched_off(server: AgentServer) -> 
             bridge.call_tool("it", "echo", {"message": "x"})
 
 
-def test_the_history_records_an_agent_and_its_skills(server: AgentServer, tmp_path: Path) -> None:
+def test_the_history_records_an_agent_and_its_skills(server: AgentServer, tmp_path: Path):
     with reaching(server.url("rpc"), store=tmp_path / "history.db") as bridge:
         bridge.list_tools("it")
         bridge.disconnect("it")
@@ -103,7 +89,7 @@ def test_the_history_records_an_agent_and_its_skills(server: AgentServer, tmp_pa
 # Again
 
 
-def test_a_card_that_has_not_changed_is_not_read_again(server: AgentServer) -> None:
+def test_a_card_that_has_not_changed_is_not_read_again(server: AgentServer):
     with reaching(server.url("rest")) as bridge:
         before = bridge.list_tools("it")
         served = len(server.seen()["cards"])
@@ -111,7 +97,7 @@ def test_a_card_that_has_not_changed_is_not_read_again(server: AgentServer) -> N
         assert server.seen()["cards"][served:] == [["rest", 304]]
 
 
-def test_a_card_that_changed_is_listed_anew_and_pins_notice() -> None:
+def test_a_card_that_changed_is_listed_anew_and_pins_notice():
     with odd_agent() as (agent, _), reaching(agent.url, lock="first") as bridge:
         agent.answers(task=DONE)
         assert bridge.call_tool("it", "do", {"message": "x"}).text == "done"
@@ -122,9 +108,7 @@ def test_a_card_that_changed_is_listed_anew_and_pins_notice() -> None:
             bridge.call_tool("it", "do", {"message": "x"})
 
 
-def test_a_card_is_looked_at_again_after_a_while_and_the_last_one_stays_usable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_card_is_read_again_and_the_last_good_one_stays(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(source, "_GOOD_SECONDS", 0.0)
     with odd_agent() as (agent, bridge):
         assert names_of(bridge.list_tools("it")) == ["do"]
@@ -142,7 +126,7 @@ def test_a_card_is_looked_at_again_after_a_while_and_the_last_one_stays_usable(
 # What keeps us out
 
 
-def test_a_token_is_sent_and_never_shown(server: AgentServer) -> None:
+def test_a_token_is_sent_and_never_shown(server: AgentServer):
     error = failure_of(server.url("guarded"))
     assert "HTTP 401: who are you?" in error.problem
     assert "`bearer`" in error.next_step
@@ -157,7 +141,7 @@ def test_a_token_is_sent_and_never_shown(server: AgentServer) -> None:
             assert len(bridge.list_tools("it")) == 2
 
 
-def test_a_card_cannot_send_us_elsewhere(server: AgentServer) -> None:
+def test_a_card_cannot_send_us_elsewhere(server: AgentServer):
     """The address in it comes from the other side, and may point into our network."""
     error = failure_of(server.url("elsewhere"), bearer=TOKEN)
     assert "wants requests sent to http://localhost:9" in error.problem
@@ -168,7 +152,7 @@ def test_a_card_cannot_send_us_elsewhere(server: AgentServer) -> None:
             bridge.call_tool("it", "echo", {"message": "x"})
 
 
-def test_a_redirect_to_another_place_is_not_followed(server: AgentServer) -> None:
+def test_a_redirect_to_another_place_is_not_followed(server: AgentServer):
     moved = server.url("moved").replace("127.0.0.1", "localhost")
     error = failure_of(moved, bearer=TOKEN)
     assert "credentials are not taken to another server" in error.problem
@@ -177,30 +161,23 @@ def test_a_redirect_to_another_place_is_not_followed(server: AgentServer) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "step"),
+    ("name", "words", "step"),
     [
         ("grpc", "no interface with an address that we support", "whoever runs the agent"),
         ("broken-card", "it is an HTML page", "another version"),
         ("no-agent-there", "no agent card at its address (HTTP 404)", "Correct `url`"),
     ],
 )
-def test_an_unusable_card_is_reported_with_the_next_step(
-    server: AgentServer, name: str, told: str, step: str
-) -> None:
+def test_an_unusable_card_says_what_to_do(server: AgentServer, name: str, words: str, step: str):
     error = failure_of(server.url(name))
-    assert told in error.problem
+    assert words in error.problem
     assert step in error.next_step
-
-
-def test_an_agent_that_is_not_there_says_so() -> None:
-    error = failure_of("http://127.0.0.1:9/agent")
-    assert "cannot be reached" in error.problem
 
 
 # What a hostile one cannot do
 
 
-def test_a_hostile_card_is_cleaned_and_cut(server: AgentServer) -> None:
+def test_a_hostile_card_is_cleaned_and_cut(server: AgentServer):
     with reaching(server.url("hostile")) as bridge:
         tools = bridge.list_tools("it")
         status = status_of(bridge, "it")
@@ -215,7 +192,7 @@ def test_a_hostile_card_is_cleaned_and_cut(server: AgentServer) -> None:
     assert "without a usable id" in notes
 
 
-def test_only_the_first_500_of_thousands_of_skills_are_listed(server: AgentServer) -> None:
+def test_only_the_first_500_of_thousands_of_skills_are_listed(server: AgentServer):
     with reaching(server.url("crowd")) as bridge:
         assert len(bridge.list_tools("it")) == 500
         assert "It has 10,000 skills" in status_of(bridge, "it").notes[0]

@@ -26,7 +26,7 @@ from xai_mcp_agent.sources.agents.messages import AnswerPart, DataPart, Update, 
         ({"later": {"taskId": "t"}}, Update()),
     ],
 )  # fmt: skip
-def test_updates_are_read_in_every_spelling(payload: dict[str, Any], update: Update) -> None:
+def test_updates_are_read_in_every_spelling(payload: dict[str, Any], update: Update):
     assert UpdateReader(deep_data=False).read(payload) == update
 
 
@@ -43,12 +43,12 @@ def test_updates_are_read_in_every_spelling(payload: dict[str, Any], update: Upd
          ResourcePart("a.pdf", data="JVBERg==", mime_type="application/pdf")),
     ],
 )  # fmt: skip
-def test_parts_are_read_in_every_spelling(part: dict[str, Any], read: AnswerPart) -> None:
+def test_parts_are_read_in_every_spelling(part: dict[str, Any], read: AnswerPart):
     message = {"kind": "message", "parts": [part, {"new": 1}, 4]}
     assert UpdateReader(deep_data=False).read(message).words == (read,)
 
 
-def test_json_lies_one_level_deeper_over_http_of_the_old_version() -> None:
+def test_json_lies_one_level_deeper_over_http_of_the_old_version():
     message = {"content": [{"data": {"data": {"data": {"a": 1.0}}}}]}
     words = UpdateReader(deep_data=True).read({"msg": message}).words
     assert words == (DataPart({"data": {"a": 1}}),)

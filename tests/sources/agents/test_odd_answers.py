@@ -40,6 +40,7 @@ UNUSABLE: tuple[tuple[int, dict[str, str], bytes, str], ...] = (
     (200, EVENTS, b"data: nonsense\n\n", "it is not JSON"),
     (200, EVENTS, b": hello\n\n", "no task that could be polled"),
     (200, {**JSON, "content-encoding": "gzip"}, gzip.compress(b"{}", mtime=0), "no task that"),
+    (404, JSON, b'{"jsonrpc": "2.0", "error": {"code": -1, "message": "no task t"}}', "no task t"),
     (500, JSON, b'{"detail": "tok-secret-1234 is wrong"}', "HTTP 500: *** is wrong"),
     (500, {}, b"Traceback (most recent call last):\n  x\nKeyError: 'a'\n", "KeyError: 'a'"),
     (307, {"location": "http://localhost:9/x"}, b"", "credentials are not taken"),
@@ -47,7 +48,7 @@ UNUSABLE: tuple[tuple[int, dict[str, str], bytes, str], ...] = (
 )  # fmt: skip
 
 
-def test_an_unusable_answer_is_reported_with_what_is_wrong_with_it() -> None:
+def test_an_unusable_answer_is_reported_with_what_is_wrong_with_it():
     with odd_agent() as (agent, bridge):
         for status, headers, body, words in UNUSABLE:
             agent.reply = lambda _, reply=(status, headers, body): reply
@@ -61,17 +62,7 @@ def test_an_unusable_answer_is_reported_with_what_is_wrong_with_it() -> None:
         assert do(bridge).text == "done"
 
 
-def test_an_error_of_json_rpc_counts_more_than_the_status_it_comes_with() -> None:
-    error = {"code": -32001, "message": "Task t not found"}
-    with odd_agent() as (agent, bridge):
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode()
-        agent.reply = lambda _: (404, JSON, body)
-        with pytest.raises(ServerError, match="Task t not found") as caught:
-            do(bridge)
-        assert caught.value.code == -32001
-
-
-def test_everything_else_in_a_task_is_passed_over() -> None:
+def test_everything_else_in_a_task_is_passed_over():
     many = [{"artifactId": str(x), "parts": []} for x in range(5_000)]
     odd = {"parts": [{"new": 1}, {}]}
     with odd_agent() as (agent, bridge):
@@ -93,7 +84,7 @@ _SIZES: dict[str, tuple[dict[str, Any], int]] = {
 
 
 @pytest.mark.parametrize("kind", _SIZES)
-def test_a_large_answer_is_whole_and_blocks_no_other_work(kind: str) -> None:
+def test_a_large_answer_is_whole_and_blocks_no_other_work(kind: str):
     """Each test looks for what blocks a loop."""
     part, length = _SIZES[kind]
     with odd_agent(streams=kind != "text") as (agent, bridge):
@@ -106,7 +97,7 @@ def test_a_large_answer_is_whole_and_blocks_no_other_work(kind: str) -> None:
         assert result.parts == (ImagePart(part["raw"], "image/png"),)
 
 
-def test_a_task_in_a_state_of_a_later_version_is_asked_for_again() -> None:
+def test_a_task_in_a_state_of_a_later_version_is_asked_for_again():
     states = iter(["TASK_STATE_DREAMING", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"])
     with odd_agent() as (agent, bridge):
 
@@ -119,7 +110,7 @@ def test_a_task_in_a_state_of_a_later_version_is_asked_for_again() -> None:
         assert [x["method"] for x in agent.asked] == ["SendMessage", "GetTask", "GetTask"]
 
 
-def test_a_task_id_that_leads_elsewhere_is_refused() -> None:
+def test_a_task_id_that_leads_elsewhere_is_refused():
     face = {"protocolBinding": "HTTP+JSON", "protocolVersion": "1.0", "url": "/rest"}
     with odd_agent(supportedInterfaces=[face]) as (agent, bridge):
         task = {**TASK, "id": "../../admin"}
@@ -132,7 +123,7 @@ def test_a_task_id_that_leads_elsewhere_is_refused() -> None:
 # Streams
 
 
-def test_a_broken_stream_is_continued_by_polling_the_task() -> None:
+def test_a_broken_stream_is_continued_by_polling_the_task():
     with odd_agent(streams=True) as (agent, bridge):
 
         def reply(asked: dict[str, Any]) -> Answer:
@@ -145,7 +136,7 @@ def test_a_broken_stream_is_continued_by_polling_the_task() -> None:
         assert agent.asked[-1]["method"] == "GetTask"
 
 
-def test_a_stream_that_stays_open_after_the_last_word_is_left() -> None:
+def test_a_stream_that_stays_open_after_the_last_word_is_left():
     over = threading.Event()
     with odd_agent(streams=True) as (agent, bridge):
 
@@ -160,7 +151,7 @@ def test_a_stream_that_stays_open_after_the_last_word_is_left() -> None:
             over.set()
 
 
-def test_a_stream_may_begin_with_a_piece_and_replace_what_it_made() -> None:
+def test_a_stream_may_begin_with_a_piece_and_replace_what_it_made():
     with odd_agent(streams=True) as (agent, bridge):
 
         def pieces(asked: dict[str, Any]) -> Iterator[bytes]:
@@ -178,7 +169,7 @@ def test_a_stream_may_begin_with_a_piece_and_replace_what_it_made() -> None:
         assert do(bridge).text == "final"
 
 
-def test_a_stream_without_end_is_left_when_it_is_too_large() -> None:
+def test_a_stream_without_end_is_left_when_it_is_too_large():
     with odd_agent(streams=True) as (agent, bridge):
 
         def pieces(asked: dict[str, Any]) -> Iterator[bytes]:
@@ -206,7 +197,7 @@ def test_a_stream_without_end_is_left_when_it_is_too_large() -> None:
          "additionalInterfaces": [4, {"url": "/rpc", "transport": "JSONRPC"}]},
     ],
 )  # fmt: skip
-def test_an_odd_part_of_a_card_costs_only_itself(card: dict[str, Any]) -> None:
+def test_an_odd_part_of_a_card_costs_only_itself(card: dict[str, Any]):
     with odd_agent(**card) as (agent, bridge):
         if "url" in card:  # of the old version
             artifact = {"artifactId": "a", "parts": [{"kind": "text", "text": "done"}]}
@@ -228,7 +219,7 @@ def test_an_odd_part_of_a_card_costs_only_itself(card: dict[str, Any]) -> None:
         ("//169.254.169.254/x", "http://169.254.169.254"),
     ],
 )
-def test_a_card_that_leads_nowhere_says_so(url: str, words: str) -> None:
+def test_a_card_that_leads_nowhere_says_so(url: str, words: str):
     faces = [{"url": url, "protocolBinding": "JSONRPC"}] if url else []
     with odd_agent(supportedInterfaces=faces) as (_, bridge):
         with pytest.raises(SourceFailed) as caught:
@@ -237,7 +228,7 @@ def test_a_card_that_leads_nowhere_says_so(url: str, words: str) -> None:
         assert status_of(bridge, "it").state == "failed"
 
 
-def test_an_interface_elsewhere_is_passed_over_where_there_is_another() -> None:
+def test_an_interface_elsewhere_is_passed_over_where_there_is_another():
     faces = [
         {"url": "http://localhost:9/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
         {"url": "/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
@@ -265,12 +256,12 @@ def test_an_interface_elsewhere_is_passed_over_where_there_is_another() -> None:
 )
 def test_a_card_over_tls_leads_only_to_its_own_origin_or_allowed_hosts(
     place: str, hosts: tuple[str, ...], is_allowed: bool
-) -> None:
+):
     settings = AgentSettings(name="it", url="https://a.example/x", allowed_hosts=hosts)
     assert AgentHttp(settings, str).may_go_to(place) == is_allowed
 
 
-def test_a_connection_that_breaks_in_a_call_says_that_it_may_have_been_carried_out() -> None:
+def test_a_connection_that_breaks_in_a_call_says_that_it_may_have_been_carried_out():
     with odd_agent() as (agent, bridge):
         agent.reply = lambda _: (200, {**JSON, "content-length": "100"}, iter([b"{"]))
         with pytest.raises(SourceClosed, match="check that before you try again"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ def bridge_with(**entry: Any) -> Bridge:
     return Bridge({"builtin": {"handy": entry}}, store="memory")
 
 
-def test_only_the_tools_that_are_named_are_there() -> None:
+def test_only_the_tools_that_are_named_are_there():
     with bridge_with(tools=["calculate"]) as bridge:
         assert names_of(bridge.list_tools("handy")) == ["calculate"]
         assert bridge.call_tool("handy", "calculate", {"expression": "2 * 21"}).text == "42"
@@ -28,25 +27,27 @@ def test_only_the_tools_that_are_named_are_there() -> None:
             bridge.call_tool("handy", "current_time")
         status = status_of(bridge, "handy")
         assert (status.kind, status.transport, status.tool_count) == ("builtin", "built in", 1)
-        told = {x.context_id for x in bridge.history("handy")}
-    assert {"builtin:handy", "builtin_tool:handy_calculate"} <= told
+        events = {x.context_id for x in bridge.history("handy")}
+    assert {"builtin:handy", "builtin_tool:handy_calculate"} <= events
 
 
-def test_a_tool_that_is_switched_off_in_the_settings_is_not_offered() -> None:
+def test_a_tool_that_is_switched_off_in_the_settings_is_not_offered():
     with bridge_with(tools=["calculate", "current_time"], disabledTools=["Calculate"]) as bridge:
         assert names_of(bridge.list_tools("handy")) == ["current_time"]
 
 
-def test_annotations_say_which_tools_change_something(tmp_path: Path) -> None:
+def test_annotations_say_which_tools_change_something(tmp_path: Path):
     tools = ["current_time", "calculate", *FILES]
     with bridge_with(tools=tools, workspace=str(tmp_path / "work")) as bridge:
-        found = {x.name: x.annotations for x in bridge.list_tools("handy")}
+        annotations = {x.name: x.annotations for x in bridge.list_tools("handy")}
     looks = ToolAnnotations(True, False, True, False)
-    assert found.pop("write_file") == ToolAnnotations(False, True, True, False)
-    assert found == dict.fromkeys(["current_time", "calculate", "list_files", "read_file"], looks)
+    assert annotations.pop("write_file") == ToolAnnotations(False, True, True, False)
+    assert annotations == dict.fromkeys(
+        ["current_time", "calculate", "list_files", "read_file"], looks
+    )
 
 
-def test_an_error_of_a_tool_is_an_answer(tmp_path: Path) -> None:
+def test_an_error_of_a_tool_is_an_answer(tmp_path: Path):
     with bridge_with(tools=["calculate", *FILES], workspace=str(tmp_path / "work")) as bridge:
         wrong = bridge.call_tool("handy", "calculate", {"expression": "9**9**9"})
         out = bridge.call_tool("handy", "read_file", {"path": "../secret.txt"})
@@ -61,21 +62,21 @@ def test_an_error_of_a_tool_is_an_answer(tmp_path: Path) -> None:
 # The clock
 
 
-def test_the_time_is_reported_in_a_zone_or_in_that_of_the_machine() -> None:
+def test_the_time_is_reported_in_a_zone_or_in_that_of_the_machine():
     here = datetime.now().astimezone()
     with bridge_with(tools=["current_time"]) as bridge:
         for zone, hours in (("UTC", 0), ("Asia/Tokyo", 9), (" Etc/GMT+5 ", -5)):
-            told = bridge.call_tool("handy", "current_time", {"zone": zone}).structured
-            time = datetime.fromisoformat(told["time"])
+            clock = bridge.call_tool("handy", "current_time", {"zone": zone}).structured
+            time = datetime.fromisoformat(clock["time"])
             assert time.utcoffset() == timedelta(hours=hours)
             assert abs(datetime.now(time.tzinfo) - time) < timedelta(minutes=1)
-            assert (told["weekday"], told["zone"]) == (f"{time:%A}", zone.strip())
-        told = bridge.call_tool("handy", "current_time").structured
-    assert datetime.fromisoformat(told["time"]).utcoffset() == here.utcoffset()
-    assert told["zone"] == here.tzname()
+            assert (clock["weekday"], clock["zone"]) == (f"{time:%A}", zone.strip())
+        clock = bridge.call_tool("handy", "current_time").structured
+    assert datetime.fromisoformat(clock["time"]).utcoffset() == here.utcoffset()
+    assert clock["zone"] == here.tzname()
 
 
-def test_an_unknown_zone_is_reported() -> None:
+def test_an_unknown_zone_is_reported():
     zones = ("Asia/Tokio", "Europe", "../../etc/passwd", "/etc/localtime", "x" * 9999, "a\0b")
     with bridge_with(tools=["current_time"]) as bridge:
         for zone in zones:
@@ -102,19 +103,10 @@ def test_an_unknown_zone_is_reported() -> None:
 )  # fmt: skip
 def test_a_mistake_is_reported_with_its_place_and_the_fix(
     tmp_path: Path, entry: Any, key_path: str, problem: str, fix: str
-) -> None:
+):
     (tmp_path / "link").symlink_to(tmp_path.parent)
     settings = settings_from({"builtin": {"handy": entry}}, folder=tmp_path)
     error = settings.problems["handy"]
     assert error.key_path == f"builtin.handy{key_path}"
     assert problem in error.problem
     assert fix in error.fix
-
-
-def test_a_file_of_settings_may_have_them_alone(tmp_path: Path) -> None:
-    file = tmp_path / "mcp_settings.json"
-    entry = {"tools": ["write_file"], "workspace": "notes"}
-    file.write_text(json.dumps({"builtin": {"handy": entry}}), encoding="utf-8")
-    with Bridge.open(file, store="memory") as bridge:
-        bridge.call_tool("handy", "write_file", {"path": "a.txt", "text": "x"})
-    assert (tmp_path / "notes" / "a.txt").read_text(encoding="utf-8") == "x"

@@ -37,7 +37,7 @@ EXPRESSIONS = st.recursive(_NUMBERS, _joined, max_leaves=8)
 
 
 @given(EXPRESSIONS)
-def test_results_are_those_of_python(expression: str) -> None:
+def test_results_are_those_of_python(expression: str):
     shown, reason = outcome_of(expression)
     try:
         expected = eval(expression)
@@ -56,7 +56,7 @@ def test_results_are_those_of_python(expression: str) -> None:
 
 
 @given(st.text("0123456789+-*/%^().,e<>= []sqrtpifaclog", max_size=40))
-def test_any_text_ends_at_once_with_a_number_or_a_reason(text: str) -> None:
+def test_any_text_ends_at_once_with_a_number_or_a_reason(text: str):
     started = time.perf_counter()
     assert any(outcome_of(text))
     assert time.perf_counter() - started < AT_ONCE_SECONDS
@@ -75,7 +75,7 @@ RESULTS = {
 }  # fmt: skip
 
 
-def test_results_are_rounded_for_reading() -> None:
+def test_results_are_rounded_for_reading():
     assert {x: calculate(x) for x in RESULTS} == RESULTS
 
 
@@ -90,7 +90,7 @@ LARGE = [
 ]  # fmt: skip
 
 
-def test_a_huge_expression_ends_at_once() -> None:
+def test_a_huge_expression_ends_at_once():
     for expression in LARGE:
         started = time.perf_counter()
         shown, reason = outcome_of(expression)
@@ -114,7 +114,7 @@ REASONS = {
 }  # fmt: skip
 
 
-def test_an_expression_that_cannot_be_calculated_is_refused_with_the_reason() -> None:
+def test_an_expression_that_cannot_be_calculated_is_refused_with_the_reason():
     for expression, words in REASONS.items():
         with pytest.raises(CalculationError) as caught:
             calculate(expression)

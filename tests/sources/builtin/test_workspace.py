@@ -47,7 +47,7 @@ def failure_of(files: Workspace, path: str) -> str:
 # What it is for
 
 
-def test_a_written_file_is_read_and_listed(files: Workspace, inside: Path) -> None:
+def test_a_written_file_is_read_and_listed(files: Workspace, inside: Path):
     assert files.write_file("notes/today.txt", "Ärger\n") == "notes/today.txt: 7 bytes written."
     files.write_file("b.txt", "")
     assert files.read_file("./notes//today.txt") == "Ärger\n"
@@ -58,7 +58,7 @@ def test_a_written_file_is_read_and_listed(files: Workspace, inside: Path) -> No
     assert sorted(x.name for x in inside.iterdir()) == ["b.txt", "notes"]
 
 
-def test_a_workspace_is_made_when_something_is_written(tmp_path: Path) -> None:
+def test_a_workspace_is_made_when_something_is_written(tmp_path: Path):
     files = Workspace(str(tmp_path / "new" / "work"))
     assert files.list_files().files == []
     with pytest.raises(WorkspaceError, match="it does not exist"):
@@ -68,7 +68,7 @@ def test_a_workspace_is_made_when_something_is_written(tmp_path: Path) -> None:
     assert files.read_file("a.txt") == "x"
 
 
-def test_settings_and_hooks_are_not_written(files: Workspace, inside: Path) -> None:
+def test_settings_and_hooks_are_not_written(files: Workspace, inside: Path):
     for path in (
         "mcp_settings.json", "notes/MCP_Settings.json", "mcp.json", "mcp_tools.lock.json",
         ".git/hooks/pre-commit", "a/.GIT/config", ".git ./config",
@@ -78,7 +78,7 @@ def test_settings_and_hooks_are_not_written(files: Workspace, inside: Path) -> N
     assert list(inside.iterdir()) == []
 
 
-def test_files_that_the_settings_start_are_not_written(tmp_path: Path) -> None:
+def test_files_that_the_settings_start_are_not_written(tmp_path: Path):
     """A file of functions, a server's script, a module: below the workspace, under any name."""
     work = tmp_path / "work"
     (work / "pack").mkdir(parents=True)
@@ -98,9 +98,7 @@ def test_files_that_the_settings_start_are_not_written(tmp_path: Path) -> None:
     files.write_file("free.py", "mine")
 
 
-def test_the_folder_of_our_own_configuration_is_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_own_configuration_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
     files = Workspace(str(tmp_path))
     (tmp_path / ".config" / "xai-mcp-agent").mkdir(parents=True)
@@ -113,7 +111,7 @@ def test_the_folder_of_our_own_configuration_is_not_written(
 
 def test_without_descriptors_of_folders_a_path_must_resolve_to_the_inside(
     files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """As on Windows."""
     monkeypatch.setattr(os, "supports_dir_fd", set())
     files.write_file("notes/today.txt", "x")
@@ -126,9 +124,7 @@ def test_without_descriptors_of_folders_a_path_must_resolve_to_the_inside(
     assert os.listdir(inside.parent / "outside") == ["secret.txt"]
 
 
-def test_a_file_is_replaced_as_a_whole_and_stays_as_open_as_it_was(
-    files: Workspace, inside: Path
-) -> None:
+def test_a_file_is_replaced_as_a_whole_and_stays_as_open_as_it_was(files: Workspace, inside: Path):
     files.write_file("a.txt", "a long text")
     (inside / "a.txt").chmod(0o600)
     before = (inside / "a.txt").stat().st_ino
@@ -138,9 +134,7 @@ def test_a_file_is_replaced_as_a_whole_and_stays_as_open_as_it_was(
     assert (stat.S_IMODE(after.st_mode), after.st_ino != before) == (0o600, True)
 
 
-def test_a_hard_link_to_something_outside_is_replaced_and_not_written_to(
-    files: Workspace, inside: Path
-) -> None:
+def test_a_hard_link_to_a_file_outside_is_replaced(files: Workspace, inside: Path):
     os.link(inside.parent / "secret.txt", inside / "a.txt")
     files.write_file("a.txt", "mine")
     assert (inside.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
@@ -149,7 +143,7 @@ def test_a_hard_link_to_something_outside_is_replaced_and_not_written_to(
 # Paths that lead out
 
 
-def test_a_path_that_leads_out_or_is_invalid_is_refused(files: Workspace, inside: Path) -> None:
+def test_a_path_that_leads_out_or_is_invalid_is_refused(files: Workspace, inside: Path):
     with pytest.raises(WorkspaceError, match="may lead out of the workspace"):
         files.list_files("..")
     for path in (
@@ -158,9 +152,9 @@ def test_a_path_that_leads_out_or_is_invalid_is_refused(files: Workspace, inside
         "../secret.txt\0.txt", "a\nb", "a\x7f", "x" * 300, "/".join("a" * 40), "ж" * 150,
         "a/" * 5000, "\ud800", "./../work/../secret.txt", "..//secret.txt",
     ):  # fmt: skip
-        told = failure_of(files, path)
-        assert len(told) < 400
-        assert str(inside.parent) not in told
+        problem = failure_of(files, path)
+        assert len(problem) < 400
+        assert str(inside.parent) not in problem
         assert (inside.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
 
 
@@ -168,9 +162,7 @@ def test_a_path_that_leads_out_or_is_invalid_is_refused(files: Workspace, inside
 
 
 @pytest.mark.parametrize("target", ["../secret.txt", "../nothing.txt", "link", "real.txt"])
-def test_a_link_is_neither_read_nor_written_through(
-    files: Workspace, inside: Path, target: str
-) -> None:
+def test_a_link_is_neither_read_nor_written_through(files: Workspace, inside: Path, target: str):
     (inside / "real.txt").write_text("inside", encoding="utf-8")
     (inside / "link").symlink_to(target)
     assert "links are not followed" in failure_of(files, "link")
@@ -179,7 +171,7 @@ def test_a_link_is_neither_read_nor_written_through(
     assert [x.path for x in files.list_files().files] == ["real.txt"]
 
 
-def test_a_folder_that_is_a_link_is_not_entered(files: Workspace, inside: Path) -> None:
+def test_a_folder_that_is_a_link_is_not_entered(files: Workspace, inside: Path):
     (inside / "out").symlink_to("../outside", target_is_directory=True)
     (inside / "round").symlink_to(".", target_is_directory=True)
     for path in ("out/secret.txt", "round/out/secret.txt", "out/new.txt", "out/deep/new.txt"):
@@ -192,7 +184,7 @@ def test_a_folder_that_is_a_link_is_not_entered(files: Workspace, inside: Path) 
 
 def test_pipes_sockets_and_folders_are_no_files_and_nobody_waits_for_them(
     files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     os.mkfifo(inside / "pipe")
     (inside / "folder").mkdir()
     monkeypatch.chdir(inside)  # names of sockets are short
@@ -222,9 +214,7 @@ def going_on(step: Callable[[], None]) -> Generator[None]:
         thread.join(20)
 
 
-def test_a_folder_that_is_exchanged_for_a_link_all_the_time_leads_nowhere(
-    files: Workspace, inside: Path
-) -> None:
+def test_a_folder_exchanged_for_a_link_leads_nowhere(files: Workspace, inside: Path):
     (inside / "place").mkdir()
     (inside / "place" / "secret.txt").write_text("inside", encoding="utf-8")
     (inside / "out").symlink_to("../outside", target_is_directory=True)
@@ -246,7 +236,7 @@ def test_a_folder_that_is_exchanged_for_a_link_all_the_time_leads_nowhere(
 # Limits
 
 
-def test_a_large_file_is_refused_in_both_directions(files: Workspace, inside: Path) -> None:
+def test_a_large_file_is_refused_in_both_directions(files: Workspace, inside: Path):
     (inside / "large.txt").write_bytes(b"x" * 1_000_001)
     with pytest.raises(WorkspaceError, match="larger than 1,000,000 bytes"):
         files.read_file("large.txt")
@@ -256,7 +246,7 @@ def test_a_large_file_is_refused_in_both_directions(files: Workspace, inside: Pa
     assert len(files.read_file("a.txt")) == 1_000_000
 
 
-def test_a_file_that_is_not_text_is_refused(files: Workspace, inside: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(files: Workspace, inside: Path):
     (inside / "a.bin").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(WorkspaceError, match="not text in UTF-8"):
         files.read_file("a.bin")
@@ -265,17 +255,17 @@ def test_a_file_that_is_not_text_is_refused(files: Workspace, inside: Path) -> N
     assert not (inside / "a.txt").exists()
 
 
-def test_only_the_first_1000_files_are_listed(files: Workspace, inside: Path) -> None:
+def test_only_the_first_1000_files_are_listed(files: Workspace, inside: Path):
     for number in range(1_005):
         (inside / f"{number:04}.txt").touch()
-    found = files.list_files()
-    assert (len(found.files), found.is_complete) == (1_000, False)
-    assert found.files[-1].path == "0999.txt"
+    listed = files.list_files()
+    assert (len(listed.files), listed.is_complete) == (1_000, False)
+    assert listed.files[-1].path == "0999.txt"
 
 
-def test_nothing_is_left_of_a_write_that_fails(
+def test_a_failed_write_leaves_nothing(
     files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 

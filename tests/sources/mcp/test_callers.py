@@ -38,15 +38,13 @@ def test_a_modern_far_client_answers_the_server_itself(servers: Bridge, server: 
     asks = {**form("Which?"), "rounds": 2}
     result = call(servers, far_client("far", respond=respond), server, "ask", **asks)
     assert json.loads(result.text) == {"action": "accept", "content": {"colour": "far"}}
-    wanted = {"method": asks["method"], "params": asks["params"]}
-    assert respond.asked == [{"it": wanted}] * 2, "as the server sent them"
+    question = {"method": asks["method"], "params": asks["params"]}
+    assert respond.asked == [{"it": question}] * 2, "as the server sent them"
     assert result.notes == ()
 
 
 @pytest.mark.parametrize("server", MODERN)
-def test_the_server_learns_what_the_far_client_can_do_and_may_be_asked(
-    servers: Bridge, server: str
-):
+def test_the_server_learns_what_the_far_client_can_do(servers: Bridge, server: str):
     for able in (ABLE, {"roots": {}}, {}):
         caller = far_client("far", respond=Responding("far"), able=able)
         assert json.loads(call(servers, caller, server, "declared").text) == able
@@ -80,7 +78,7 @@ def test_a_far_client_that_went_away_ends_the_call_with_its_error(servers: Bridg
     ],
     ids=lambda x: getattr(x, "name", x),
 )
-def test_a_far_client_of_the_other_era_is_asked_by_its_host(
+def test_a_client_of_the_other_era_is_asked_by_its_host(
     servers: Bridge, server: str, caller: Caller
 ):
     result = call(servers, caller, server, "ask", **form())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from tests.support.bridges import bridge_with, names_of, wait_for_tool
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
-from xai_mcp_agent import Bridge, SourceClosed
+from xai_mcp_agent import Bridge
 
 LISTING = "tools/list"
 MANY = 100  # calls: as many as a server could have had listings meanwhile
@@ -76,23 +75,3 @@ def test_a_change_while_nobody_listened_is_seen_when_the_stream_is_back():
         peer.end_streams()
         list(peer.peer.change_tools(["missed"]))  # the notice goes nowhere
         assert wait_for_tool(bridge, "it", "missed")
-
-
-@pytest.mark.parametrize("sse", [False, True])
-def test_notices_come_over_the_standing_stream_of_the_older_era(sse: bool):
-    with fault_http(standing=True, sessions=not sse) as peer:
-        entry_of: dict[str, Any] = {"url": peer.sse_url} if sse else peer.entry()
-        with bridge_with(it=entry_of) as bridge:
-            bridge.list_tools("it")
-            wait_until(lambda: bool(peer.streams), "the stream is open")
-            for notice in peer.peer.change_tools(["pushed"]):
-                peer.say(notice)
-            assert wait_for_tool(bridge, "it", "pushed")
-
-
-def test_notices_are_heard_of_a_server_that_was_started_again():
-    with bridge_with(it=entry(era="modern")) as bridge:
-        with pytest.raises(SourceClosed):
-            bridge.call_tool("it", "die")
-        bridge.call_tool("it", "set_tools", {"tools": ["after"]})
-        assert wait_for_tool(bridge, "it", "after")

@@ -42,9 +42,7 @@ def test_resources_and_templates_are_listed_filled_in_and_read(books: Bridge, se
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_prompts_are_listed_filled_in_with_pictures_and_completed(
-    books: Bridge, galleries: Bridge, server: str
-):
+def test_prompts_are_listed_filled_in_and_completed(books: Bridge, galleries: Bridge, server: str):
     prompt = next(x for x in books.list_prompts(server) if x.name == "describe")
     assert [(x.name, x.required) for x in prompt.arguments] == [("day", True)]
     messages = books.get_prompt(server, "describe", {"day": "monday"})

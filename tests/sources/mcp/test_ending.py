@@ -44,9 +44,7 @@ def test_servers_that_are_just_starting_are_ended_at_once(tmp_path: Path):
     assert none_runs(journal)
 
 
-def test_a_script_that_fails_without_closing_and_without_a_usable_stderr_leaves_nothing(
-    tmp_path: Path,
-):
+def test_a_script_that_fails_without_closing_leaves_nothing(tmp_path: Path):
     """As in a notebook, where standard error has no file number."""
     body = """
         import io
@@ -107,9 +105,7 @@ def test_a_child_in_a_session_of_its_own_ends_with_a_server_that_is_killed(tmp_p
 
 
 @linux_only
-def test_children_of_servers_end_when_we_are_killed_and_the_servers_are_gone_first(
-    tmp_path: Path,
-):
+def test_children_of_killed_servers_end_when_we_are_killed_too(tmp_path: Path):
     """Most servers end as soon as we do; whose their children were was known before."""
     body = """
         from tests.support.processes import wait_until

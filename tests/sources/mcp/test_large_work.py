@@ -42,11 +42,6 @@ def doubled(levels: int) -> dict[str, Any]:
     return {**OBJECT, "$ref": "#/$defs/d0", "$defs": {**parts, f"d{levels}": OBJECT}}
 
 
-def costly(number: int) -> dict[str, Any]:
-    repeats = [f"(a{{1,30}}b{{1,20}}|[a-z0-9_-]{{1,60}}){{1,{20 + x}}}{number}" for x in range(10)]
-    return {**OBJECT, "properties": {f"p{n}": {"pattern": x} for n, x in enumerate(repeats)}}
-
-
 def offer(bridge: Bridge, tools: list[Tool]) -> int:
     """Make what a model is shown of them; how many."""
 
@@ -69,15 +64,6 @@ def test_arguments_and_results_pass_unchecked_where_references_double(tmp_path: 
         "(its references and choices multiply, or lead back to themselves)."
     )
     assert results.startswith("Results of tool 'raw' are not checked: its outputSchema")
-
-
-def test_very_many_patterns_that_take_long_to_compile_block_no_other_work(tmp_path: Path):
-    tools = [tool("echo", inputSchema=costly(0))]
-    tools += [tool(f"t{n}", inputSchema=costly(n)) for n in range(100)]
-    with watched(tmp_path, *tools) as (bridge, _):
-        assert offer(bridge, bridge.list_tools("it")) == 101
-        assert call(bridge, "hello") == "hello"
-        assert status_of(bridge, "it").notes == ()
 
 
 def test_very_many_objects_over_http_arrive_and_block_no_other_work():

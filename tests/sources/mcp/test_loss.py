@@ -35,20 +35,6 @@ def test_a_server_killed_between_calls_is_started_again_without_a_call(options: 
         assert bridge.call_tool("it", "pid").text != first
 
 
-def test_all_calls_under_way_fail_and_other_servers_go_on():
-    with bridge_with(it=entry(), other=entry()) as bridge:
-        bridge.connect(wait=True)
-        waiting = [bridge.submit(Operations.call_tool, "it", "never") for _ in range(5)]
-        elsewhere = bridge.submit(Operations.call_tool, "other", "echo", {"text": "calm"})
-        with pytest.raises(SourceClosed):
-            bridge.call_tool("it", "die")
-        for future in waiting:
-            with pytest.raises(SourceClosed):
-                future.result(30)
-        assert elsewhere.result(20).text == "calm"
-        assert call(bridge, "back") == "back"
-
-
 Entry = Callable[[FaultHttp], dict[str, Any]]
 HTTP_WAYS: dict[str, tuple[dict[str, Any], Entry]] = {
     "modern": ({"era": "modern"}, FaultHttp.entry),
@@ -67,9 +53,7 @@ def reached(request: pytest.FixtureRequest) -> Any:
         yield peer, bridge
 
 
-def test_a_server_behind_a_url_that_dies_is_noticed_and_used_when_it_is_back(
-    reached: tuple[FaultHttp, Bridge],
-):
+def test_a_url_that_dies_is_noticed_and_used_when_it_is_back(reached: tuple[FaultHttp, Bridge]):
     peer, bridge = reached
     hang = peer.faults["tools/call"] = Hang()
     under_way = bridge.submit(Operations.call_tool, "it", "echo", {"text": "x"})

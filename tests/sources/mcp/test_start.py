@@ -35,7 +35,7 @@ MODERN, LEGACY = "2026-07-28", "2025-11-25"
         ("sse", "sse", MODERN),
     ],
 )
-def test_a_server_is_reached_in_every_way_and_says_its_era(
+def test_a_server_is_reached_by_each_transport(
     galleries: Bridge, server: str, transport: str, era: str
 ):
     """MCP 2026-07-28 and the handshake before it; the SDK speaks the new era over SSE too."""
@@ -156,9 +156,7 @@ def test_one_hanging_and_one_missing_server_hold_up_no_other():
         assert "not found" in status_of(bridge, "missing").error
 
 
-def test_only_what_the_settings_list_reaches_the_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_only_variables_of_the_settings_are_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "parent-only")
     server = {**entry(), "env": {"TOKEN": "from settings"}, "cwd": str(tmp_path)}
     with bridge_with(it=server) as bridge:

@@ -18,9 +18,7 @@ SECONDS = 20.0
 
 
 @pytest.mark.parametrize("server", WAYS)
-def test_a_resource_that_changes_is_reported_until_the_subscription_is_closed(
-    books: Bridge, server: str
-):
+def test_a_change_of_a_resource_is_reported_until_closed(books: Bridge, server: str):
     uris: list[str] = []
     with books.subscribe(server, TODAY, uris.append) as subscription:
         assert subscription.wait(0) == "", "nothing changed yet"

@@ -34,9 +34,9 @@ def only(
     operation: dict[str, Any], path: str = "/things", method: str = "post", **more: Any
 ) -> Operation:
     """The one tool of a document with one operation."""
-    found = service({path: {method: {"responses": OK, **operation}}}, **more)
-    assert found.problems == ()
-    (tool,) = found.tools
+    loaded = service({path: {method: {"responses": OK, **operation}}}, **more)
+    assert loaded.problems == ()
+    (tool,) = loaded.tools
     return tool
 
 

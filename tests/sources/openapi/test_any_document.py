@@ -102,9 +102,7 @@ def outcome(load: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 @settings(max_examples=15)
 @given(st.randoms(use_true_random=False), ANYTHING | st.sampled_from(ODD))
-def test_a_document_with_anything_in_it_is_a_service_or_one_clear_error(
-    file: Path, choose: random.Random, other: Any
-):
+def test_any_document_loads_or_fails_clearly(file: Path, choose: random.Random, other: Any):
     root = parse(file.read_bytes())
     loaded = outcome(lambda: load_service(mutated(root, choose, other)))
     if loaded is not None:

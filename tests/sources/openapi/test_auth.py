@@ -69,7 +69,7 @@ def added(security: Any, credentials: Any) -> dict[str, str]:
          {"authorization": "Bearer token of https://x.example.com/t"}),
     ],
 )  # fmt: skip
-def test_each_scheme_takes_what_is_meant_for_it(
+def test_each_scheme_takes_its_own_credentials(
     need: SecurityNeed, credentials: Any, headers: dict[str, str]
 ):
     assert added([(need,)], credentials) == headers

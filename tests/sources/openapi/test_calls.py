@@ -109,8 +109,8 @@ async def test_an_answer_is_a_text_and_where_it_is_json_a_value(service: HttpSer
         (Said(200, b"x", {"content-type": f"{TEXT}no-such"}), "x", None),
         (Said(204), "Done: HTTP 204 No Content, without content.", None),
     )
-    for said, text, structured in rows:
-        service.replies["/things"] = lambda _, said=said: said
+    for reply, text, structured in rows:
+        service.replies["/things"] = lambda _, reply=reply: reply
         result = await called(service)
         assert (result.text, result.structured, result.is_error) == (text, structured, False)
         assert bool(result.notes) == (text == "{oops")
@@ -157,9 +157,7 @@ async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
 
 
 @pytest.mark.parametrize("packing", ["", "gzip"])
-async def test_an_answer_that_is_too_large_is_not_read_to_its_end(
-    service: HttpService, packing: str
-):
+async def test_an_answer_too_large_is_not_read_to_its_end(service: HttpService, packing: str):
     """Packed, few bytes would become very many."""
 
     def reply(_: Got) -> Said:
@@ -182,8 +180,8 @@ BY_KEY = {"key": CredentialSettings(api_key=Secret(KEY))}
 async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpService):
     """In the words of its status, in headers that are shown, and in where it sends us."""
     needs = plan("GET", "/things", IN_HEADER)
-    told = {"retry-after": KEY, "content-type": f"application/{KEY}"}
-    service.replies["/things"] = lambda _: Said(400, b"x", told, reason=f"Not {KEY}")
+    headers = {"retry-after": KEY, "content-type": f"application/{KEY}"}
+    service.replies["/things"] = lambda _: Said(400, b"x", headers, reason=f"Not {KEY}")
     refused = await called(service, needs, credentials=BY_KEY)
     assert refused.text.startswith("HTTP 400 Not ***: (application/***, 1 bytes)")
     service.replies["/things"] = lambda _: moved(f"/of/{KEY}")
@@ -196,9 +194,7 @@ async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpServic
 
 
 @pytest.mark.parametrize("status", [302, 308])
-async def test_a_redirect_within_the_service_keeps_its_credentials(
-    service: HttpService, status: int
-):
+async def test_a_redirect_within_the_service_keeps_credentials(service: HttpService, status: int):
     """The library drops cookies that its own store did not add. Those of an answer are not kept."""
     service.replies["/things"] = lambda _: moved("/new?x=1", status, **{"set-cookie": "a=b"})
     service.replies["/new"] = lambda _: as_json("here")
@@ -275,7 +271,7 @@ def giving_tokens(service: HttpService, **more: Any) -> list[Got]:
     return asked
 
 
-async def test_one_token_is_obtained_for_all_calls_until_it_expires(
+async def test_one_token_serves_until_it_expires(
     service: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
     """One that is good for a minute is used for half of it."""
@@ -335,8 +331,8 @@ async def test_a_refused_token_request_is_explained(service: HttpService):
         (Said(200, b"<html>"), "without a bearer token"),
         (as_json({"access_token": "t\r\nX: 1"}), "without a bearer token"),
     )
-    for said, words in rows:
-        service.replies["/token"] = lambda _, said=said: said
+    for reply, words in rows:
+        service.replies["/token"] = lambda _, reply=reply: reply
         with pytest.raises(SourceFailed, match=words) as caught:
             await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))
         assert "client-s3cret" not in str(caught.value)
@@ -405,10 +401,10 @@ DONE = as_json({"status": "succeeded", "result": {"rows": 3}, "href": "/results/
 
 
 async def test_a_job_is_recognised_and_followed_to_its_result(service: HttpService):
-    told: list[tuple[float, float | None, str]] = []
+    steps: list[tuple[float, float | None, str]] = []
 
     async def on_progress(done: float, total: float | None, words: str) -> None:
-        told.append((done, total, words))
+        steps.append((done, total, words))
 
     start = as_json({}, 202, location="/jobs/j%201", retry_after="0")
     Jobs(
@@ -416,7 +412,7 @@ async def test_a_job_is_recognised_and_followed_to_its_result(service: HttpServi
     )
     result = await followed(service, on_progress=on_progress)
     assert result.structured["result"] == {"rows": 3}
-    assert told == [(0.5, 1.0, "running"), (0.0, None, "succeeded")]
+    assert steps == [(0.5, 1.0, "running"), (0.0, None, "succeeded")]
     assert {x.headers["x-key"] for x in service.got} == {KEY}
 
 
@@ -463,9 +459,7 @@ async def test_a_job_at_another_host_is_not_asked_for(service: HttpService):
         assert KEY not in str(other.got)
 
 
-async def test_an_operator_may_say_where_the_result_is_or_that_there_is_no_job(
-    service: HttpService,
-):
+async def test_the_settings_may_name_the_result_or_deny_the_job(service: HttpService):
     Jobs(service, Said(503), RUNNING, DONE)
     result = await followed(service, settings(result_pointer="/result"))
     assert result.structured == {"rows": 3}

@@ -125,7 +125,7 @@ def test_a_document_in_several_files_is_one(tmp_path: Path):
         assert tool.input_schema["$defs"] == {"Count": {"type": "integer", "maximum": 9}}
 
 
-def test_nothing_is_read_but_in_the_folder_of_the_document(
+def test_references_lead_only_into_the_documents_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Whatever the reference looks like; it costs that operation, and nothing else."""

@@ -41,16 +41,16 @@ def resolved(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     """Look `NAME` up at these addresses, one after the other, and at the last from then on."""
     real, left = socket.getaddrinfo, chain(addresses, repeat(addresses[-1]))
 
-    def found(host: Any, *rest: Any, **more: Any) -> Any:
+    def look_up(host: Any, *rest: Any, **more: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host
         return real(next(left) if name == NAME else host, *rest, **more)
 
-    monkeypatch.setattr(socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
 def test_a_document_from_elsewhere_has_no_server_of_this_machine_called(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     resolved(monkeypatch, HERE)
     for host in (HERE, "localhost", "[::1]", "0.0.0.0", "10.0.0.1", "2130706433", NAME):
         server = f"http://{host}:{docs.port}"
@@ -65,7 +65,7 @@ def test_a_document_from_elsewhere_has_no_server_of_this_machine_called(
 
 def test_a_call_goes_to_the_address_that_was_judged(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """A name that leads elsewhere when it is looked up again reaches nothing there."""
     resolved(monkeypatch, ELSEWHERE, HERE)
     offer(docs, "one", server=f"http://{NAME}:{docs.port}")
@@ -77,7 +77,7 @@ def test_a_call_goes_to_the_address_that_was_judged(
 
 def test_the_host_of_a_document_does_not_move_into_another_network(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     resolved(monkeypatch, ELSEWHERE, HERE)
     offer(docs, "one", headers={"connection": "close"})
     with (
@@ -90,7 +90,7 @@ def test_the_host_of_a_document_does_not_move_into_another_network(
 
 def test_a_redirect_goes_to_the_address_that_was_judged(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     resolved(monkeypatch, ELSEWHERE, HERE)
     moved = {"location": f"http://{NAME}:{docs.port}/two"}
     docs.replies["/one"] = lambda _: Said(302, b"", moved)
@@ -101,9 +101,9 @@ def test_a_redirect_goes_to_the_address_that_was_judged(
     assert here.got == []
 
 
-def test_behind_a_proxy_names_are_the_proxys_and_addresses_are_judged(
+def test_behind_a_proxy_only_addresses_are_judged(
     docs: HttpService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTP_PROXY", docs.url)
@@ -121,9 +121,7 @@ def test_behind_a_proxy_names_are_the_proxys_and_addresses_are_judged(
 
 
 @pytest.mark.parametrize("server", ["ftp://files.example.org", "http://169.254.169.254/latest"])
-def test_a_document_without_a_server_that_can_be_called_says_what_to_give(
-    docs: HttpService, server: str
-) -> None:
+def test_a_document_without_a_usable_server_says_what_to_add(docs: HttpService, server: str):
     offer(docs, "one", server=server)
     for auth in ({}, {"apiKey": "sesame-open"}):
         with using(at(docs), auth=auth) as bridge, pytest.raises(BadSetting) as error:
@@ -134,9 +132,7 @@ def test_a_document_without_a_server_that_can_be_called_says_what_to_give(
         )
 
 
-def test_a_server_that_a_file_names_is_called_wherever_it_is(
-    here: HttpService, tmp_path: Path
-) -> None:
+def test_a_server_that_a_file_names_is_called_wherever_it_is(here: HttpService, tmp_path: Path):
     """The file is of the person."""
     file = tmp_path / "things.yaml"
     file.write_text(str(document("one", server=here.url)), encoding="utf-8")

@@ -173,9 +173,7 @@ IMAGE = Body("image/png", "whole")
         (plan(body=Body("multipart/form-data", "whole")), {"whole": "text"}, "named fields"),
     ],
 )  # fmt: skip
-def test_a_call_that_cannot_be_sent_is_refused_with_the_reason(
-    there: RequestPlan, arguments: dict[str, Any], says: str
-):
+def test_an_unsendable_call_is_refused(there: RequestPlan, arguments: dict[str, Any], says: str):
     with pytest.raises(InvalidArguments, match=says):
         build_request(there, arguments)
 

@@ -55,8 +55,8 @@ def service() -> Generator[HttpService]:
 
 
 def offer(service: HttpService, *names: str, headers: Any = None, **more: Any) -> None:
-    said = json.dumps(document(*names, **more)).encode()
-    service.replies["/openapi.json"] = lambda _: Said(200, said, headers or {})
+    body = json.dumps(document(*names, **more)).encode()
+    service.replies["/openapi.json"] = lambda _: Said(200, body, headers or {})
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def change(file: Path, text: str) -> None:
 # What is offered
 
 
-def test_operations_are_tools_with_tags_and_what_they_request(service: HttpService) -> None:
+def test_operations_are_tools_with_tags_and_what_they_request(service: HttpService):
     with using(at(service)) as bridge:
         one, two = bridge.list_tools("it")
         status = status_of(bridge, "it")
@@ -117,9 +117,7 @@ def test_operations_are_tools_with_tags_and_what_they_request(service: HttpServi
     assert (status.tool_count, status.error, status.notes) == (2, "", ())
 
 
-def test_operations_are_chosen_by_name_patterns_and_unknown_ones_are_reported(
-    service: HttpService,
-) -> None:
+def test_operations_are_chosen_by_name_patterns(service: HttpService):
     offer(service, "get_one", "get_two", "get_off", "put_one", "get_secret")
     lists = {"include": ["get_*", "got_one"], "exclude": ["*_secret", "get_on?"]}
     off = {"disabledTools": ["*_off"], "operations": {"get_thr": {}}}
@@ -148,11 +146,11 @@ def test_operations_are_chosen_by_name_patterns_and_unknown_ones_are_reported(
 )
 def test_an_unchanged_document_is_not_converted_again(
     service: HttpService, conversions: list[str], validator: dict[str, str], question: str
-) -> None:
+):
     """Nor sent again, where the server can tell by what it is asked with."""
-    said, value = json.dumps(document("one")).encode(), next(iter(validator.values()), None)
+    body, value = json.dumps(document("one")).encode(), next(iter(validator.values()), None)
     service.replies["/openapi.json"] = lambda got: (
-        Said(304) if value and got.headers.get(question) == value else Said(200, said, validator)
+        Said(304) if value and got.headers.get(question) == value else Said(200, body, validator)
     )
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
@@ -176,7 +174,7 @@ def in_parts(service: HttpService, folder: str, part: str = "s.json") -> None:
     service.replies[f"{folder}/s.json"] = lambda _: as_json(schema)
 
 
-def test_references_are_relative_to_where_the_document_was_found(service: HttpService) -> None:
+def test_references_are_relative_to_where_the_document_was_found(service: HttpService):
     """RFC 3986, 5.1.3: after redirects on its host, also those of its parts."""
     in_parts(service, "/docs/v1", part="moved.json")
     service.replies["/docs/v1/moved.json"] = moved_to("s.json")
@@ -190,9 +188,7 @@ def test_references_are_relative_to_where_the_document_was_found(service: HttpSe
 
 
 @pytest.mark.parametrize("moved", ["/s.json", "/openapi.json"])
-def test_no_redirect_leads_parts_or_programs_to_another_host(
-    service: HttpService, moved: str
-) -> None:
+def test_no_redirect_leads_parts_or_programs_to_another_host(service: HttpService, moved: str):
     """Another port is another host. The document of a bridge may be elsewhere on the internet."""
     with http_service() as other:
         in_parts(service, "")
@@ -209,9 +205,9 @@ def test_no_redirect_leads_parts_or_programs_to_another_host(
         assert other.got == []
 
 
-def test_a_refresh_that_fails_keeps_what_was_there_usable(
+def test_a_failed_refresh_keeps_the_last_tools(
     service: HttpService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr(source, "MAX_BYTES", 1_000)
     rows = (
         (lambda: Said(500, b"oops"), r"HTTP 500(?s:.*)Check its server\."),
@@ -222,8 +218,8 @@ def test_a_refresh_that_fails_keeps_what_was_there_usable(
     )
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
-        for said, words in rows:
-            service.replies["/openapi.json"] = lambda _, said=said: said()
+        for body, words in rows:
+            service.replies["/openapi.json"] = lambda _, body=body: body()
             with pytest.raises(SourceFailed, match=words) as failed:
                 bridge.refresh("it")[0].require()
             status = status_of(bridge, "it")
@@ -238,7 +234,7 @@ def test_a_refresh_that_fails_keeps_what_was_there_usable(
         assert status_of(bridge, "it").error == ""
 
 
-def test_a_document_without_an_end_is_left(service: HttpService) -> None:
+def test_a_document_without_an_end_is_left(service: HttpService):
     over = threading.Event()
 
     def hanging() -> Iterator[bytes]:
@@ -255,9 +251,7 @@ def test_a_document_without_an_end_is_left(service: HttpService) -> None:
 # In files
 
 
-def test_a_file_that_changed_is_noticed_at_the_next_use(
-    tmp_path: Path, service: HttpService, conversions: list[str]
-) -> None:
+def test_a_changed_file_is_read_again(tmp_path: Path, service: HttpService, conversions: list[str]):
     file = tmp_path / "things.json"
     change(file, json.dumps(document("one", server=service.url)))
     with using(file) as bridge:
@@ -276,9 +270,7 @@ def test_a_file_that_changed_is_noticed_at_the_next_use(
         assert status_of(bridge, "it").error == ""
 
 
-def test_parts_beside_it_are_watched_also_those_that_are_not_there_yet(
-    tmp_path: Path, conversions: list[str]
-) -> None:
+def test_referenced_files_are_watched_even_missing_ones(tmp_path: Path, conversions: list[str]):
     file, part, later = (tmp_path / x for x in ("things.yaml", "parts/one.json", "later.json"))
     part.parent.mkdir()
     paths = {"/one": {"$ref": "parts/one.json"}, "/later": {"$ref": "later.json"}}
@@ -298,7 +290,7 @@ def test_parts_beside_it_are_watched_also_those_that_are_not_there_yet(
         assert names_of(bridge.list_tools("it")) == ["later"]
 
 
-def test_a_file_that_is_not_there_is_reported_with_what_to_do(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_with_what_to_do(tmp_path: Path):
     error = failure_of(tmp_path / "no.json")
     assert "no.json cannot be read" in error.problem
     assert "`spec`" in error.next_step
@@ -307,9 +299,7 @@ def test_a_file_that_is_not_there_is_reported_with_what_to_do(tmp_path: Path) ->
 # Credentials
 
 
-def test_credentials_go_to_no_other_server_than_that_of_the_document(
-    service: HttpService,
-) -> None:
+def test_credentials_go_to_no_other_server_than_that_of_the_document(service: HttpService):
     with http_service() as other:
         other.replies["/one"] = lambda _: as_json({"n": 2})
         offer(service, "one", server=other.url, **IN_HEADER)
@@ -328,9 +318,7 @@ def test_credentials_go_to_no_other_server_than_that_of_the_document(
     assert not any("x-key" in x.headers for x in service.got)
 
 
-def test_headers_go_with_the_document_at_the_origin_of_the_service_only(
-    service: HttpService,
-) -> None:
+def test_headers_go_with_the_document_at_the_origin_of_the_service_only(service: HttpService):
     with http_service() as other:
         with using(at(service), baseUrl=other.url, headers={"X-Mine": KEY}) as bridge:
             bridge.list_tools("it")
@@ -340,9 +328,7 @@ def test_headers_go_with_the_document_at_the_origin_of_the_service_only(
             assert service.last.headers["x-mine"] == KEY
 
 
-def test_no_secret_is_in_errors_statuses_or_the_history(
-    service: HttpService, tmp_path: Path
-) -> None:
+def test_no_secret_is_in_errors_statuses_or_the_history(service: HttpService, tmp_path: Path):
     offer(service, "one", "two", **IN_HEADER)
     service.replies["/one"] = lambda got: as_json({"headers": dict(got.headers)})
     service.replies["/two"] = lambda got: Said(400, json.dumps(dict(got.headers)).encode())
@@ -361,7 +347,7 @@ def test_no_secret_is_in_errors_statuses_or_the_history(
 # As the document says
 
 
-def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService) -> None:
+def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService):
     """`security: []` takes away what the document says for all (OpenAPI, Operation Object)."""
     offer(service, "one", paths={"/two": operation("two", security=[])}, **IN_HEADER)
     service.replies["/two"] = service.replies["/one"]
@@ -376,7 +362,7 @@ def test_an_operation_that_is_public_is_sent_no_credentials(service: HttpService
         assert "authorization" not in service.last.headers
 
 
-def test_an_obtained_token_is_masked_in_a_result(service: HttpService) -> None:
+def test_an_obtained_token_is_masked_in_a_result(service: HttpService):
     scheme = {"type": "oauth2", "flows": {}}
     offer(service, "one", components={"securitySchemes": {"o": scheme}}, security=[{"o": []}])
     service.replies["/token"] = lambda _: as_json({"access_token": KEY, "token_type": "Bearer"})
@@ -386,9 +372,7 @@ def test_an_obtained_token_is_masked_in_a_result(service: HttpService) -> None:
         assert bridge.call_tool("it", "one").structured == "Bearer ***"
 
 
-def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(
-    service: HttpService,
-) -> None:
+def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(service: HttpService):
     """The service starts again; five answers of 503 in a row are borne as well."""
     lost = {"content-length": "50"}
     done = iter([as_json({"status": "done"})])
@@ -406,7 +390,7 @@ def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(
 # Trouble
 
 
-def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService) -> None:
+def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService):
     """A refusal is no trouble of its own."""
     status = 0
     service.replies["/one"] = lambda _: Said(status, b"no")
@@ -422,11 +406,11 @@ def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService) ->
         assert not bridge.call_tool("it", "one").is_error
 
 
-def test_a_large_answer_blocks_no_other_work(service: HttpService) -> None:
+def test_a_large_answer_blocks_no_other_work(service: HttpService):
     """Python's own reader would hold the interpreter for half a second."""
     rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
-    said = json.dumps(rows).encode()
-    service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
+    body = json.dumps(rows).encode()
+    service.replies["/one"] = lambda _: Said(200, body, {"content-type": "application/json"})
     gc.collect()
     gc.disable()  # looking through what other tests have made takes much longer
     try:
@@ -444,9 +428,7 @@ def test_a_large_answer_blocks_no_other_work(service: HttpService) -> None:
         gc.enable()
 
 
-def test_no_log_of_the_http_library_has_a_key(
-    service: HttpService, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_log_of_the_library_has_a_key(service: HttpService, caplog: pytest.LogCaptureFixture):
     """It tells the URL of each request to whoever listens, on stderr as a rule."""
     scheme = {"type": "apiKey", "in": "query", "name": "key"}
     keyed = {"components": {"securitySchemes": {"key": scheme}}, "security": [{"key": []}]}
@@ -461,9 +443,7 @@ def test_no_log_of_the_http_library_has_a_key(
     assert logging.getLogger("httpx2").filters == []
 
 
-def test_a_template_that_cannot_be_used_is_reported_when_the_document_is_read(
-    service: HttpService,
-) -> None:
+def test_an_unusable_template_is_reported_when_the_document_is_read(service: HttpService):
     wrong = {"one": {"url": "{% for x in range(9) %}"}, "two": {"body": "{{ " + "(" * 3000}}
     with using(at(service), operations=wrong) as bridge:
         assert [x.name for x in bridge.list_tools("it")] == ["one", "two"]
@@ -472,11 +452,13 @@ def test_a_template_that_cannot_be_used_is_reported_when_the_document_is_read(
     assert two.startswith("`operations`, at two: `body` of an operation is no usable template")
 
 
-def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: HttpService) -> None:
+def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: HttpService):
     """The service has answered: its circuit breaker does not count that."""
     for status, location in ((302, "http://10.0.0.1/"), (202, "http://nobody.invalid/job")):
-        told = {"location": location}
-        service.replies["/two"] = lambda _, status=status, told=told: Said(status, b"", told)
+        headers = {"location": location}
+        service.replies["/two"] = lambda _, status=status, headers=headers: Said(
+            status, b"", headers
+        )
         with using(at(service)) as bridge:
             for _ in range(6):
                 with pytest.raises(SourceFailed, match=r"into that network|at another host"):
@@ -486,7 +468,7 @@ def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: Htt
 
 def test_no_proxy_is_asked_for_a_service_on_this_machine(
     service: HttpService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+):
     """It could not reach that one, and would see the key: whoever says where the service is."""
     file = tmp_path / "things.json"
     file.write_text(json.dumps(document("one", server=service.url, **IN_HEADER)), encoding="utf-8")
@@ -504,10 +486,10 @@ def test_no_proxy_is_asked_for_a_service_on_this_machine(
 
 def test_bytes_are_kept_as_a_file_of_this_user_for_a_week(
     service: HttpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    told = {"content-type": "application/pdf"}
-    service.replies["/one"] = lambda _: Said(200, b"%PDF\0", told)
+    headers = {"content-type": "application/pdf"}
+    service.replies["/one"] = lambda _: Said(200, b"%PDF\0", headers)
     folder = tmp_path / "xai-mcp-agent" / "answers" / "it"
     folder.mkdir(parents=True)
     (folder / "old.bin").write_bytes(b"x")

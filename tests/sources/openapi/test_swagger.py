@@ -20,9 +20,9 @@ URL = "https://api.example.com/v1"
 def of_swagger(operation: dict[str, Any], path: str, **more: Any) -> Operation:
     root = {"swagger": "2.0", "host": "api.example.com", "basePath": "/v1", "schemes": ["https"]}
     item = {"post": {"responses": OK, **operation}}
-    found = load_service({**root, **more, "paths": {path: item}})
-    assert found.problems == ()
-    return found.tools[0]
+    loaded = load_service({**root, **more, "paths": {path: item}})
+    assert loaded.problems == ()
+    return loaded.tools[0]
 
 
 def listed(place: str, style: str, explode: bool, **old: Any) -> tuple[Any, Any]:
@@ -74,7 +74,7 @@ def fields(*several: dict[str, Any]) -> dict[str, Any]:
          {"produces": ["text/xml", "application/json"]}),
     ],
 )  # fmt: skip
-def test_a_swagger_operation_equals_that_of_openapi_3(
+def test_a_swagger_operation_is_translated(
     old: dict[str, Any], new: dict[str, Any], more: dict[str, Any]
 ):
     path = "/things/{x}" if "'in': 'path'" in str(new) else "/things"

@@ -40,8 +40,8 @@ def components(folder: Path) -> dict[str, ComponentClass]:
     """What comes with Xircuits, and `Do`, whose file is written into this folder."""
     file = folder / "odd_nodes.py"
     file.write_text(_COMPONENTS, encoding="utf-8")
-    found = (replace(x, path="odd_nodes.py") for x in read_component_file(file, "odd"))
-    return {**all_components(), **{x.name: x for x in found}}
+    classes = (replace(x, path="odd_nodes.py") for x in read_component_file(file, "odd"))
+    return {**all_components(), **{x.name: x for x in classes}}
 
 
 def draw(

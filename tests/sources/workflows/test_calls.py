@@ -41,7 +41,7 @@ def run(bridge: Bridge, code: str) -> ToolResult:
     return bridge.call_tool("it", "job", {"value": code})
 
 
-def test_arguments_and_results_are_passed_exactly(echo: Bridge) -> None:
+def test_arguments_and_results_are_passed_exactly(echo: Bridge):
     """Nothing goes through a shell, and nothing is read from what it prints."""
     texts = [
         "", "two words; $(echo no) `no` 'single' \"double\" \\ %PATH% --value=3",
@@ -54,18 +54,18 @@ def test_arguments_and_results_are_passed_exactly(echo: Bridge) -> None:
         assert (result.text if isinstance(value, str) else result.structured) == value
 
 
-def test_a_result_that_cannot_be_used_is_an_error_that_says_so(running: Bridge) -> None:
-    for code, said in (
+def test_a_result_that_cannot_be_used_is_an_error_that_says_so(running: Bridge):
+    for code, words in (
         ("class A:\n  def __str__(self): raise ValueError\nresult = A()", "turned into JSON"),
         ("result = []\nfor _ in range(100000): result = [result]", "turned into JSON"),
         ("result = 'x' * 17 * 1024**2", "17 MB, and at most 16"),
     ):
         result = run(running, code)
         assert result.is_error
-        assert said in result.text
+        assert words in result.text
 
 
-def test_several_outputs_come_back_by_the_names_of_their_ports(tmp_path: Path) -> None:
+def test_several_outputs_come_back_by_the_names_of_their_ports(tmp_path: Path):
     code = "result, second = [value], 2"
     with offering(draw(tmp_path, code, outputs=("second", "result", "result"))) as bridge:
         (tool,) = bridge.list_tools("it")
@@ -75,7 +75,7 @@ def test_several_outputs_come_back_by_the_names_of_their_ports(tmp_path: Path) -
     assert tool.output_schema["properties"].keys() == result.structured.keys()
 
 
-def test_a_compiled_script_is_a_tool_too(tmp_path: Path) -> None:
+def test_a_compiled_script_is_a_tool_too(tmp_path: Path):
     file = draw(tmp_path, ECHO)
     script = compile_workflow(file)
     file.unlink()
@@ -89,9 +89,9 @@ def test_a_compiled_script_is_a_tool_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.own_python
-def test_a_workflow_runs_in_its_folder_with_our_environment(
+def test_a_workflow_has_its_folder_and_our_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """Our whole environment, and what the entry adds; the same Python; no stdin."""
     monkeypatch.setenv("FROM_OUTSIDE", "here")
     code = (
@@ -99,12 +99,12 @@ def test_a_workflow_runs_in_its_folder_with_our_environment(
         "sys.executable, sys.argv[0], sys.stdin.read(), sys.path[0]]"
     )
     with offering(draw(tmp_path, code), env={"ADDED": "${FROM_OUTSIDE} too"}) as bridge:
-        found = bridge.call_tool("it", "job", {"value": 1}).structured
+        result = bridge.call_tool("it", "job", {"value": 1}).structured
     here = str(tmp_path)
-    assert found == [here, "here", "here too", sys.executable, f"{here}/job.py", "", here]
+    assert result == [here, "here", "here too", sys.executable, f"{here}/job.py", "", here]
 
 
-def test_a_file_beside_it_is_not_taken_for_a_module_of_python(tmp_path: Path) -> None:
+def test_a_file_beside_it_is_not_taken_for_a_module_of_python(tmp_path: Path):
     (tmp_path / "json.py").write_text("raise SystemError('mine')", encoding="utf-8")
     with offering(draw(tmp_path, ECHO)) as bridge:
         assert bridge.call_tool("it", "job", {"value": 5}).structured == 5
@@ -113,9 +113,7 @@ def test_a_file_beside_it_is_not_taken_for_a_module_of_python(tmp_path: Path) ->
 # What goes wrong
 
 
-def test_an_exception_is_reported_with_its_node_its_line_and_the_last_output(
-    tmp_path: Path,
-) -> None:
+def test_an_exception_is_reported_with_its_node_its_line_and_the_last_output(tmp_path: Path):
     with offering(draw(tmp_path, "print('so far')\nraise ValueError('too odd')")) as bridge:
         result = bridge.call_tool("it", "job", {"value": 1})
     assert result.is_error
@@ -124,8 +122,8 @@ def test_an_exception_is_reported_with_its_node_its_line_and_the_last_output(
     assert text.endswith("\n  Its last output:\n    so far")
 
 
-def test_however_a_workflow_ends_the_model_reads_where_and_how(running: Bridge) -> None:
-    for code, said in (
+def test_however_a_workflow_ends_the_model_reads_where_and_how(running: Bridge):
+    for code, words in (
         ("import sys; sys.exit(3)", "at the node Do: it ended itself with exit code 3"),
         ("import os; os._exit(3)", "at the node Do: its process ended itself with exit code 3"),
         ("import os; os.kill(os.getpid(), 9)", "at the node Do: its process was ended by the sig"),
@@ -134,12 +132,10 @@ def test_however_a_workflow_ends_the_model_reads_where_and_how(running: Bridge) 
     ):
         result = run(running, code)
         assert result.is_error
-        assert said in result.text
+        assert words in result.text
 
 
-def test_secrets_are_masked_in_errors_and_last_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secrets_are_masked_in_errors_and_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MY_API_KEY", "hidden-4711-hidden")
     file = draw(tmp_path, "print(value)\nraise ValueError(value)", value=Argument("key", "secret"))
     with offering(file, arguments={"key": "${MY_API_KEY}"}) as bridge:
@@ -153,7 +149,7 @@ def test_secrets_are_masked_in_errors_and_last_words(
     assert result.text.count("***") == 2
 
 
-def test_a_workflow_that_prints_megabytes_keeps_its_result(running: Bridge) -> None:
+def test_a_workflow_that_prints_megabytes_keeps_its_result(running: Bridge):
     code = "import sys\nfor i in range(20): sys.stdout.write('y' * 10**6)\nprint()\nresult = 1"
     assert run(running, code).structured == 1
 
@@ -167,7 +163,7 @@ SPAWN = (
 
 
 @pytest.mark.own_python
-def test_a_workflow_that_never_ends_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_workflow_that_never_ends_is_ended_with_all_that_it_started(tmp_path: Path):
     file = draw(tmp_path, f"{SPAWN}print('waiting', flush=True)\ntime.sleep(600)")
     with offering(file) as bridge:
         bridge.list_tools("it")
@@ -180,7 +176,7 @@ def test_a_workflow_that_never_ends_is_ended_with_all_that_it_started(tmp_path: 
 
 
 @pytest.mark.own_python
-def test_a_process_left_behind_is_ended_after_the_answer(tmp_path: Path) -> None:
+def test_a_process_left_behind_is_ended_after_the_answer(tmp_path: Path):
     with offering(draw(tmp_path, f"{SPAWN}result = 1")) as bridge:
         assert bridge.call_tool("it", "job", {"value": 1}).structured == 1
         # It is killed by then; that takes a moment where the machine is busy.
@@ -188,7 +184,7 @@ def test_a_process_left_behind_is_ended_after_the_answer(tmp_path: Path) -> None
 
 
 @pytest.mark.own_python
-async def test_a_call_that_is_cancelled_ends_it_at_once(tmp_path: Path) -> None:
+async def test_a_call_that_is_cancelled_ends_it_at_once(tmp_path: Path):
     """As an interrupt of the run does."""
     code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
     pid = tmp_path / "pid"
@@ -205,7 +201,7 @@ async def test_a_call_that_is_cancelled_ends_it_at_once(tmp_path: Path) -> None:
 # Several
 
 
-async def test_two_calls_run_at_the_same_time(tmp_path: Path) -> None:
+async def test_two_calls_run_at_the_same_time(tmp_path: Path):
     """Each waits for what the other writes."""
     code = (
         "import os, time\nopen(value, 'w').close()\n"
@@ -219,7 +215,7 @@ async def test_two_calls_run_at_the_same_time(tmp_path: Path) -> None:
         assert [x.text for x in await asyncio.gather(*both)] == ["a", "b"]
 
 
-async def test_progress_names_the_node_and_what_it_prints(tmp_path: Path) -> None:
+async def test_progress_names_the_node_and_what_it_prints(tmp_path: Path):
     steps: list[tuple[float, str]] = []
     code = "import os, time\nprint('at work')\nwhile not os.path.exists('go'): time.sleep(0.01)"
     with offering(draw(tmp_path, code)) as bridge:

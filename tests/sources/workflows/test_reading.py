@@ -27,7 +27,7 @@ def failure_of(file: Path, **entry: Any) -> SourceFailed:
 # Described
 
 
-def test_a_workflow_is_described_by_its_arguments_and_comments(tmp_path: Path) -> None:
+def test_a_workflow_is_described_by_its_arguments_and_comments(tmp_path: Path):
     file = draw(
         tmp_path, ECHO, name="Report_of_a_city",
         value=Argument("city"), more=Argument("detail", "any"), number=Argument("days", "int"),
@@ -60,7 +60,7 @@ def test_a_workflow_is_described_by_its_arguments_and_comments(tmp_path: Path) -
     assert result.structured == ["Ulm", None, 3]
 
 
-def test_the_entry_may_describe_it_and_give_what_no_model_is_asked_for(tmp_path: Path) -> None:
+def test_the_entry_may_describe_it_and_give_what_no_model_is_asked_for(tmp_path: Path):
     file = draw(tmp_path, ECHO, value=Argument("a", "any"), more=Argument("b", "boolean"))
     entry = {"description": "Mine.", "arguments": {"a": {"x": [1]}, "c": 1}}
     with offering(file, **entry) as bridge:
@@ -72,7 +72,7 @@ def test_the_entry_may_describe_it_and_give_what_no_model_is_asked_for(tmp_path:
 
 
 @pytest.mark.parametrize("name", ["01_first", "async", "Do", "ünï two"])
-def test_a_workflow_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+def test_a_workflow_file_may_have_any_name(tmp_path: Path, name: str):
     """Xircuits' own compiler makes a class of the name, which these cannot be."""
     file = draw(tmp_path, ECHO).rename(tmp_path / f"{name}.xircuits")
     with offering(file) as bridge:
@@ -85,7 +85,7 @@ def test_a_workflow_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["class", "next", "output_2", "__id__", ""])
-def test_an_unusable_argument_name_is_reported(tmp_path: Path, name: str) -> None:
+def test_an_unusable_argument_name_is_reported(tmp_path: Path, name: str):
     file = draw(tmp_path, ECHO, value=Argument("value", "any"))
     edit(file, "Argument (any): value", f"Argument (any): {name}")
     failure = failure_of(file)
@@ -93,7 +93,7 @@ def test_an_unusable_argument_name_is_reported(tmp_path: Path, name: str) -> Non
     assert "letters, digits and underscores" in failure.next_step
 
 
-def test_an_argument_wired_to_finish_is_reported(tmp_path: Path) -> None:
+def test_an_argument_wired_to_finish_is_reported(tmp_path: Path):
     flow = Workflow("job", components(tmp_path))
     flow.main(flow.node("Do", code="", value=Argument("value", "any")))
     document = json.loads(flow.text())
@@ -108,25 +108,25 @@ def test_an_argument_wired_to_finish_is_reported(tmp_path: Path) -> None:
     assert "put a node between the two" in failure.next_step
 
 
-@pytest.mark.parametrize(("label", "said"), [("nothing", "NameError"), ("1 +", "SyntaxError")])
+@pytest.mark.parametrize(("label", "words"), [("nothing", "NameError"), ("1 +", "SyntaxError")])
 def test_a_literal_that_is_invalid_is_reported_with_its_node(
-    tmp_path: Path, label: str, said: str
-) -> None:
+    tmp_path: Path, label: str, words: str
+):
     file = draw(tmp_path, ECHO, number=471147)
     edit(file, '"471147"', json.dumps(label))
     problem = failure_of(file).problem
     assert "cannot be compiled at the node Literal Integer (wired to Do)" in problem
-    assert said in problem
+    assert words in problem
 
 
-def test_a_literal_that_takes_for_ever_to_compile_is_given_up(tmp_path: Path) -> None:
+def test_a_literal_that_takes_for_ever_to_compile_is_given_up(tmp_path: Path):
     """The compiler evaluates literals: not in our own process."""
     file = draw(tmp_path, ECHO, number=471147)
     edit(file, '"471147"', '"9**9**9**9"')
     assert "did not end within 0.5 s" in failure_of(file, startTimeout=0.5).problem
 
 
-def test_a_workflow_without_a_flow_to_finish_is_reported(tmp_path: Path) -> None:
+def test_a_workflow_without_a_flow_to_finish_is_reported(tmp_path: Path):
     file = draw(tmp_path, ECHO)
     document = json.loads(file.read_text(encoding="utf-8"))
     links, nodes = (x["models"] for x in document["layers"])
@@ -153,14 +153,12 @@ def test_a_workflow_without_a_flow_to_finish_is_reported(tmp_path: Path) -> None
         ("job.py", b"print(1)", "no compiled workflow"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_workflow_is_reported_and_not_run(
-    tmp_path: Path, name: str, text: bytes, words: str
-) -> None:
+def test_another_file_is_reported_and_not_run(tmp_path: Path, name: str, text: bytes, words: str):
     (tmp_path / name).write_bytes(text)
     assert words in failure_of(tmp_path / name).problem
 
 
-def test_a_component_that_is_not_installed_is_reported_before_any_call(tmp_path: Path) -> None:
+def test_a_component_that_is_not_installed_is_reported_before_any_call(tmp_path: Path):
     file = draw(tmp_path, ECHO)
     edit(file, "odd_nodes.py", "xai_components/xai_gone/nodes.py")
     failure = failure_of(file)
@@ -170,7 +168,7 @@ def test_a_component_that_is_not_installed_is_reported_before_any_call(tmp_path:
     assert "xircuits install xai_gone" in failure.next_step
 
 
-def test_a_secret_is_never_asked_of_a_model(tmp_path: Path) -> None:
+def test_a_secret_is_never_asked_of_a_model(tmp_path: Path):
     """A compiled script does not mark secrets: there, the name decides."""
     ports = {"value": Argument("api_key", "secret"), "more": Argument("max_tokens", "any")}
     file = draw(tmp_path, ECHO, **ports)
@@ -189,7 +187,7 @@ def test_a_secret_is_never_asked_of_a_model(tmp_path: Path) -> None:
 # Changed meanwhile
 
 
-def test_a_change_is_noticed_and_a_broken_one_leaves_the_last_good_tool(tmp_path: Path) -> None:
+def test_a_change_is_noticed_and_a_broken_one_leaves_the_last_good_tool(tmp_path: Path):
     file = draw(tmp_path, "result = 'before'")
     with offering(file) as bridge:
         assert bridge.call_tool("it", "job", {"value": 1}).text == "before"
@@ -235,7 +233,7 @@ def in_another(folder: Path) -> Path:
     return file
 
 
-def test_workflows_inside_it_are_compiled_with_it_and_their_changes_noticed(tmp_path: Path) -> None:
+def test_workflows_inside_it_are_compiled_with_it_and_their_changes_noticed(tmp_path: Path):
     file = in_another(tmp_path)
     with offering(file) as bridge:
         result = bridge.call_tool("it", "job", {"value": 1})
@@ -259,7 +257,7 @@ ITSELF = (
 BOTH = {"value": Argument("value", "any"), "more": Argument("more", "any")}
 
 
-def test_a_workflow_that_calls_itself_is_stopped_at_once(tmp_path: Path) -> None:
+def test_a_workflow_that_calls_itself_is_stopped_at_once(tmp_path: Path):
     file = draw(tmp_path, ITSELF, **BOTH)
     with offering(file) as bridge:
         result = bridge.call_tool("it", "job", {"value": str(file), "more": ""})
@@ -268,9 +266,7 @@ def test_a_workflow_that_calls_itself_is_stopped_at_once(tmp_path: Path) -> None
     assert "Next step: Break the cycle" in result.text
 
 
-def test_three_levels_are_allowed_by_default(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_three_levels_are_allowed_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     file = draw(tmp_path, ECHO)
     monkeypatch.setenv(CHAIN_VARIABLE, json.dumps(["a", "b"]))
     with Bridge({"workflows": {"it": {"file": str(file)}}}, store="memory") as bridge:

@@ -28,9 +28,7 @@ from xai_mcp_agent import Answer, Bridge, Question, ServerError, SignInRequest
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_person_signs_in_once_and_the_next_bridge_uses_the_token(
-    protected: Protected, tmp_path: Path, mode: str
-):
+def test_a_sign_in_is_kept_for_the_next_bridge(protected: Protected, tmp_path: Path, mode: str):
     for sign_in in (go_there, None):
         with bridge_to(protected, tmp_path, sign_in=sign_in, mode=mode) as bridge:
             token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
@@ -40,9 +38,7 @@ def test_a_person_signs_in_once_and_the_next_bridge_uses_the_token(
         ]  # fmt: skip
 
 
-def test_without_a_person_the_error_names_the_command_to_sign_in(
-    protected: Protected, tmp_path: Path
-):
+def test_without_a_person_the_error_names_the_command(protected: Protected, tmp_path: Path):
     with bridge_to(protected, tmp_path, sign_in=None) as bridge:
         failure = failure_of(bridge)
     assert "requires a sign-in" in failure.problem
@@ -50,7 +46,7 @@ def test_without_a_person_the_error_names_the_command_to_sign_in(
     assert protected.service.asked == ["metadata"], "nothing is registered for nobody"
 
 
-def test_no_limit_runs_out_while_somebody_signs_in(
+def test_no_limit_ends_a_sign_in(
     protected: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """A person needs longer than a server may take to start."""
@@ -76,9 +72,7 @@ def test_a_sign_in_has_a_limit_of_its_own(protected: Protected, tmp_path: Path):
         assert failure_of(bridge).problem == "nobody signed in within 0.2 s."
 
 
-def test_the_listener_for_the_browser_ignores_strangers_and_closes_afterwards(
-    protected: Protected, tmp_path: Path
-):
+def test_the_browsers_listener_ignores_strangers_and_closes(protected: Protected, tmp_path: Path):
     """Any page of the web can have a browser ask for an address on this machine."""
     ports, pages, statuses = list[int](), list[str](), list[int]()
 
@@ -141,7 +135,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Callable[[SignInRequest], str], str]] =
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_sign_in_that_fails_is_explained_and_not_repeated(
+def test_a_failed_sign_in_is_explained_and_not_repeated(
     protected: Protected, tmp_path: Path, case: str
 ):
     options, sign_in, words = REFUSED[case]
@@ -189,9 +183,7 @@ def test_after_a_failed_sign_in_the_next_use_asks_again(protected: Protected, tm
     assert (service.count("register"), service.count("authorize")) == (1, 3)
 
 
-def test_a_server_that_refuses_the_new_token_does_not_ask_for_ever(
-    protected: Protected, tmp_path: Path
-):
+def test_a_server_that_refuses_the_new_token_asks_once(protected: Protected, tmp_path: Path):
     protected.refuses_all = True
     with bridge_to(protected, tmp_path) as bridge:
         assert "refuses the token that was just issued for it" in failure_of(bridge).problem
@@ -212,9 +204,7 @@ def test_closing_the_bridge_ends_a_sign_in_that_waits(protected: Protected, tmp_
     assert not listens(urlsplit(requests[0].redirect_uri).port or 0)
 
 
-def test_nobody_signs_in_where_the_settings_have_a_header_or_switch_it_off(
-    protected: Protected, tmp_path: Path
-):
+def test_nobody_signs_in_if_the_settings_forbid_it(protected: Protected, tmp_path: Path):
     entries: list[dict[str, Any]] = [{"headers": {"Authorization": "Bearer x"}}, {"auth": False}]
     for entry in entries:
         with bridge_to(protected, tmp_path, **entry) as bridge:

@@ -35,9 +35,7 @@ def signed_in(protected: Protected, folder: Path, **more: Any) -> None:
         bridge.list_tools("it")
 
 
-def test_a_token_that_ended_between_two_runs_is_renewed_without_anybody(
-    protected: Protected, tmp_path: Path
-):
+def test_a_token_that_ended_between_runs_is_renewed(protected: Protected, tmp_path: Path):
     """The plain SDK forgets when a token ends, and has people sign in again."""
     signed_in(protected, tmp_path)
     file = next(tmp_path.glob("*.json"))
@@ -48,9 +46,7 @@ def test_a_token_that_ended_between_two_runs_is_renewed_without_anybody(
     assert protected.service.count("authorize") == 1
 
 
-def test_a_revocation_where_nobody_is_there_costs_a_call_and_not_the_connection(
-    protected: Protected, tmp_path: Path
-):
+def test_a_revoked_token_costs_a_call_and_no_connection(protected: Protected, tmp_path: Path):
     signed_in(protected, tmp_path)
     with bridge_to(protected, tmp_path, sign_in=None) as bridge:
         bridge.list_tools("it")
@@ -62,9 +58,7 @@ def test_a_revocation_where_nobody_is_there_costs_a_call_and_not_the_connection(
         assert bridge.call_tool("it", "who").text, "signed in meanwhile, in another program"
 
 
-def test_a_service_that_is_down_does_not_cost_the_token_that_can_be_renewed(
-    protected: Protected, tmp_path: Path
-):
+def test_a_service_that_is_down_costs_no_refresh_token(protected: Protected, tmp_path: Path):
     with bridge_to(protected, tmp_path) as bridge:
         bridge.list_tools("it")
         protected.service.end_access_tokens()
@@ -99,9 +93,7 @@ def test_two_processes_renew_a_token_once(protected: Protected, tmp_path: Path):
     assert protected.service.count("refresh_token") == 1
 
 
-def test_calls_at_once_share_one_renewal_and_a_slow_one_holds_up_no_other(
-    protected: Protected, tmp_path: Path
-):
+def test_calls_at_once_share_one_renewal_and_run_side_by_side(protected: Protected, tmp_path: Path):
     """The plain SDK sends one request at a time to a server that wants a token."""
     with bridge_to(protected, tmp_path) as bridge:
         bridge.list_tools("it")
@@ -114,9 +106,7 @@ def test_calls_at_once_share_one_renewal_and_a_slow_one_holds_up_no_other(
     assert protected.service.count("refresh_token") == 1
 
 
-def test_a_changed_sign_in_service_gets_nothing_of_the_old_one(
-    protected: Protected, tmp_path: Path
-):
+def test_a_new_sign_in_service_gets_nothing_of_the_old_one(protected: Protected, tmp_path: Path):
     """MCP: credentials are bound to the issuer that gave them."""
     signed_in(protected, tmp_path)
     with protected_server() as other:
@@ -127,7 +117,7 @@ def test_a_changed_sign_in_service_gets_nothing_of_the_old_one(
         assert other.service.asked == ["metadata", "register", "authorize", "authorization_code"]
 
 
-def test_no_token_is_in_an_error_or_a_log(
+def test_tokens_are_in_no_error_or_log(
     protected: Protected, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level("DEBUG")

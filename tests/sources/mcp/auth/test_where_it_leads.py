@@ -82,15 +82,15 @@ def test_a_server_sends_nobody_to_where_it_is_not_itself(
     resolved(monkeypatch, ELSEWHERE)
     with http_service() as server:
         answers(server, 401, challenged_with(f"http://{form}:{elsewhere.port}/secret"))
-        said = failure_at(f"{server.url}/mcp", tmp_path)
-    assert "which is on this machine, at 127.0.0.2; the server is not." in said
-    assert "`issuer` under `auth` of 'it'" in said
+        error = failure_at(f"{server.url}/mcp", tmp_path)
+    assert "which is on this machine, at 127.0.0.2; the server is not." in error
+    assert "`issuer` under `auth` of 'it'" in error
 
 
 @pytest.mark.parametrize(
     "endpoint", ["registration_endpoint", "authorization_endpoint", "token_endpoint"]
 )
-def test_the_service_that_it_names_sends_nobody_elsewhere_either(
+def test_its_service_sends_nobody_elsewhere_either(
     elsewhere: HttpService, tmp_path: Path, endpoint: str
 ):
     address = f"{elsewhere.url}/secret"
@@ -147,8 +147,8 @@ def test_a_server_that_is_reached_by_a_proxy_sends_nobody_to_this_machine(
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         for host in ("127.0.0.1", "localhost"):
             answers(proxy, 401, challenged_with(f"http://{host}:{here.port}/secret"))
-            said = failure_at("http://mcp.example/mcp", tmp_path)
-            assert "which is on this machine; the server is not." in said
+            error = failure_at("http://mcp.example/mcp", tmp_path)
+            assert "which is on this machine; the server is not." in error
     assert here.got == []
     assert proxy.got
 
@@ -169,7 +169,7 @@ def test_no_more_of_a_document_is_read_than_a_service_ever_needs(tmp_path: Path)
         with http_service() as server, http_service() as service:
             document = answers(service, status, {"content-encoding": encoding}, body)
             refusal = answers(server, 401, challenged_with(f"{service.url}/"), endless)
-            said = failure_at(f"{server.url}/mcp", tmp_path)
-        assert "sent more than 1024 KiB at once" in said
+            error = failure_at(f"{server.url}/mcp", tmp_path)
+        assert "sent more than 1024 KiB at once" in error
         assert sum(document) < _ENDLESS_BYTES / 2
         assert sum(refusal) < _ENDLESS_BYTES / 2

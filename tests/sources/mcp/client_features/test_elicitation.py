@@ -94,9 +94,7 @@ def test_a_form_and_a_page_are_answered_by_the_program_or_refused(
         assert logged in caplog.record_tuples
 
 
-def test_a_program_that_answers_wrongly_gives_no_answer_and_harms_nothing(
-    servers: Bridge, program: Programmed
-):
+def test_a_program_that_answers_wrongly_cancels_the_question(servers: Bridge, program: Programmed):
     for program.next, says in (
         (Answer.accepted({"colour": 7}), "colour"),
         (KeyError("oops"), "raised KeyError"),
@@ -108,9 +106,7 @@ def test_a_program_that_answers_wrongly_gives_no_answer_and_harms_nothing(
 
 
 @pytest.mark.parametrize("server", ["hasty", "hasty_old"])
-def test_an_answer_is_not_waited_for_longer_than_the_settings_say(
-    servers: Bridge, program: Programmed, server: str
-):
+def test_an_answer_has_the_limit_of_the_settings(servers: Bridge, program: Programmed, server: str):
     program.next = release = threading.Event()
     try:
         answer, result = ask(servers, server, form())
@@ -120,9 +116,7 @@ def test_an_answer_is_not_waited_for_longer_than_the_settings_say(
     assert "within 0.2 s" in result.notes[0]
 
 
-def test_the_time_of_a_call_stands_still_while_somebody_is_asked(
-    servers: Bridge, program: Programmed
-):
+def test_the_time_of_a_call_stops_while_somebody_is_asked(servers: Bridge, program: Programmed):
     """The call has 0.3 s; whoever answers takes longer."""
     program.next = release = threading.Event()
     timer = threading.Timer(0.4, release.set)
@@ -131,9 +125,7 @@ def test_the_time_of_a_call_stands_still_while_somebody_is_asked(
     assert answer["content"] == {"colour": "late"}
 
 
-def test_several_rounds_of_questions_are_answered_and_endless_ones_end(
-    servers: Bridge, program: Programmed
-):
+def test_rounds_of_questions_are_answered_but_not_for_ever(servers: Bridge, program: Programmed):
     """MCP 2026-07-28: a server may ask again with the answers so far."""
     program.asked, program.next = [], Answer.accepted({"colour": "red"})
     answer, _ = ask(servers, "http", form(), rounds=3)
@@ -168,9 +160,7 @@ def test_without_a_person_the_refusal_says_what_to_do():
 
 
 @pytest.mark.parametrize("action", ["accept", "decline"])
-def test_a_page_that_a_refusal_names_is_opened_and_the_call_not_repeated(
-    servers: Bridge, program: Programmed, action: Any
-):
+def test_a_page_named_by_a_refusal_is_opened(servers: Bridge, program: Programmed, action: Any):
     """MCP 2025-11-25, error -32042: what the person does on the page takes its time."""
     program.asked, program.next = [], Answer(action)
     with pytest.raises(ServerError, match="Finish what the page asks of you") as raised:

@@ -1,4 +1,4 @@
-"""The folders a server is told of: chosen by settings, by its arguments, or the working folder."""
+"""The roots of a server: chosen by settings, by its arguments, or the working folder."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def test_the_working_folder_is_the_root(mode: str, tmp_path: Path, monkeypatch: 
         assert roots_of(bridge) == []
 
 
-def test_relative_roots_count_from_the_settings_file_and_arguments_that_are_folders_are_roots(
-    tmp_path: Path,
-):
+def test_roots_are_those_of_the_settings_or_the_arguments(tmp_path: Path):
     """A server may take roots in place of its arguments: they must be the same folders."""
     chosen = asking_entry(roots=["data", "${userHome}"])
     by_arguments = asking_entry()
@@ -53,9 +51,7 @@ def test_relative_roots_count_from_the_settings_file_and_arguments_that_are_fold
             assert [uri for uri, _ in roots_of(bridge)] == [x.as_uri() for x in folders]
 
 
-def test_a_server_behind_a_url_may_ask_for_roots_only_if_its_settings_name_some(
-    asking_url: str, tmp_path: Path
-):
+def test_roots_are_offered_to_a_url_only_by_its_settings(asking_url: str, tmp_path: Path):
     servers = {
         "here": asking_entry(),
         "none": asking_entry(roots=[]),
@@ -68,9 +64,7 @@ def test_a_server_behind_a_url_may_ask_for_roots_only_if_its_settings_name_some(
 
 
 @pytest.mark.npm
-def test_the_filesystem_server_keeps_the_folder_of_its_arguments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_filesystem_server_keeps_its_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """It takes its folders from the roots as soon as there are some."""
     work, data, other = folders = [tmp_path / x for x in ("work", "data", "other")]
     for folder in folders:

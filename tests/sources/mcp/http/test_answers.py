@@ -34,8 +34,8 @@ def message(before: bytes = b"", encoding: str = "utf-8", headers: Any = (), **p
     """Answer with a message of these parts; the id is the request's unless it is given."""
 
     def answer(handler: Any, asked: dict[str, Any]) -> None:
-        said = {"jsonrpc": "2.0", "id": asked["id"], **parts}
-        data = before + json.dumps(said, ensure_ascii=False).encode(encoding)
+        text = {"jsonrpc": "2.0", "id": asked["id"], **parts}
+        data = before + json.dumps(text, ensure_ascii=False).encode(encoding)
         handler.answer(200, data, JSON, **dict(headers))
 
     return answer
@@ -127,8 +127,8 @@ def echoing(before: int, status: int, kind: str) -> Fault:
     """Say the secret again that came in a header, after so many other characters."""
 
     def echo(handler: Any, _: dict[str, Any]) -> None:
-        said = "x" * before + handler.headers["authorization"] + "y" * 300
-        handler.answer(status, said.encode(), kind)
+        text = "x" * before + handler.headers["authorization"] + "y" * 300
+        handler.answer(status, text.encode(), kind)
 
     return echo
 
@@ -145,26 +145,14 @@ def test_a_secret_that_is_echoed_stays_hidden_where_an_error_is_cut():
                 assert call(bridge) == "fine"
 
 
-LONG = "w" * 60_000
-MANY_CHARACTERS = 1_600  # a part of them ours: what went wrong, where, and what to do
-LONG_WORDS: tuple[Fault, ...] = (
-    message(error={"code": -1, "message": LONG}),
-    refuse(500, LONG),
-    refuse(500, json.dumps({"jsonrpc": "2.0", "error": {"code": -1, "message": LONG}})),
-    raw(f"HTTP/1.1 banana {LONG}\r\n\r\n".encode()),
-    raw(f"HTTP/1.1 500 {LONG}\r\ncontent-length: 0\r\n\r\n".encode()),
-)
-
-
 def test_long_words_of_a_server_are_cut():
+    words = "w" * 60_000
     with connected() as (peer, bridge):
-        for fault in LONG_WORDS:
+        for fault in (message(error={"code": -1, "message": words}), refuse(500, words)):
             peer.faults["tools/call"] = fault
             with pytest.raises(SourceError) as caught:
                 call(bridge)
-            assert len(str(caught.value)) < MANY_CHARACTERS
-            peer.faults.clear()
-            assert call(bridge) == "fine"
+            assert len(str(caught.value)) < 1_600
 
 
 @pytest.mark.parametrize("status", [401, 404])

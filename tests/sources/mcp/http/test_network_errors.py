@@ -125,9 +125,7 @@ def test_a_server_on_this_machine_is_never_asked_through_a_proxy(monkeypatch: py
             assert bridge.call_tool("too", "echo", {"text": "near"}).text == "near"
 
 
-def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("https_proxy", "http://me:pass-word-1@127.0.0.1:9")
     error = failure_of("https://example.invalid/mcp")
     assert "(via the proxy 127.0.0.1:9)" in error.problem

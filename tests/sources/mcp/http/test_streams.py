@@ -95,9 +95,9 @@ def test_a_url_that_is_of_neither_kind_is_reported_by_its_first_answer():
 
 
 def test_a_refusal_in_the_protocols_own_words_is_no_sign_of_the_older_kind():
-    said = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "expired"}}'
+    refusal = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "expired"}}'
     with fault_http() as peer, bridge_with(it=peer.entry()) as bridge:
-        peer.faults["*"] = refuse(400, said, "application/json")
+        peer.faults["*"] = refuse(400, refusal, "application/json")
         peer.faults["GET"] = lambda handler, _: handler.open_stream()
         with ends_within(25), pytest.raises(SourceFailed, match="expired"):
             bridge.list_tools("it")
