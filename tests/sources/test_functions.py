@@ -122,6 +122,8 @@ def test_the_public_functions_of_the_file_itself_are_tools(file: Path):
         "positional-only, and tools pass arguments by name",
         "unknown is left out because its types cannot be understood: name 'Nowhere' is not defined",
     )
+    with offering(file, TOOLS, exclude=["l*"], disabledTools=["Cached"]) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["order", "first"]
 
 
 def test_a_tool_is_described_by_docstring_and_annotations(file: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,16 @@ def test_an_unreadable_file_or_another_kind_of_document_is_one_clear_error(tmp_p
     for name in ("nothing.yaml", "", "broken.json"):
         with pytest.raises(BadDocument, match="cannot be read"):
             load_service(tmp_path / name)
+
+
+def test_a_document_that_a_yaml_reader_of_python_made_is_as_good_as_a_file():
+    """They make a number of `200:` and a date of `2024-01-01`."""
+    since = query("since", {"type": "string", "default": date(2024, 1, 1)})
+    responses = {200: {"description": "Fine", "content": {"application/json": {"schema": {}}}}}
+    loaded = service({"/a": {"get": {"responses": responses, "parameters": (since,)}}})
+    assert loaded.problems == ()
+    assert loaded.tools[0].input_schema["properties"]["since"]["default"] == "2024-01-01"
+    assert loaded.tools[0].plan.accept == "application/json"
 
 
 # Files beside it
@@ -241,3 +252,12 @@ def test_names_in_references_may_be_encoded_or_not():
         parameter = query("x", {"$ref": f"#/components/schemas/{reference}"})
         tool = only({"parameters": [parameter]}, components=schemas(**{name: COUNT}))
         assert list(tool.input_schema["$defs"].values()) == [COUNT]
+
+
+def test_a_document_is_known_by_the_address_that_it_gives_itself():
+    """OpenAPI 3.2: `$self` may be relative to where the document is."""
+    named = schemas(A={"type": "object", "properties": {"x": {}}})
+    paths = {"/a": {"post": body({"$ref": "things#/components/schemas/A"})}}
+    root = {**document(paths, "3.2.0", components=named), "$self": "/v1/things"}
+    (operation,) = convert(Document(root, "https://api.example.com/v1/openapi.json")).operations
+    assert list(operation.input_schema["properties"]) == ["x"]

@@ -50,6 +50,8 @@ def test_a_tool_is_named_and_described_as_its_operation_or_by_its_path():
         assert (tool.name, tool.description) == words
         assert (tool.method, tool.path) == ("POST", "/things/{id}/parts")
         assert (tool.tool.key.kind, tool.tool.input_schema) == ("openapi", tool.input_schema)
+    long = only({"operationId": "x" * 100_000, "summary": "x" * 100_000})
+    assert (len(long.name), len(long.description) < 5_000) == (128, True)
 
 
 def test_names_do_not_depend_on_the_order_of_the_document():
@@ -258,6 +260,7 @@ def test_an_optional_body_with_something_required_in_it_is_one_argument():
         (("*/*",), "application/json"),
         (("application/octet-stream", "text/csv"), "text/csv"),
         (("image/*",), "application/octet-stream"),
+        (("application/xml",), "application/xml"),
     ],
 )
 def test_of_several_media_types_the_best_understood_is_sent(kinds: tuple[str, ...], chosen: str):
@@ -404,6 +407,13 @@ def test_a_result_that_is_an_object_is_described():
     assert tool.tool.output_schema == {**inner, "$defs": {"Node": inner}}
     for other in (answer("200", {"type": "array"}), answer("404", OBJECT), answer("200", LOST)):
         assert only(other).tool.output_schema is None
+
+
+def test_a_text_in_place_of_credentials_is_a_key():
+    operation = {"operationId": "look", "security": [{"key": []}]}
+    root = document({"/a": {"get": operation}}, components={"securitySchemes": SCHEMES})
+    for auth in ("s3cret", {"key": "s3cret"}):
+        assert load_service(root, auth=auth).request("look", {}).url.query == b"k=s3cret"
 
 
 def test_credentials_that_are_invalid_are_refused_without_being_shown():

@@ -161,6 +161,17 @@ def test_an_unchanged_document_is_not_converted_again(
     assert conversions == ["Things"]
 
 
+def test_a_part_that_changed_is_noticed_though_the_document_has_not(service: HttpService):
+    root = json.dumps(document(paths={"/one": {"$ref": "part.json"}})).encode()
+    service.replies["/openapi.json"] = lambda got: (
+        Said(304) if "if-none-match" in got.headers else Said(200, root, {"ETag": '"1"'})
+    )
+    with using(at(service)) as bridge:
+        for name in ("one", "uno"):
+            service.replies["/part.json"] = lambda _, name=name: as_json(operation(name))
+            assert names_of(bridge.refresh("it")[0].require()) == [name]
+
+
 def moved_to(url: str) -> Callable[[Got], Said]:
     return lambda _: Said(302, b"", {"location": url})
 

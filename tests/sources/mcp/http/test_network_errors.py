@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
-import threading
 import warnings
-from collections.abc import Generator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +12,7 @@ import trustme
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import fault_http
+from tests.support.http_faults import raw
 from xai_mcp_agent import SourceFailed
 
 
@@ -86,31 +83,10 @@ def test_a_certificate_that_cannot_be_used_is_reported_with_the_reason(authority
             assert words in failure_of(peer.url).next_step
 
 
-@contextmanager
-def answering(data: bytes) -> Generator[str]:
-    """Something that says `data` to whoever connects, and hangs up; its host and port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return  # the end of the test
-                with connection:
-                    connection.recv(65536)
-                    connection.sendall(data)
-
-        threading.Thread(target=serve, daemon=True).start()
-        try:
-            yield f"127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            listening.shutdown(socket.SHUT_RDWR)
-
-
 def test_a_server_that_speaks_only_http_2_is_reported():
-    with answering(b"\0\0\x12\4\0\0\0\0\0\0\3\0\0\0\x64\0\4\0\1\0\0\0\2\0\5") as place:
-        error = failure_of(f"http://{place}/mcp")
+    with fault_http() as peer:
+        peer.faults["*"] = raw(b"\0\0\x12\4\0\0\0\0\0\0\3\0\0\0\x64\0\4\0\1\0\0\0\2\0\5")
+        error = failure_of(peer.url)
     assert "does not speak HTTP/1.1: check the port" in error.next_step
 
 
@@ -131,10 +107,12 @@ def test_an_unusable_proxy_is_named_without_its_password(monkeypatch: pytest.Mon
     assert "(via the proxy 127.0.0.1:9)" in error.problem
     assert "Check that the proxy runs" in error.next_step
     assert "pass-word-1" not in str(error)
-    with answering(b"HTTP/1.1 403 Not for you\r\ncontent-length: 0\r\n\r\n") as place:
-        monkeypatch.setenv("https_proxy", f"http://{place}")
+    with fault_http() as peer:  # it knows no CONNECT
+        proxy = peer.url.removesuffix("/mcp")
+        monkeypatch.setenv("https_proxy", proxy)
         error = failure_of("https://example.invalid/mcp")
-    assert f"ProxyError: 403 Not for you (via the proxy {place})" in error.problem
+    assert "ProxyError: 501 Unsupported method" in error.problem
+    assert f"(via the proxy {proxy.removeprefix('http://')})" in error.problem
 
 
 def test_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch):
