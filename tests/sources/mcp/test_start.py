@@ -69,7 +69,7 @@ def test_the_era_is_negotiated_unless_the_settings_name_it():
     ("options", "words"),
     [
         ({"hang": True}, "after 30 s"),
-        ({"exit": 1, "mode": "legacy", "startTimeout": 3000}, "exited with code 1"),
+        ({"exit": 1, "mode": "legacy", "startTimeout": 3000}, "exited with|closed its"),
     ],
     ids=["hangs", "exits"],
 )
