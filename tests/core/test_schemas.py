@@ -292,31 +292,12 @@ def test_the_example_that_a_schema_shows_is_taken_where_it_fits():
     assert example_arguments(choice) == {"id": 1}
 
 
-def _doubling(depth: int) -> JsonObject:
-    defs: JsonObject = {"d0": TEXT}
-    for i in range(depth):
-        inner = {"$ref": f"#/$defs/d{i}"}
-        defs[f"d{i + 1}"] = {**object_with(a=inner, b=inner), "anyOf": [inner, inner]}
-    return {"$defs": defs, **object_with(x={"$ref": f"#/$defs/d{depth}"})}
-
-
-def _of_itself(times: int, *words: str) -> JsonObject:
-    it = {"$ref": "#/$defs/it"}
-    return {"$defs": {"it": {x: [it] * times for x in words}}, **object_with(x=it)}
-
-
-def _in_a_row(length: int, times: int, word: str) -> JsonObject:
-    defs: JsonObject = {
-        f"d{n}": {word: [{"$ref": f"#/$defs/d{n + 1}"}] * times} for n in range(length)
-    }
-    return {"$defs": defs, **object_with(x={"$ref": "#/$defs/d0"})}
-
-
 def test_an_example_of_a_schema_made_to_take_long_takes_little():
+    it = {"$ref": "#/$defs/it"}
     tree = {"type": "object", "required": ["left"], "properties": {"left": {"$ref": "#/$defs/t"}}}
     schemas: list[JsonObject] = [
         {"$defs": {"t": tree}, **object_with(x={"$ref": "#/$defs/t"})}, {"$ref": "#"},
-        {"anyOf": [{"$ref": "#"}]}, _doubling(40), {"required": ["x"] * 100_000},
+        {"anyOf": [{"$ref": "#"}]}, {"required": ["x"] * 100_000},
         object_with(**{f"p{i}": {**TEXT, "pattern": "a+"} for i in range(2_000)}),
         object_with(x={"enum": list(range(9_000))}, y={**TEXT, "pattern": "(" * 2_000}),
         object_with(x={**TEXT, "pattern": "((((a{999}){999}){999}){999})"}),
@@ -324,8 +305,11 @@ def test_an_example_of_a_schema_made_to_take_long_takes_little():
         object_with(x={**TEXT, "minLength": 10**12}),
         object_with(x={"type": "number", "minimum": 1e300, "multipleOf": 1e-300}),
         object_with(x={"allOf": [{"anyOf": [{}, {}] * 50}] * 50}),
-        *(_of_itself(10, *x) for x in (["allOf"], ["anyOf"], ["anyOf", "allOf"], ["oneOf"])),
-        *(_in_a_row(7, 10, word) for word in ("allOf", "anyOf")),
+        *(
+            {"$defs": doubled(40, word)["$defs"], **object_with(x={"$ref": "#/$defs/d0"})}
+            for word in ("allOf", "anyOf", "oneOf")
+        ),
+        {"$defs": {"it": {"allOf": [it] * 10, "anyOf": [it] * 10}}, **object_with(x=it)},
     ]  # fmt: skip
     for schema in schemas:
         done_within(0.3, lambda schema=schema: example_arguments(schema))

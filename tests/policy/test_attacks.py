@@ -20,14 +20,13 @@ from typing import Any
 import pytest
 
 from tests.support.agents_in_ctx import use_server
-from tests.support.bridges import accept_now, wait_for_loss, wait_for_tool
+from tests.support.bridges import accept_now, wait_for_loss
 from tests.support.canvas import make, play
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in, pids_in
 from tests.support.model_agents import agent, all_told, offered, run, told
 from tests.support.model_endpoint import Step, calls
-from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import (
     Bridge,
@@ -35,7 +34,6 @@ from xai_mcp_agent import (
     NotAccepted,
     NoTools,
     ReviewNeeded,
-    UnknownTool,
 )
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.cli.main import run as command
@@ -197,18 +195,6 @@ def test_nothing_of_it_is_called_whatever_became_of_the_history(
     assert (folder / "mcp_tools.lock.json").read_text() == lock
 
 
-def test_a_look_alike_is_called_by_neither_name(folder: Path):
-    settings = turning(folder, TURNS["a look-alike"])
-    use_it_first(settings)
-    with Bridge.open(settings) as bridge:
-        with pytest.raises(NotAccepted) as refused:
-            bridge.call_tool("shop", "p\u0430y")
-        assert refused.value.like == "pay"
-        with pytest.raises(UnknownTool):
-            bridge.call_tool("shop", "pay")
-    assert calls_in(folder / "journal") == 1
-
-
 def test_a_changed_tool_is_not_called_until_a_person_accepts_the_change(folder: Path):
     settings, journal = turning(folder, TWICE), folder / "journal"
     use_it_first(settings)
@@ -353,26 +339,3 @@ def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     with Bridge.open(settings) as bridge:
         refused = [x for x in events_of(bridge) if x.change == "refused"]
     assert len(refused) == 1, "once in a run"
-
-
-def test_a_change_that_another_process_accepts_counts_at_the_next_call(folder: Path):
-    """Somebody reads the change in a notebook, and accepts it with the command line."""
-
-    def grow(description: str) -> None:
-        notebook.call_tool("grow", "grow", {"name": "extra", "description": description})
-        shown = lambda: wait_for_tool(notebook, "grow", "extra").description  # noqa: E731
-        wait_until(lambda: shown() == description, "the change is known")
-
-    settings = growing(folder)
-    with Bridge.open(settings) as notebook, Bridge.open(settings) as other:
-        notebook.call_tool("grow", "grow", {"name": "none"})
-        grow("Says extra.")
-        accept_now(notebook, "grow", "extra")
-        notebook.call_tool("grow", "extra")
-        grow("Says extra, politely.")
-        with pytest.raises(DefinitionChanged) as refused:
-            notebook.call_tool("grow", "extra")
-        # Its own server does not even have the tool.
-        (choice,) = other.accept("grow", "extra", digest=refused.value.digest)
-        assert "politely" in choice.lines[0]
-        assert notebook.call_tool("grow", "extra").text == "I am extra."

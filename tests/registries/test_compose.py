@@ -58,30 +58,19 @@ def test_no_text_of_a_registry_names_a_variable_of_the_person(
         ],
         "environmentVariables": [{"name": "A", **written}, {"name": "B", "default": other}],
     }  # fmt: skip
-    server = {"name": "a/b", "version": "1", "packages": [package]}
-    try:
-        made = compose(
-            read_server(server), "it", values={"w": typed} if typed and "{w}" in value else None
-        )
-    except (Refused, BadSetting):
-        return
-    assert SECRET not in read_with_secret(made.entry, [x.variable for x in made.needs])
-
-
-@given(text=WORDS, default=WORDS, header=WORDS)
-def test_no_url_or_header_of_a_registry_names_one(text: str, default: str, header: str):
     remote = {
-        "type": "sse", "url": f"https://example.com/{text}",
-        "variables": {"v": {"default": default}},
-        "headers": [{"name": "A", "value": header, "variables": {"v": {"default": default}}}],
+        "type": "sse", "url": f"https://example.com/{value}", "variables": variables,
+        "headers": [{"name": "A", **written, "default": default}],
     }  # fmt: skip
-    try:
-        made = compose(read_server({"name": "a/b", "version": "1", "remotes": [remote]}), "it")
-    except Refused:
-        return
-    needs = [x.variable for x in made.needs]
-    assert "KEY" not in needs
-    assert SECRET not in read_with_secret(made.entry, needs)
+    values = {"w": typed} if typed and "{w}" in value else None
+    for way in ({"packages": [package]}, {"remotes": [remote]}):
+        try:
+            made = compose(read_server({"name": "a/b", "version": "1", **way}), "it", values=values)
+        except (Refused, BadSetting):
+            continue
+        needs = [x.variable for x in made.needs]
+        assert "KEY" not in needs
+        assert SECRET not in read_with_secret(made.entry, needs)
 
 
 ANYTHING = nested(SCALARS | st.floats() | WORDS, st.text(max_size=5), 8)
