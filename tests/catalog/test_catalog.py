@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.histories import place_of
-from tests.support.recorded import IN_MEMORY
+from tests.support.recorded import IN_MEMORY, place_of_file
 from xai_mcp_agent import Tool, ToolKey, ToolRecord, UnknownTool
 from xai_mcp_agent.catalog.catalog import Catalog, CatalogChanged
 from xai_mcp_agent.core.events import (
@@ -166,7 +165,7 @@ async def test_a_listing_as_before_is_no_change_and_gives_the_same_tuple():
 
 async def test_entries_that_nobody_asked_for_are_not_loaded(tmp_path: Path):
     """A history may know a hundred thousand tools; also its dead runs are none of our business."""
-    place = place_of(tmp_path / "history.db")
+    place = place_of_file(tmp_path / "history.db")
     async with process(place) as before:
         for source in "ab":
             before.connects(source, tool(source, "t"), tool(source, "u"))

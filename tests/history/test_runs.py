@@ -15,8 +15,8 @@ from sqlalchemy import update
 
 from tests.support.bridge_scripts import END_SECONDS, next_line, script
 from tests.support.fault_server import entry
-from tests.support.histories import events_of, place_of, records_of, short
-from tests.support.recorded import a_history
+from tests.support.histories import events_of, records_of, short
+from tests.support.recorded import a_history, place_of_file
 from xai_mcp_agent import Bridge, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
@@ -33,7 +33,7 @@ NO_PROCESS = 2**22 + 1
 @contextmanager
 def process(folder: Path) -> Generator[ReportWriter]:
     """One run of a process."""
-    writer = ReportWriter(open_history(place_of(folder / "history.db")), str)
+    writer = ReportWriter(open_history(place_of_file(folder / "history.db")), str)
     try:
         yield writer
     finally:
@@ -104,12 +104,12 @@ def test_a_run_says_with_everything_it_writes_and_at_its_end_that_it_is_there(tm
 
 
 def test_each_process_records_a_failure_once_until_something_else_happens(tmp_path: Path):
-    with a_history(place_of(tmp_path / "history.db")) as history:
+    with a_history(place_of_file(tmp_path / "history.db")) as history:
         for problem in ("no such program", "no such program", "out of memory", "no such program"):
             history.failed("git", problem)
         history.connected("git", TOOL)
         history.failed("git", "no such program")
-    with a_history(place_of(tmp_path / "history.db")) as history:
+    with a_history(place_of_file(tmp_path / "history.db")) as history:
         history.failed("git", "no such program")
         assert [x.change for x in history.store.events()].count("failed") == 5
 

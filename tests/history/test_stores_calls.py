@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.call_writer import LOOK, SAVE
 from tests.support.databases import place_of
 from tests.support.histories import recorder_in
 from tests.support.processes import is_running, wait_until
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Event, Subject
+from xai_mcp_agent import Event, Subject, ToolKey
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording import call_journal
@@ -27,6 +26,7 @@ from xai_mcp_agent.views.history import event_json, events_text
 
 ROOT = Path(__file__).parents[2]
 NOTES_SAVE = Subject(MCP, "notes", "save")
+SAVE, LOOK = (ToolKey("mcp", "notes", name) for name in ("save", "look"))
 _SECONDS = 60.0
 _CALLS = 20
 
@@ -48,9 +48,12 @@ def numbers(events: list[Event], change: str) -> list[int]:
 def kill_after(place: Place, count: int) -> None:
     """Have a process make so many calls; it is killed when the last one has returned."""
     store = str(place.file or place.url.replace("+psycopg", ""))
-    command = [warm_python(), "-m", "tests.support.call_writer", store, str(place.folder)]
+    command = [warm_python(), "-m", "tests.support.history_writer", store, str(place.folder)]
     with subprocess.Popen(
-        [*command, str(count)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [*command, "notes", "0", str(count), "0"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         pid = int(process.stdout.readline())

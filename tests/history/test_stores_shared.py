@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.histories import rebuild
-from tests.support.history_writer import NAMES
+from tests.support.history_writer import LOOK, SAVE
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, Records
 from xai_mcp_agent.history.history import open_history
@@ -36,6 +36,8 @@ class Writers:
         command = [warm_python(), "-m", "tests.support.history_writer", *words]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
         self._started.append(process)
+        assert process.stdout is not None
+        process.stdout.readline()  # its id
         return process
 
     def end(self) -> None:
@@ -100,5 +102,5 @@ def test_processes_that_write_at_once_lose_nothing(writers: Writers):
         assert Counter(numbers(events, f"s{n}")) == Counter(expected)
     tools = records.tools.values()
     assert sum(x.usage.calls for x in tools) == _WRITERS * _EACH
-    assert {x.name for x in tools} == set(NAMES)
+    assert {x.name for x in tools} == {SAVE, LOOK}
     assert len({x.run for x in events}) == _WRITERS

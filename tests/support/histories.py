@@ -10,6 +10,7 @@ from typing import TypeVar
 from sqlalchemy import delete
 
 from tests.support.processes import wait_until
+from tests.support.recorded import place_of_file
 from xai_mcp_agent import Bridge, Event, JsonObject, Records
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.history.events_table import begin_of
@@ -91,7 +92,7 @@ def wait_for_change(bridge: Bridge, change: str, times: int = 1) -> None:
 
 def events_in_file(file: Path) -> list[Event]:
     """All events of the project in the store's own file."""
-    store = open_history(place_of(file))
+    store = open_history(place_of_file(file))
     try:
         return store.events()
     finally:
@@ -106,8 +107,3 @@ def recorder_in(place: Place) -> Generator[HistoryRecorder]:
         yield recorder
     finally:
         recorder.close(_CLOSE_SECONDS)
-
-
-def place_of(file: Path) -> Place:
-    """The place of a store that is a project's own."""
-    return Place(f"sqlite:///{file}", str(file), file.parent, file, is_own=True)

@@ -1,13 +1,16 @@
-"""A process that writes a history as a bridge does, for tests that kill it or start thirty.
+"""A process that writes a history as a bridge does, for tests that kill it or start several.
 
     python -m tests.support.history_writer STORE FOLDER SOURCE FIRST COUNT EACH
 
-STORE is what a person would name, in a project in FOLDER. It connects SOURCE, reports COUNT calls,
-numbered from FIRST on, and prints the number of the last one whenever EACH more are written down.
+STORE is what a person would name, in a project in FOLDER. It prints its id, connects SOURCE, and
+makes COUNT calls, numbered from FIRST on, of each tool in turn: one is only to read. It prints the
+number of the last one whenever EACH more are written down. If EACH is 0 it does not wait for that
+and prints each number when the call has returned; one more it begins, and then it waits.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,23 +20,31 @@ from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnect
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 
 _SECONDS = 60.0
-NAMES = ("look", "listen")
+SAVE, LOOK = "save", "look"
 
 
 def main(store: str, folder: str, source: str, *counts: str) -> None:
-    """Write them all, or until it is killed."""
+    """Make them all, or until it is killed."""
+    print(os.getpid(), flush=True)
     first, count, each = map(int, counts)
-    memory = HistoryRecorder(place_of(store, Path(folder)), str, {"arguments"})
-    tools = tuple(Tool(ToolKey("mcp", source, name), name, {"type": "object"}) for name in NAMES)
-    memory.notice(SourceConnected(source, "stdio", "2026-07-28"))
-    memory.notice(InventoryChanged(source, Inventory(source, tools)))
+    recorder = HistoryRecorder(place_of(store, Path(folder)), str, {"arguments"})
+    save, look = (ToolKey("mcp", source, name) for name in (SAVE, LOOK))
+    tools = tuple(Tool(key, key.name, {"type": "object"}) for key in (save, look))
+    recorder.notice(SourceConnected(source, "stdio", "2026-07-28"))
+    recorder.notice(InventoryChanged(source, Inventory(source, tools)))
     for number in range(first, first + count):
-        key = ToolKey("mcp", source, NAMES[number % len(NAMES)])
-        memory.called(key, 0.001, "", {"number": number})
-        if (number + 1 - first) % each == 0:
-            memory.settled().result(_SECONDS)
+        arguments = {"number": number}
+        key, begun = (look, 0) if number % 2 else (save, recorder.begun(save, arguments))
+        recorder.called(key, 0.001, "", arguments, begun=begun)
+        if each and (number + 1 - first) % each == 0:
+            recorder.settled().result(_SECONDS)
+        if not each or (number + 1 - first) % each == 0:
             print(number, flush=True)
-    memory.close(_SECONDS)
+    if not each:
+        recorder.begun(save, {"number": first + count})
+        print("waits", flush=True)
+        sys.stdin.read()
+    recorder.close(_SECONDS)
 
 
 if __name__ == "__main__":
