@@ -80,25 +80,32 @@ def test_a_canvas_is_made_from_a_goal_with_what_is_missing(lab: Path, author: Au
     assert (lab / "loan.xircuits").is_file()
 
 
-def test_nothing_is_written_that_nobody_approved(lab: Path, connect: Connect) -> None:
+def test_a_workflow_is_written_only_if_approved_and_replaced_only_on_request(
+    lab: Path, author: Author, connect: Connect
+) -> None:
+    file = lab / "loan.xircuits"
     with pytest.raises(XaiMcpError, match="a person was asked first, and it was not approved"):
-        Author(lab, connect, "no")("make_workflow", "loan.xircuits", calls=CALLS)
-    assert not (lab / "loan.xircuits").exists()
-
-
-def test_a_workflow_is_replaced_only_where_the_caller_says_so(lab: Path, author: Author) -> None:
+        Author(lab, connect, "no")("make_workflow", file.name, calls=CALLS)
+    assert not file.exists()
     made = [
-        author("make_workflow", "loan.xircuits", calls=calls, **more)
+        author("make_workflow", file.name, calls=calls, **more)
         for calls, more in ((CALLS, {}), (CALLS[:1], {}), (CALLS[:1], {"overwrite": True}))
     ]
     assert [x.is_error for x in made] == [False, True, False]
     assert "'loan.xircuits' is there already." in made[1].text
-    assert "lend" not in (lab / "loan.xircuits").read_text("utf-8")
+    assert "lend" not in file.read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("file", "says"),
-    [
+def test_no_other_file_is_written(
+    lab: Path, tmp_path_factory: pytest.TempPathFactory, connect: Connect
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "mine.xircuits").write_text("mine", encoding="utf-8")
+    (lab / "link").symlink_to(elsewhere)
+    (lab / "linked.xircuits").symlink_to(elsewhere / "mine.xircuits")
+    write_settings(lab, workflows={"served": {"file": "served.xircuits"}})
+    author = Author(lab, connect)
+    for file, says in (
         ("../out.xircuits", "may lead out of the workspace"),
         ("/tmp/out.xircuits", "/tmp/out.xircuits is not below the working folder"),
         ("link/out.xircuits", "a link"),
@@ -106,46 +113,29 @@ def test_a_workflow_is_replaced_only_where_the_caller_says_so(lab: Path, author:
         ("out.py", "its name must end in .xircuits"),
         ("served.xircuits", "is started by the settings"),
         ("two words.xircuits", "cannot be a Python class"),
-    ],
-)
-def test_no_other_file_is_written(
-    lab: Path, tmp_path_factory: pytest.TempPathFactory, connect: Connect, file: str, says: str
-) -> None:
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    (elsewhere / "mine.xircuits").write_text("mine", encoding="utf-8")
-    (lab / "link").symlink_to(elsewhere)
-    (lab / "linked.xircuits").symlink_to(elsewhere / "mine.xircuits")
-    write_settings(lab, workflows={"served": {"file": "served.xircuits"}})
-    made = Author(lab, connect)("make_workflow", file, calls=CALLS, overwrite=True)
-    assert made.is_error
-    assert says in made.text
+    ):
+        made = author("make_workflow", file, calls=CALLS, overwrite=True)
+        assert made.is_error
+        assert says in made.text, file
+        for tool in ("check_workflow", "run_workflow"):
+            assert author(tool, file).is_error, file
     assert [x.name for x in elsewhere.iterdir()] == ["mine.xircuits"]
     assert (elsewhere / "mine.xircuits").read_text("utf-8") == "mine"
-    for tool in ("check_workflow", "run_workflow"):
-        assert Author(lab, connect)(tool, file).is_error
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (
-            {"tool": "library/len"},
-            "Call 1: There is no tool 'library/len'. Did you mean 'library_lend'",
-        ),
-        ({"tool": "library/lend", "from": {"book_id": "the id"}}, "`from` of 'book_id': Line 1: "),
-        ({"tool": "library/lend", "from": {"book_id": "results[0]"}}, "does not come before it"),
-    ],
-)
-def test_calls_that_cannot_be_drawn_are_refused_with_the_reason(
-    author: Author, call: dict[str, Any], says: str
+def test_calls_that_cannot_be_drawn_are_refused_or_reported_with_the_reason(
+    author: Author,
 ) -> None:
-    made = author("make_workflow", "loan.xircuits", calls=[call])
-    assert made.is_error
-    assert says in made.text
-
-
-def test_a_call_that_lacks_something_is_drawn_and_reported(author: Author) -> None:
-    made = author("make_workflow", "loan.xircuits", calls=[{"tool": "library/lend"}])
+    lend = "library/lend"
+    for call, says in (
+        ({"tool": "library/len"}, "There is no tool 'library/len'. Did you mean 'library_lend'"),
+        ({"tool": lend, "from": {"book_id": "the id"}}, "`from` of 'book_id': Line 1: "),
+        ({"tool": lend, "from": {"book_id": "results[0]"}}, "does not come before it"),
+    ):
+        refused = author("make_workflow", "loan.xircuits", calls=[call])
+        assert refused.is_error
+        assert says in refused.text
+    made = author("make_workflow", "loan.xircuits", calls=[{"tool": lend}])
     assert "Call 1, library/lend: " in made.text
     assert "book_id" in made.text
     assert made.structured["is_right"] is False
@@ -169,26 +159,22 @@ def _node(document: Any, name: str) -> Any:
     return next(x for x in document["layers"][1]["models"].values() if x["name"] == name)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "says"),
-    [
+def test_a_check_says_what_is_wrong_and_runs_nothing(lab: Path, author: Author) -> None:
+    file = lab / "loan.xircuits"
+    author("make_workflow", file.name, calls=CALLS[:1])
+    right = file.read_text("utf-8")
+    for spoil, says in (
         (_without_flow, "Finish is not reached from Start"),
         (_renamed, "MCPToolStepp: no such component in xai_components/"),
         (_with_code, "is Python that runs when the workflow is compiled"),
         (lambda x: x.pop("layers"), "loan.xircuits is no workflow of Xircuits"),
-    ],
-)
-def test_a_check_says_what_is_wrong_and_runs_nothing(
-    lab: Path, author: Author, spoil: Callable[[Any], object], says: str
-) -> None:
-    author("make_workflow", "loan.xircuits", calls=CALLS[:1])
-    file = lab / "loan.xircuits"
-    document = json.loads(file.read_text("utf-8"))
-    spoil(document)
-    file.write_text(json.dumps(document), encoding="utf-8")
-    checked = author("check_workflow", "loan.xircuits")
-    assert says in checked.text
-    assert checked.is_error or checked.structured["is_right"] is False
+    ):
+        document = json.loads(right)
+        spoil(document)
+        file.write_text(json.dumps(document), encoding="utf-8")
+        checked = author("check_workflow", file.name)
+        assert says in checked.text
+        assert checked.is_error or checked.structured["is_right"] is False
     assert not (lab / "ran").exists()
 
 

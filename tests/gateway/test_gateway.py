@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def program(name: str, *arguments: str) -> dict[str, Any]:
     return {"command": warm_python(), "args": [str(SUPPORT / name), *arguments]}
 
 
-async def test_tools_their_results_and_progress_come_through() -> None:
+async def test_what_a_server_offers_comes_through() -> None:
     """A client reads what the server says, under a name that every client accepts."""
 
     async def play(connect: Connect, _: Operations) -> None:
@@ -51,39 +52,22 @@ async def test_tools_their_results_and_progress_come_through() -> None:
             await client.call_tool("gallery_steps", {"count": 3}, progress_callback=progress)
             assert steps == [1, 2, 3]
 
-    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
-
-
-async def test_what_goes_wrong_says_so_to_whoever_can_mend_it() -> None:
-    """Wrong arguments are a result, which the model reads; a wrong name is the client's error."""
-
-    async def play(connect: Connect, _: Operations) -> None:
-        async with connect() as client:
+            # Wrong arguments are a result, which the model reads; a wrong name is an error.
             wrong = await client.call_tool("gallery_add", {"a": "x"})
             assert wrong.is_error
             assert 'Wrong arguments for gallery_add: "b" is a required property' in text_of(wrong)
             with pytest.raises(MCPError, match="Did you mean 'gallery_add'") as unknown:
                 await client.call_tool("gallery_ad", {})
             assert unknown.value.code == types.INVALID_PARAMS
-            refused = await client.call_tool("gallery_refuse", {})
-            assert refused.is_error
+            assert (await client.call_tool("gallery_refuse", {})).is_error
 
-    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
-
-
-async def test_resources_prompts_and_completions_come_through() -> None:
-    """Also the template whose URI is filled in by the client."""
-
-    async def play(connect: Connect, _: Operations) -> None:
-        async with connect() as client:
             uris = [str(x.uri) for x in (await client.list_resources()).resources]
             assert uris == ["gallery://readme", "gallery://logo"]
-            read = (await client.read_resource("gallery://readme")).contents[0]
-            assert (read.text, read.mime_type) == ("# Gallery", "text/markdown")
             templates = (await client.list_resource_templates()).resource_templates
             assert [x.uri_template for x in templates] == ["gallery://item/{number}"]
-            item = (await client.read_resource("gallery://item/7")).contents[0]
-            assert (str(item.uri), "7" in item.text) == ("gallery://item/7", True)
+            for uri, text in (("gallery://readme", "# Gallery"), ("gallery://item/7", "item 7")):
+                read = (await client.read_resource(uri)).contents[0]
+                assert (str(read.uri), read.text) == (uri, text)
             prompts = (await client.list_prompts()).prompts
             assert [x.name for x in prompts] == ["gallery_greet"]
             greeting = await client.get_prompt("gallery_greet", {"name": "Ada"})
@@ -110,10 +94,8 @@ async def test_two_servers_with_the_same_names_keep_apart() -> None:
             prompts = [x.name for x in (await client.list_prompts()).prompts]
             assert prompts == ["one_greet", "two_greet"]
 
-    servers = {
-        "one": gallery_entry(disabledTools=["grow"]), "two": gallery_entry(disabledTools=["grow"]),
-        "growing": program("growing_server.py"),
-    }  # fmt: skip
+    without = gallery_entry(disabledTools=["grow"])
+    servers = {"one": without, "two": without, "growing": program("growing_server.py")}
     await with_gateway({"mcpServers": servers}, play, prefixed=False)
 
 
@@ -132,55 +114,74 @@ async def test_a_server_that_hangs_keeps_no_list_waiting() -> None:
 
 
 @both_eras
-async def test_a_tool_that_a_server_adds_is_noticed_and_listed(era: str) -> None:
+async def test_a_new_tool_reaches_the_client_and_a_cancellation_the_server(era: str) -> None:
     """Clients of the handshake era get a notification, later ones one on the stream they opened."""
 
     async def play(connect: Connect, _: Operations) -> None:
         changed = anyio.Event()
 
-        async def heard(message: Any) -> None:
+        async def hear(message: Any) -> None:
             if isinstance(message, types.ToolListChangedNotification):
                 changed.set()
 
-        async with connect(mode=era, message_handler=heard) as client:
+        async with connect(mode=era, message_handler=hear) as client:
             before = {x.name for x in (await client.list_tools()).tools}
-
-            async def grow() -> None:
-                await client.call_tool("growing_grow", {"name": "oak"})
+            listening = client.listen(tools_list_changed=True)
+            async with nullcontext() if era == "legacy" else listening:
+                await client.call_tool("gallery_grow", {"name": "oak"})
                 with anyio.fail_after(20):
                     await changed.wait()
-
-            if era == "legacy":
-                await grow()
-            else:
-                async with client.listen(tools_list_changed=True):
-                    await grow()
             after = {x.name for x in (await client.list_tools()).tools}
-            assert after - before == {"growing_oak"}
-            assert text_of(await client.call_tool("growing_oak")) == "I am oak."
+            assert after - before == {"gallery_oak"}
+            assert text_of(await client.call_tool("gallery_oak")) == "I am oak."
 
-    await with_gateway({"mcpServers": {"growing": program("growing_server.py")}}, play)
+            async with anyio.create_task_group() as calls:
+                calls.start_soon(client.call_tool, "gallery_wait", {"label": "it"})
+                await _until_labelled(client, "gallery_has_begun")
+                calls.cancel_scope.cancel()
+            await _until_labelled(client, "gallery_was_stopped")
+
+    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
 
 
+async def _until_labelled(client: Client, tool: str) -> None:
+    with anyio.fail_after(20):
+        while (await client.call_tool(tool)).structured_content != {"result": ["it"]}:
+            await anyio.sleep(0.02)
+
+
+@pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
 @both_eras
-async def test_a_question_of_a_server_reaches_the_person_of_the_client(era: str) -> None:
-    """In the middle of the call, or as a result that needs input, whatever the server speaks."""
-    for mode in ("auto", "legacy"):
+async def test_what_a_server_asks_and_logs_during_a_call_reaches_its_client(era: str) -> None:
+    """A question in the middle of the call, or as a result that needs input, whatever the server
+    speaks. Log lines on 2026-07-28 from the level on that the request names, before that from
+    `logLevel` on.
+    """
+    questions: list[str] = []
+    lines: list[str] = []
 
-        async def play(connect: Connect, _: Operations) -> None:
-            asked: list[str] = []
+    async def answer(_: Any, params: Any) -> types.ElicitResult:
+        questions.append(params.message)
+        return types.ElicitResult(action="accept", content={"colour": "green"})
 
-            async def answer(_: Any, params: Any) -> types.ElicitResult:
-                asked.append(params.message)
-                return types.ElicitResult(action="accept", content={"colour": "green"})
+    async def log(params: types.LoggingMessageNotificationParams) -> None:
+        lines.append(f"{params.level} {params.data}")
 
-            async with connect(mode=era, elicitation_callback=answer) as client:
-                result = await client.call_tool("asking_ask", {**form(), "rounds": 2})
+    async def play(connect: Connect, _: Operations) -> None:
+        async with connect(mode=era, elicitation_callback=answer) as client:
+            for server in ("auto", "legacy"):
+                result = await client.call_tool(f"{server}_ask", {**form(), "rounds": 2})
                 assert json.loads(text_of(result).splitlines()[0])["content"] == {"colour": "green"}
-                assert len(asked) == 2
-                assert all("Which colour?" in x for x in asked)
+        async with connect(mode=era, logging_callback=log, log_level="debug") as client:
+            for level in ("debug", "error"):
+                await client.call_tool("auto_log", {"level": level, "text": "the disk is full"})
 
-        await with_gateway({"mcpServers": {"asking": asking_entry(mode=mode)}}, play)
+    servers = {mode: asking_entry(mode=mode) for mode in ("auto", "legacy")}
+    await with_gateway({"mcpServers": servers}, play)
+    assert len(questions) == 4
+    assert all("Which colour?" in x for x in questions)
+    expected = ["debug the disk is full", "error the disk is full"]
+    assert lines == (expected[1:] if era == "legacy" else expected)
 
 
 @both_eras
@@ -215,27 +216,6 @@ async def test_what_destroys_waits_for_the_person_of_the_client(era: str, tmp_pa
 
 
 @both_eras
-async def test_a_call_that_the_client_gives_up_ends_at_the_server(era: str) -> None:
-    """Cancelling reaches the far server."""
-
-    async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era) as client:
-            async with anyio.create_task_group() as calls:
-                calls.start_soon(client.call_tool, "gallery_wait", {"label": "it"})
-                await _until_labelled(client, "gallery_has_begun")
-                calls.cancel_scope.cancel()
-            await _until_labelled(client, "gallery_was_stopped")
-
-    await with_gateway({"mcpServers": {"gallery": gallery_entry()}}, play)
-
-
-async def _until_labelled(client: Client, tool: str) -> None:
-    with anyio.fail_after(20):
-        while (await client.call_tool(tool)).structured_content != {"result": ["it"]}:
-            await anyio.sleep(0.02)
-
-
-@both_eras
 async def test_each_client_can_have_a_process_of_its_own_until_it_leaves(era: str) -> None:
     """`"session": "client"`, for servers that keep state."""
 
@@ -247,22 +227,3 @@ async def test_each_client_can_have_a_process_of_its_own_until_it_leaves(era: st
         assert [x.sessions for x in await operations.servers()] == [1]
 
     await with_gateway({"mcpServers": {"gallery": gallery_entry(session="client")}}, play)
-
-
-@pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
-@both_eras
-async def test_what_a_server_logs_during_a_call_reaches_its_client(era: str) -> None:
-    """On 2026-07-28 from the level on that the request names, before that from `logLevel` on."""
-    logged: list[str] = []
-
-    async def log(params: types.LoggingMessageNotificationParams) -> None:
-        logged.append(f"{params.level} {params.data}")
-
-    async def play(connect: Connect, _: Operations) -> None:
-        async with connect(mode=era, logging_callback=log, log_level="debug") as client:
-            for level in ("debug", "error"):
-                await client.call_tool("asking_log", {"level": level, "text": "the disk is full"})
-
-    await with_gateway({"mcpServers": {"asking": asking_entry()}}, play)
-    all_of_it = ["debug the disk is full", "error the disk is full"]
-    assert logged == (all_of_it[1:] if era == "legacy" else all_of_it)

@@ -45,22 +45,19 @@ def test_a_tool_is_selected_and_a_request_planned(connect: Connect) -> None:
     assert names(planned) == ["library_find_books", "library_lend"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "says"),
-    [
+def test_a_mistake_is_a_result_that_names_the_nearest(folder: Path, connect: Connect) -> None:
+    write_settings(folder, mcpServers={"gone": {"command": "no-such-program"}})
+    client = connect()
+    mistakes: list[tuple[str, dict[str, Any], str]] = [
         ("execute_tool", {"tool": "library/len", "arguments": {}}, "'library_lend'"),
         ("execute_tool", {"tool": "gone_x"}, "The tool 'gone_x' cannot be used now. gone: "),
         ("tool_explain", {"tool": "libary/lend"}, "'library_lend'"),
         ("list_tools", {"server": "libary"}, "Did you mean 'library'?"),
-    ],
-)
-def test_a_mistake_is_a_result_that_names_the_nearest(
-    folder: Path, connect: Connect, name: str, arguments: dict[str, Any], says: str
-) -> None:
-    write_settings(folder, mcpServers={"gone": {"command": "no-such-program"}})
-    result = connect().call(name, **arguments)
-    assert result.is_error
-    assert says in result.text
+    ]
+    for name, arguments, says in mistakes:
+        result = client.call(name, **arguments)
+        assert result.is_error
+        assert says in result.text
 
 
 def test_tools_are_listed_page_by_page_with_filters(folder: Path, connect: Connect) -> None:

@@ -6,101 +6,26 @@ from the life: a call and the listing that it causes are noted in either order.
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from tests.support import fault_server
-from tests.support.fault_http import FaultHttp, fault_http
 from tests.support.fault_server import entry
+from tests.support.living_server import SET_TOOLS, OverHttp, OverStdio, living_server, tool
+from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, Event, JsonObject, XaiMcpError
 
 from .errors import error_facts
 from .tables import Rows, stable
 
-_WAIT_SECONDS = 40.0  # bounds a hang, however busy the machine is
-_LOOK_SECONDS = 0.05
-_SET_TOOLS: JsonObject = {"name": "set_tools", "inputSchema": {"type": "object"}}
 _CALLS = ("called", "begun")
 
 
-def _tool(name: str, **more: Any) -> JsonObject:
-    return {"name": name, "description": name, "inputSchema": {"type": "object"}, **more}
-
-
-A, B, C = _tool("a"), _tool("b"), _tool("c")
-A2 = _tool("a", description="better", inputSchema={
+A, B, C = tool("a"), tool("b"), tool("c")
+A2 = tool("a", description="better", inputSchema={
     "type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]
 })  # fmt: skip
-
-
-class _Peer(Protocol):
-    """A server whose tools are set from outside, and which can be lost."""
-
-    def entry(self) -> JsonObject:
-        """What the settings hold for it."""
-        ...
-
-    def offer(self, *tools: JsonObject) -> None:
-        """Offer these from its next start on."""
-        ...
-
-    def lose(self, bridge: Bridge, *tools: JsonObject) -> None:
-        """End it like a crash; it offers these when it comes back."""
-        ...
-
-
-class _OverStdio:
-    def __init__(self, folder: Path, era: str) -> None:
-        self._options, self._journal, self._era = folder / "options.json", folder / "journal", era
-
-    def entry(self) -> JsonObject:
-        arguments = ["-S", "-E", fault_server.__file__, f"@{self._options}"]
-        return {"command": sys.executable, "args": arguments}
-
-    def offer(self, *tools: JsonObject) -> None:
-        options = {"era": self._era, "tools": [*tools, _SET_TOOLS], "journal": str(self._journal)}
-        self._options.write_text(json.dumps(options), encoding="utf-8")
-
-    def lose(self, bridge: Bridge, *tools: JsonObject) -> None:
-        self.offer(*tools)
-        started = [x for x in self._journal.read_text().splitlines() if x.startswith("pid ")]
-        os.kill(int(started[-1].split()[1]), signal.SIGKILL)
-
-
-class _OverHttp:
-    def __init__(self, peer: FaultHttp) -> None:
-        self._peer = peer
-
-    def entry(self) -> JsonObject:
-        return self._peer.entry()
-
-    def offer(self, *tools: JsonObject) -> None:
-        self._peer.peer.tools = [*tools, _SET_TOOLS]
-
-    def lose(self, bridge: Bridge, *tools: JsonObject) -> None:
-        failures = _count(bridge, "failed")
-        _wait(lambda: bool(self._peer.streams), "the standing stream is open")
-        self._peer.stop()
-        _wait(lambda: _count(bridge, "failed") > failures, "the loss is noted")
-        self.offer(*tools)
-        self._peer.start()
-
-
-@contextmanager
-def _peer(transport: str, era: str, folder: Path) -> Generator[_Peer]:
-    if transport == "stdio":
-        yield _OverStdio(folder, era)
-    else:
-        is_older = era == "legacy"
-        with fault_http(era=era, sessions=is_older, standing=is_older) as peer:
-            yield _OverHttp(peer)
 
 
 class _Life:
@@ -118,7 +43,7 @@ class _Life:
             new = {(x.change, x.context_id) for x in self.bridge.history()[self._seen :]}
             return new.issuperset(ends)
 
-        _wait(are_there, f"{ends} in the history")
+        wait_until(are_there, f"{ends} in the history")
         events = self.bridge.history()
         new, self._seen = events[self._seen :], len(events)
         return list(self._told(x for x in new if x.change not in _CALLS))
@@ -188,13 +113,13 @@ def record(folder: Path) -> Rows:
     for transport, era in (("stdio", "modern"), ("http", "legacy")):
         own = folder / transport
         own.mkdir()
-        with _peer(transport, era, own) as peer:
+        with living_server(transport, era, own) as peer:
             rows |= _prefixed(transport, _life(peer))
     rows |= _prefixed("decisions", _decisions(folder))
     return rows
 
 
-def _life(peer: _Peer) -> Rows:
+def _life(peer: OverStdio | OverHttp) -> Rows:
     rows: Rows = {}
     server, a, b, c = "mcp:it", "mcp_tool:it_a", "mcp_tool:it_b", "mcp_tool:it_c"
     last = "mcp_tool:it_set_tools"
@@ -203,7 +128,7 @@ def _life(peer: _Peer) -> Rows:
         life = _Life(bridge)
 
         def offer(*tools: JsonObject) -> None:
-            offered = [*tools, _SET_TOOLS]
+            offered = [*tools, SET_TOOLS]
             bridge.call_tool("it", "set_tools", {"tools": offered, "only": True})
 
         bridge.list_tools("it")
@@ -251,7 +176,7 @@ def _decisions(folder: Path) -> Rows:
     """What people decide, and what is refused because of it."""
     rows: Rows = {}
     echo = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-    tools = [A, _tool("echo", inputSchema=echo), _tool("result")]
+    tools = [A, tool("echo", inputSchema=echo), tool("result")]
     with Bridge({"mcpServers": {"it": {**entry(tools=tools), "lock": True}}}) as it:
         life = _Life(it)
         it.list_tools("it")
@@ -308,18 +233,6 @@ def _prefixed(prefix: str, rows: Rows) -> Rows:
     return {f"{prefix}: {name}": x for name, x in rows.items()}
 
 
-def _count(bridge: Bridge, change: str) -> int:
-    return sum(x.change == change for x in bridge.history())
-
-
 def _until_ready(bridge: Bridge) -> None:
     bridge.list_tools("it")
-    _wait(lambda: bridge.servers()[0].state == "ready", "the server is ready")
-
-
-def _wait(happened: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _WAIT_SECONDS
-    while not happened():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {_WAIT_SECONDS:g} s: {what}")
-        time.sleep(_LOOK_SECONDS)
+    wait_until(lambda: bridge.servers()[0].state == "ready", "the server is ready")

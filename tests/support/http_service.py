@@ -35,6 +35,7 @@ class ThreadServer(ThreadingHTTPServer):
             self.socket = tls.wrap_socket(
                 self.socket, server_side=True, do_handshake_on_connect=False
             )
+        self.connections = 0
         self._is_open = True
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -42,6 +43,10 @@ class ThreadServer(ThreadingHTTPServer):
     def _serve(self) -> None:
         while self._is_open:
             self.handle_request()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.connections += 1
+        super().process_request(request, client_address)
 
     def stop(self) -> None:
         """Listen no more; connections stay."""
@@ -104,6 +109,11 @@ class HttpService:
     def port(self) -> int:
         """Where it listens."""
         return self._server.server_port
+
+    @property
+    def connections(self) -> int:
+        """How many were made so far."""
+        return self._server.connections
 
     @property
     def last(self) -> Got:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support import fault_server
 from tests.support.fault_http import FaultHttp, fault_http
-from tests.support.histories import wait_for_change
+from tests.support.histories import events_of, wait_for_change
 from tests.support.journals import pids_in
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, JsonObject
@@ -45,10 +45,14 @@ class OverStdio:
         options = {"era": self._era, "tools": [*tools, SET_TOOLS], "journal": str(self._journal)}
         self._options.write_text(json.dumps(options), encoding="utf-8")
 
-    def kill(self, bridge: Bridge, *tools: JsonObject) -> None:
-        """As somebody else may; a new one, which offers these, is started at once."""
+    def lose(self, _bridge: Bridge, *tools: JsonObject) -> None:
+        """End it like a crash; a new one, which offers these, is started at once."""
         self.offer(*tools)
         os.kill(pids_in(self._journal)[-1], signal.SIGKILL)
+
+    def kill(self, bridge: Bridge, *tools: JsonObject) -> None:
+        """The same, until that is noticed."""
+        self.lose(bridge, *tools)
         wait_for_change(bridge, "disconnected", times=2)  # it was stopped on purpose before
 
 
@@ -68,13 +72,16 @@ class OverHttp:
         """What it has when it is asked next."""
         self._peer.peer.tools = [*tools, SET_TOOLS]
 
-    def kill(self, bridge: Bridge, *tools: JsonObject) -> None:
-        """As somebody else may; and have it start again, with these, when it was missed."""
+    def lose(self, bridge: Bridge, *tools: JsonObject) -> None:
+        """End it like a crash; and have it start again, with these, when it was missed."""
         wait_until(lambda: bool(self._peer.streams), "the standing stream is open")
+        failures = [x.change for x in events_of(bridge)].count("failed")
         self._peer.stop()
-        wait_for_change(bridge, "failed")
+        wait_for_change(bridge, "failed", times=failures + 1)
         self.offer(*tools)  # not before: it may be asked once more until it is gone
         self._peer.start()
+
+    kill = lose
 
 
 @contextmanager
