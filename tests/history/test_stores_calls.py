@@ -13,7 +13,6 @@ import pytest
 
 from tests.support.databases import place_of
 from tests.support.histories import recorder_in
-from tests.support.history_writer import LOOK, SAVE
 from tests.support.processes import is_running, wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, Subject, ToolKey
