@@ -61,46 +61,46 @@ def shown(folder: Path) -> dict[str, dict[str, Any]]:
     return our_palette(folder)
 
 
-def test_the_palette_shows_every_component_we_have(shown: dict[str, dict[str, Any]]) -> None:
+def test_the_palette_shows_every_component_we_have(shown: dict[str, dict[str, Any]]):
     assert CLASSES, f"no component files in {installed_components_folder()}"
     assert set(shown) == set(CLASSES)
 
 
 def test_a_node_on_the_canvas_has_the_ports_its_module_has_at_run_time(
     folder: Path, shown: dict[str, dict[str, Any]]
-) -> None:
+):
     """The palette reads text, the run reads annotations; they must agree, in order."""
     drawn = {name: [port["name"] for port in entry["variables"]] for name, entry in shown.items()}
     assert drawn == ports_at_run_time(folder, [file.stem for file in FILES])
 
 
-def test_the_import_path_of_a_node_is_that_of_its_file(shown: dict[str, dict[str, Any]]) -> None:
+def test_the_import_path_of_a_node_is_that_of_its_file(shown: dict[str, dict[str, Any]]):
     written = [file for file in FILES if component_classes(ast.parse(file.read_bytes()))]
     paths = {f"xai_components/xai_mcp_agent/{file.name}" for file in written}
     assert {entry["file_path"] for entry in shown.values()} == paths
 
 
-def test_every_colour_is_one_that_css_knows(shown: dict[str, dict[str, Any]]) -> None:
+def test_every_colour_is_one_that_css_knows(shown: dict[str, dict[str, Any]]):
     """A bad one blanks the palette and every canvas with such a node."""
     bad = {name: e["color"] for name, e in shown.items() if parse_color(e["color"]) is None}
     assert bad == {}
 
 
 @pytest.mark.parametrize("theme", CANVASES)
-def test_the_title_of_every_node_can_be_read(theme: str) -> None:
+def test_the_title_of_every_node_can_be_read(theme: str):
     """WCAG 2.2, 1.4.3: at least 4.5 to 1, on a light canvas and on a dark one."""
     colors = {x.color for x in our_components().values()}
     read = {x: title_contrast(_rgb(x), CANVASES[theme]) for x in colors}
     assert {x: contrast for x, contrast in read.items() if contrast < 4.5} == {}
 
 
-def test_nodes_have_one_colour_for_each_of_five_roles() -> None:
+def test_nodes_have_one_colour_for_each_of_five_roles():
     """Agents, tools for them, servers by hand, memories, finding and planning."""
     assert len({x.color for x in our_components().values()}) == 5
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_the_roles_of_nodes_are_distinguished_by_everybody(sight: str) -> None:
+def test_the_roles_of_nodes_are_distinguished_by_everybody(sight: str):
     """Also by the one man in twelve who sees red and green as others do not."""
     colors = sorted({x.color for x in our_components().values()})
     apart = {
@@ -117,7 +117,7 @@ def _rgb(color: str) -> tuple[float, float, float]:
     return 255 * (red or 0.0), 255 * (green or 0.0), 255 * (blue or 0.0)
 
 
-def test_every_docstring_explains_each_port_with_its_type_and_default() -> None:
+def test_every_docstring_explains_each_port_with_its_type_and_default():
     """design.md, component rules: the docstring is all that the person on the canvas sees."""
     assert [gap for node in our_components().values() for gap in _doc_gaps(node)] == []
 
@@ -142,27 +142,27 @@ def _doc_gaps(node: ComponentClass) -> Iterator[str]:
         yield f"{node.name}: a docstring begins with a sentence and ends with an example"
 
 
-def test_the_nodes_page_says_what_the_docstrings_say() -> None:
+def test_the_nodes_page_says_what_the_docstrings_say():
     again = f"a docstring or port has changed: run `{COMMAND}` and commit what it writes"
     assert NODES_PAGE.read_text(encoding="utf-8") == nodes_page(), again
 
 
-def test_the_page_of_the_commands_has_every_command_with_every_option() -> None:
+def test_the_page_of_the_commands_has_every_command_with_every_option():
     again = f"a command or its explanation has changed: run `{COMMAND}` and commit what it writes"
     assert COMMANDS_PAGE.read_text(encoding="utf-8") == command_page(), again
 
 
-def test_no_class_name_is_taken_by_another_library(folder: Path) -> None:
+def test_no_class_name_is_taken_by_another_library(folder: Path):
     """The palette knows a node by its class name alone and shows one of two."""
     others = {e["task"] for e in palette(folder) if e["category"] != "MCP_AGENT"}
     assert (set(CLASSES) - UPSTREAM_NAMES) & others == set()
 
 
-def test_our_component_files_keep_the_rules() -> None:
+def test_our_component_files_keep_the_rules():
     assert [line for file in FILES for line in findings(file)] == []
 
 
-def test_a_plain_component_has_no_findings(tmp_path: Path) -> None:
+def test_a_plain_component_has_no_findings(tmp_path: Path):
     assert findings(_toy(tmp_path, "")) == []
 
 
@@ -194,7 +194,7 @@ PORT_VIOLATIONS = {
 }
 
 
-def test_a_file_or_port_that_breaks_a_rule_is_found(tmp_path: Path) -> None:
+def test_a_file_or_port_that_breaks_a_rule_is_found(tmp_path: Path):
     ports = {f"{COLORED}\nclass A(Component):\n    {x}\n": y for x, y in PORT_VIOLATIONS.items()}
     for source, says in (VIOLATIONS | ports).items():
         assert any(says in line for line in findings(_toy(tmp_path, source))), source

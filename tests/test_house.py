@@ -103,7 +103,7 @@ def _judge_component(entry: Import, ours: bool) -> Iterator[str]:
         yield f"{entry} at its top; a component file starts with the engine and Xircuits alone"
 
 
-def test_imports_point_one_way() -> None:
+def test_imports_point_one_way():
     assert violations(PACKAGE) == []
 
 
@@ -117,7 +117,7 @@ def modules_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_importing_all_component_files_loads_nothing_heavy_but_xircuits() -> None:
+def test_importing_all_component_files_loads_nothing_heavy_but_xircuits():
     files = ", ".join(f"{PACKAGE.name}.{x.stem}" for x in sorted(PACKAGE.glob("*_components.py")))
     beside = modules_after("import xai_components.base")
     assert HEAVY & (modules_after(f"import {files}") - beside) == set()
@@ -165,11 +165,11 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def test_a_package_in_good_order_has_no_violations(toy: Path) -> None:
+def test_a_package_in_good_order_has_no_violations(toy: Path):
     assert violations(toy) == []
 
 
 @pytest.mark.parametrize(("file", "source", "says"), TOYS)
-def test_an_import_against_the_house_is_found(toy: Path, file: str, source: str, says: str) -> None:
+def test_an_import_against_the_house_is_found(toy: Path, file: str, source: str, says: str):
     _write(toy / file, source)
     assert any(says in line for line in violations(toy)), violations(toy)

@@ -70,7 +70,7 @@ def names_in(wheel: Path) -> set[str]:
 
 def test_the_wheel_holds_the_package_its_nodes_the_files_to_start_from_and_no_more(
     wheel: Path,
-) -> None:
+):
     """Component files are only where Xircuits looks."""
     names = names_in(wheel)
     more = {"__init__.py", "pyproject.toml", "README.md"}
@@ -92,7 +92,7 @@ def test_the_wheel_holds_the_package_its_nodes_the_files_to_start_from_and_no_mo
     assert [name for name in names if "/test" in name or "__pycache__" in name] == []
 
 
-def test_what_the_lab_loads_is_in_the_wheel(wheel: Path) -> None:
+def test_the_files_that_the_lab_loads_are_in_the_wheel(wheel: Path):
     """Without it nothing scrolls to an agent's answer. Both versions are those of the package."""
     folder = ROOT / "packaging/labextension"
     files = [x.relative_to(folder).as_posix() for x in folder.rglob("*.*")]
@@ -106,7 +106,7 @@ def test_what_the_lab_loads_is_in_the_wheel(wheel: Path) -> None:
     assert [x for x in names_in(wheel) if x.endswith(config)]
 
 
-def test_the_wheel_from_the_sdist_is_the_same(built: Path, wheel: Path, tmp_path: Path) -> None:
+def test_the_wheel_from_the_sdist_is_the_same(built: Path, wheel: Path, tmp_path: Path):
     subprocess.run(["tar", "-xf", next(built.glob("*.tar.gz"))], cwd=tmp_path, check=True)
     build_package(next(tmp_path.glob("xai_mcp_agent-*/")), tmp_path / "out", "--target", "wheel")
     again = next((tmp_path / "out").glob("*.whl"))
@@ -136,9 +136,7 @@ def prepared(installed: Environment, tmp_path_factory: pytest.TempPathFactory) -
     return folder
 
 
-def test_a_folder_never_initialised_works_after_init(
-    installed: Environment, prepared: Path
-) -> None:
+def test_a_folder_never_initialised_works_after_init(installed: Environment, prepared: Path):
     """The palette is in the order of the files' lines; scripts run from anywhere, and by `%run`."""
     shown = list(our_palette(prepared, installed.python))
     agents = [x for x in shown if x.startswith("Agent")]
@@ -151,7 +149,7 @@ def test_a_folder_never_initialised_works_after_init(
     assert MADE in installed.run_python(prepared, "-c", shell.format("examples/flow.py"))
 
 
-def test_the_examples_need_no_adopting(installed: Environment, prepared: Path) -> None:
+def test_the_examples_need_no_adopting(installed: Environment, prepared: Path):
     """They name the files that nodes are written in; installed, these take them from another."""
     files = sorted(str(x) for x in (prepared / "examples").glob("*.xircuits"))
     told = installed.run(prepared, "xai-mcp-agent", "adopt", *files, "--json")
@@ -161,7 +159,7 @@ def test_the_examples_need_no_adopting(installed: Environment, prepared: Path) -
 
 def test_the_menu_of_the_category_opens_readme_and_first_example(
     installed: Environment, prepared: Path
-) -> None:
+):
     """Asked of Xircuits' own list of libraries, which the menu reads."""
     ask = "from xircuits.library import save_component_library_config as s; s()"
     installed.run_python(prepared, "-c", ask)
@@ -180,7 +178,7 @@ def test_the_menu_of_the_category_opens_readme_and_first_example(
 
 def test_a_folder_initialised_before_the_install_works_after_init(
     installed: Environment, initialised_before: Path
-) -> None:
+):
     """Its own `xai_components` hides the installed one."""
     assert not (initialised_before / LIBRARY).exists()
     assert "linked      xai_components/xai_mcp_agent" in prepare(installed, initialised_before)
@@ -189,7 +187,7 @@ def test_a_folder_initialised_before_the_install_works_after_init(
 
 def test_a_folder_that_xircuits_initialised_with_our_files_gets_a_link(
     installed: Environment, tmp_path: Path
-) -> None:
+):
     installed.run(tmp_path, "python", "-m", "xircuits.start_xircuits", "init")
     assert (tmp_path / LIBRARY / "agent_components.py").is_file()
     assert "linked      xai_components/xai_mcp_agent" in prepare(installed, tmp_path)
@@ -198,7 +196,7 @@ def test_a_folder_that_xircuits_initialised_with_our_files_gets_a_link(
 
 def test_scripts_and_commands_work_without_the_lab(
     installed: Environment, prepared: Path, tmp_path: Path
-) -> None:
+):
     """Whoever only runs compiled scripts does without JupyterLab and Xircuits."""
     installed.run(prepared, "xircuits", "compile", FIRST_EXAMPLE, "quickstart.py")
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_LAB, encoding="utf-8")
@@ -209,7 +207,7 @@ def test_scripts_and_commands_work_without_the_lab(
         installed.run(tmp_path, command, "init", "another", **around)
 
 
-def test_an_editable_install_works_after_init(clone: Environment, tmp_path: Path) -> None:
+def test_an_editable_install_works_after_init(clone: Environment, tmp_path: Path):
     prepare(clone, tmp_path)
     assert (tmp_path / LIBRARY).samefile(clone.root.parent / "xai_mcp_agent")
     assert_nodes_are_made(clone, tmp_path)

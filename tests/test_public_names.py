@@ -63,7 +63,7 @@ PACKAGE = Path(xai_mcp_agent.__file__).parent
 CHILD_SECONDS = 60.0
 
 
-def test_these_are_the_public_names() -> None:
+def test_these_are_the_public_names():
     """Taking one away breaks programs; adding one is a promise."""
     assert xai_mcp_agent.__all__ == PUBLIC
     assert set(PUBLIC) <= set(dir(xai_mcp_agent))
@@ -82,7 +82,7 @@ def test_these_are_the_public_names() -> None:
 )
 def test_a_public_package_has_these_names_and_a_look_at_it_loads_nothing_heavy(
     package: ModuleType, names: list[str], also_heavy: set[str]
-) -> None:
+):
     """They need no bridge."""
     assert package.__all__ == names
     assert all(getattr(package, x).__doc__ for x in names)
@@ -92,7 +92,7 @@ def test_a_public_package_has_these_names_and_a_look_at_it_loads_nothing_heavy(
     assert {*HEAVY, *also_heavy} & loaded_by(code) == set()
 
 
-def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
+def test_a_name_that_there_is_not_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Brigde'"):
         xai_mcp_agent.__getattr__("Brigde")
     with pytest.raises(ImportError, match="cannot import name 'Brigde'"):
@@ -110,18 +110,18 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_a_look_at_the_names_and_values_alone_load_nothing_heavy() -> None:
+def test_a_look_at_the_names_and_values_alone_load_nothing_heavy():
     """A program that catches an error or makes an answer need not wait for a server's library."""
     look = f"import xai_mcp_agent as x; assert x.__all__ == {PUBLIC} and dir(x)"
     values = "from xai_mcp_agent import SettingsError, ToolResult, Question, ToolRecord, Tool"
     assert HEAVY & loaded_by(f"{look}; {values}") == set()
 
 
-def test_every_name_can_be_imported() -> None:
+def test_every_name_can_be_imported():
     assert [x for x in PUBLIC if getattr(xai_mcp_agent, x, None) is None] == []
 
 
-def test_type_checkers_and_editors_are_reported_the_same_names() -> None:
+def test_type_checkers_and_editors_are_reported_the_same_names():
     """They read the stub, and each name from where it is found."""
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
     (exported,) = (ast.literal_eval(x.value) for x in tree.body if isinstance(x, ast.Assign))
@@ -137,7 +137,7 @@ def test_type_checkers_and_editors_are_reported_the_same_names() -> None:
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_a_public_name_says_what_it_is(name: str) -> None:
+def test_a_public_name_says_what_it_is(name: str):
     value = getattr(xai_mcp_agent, name)
     if inspect.isclass(value) or inspect.isfunction(value):
         assert value.__doc__
@@ -174,7 +174,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("file", [*PAGES, *EXAMPLES], ids=lambda file: file.name)
-def test_pages_and_examples_name_public_names_only(file: Path) -> None:
+def test_pages_and_examples_name_public_names_only(file: Path):
     """Loggers (`xai_mcp_agent.servers.NAME`) and component files are named by their own names."""
     text = text_of(file)
     assert INNER.findall(text) == []
@@ -182,5 +182,5 @@ def test_pages_and_examples_name_public_names_only(file: Path) -> None:
     assert imported <= {*PUBLIC, *PLANNING, *SEARCH, *REGISTRIES, *OPENAPI, *DRAWING}
 
 
-def test_every_public_name_is_on_the_page_about_python() -> None:
+def test_every_public_name_is_on_the_page_about_python():
     assert [x for x in PUBLIC if x not in codes_of(ROOT / "docs" / "python.md")] == []

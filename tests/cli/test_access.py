@@ -29,9 +29,9 @@ def protected(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Protec
         yield service
 
 
-def test_who_signs_in_has_access_in_every_run_until_they_sign_out(
+def test_a_sign_in_gives_access_to_every_run_until_sign_out(
     protected: Protected, folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     pages: list[str] = []
     visits: list[threading.Thread] = []
     real = access.say

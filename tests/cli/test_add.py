@@ -53,7 +53,7 @@ def unchanged(ran: Ran, file: Path, status: int, *texts: str) -> bool:
     return all(x in ran.text for x in texts)
 
 
-def test_a_command_is_written_tried_and_its_tools_are_shown(file: Path, cli: Cli) -> None:
+def test_a_command_is_written_tried_and_its_tools_are_shown(file: Path, cli: Cli):
     status, out, err = cli("servers add units --", warm_python(), UNITS)
     assert (status, err) == (0, "")
     assert all(x in out for x in ("has 2 tools:", "convert_units("))
@@ -63,7 +63,7 @@ def test_a_command_is_written_tried_and_its_tools_are_shown(file: Path, cli: Cli
     assert [x.source for x in waiting] == ["old"], "what was typed is trusted, nothing else"
 
 
-def test_a_server_that_cannot_start_is_written_with_its_last_words(file: Path, cli: Cli) -> None:
+def test_a_server_that_cannot_start_is_written_with_its_last_words(file: Path, cli: Cli):
     crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
     ran = cli("servers add bad --", sys.executable, "-c", crash)
     assert ran.status == 1
@@ -74,14 +74,14 @@ def test_a_server_that_cannot_start_is_written_with_its_last_words(file: Path, c
     assert (ran.status, "set NOT_SET_ANYWHERE in the environment" in ran.err) == (1, True)
 
 
-def test_an_entry_is_replaced_only_when_that_is_said(file: Path, cli: Cli) -> None:
+def test_an_entry_is_replaced_only_with_replace(file: Path, cli: Cli):
     assert unchanged(cli("servers add old --no-check -- y"), file, 1, "--replace")
     assert cli("servers add old --no-check --replace -- y").status == 0
     assert entry(file, "old") == {"command": "y"}
     assert file.with_name("mcp_settings.json.bak").read_text() == MINE
 
 
-def test_what_cannot_work_is_refused_and_not_written(file: Path, cli: Cli) -> None:
+def test_an_entry_that_cannot_work_is_refused_and_not_written(file: Path, cli: Cli):
     for words, text in (
         ("htp:/example.org/mcp", "Write it with http:// or https://"),
         ("https:example.org", "Write it with http:// or https://"),
@@ -102,7 +102,7 @@ def test_what_cannot_work_is_refused_and_not_written(file: Path, cli: Cli) -> No
         assert unchanged(ran, file, 2, "cannot be a server's name"), name
 
 
-def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, cli: Cli) -> None:
+def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, cli: Cli):
     line = "servers add notion https://example.org/mcp -t http -H 'X-Team: red' --no-check"
     assert cli(line).status == 0
     assert entry(file, "notion") == {
@@ -112,7 +112,7 @@ def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, cli
 
 def test_a_variable_that_is_passed_on_is_a_reference_and_a_plain_secret_is_warned_about(
     file: Path, cli: Cli
-) -> None:
+):
     words = "-e API_TOKEN -e OTHER_SECRET=hush-hush-1234 -e LEVEL=3"
     ran = cli(f"servers add it {words} {UNKNOWN}")
     assert entry(file, "it")["env"] == {
@@ -123,9 +123,7 @@ def test_a_variable_that_is_passed_on_is_a_reference_and_a_plain_secret_is_warne
     assert "hush-hush" not in ran.text
 
 
-def test_a_file_with_a_key_in_it_is_private_or_who_can_read_it_is_said(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_file_with_a_key_is_private_or_a_note_says_who_can_read_it(folder: Path, cli: Cli):
     file = folder / "new" / "mcp_settings.json"
     add = f"servers add it --settings {file} -e GITHUB_TOKEN={KEY}"
     assert cli(f"{add} {UNKNOWN}").status == 0
@@ -139,7 +137,7 @@ def test_a_file_with_a_key_in_it_is_private_or_who_can_read_it_is_said(
     assert (ran.status, KEY in ran.text) == (1, False), "what cannot be written is not shown"
 
 
-def test_a_removed_server_is_gone_and_everything_else_stays(file: Path, cli: Cli) -> None:
+def test_a_removed_server_is_gone_and_everything_else_stays(file: Path, cli: Cli):
     assert unchanged(cli("servers remove odl"), file, 1, "Did you mean 'old'?")
     cli("servers add new --no-check -- y")
     assert cli("servers remove new").status == 0
@@ -147,7 +145,7 @@ def test_a_removed_server_is_gone_and_everything_else_stays(file: Path, cli: Cli
     assert not TrustStore().files()
 
 
-def test_a_source_of_another_kind_and_a_group_are_not_replaced(file: Path, cli: Cli) -> None:
+def test_a_source_of_another_kind_and_a_group_are_not_replaced(file: Path, cli: Cli):
     for beside, text in (
         ({"functions": {"it": {"file": "evil.py"}}}, "xai-mcp-agent servers remove it"),
         ({"groups": {"it": {"tools": ["a/b"]}}}, "a group of this name"),
@@ -160,7 +158,7 @@ def test_a_source_of_another_kind_and_a_group_are_not_replaced(file: Path, cli: 
 
 def test_a_file_of_a_subfolder_is_written_as_the_folder_of_the_settings_reaches_it(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     (folder / "sub").mkdir()
     (folder / "sub/clock.py").write_text("")
     monkeypatch.chdir(folder / "sub")
@@ -182,7 +180,7 @@ SCRIPTS = {
 }
 
 
-def test_a_command_behind_a_secret_is_shown(folder: Path) -> None:
+def test_a_command_behind_a_secret_is_shown(folder: Path):
     """Nobody agrees to what they cannot see: neither in `discover` nor before a run."""
     file = folder / "mcp_settings.json"
 

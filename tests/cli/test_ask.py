@@ -17,7 +17,7 @@ ASK = ("ask", "Convert 5 miles to kilometres")
 GONE = {"command": "no-such-program-anywhere"}
 
 
-def test_only_the_answer_goes_into_another_program(examples: Path, cli: Cli) -> None:
+def test_only_the_answer_goes_into_another_program(examples: Path, cli: Cli):
     status, out, err = cli(*ASK, "--show", "normal")
     assert status == 0, out + err
     assert out.endswith("sentence: 5 mi = 8.04672 km\n")
@@ -28,7 +28,7 @@ def test_only_the_answer_goes_into_another_program(examples: Path, cli: Cli) -> 
     assert any("bad" in x for x in answer["left_out"])
 
 
-def test_an_agent_has_only_the_named_servers_and_needs_each(examples: Path, cli: Cli) -> None:
+def test_an_agent_has_only_the_named_servers_and_needs_each(examples: Path, cli: Cli):
     assert cli(*ASK, "--server", "library", "--json").json["calls"] == []
     status, out, err = cli(*ASK, "--server", "units", "--server", "bad")
     assert (status, out.endswith("sentence: 5 mi = 8.04672 km\n"), "bad" in err) == (1, True, True)
@@ -36,9 +36,9 @@ def test_an_agent_has_only_the_named_servers_and_needs_each(examples: Path, cli:
     assert (ran.status, "units" in ran.err) == (1, True)
 
 
-def test_what_a_model_lacks_is_reported_once(
+def test_a_missing_key_or_address_of_the_model_is_reported_once(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     ran = cli("ask x --model openai:any --base-url http://127.0.0.1:9/v1")
     assert (ran.status, ran.err.count("127.0.0.1:9")) == (1, 1)
     assert "is `base_url` right?" in ran.err
@@ -50,7 +50,7 @@ def test_what_a_model_lacks_is_reported_once(
         assert "Set OPENAI_API_KEY in the file .env beside mcp_settings.json" in ran.text
 
 
-def test_what_cannot_be_asked_is_wrong_usage(examples: Path, cli: Cli) -> None:
+def test_a_wrong_option_or_an_empty_question_is_wrong_usage(examples: Path, cli: Cli):
     for line, hint in (
         ("ask x --show loud", "'loud' is not one of 'quiet', 'normal', 'verbose'"),
         ("ask x --model openai:", "Write openai:NAME"),
@@ -61,7 +61,7 @@ def test_what_cannot_be_asked_is_wrong_usage(examples: Path, cli: Cli) -> None:
         assert (ran.status, ran.out, hint in ran.text) == (2, "", True), line
 
 
-def test_without_any_tool_it_fails_and_says_why_on_stderr(folder: Path, cli: Cli) -> None:
+def test_without_any_tool_it_fails_and_says_why_on_stderr(folder: Path, cli: Cli):
     write_settings(folder, {"gone": GONE})
     for more in ((), ("--server", "gone")):
         status, out, err = cli(*ASK, *more)
@@ -81,10 +81,10 @@ def test_without_any_tool_it_fails_and_says_why_on_stderr(folder: Path, cli: Cli
 @pytest.mark.parametrize(
     ("words", "has_late"), [("--wait 0", False), ("--server late --server it --wait 0", True)]
 )
-def test_a_named_server_is_waited_for_and_the_others_as_long_as_is_said(
+def test_ask_waits_for_named_servers_and_for_others_up_to_the_limit(
     folder: Path, cli: Cli, words: str, has_late: bool
-) -> None:
-    servers = {"it": entry(), "late": entry(delay=1.0 if has_late else 60.0)}
+):
+    servers = {"it": entry(), "late": entry(delay=0.3 if has_late else 60.0)}
     write_settings(folder, servers, wait=0)
     answer = cli(f"ask 'What can you do?' {words} --json").json
     assert ("late_echo" in answer["answer"]) == has_late
@@ -92,9 +92,7 @@ def test_a_named_server_is_waited_for_and_the_others_as_long_as_is_said(
     assert answer["left_out"] == ([] if has_late else [late])
 
 
-def test_its_transcript_can_be_drawn(
-    examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_transcript_can_be_drawn(examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch):
     """`draw` advises to have one written."""
     lines = examples / "runs.jsonl"
     monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(lines))
@@ -107,7 +105,7 @@ def test_its_transcript_can_be_drawn(
 
 def test_a_question_comes_from_stdin_and_a_conversation_goes_on(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+):
     """As in a shell: `echo question | xai-mcp-agent ask`, and `--continue` for the next one."""
     ran = cli("ask x --continue")
     assert (ran.status, "no conversation" in ran.err) == (1, True)
@@ -126,7 +124,7 @@ def test_a_question_comes_from_stdin_and_a_conversation_goes_on(
 
 def test_a_model_is_asked_as_the_options_say(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     schema = '{"type": "object", "properties": {"km": {"type": "number"}}}'
     (examples / "schema.json").write_text(schema)
     monkeypatch.setenv("MY_KEY", "sk-mine-0123456789")
@@ -141,9 +139,7 @@ def test_a_model_is_asked_as_the_options_say(
     assert (ran.status, "no.json cannot be used as --schema" in ran.err) == (1, True)
 
 
-def test_a_tool_that_was_approved_with_the_question_is_called_unasked(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_tool_that_was_approved_with_the_question_is_called_unasked(folder: Path, cli: Cli):
     write_settings(folder, {"shredder": shredder_entry()})
     script = [calls(("shredder_shred", {"paper": "deed"})), says("Done.")]
     with model_endpoint([*script, *script]) as endpoint:

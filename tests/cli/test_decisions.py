@@ -52,7 +52,7 @@ def digest_in(text: str) -> str:
 
 def test_tools_are_switched_off_and_on_and_lists_show_it(
     project: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     assert cli("tools disable shop pay") == (0, f"shop: pay {OFF}\n", "")
     again = f"shop: pay is switched off already.\nshop: ask {OFF}\n"
     assert cli("tools disable shop pay ask").out == again
@@ -72,7 +72,7 @@ def test_tools_are_switched_off_and_on_and_lists_show_it(
     assert cli("tools enable shop pay").status == 0, "also when its server is not configured"
 
 
-def test_what_cannot_be_decided_is_said(project: Path, cli: Cli) -> None:
+def test_a_decision_that_cannot_be_made_is_explained(project: Path, cli: Cli):
     for line, status, text in (
         ("disable shop pya", 1, "shop has no tool 'pya', and had none. Did you mean 'pay'"),
         ("disable shp pay", 1, "No MCP server 'shp' in "),
@@ -94,7 +94,7 @@ def test_what_cannot_be_decided_is_said(project: Path, cli: Cli) -> None:
 
 def test_without_a_person_what_waits_is_shown_and_only_its_whole_digest_accepts_it(
     project: Path, cli: Cli
-) -> None:
+):
     """Of less, a server could find another definition in hours."""
     before = lock_of(project)
     ran = cli("tools accept shop pay")
@@ -122,7 +122,7 @@ def test_without_a_person_what_waits_is_shown_and_only_its_whole_digest_accepts_
     assert re.search(r"([0-9a-f]{32})  all of it", err)
 
 
-def test_a_person_reads_and_accepts_what_they_read_or_nothing(project: Path) -> None:
+def test_a_person_reads_and_accepts_what_they_read_or_nothing(project: Path):
     before = lock_of(project)
     for answers, end in ((("", "no"), "shop: nothing was accepted."),
                          (("y",), "shop: pay is accepted as it is now.")):  # fmt: skip
@@ -139,9 +139,7 @@ def test_a_person_reads_and_accepts_what_they_read_or_nothing(project: Path) -> 
     assert lock_of(project) != before
 
 
-def test_lists_of_tools_show_what_a_lock_holds_back_or_that_nobody_knows(
-    project: Path, cli: Cli
-) -> None:
+def test_lists_of_tools_show_what_a_lock_holds_back_or_that_nobody_knows(project: Path, cli: Cli):
     lock = project / "mcp_tools.lock.json"
     decided = json.loads(lock.read_text())
     del decided["sources"]["mcp:shop"]["accepted"]["ask"]
@@ -166,9 +164,7 @@ def test_lists_of_tools_show_what_a_lock_holds_back_or_that_nobody_knows(
     assert cli("servers check shop").status == 1
 
 
-def test_the_graph_has_what_is_decided_now_or_what_the_history_noted_then(
-    project: Path, cli: Cli
-) -> None:
+def test_the_graph_has_what_is_decided_now_or_what_the_history_noted_then(project: Path, cli: Cli):
     def off(*words: str) -> list[str]:
         nodes = cli("history graph --format json", *words).json["nodes"]
         return [x["label"] for x in nodes if not x["is_enabled"]]
@@ -200,7 +196,7 @@ def approved(folder: Path) -> dict[str, str]:
     return lock["sources"].get("mcp:shredder", {}).get("approved", {})
 
 
-def test_a_digest_binds_it_to_what_was_read(shredder: Path, cli: Cli) -> None:
+def test_a_digest_binds_it_to_what_was_read(shredder: Path, cli: Cli):
     approve = "tools approve shredder shred"
     status, _, err = cli(approve)
     assert status == 1
@@ -226,7 +222,7 @@ def test_a_digest_binds_it_to_what_was_read(shredder: Path, cli: Cli) -> None:
     assert "xai-mcp-agent tools approve" in events[0].payload["by"]
 
 
-def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(shredder: Path) -> None:
+def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(shredder: Path):
     """A yes that was typed before the question approves nothing."""
     words = (*COMMAND, "approve", "shredder", "shred")
     with terminal(*words, folder=shredder) as screen:
@@ -244,7 +240,7 @@ def test_a_person_at_the_terminal_is_shown_all_of_it_and_asked(shredder: Path) -
     assert list(approved(shredder)) == ["shred"]
 
 
-def test_a_foreign_file_is_no_waiting_run(folder: Path, cli: Cli) -> None:
+def test_a_foreign_file_is_no_waiting_run(folder: Path, cli: Cli):
     file = folder / "x.run.json"
     for text, says in (
         ("{}", "is not the file of a waiting run"),

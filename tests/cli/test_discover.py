@@ -68,9 +68,7 @@ PLACES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_settings_of_a_program_are_shown_and_its_server_taken(
-    home: Path, cli: Cli, place: str
-) -> None:
+def test_the_settings_of_a_program_are_shown_and_its_server_taken(home: Path, cli: Cli, place: str):
     write(home, place, PLACES[place])
     status, out, _ = cli("servers discover")
     assert (status, "  it: " in out) == (0, True)
@@ -82,9 +80,7 @@ def test_the_settings_of_a_program_are_shown_and_its_server_taken(
     assert TrustStore().untrusted_parts(loaded) == ()
 
 
-def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(
-    home: Path, cli: Cli
-) -> None:
+def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(home: Path, cli: Cli):
     nothing = (0, "No settings of other programs were found on this machine.\n", "")
     assert cli("servers discover") == nothing
     projects = {str(home / x): {"mcpServers": {f"of_{x}": SERVER}} for x in ("project", "other")}
@@ -93,7 +89,7 @@ def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(
     assert ("of_project" in out, "of_other" in out) == (True, False)
 
 
-def test_no_secret_is_shown_and_what_is_taken_says_where_one_stands(home: Path, cli: Cli) -> None:
+def test_discover_shows_no_secret_and_warns_where_one_was_copied(home: Path, cli: Cli):
     servers = {
         "env": {**SERVER, "env": {"API_KEY": TOKEN}},
         "args": {"command": "npx", "args": ["some-server", "--api-key", TOKEN]},
@@ -118,7 +114,7 @@ BROKEN = {
 }
 
 
-def test_a_broken_file_hides_no_other(home: Path, cli: Cli) -> None:
+def test_a_broken_file_hides_no_other(home: Path, cli: Cli):
     write(home, ".lmstudio/mcp.json", {"mcpServers": {"good": SERVER}})
     for kind, text in BROKEN.items():
         write(home, ".cursor/mcp.json", text)
@@ -137,7 +133,7 @@ def test_a_broken_file_hides_no_other(home: Path, cli: Cli) -> None:
     assert ("good: npx" in out, out.count("!! ")) == (True, 3)
 
 
-def test_what_is_wrong_with_anothers_file_is_reported_with_its_place(home: Path, cli: Cli) -> None:
+def test_a_fault_of_another_programs_file_is_reported_with_its_place(home: Path, cli: Cli):
     write(home, ".gemini/settings.json", '{"mcpServers": {\n  "a": {')
     asks = {**SERVER, "env": {"X_TOKEN": "${input:token}"}}
     write(home, "project/.vscode/mcp.json", {"servers": {"it": asks}})
@@ -146,7 +142,7 @@ def test_what_is_wrong_with_anothers_file_is_reported_with_its_place(home: Path,
     assert says in cli("servers discover --take it").text
 
 
-def test_what_is_there_or_unclear_is_not_taken(home: Path, cli: Cli) -> None:
+def test_a_taken_or_ambiguous_name_is_refused(home: Path, cli: Cli):
     write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "units": SERVER}})
     write(home, ".gemini/settings.json", {"mcpServers": {"it": {"command": "other"}}})
     ours = home / "project/mcp_settings.json"
@@ -164,7 +160,7 @@ def test_what_is_there_or_unclear_is_not_taken(home: Path, cli: Cli) -> None:
     assert ours.read_text().endswith("// mine")
 
 
-def test_of_two_in_files_of_one_program_each_can_be_taken(home: Path, cli: Cli) -> None:
+def test_two_servers_of_one_program_are_told_apart_by_their_files(home: Path, cli: Cli):
     write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "a=b": SERVER}})
     write(home, "project/.cursor/mcp.json", {"mcpServers": {"it": {"command": "other"}}})
     mine = f"{home}/project/.cursor/mcp.json#it"
@@ -173,7 +169,7 @@ def test_of_two_in_files_of_one_program_each_can_be_taken(home: Path, cli: Cli) 
     assert load_settings(home / "project/mcp_settings.json").names == ["mine", "a=b"]
 
 
-def test_a_name_that_no_command_could_be_given_is_taken_under_another(home: Path, cli: Cli) -> None:
+def test_a_name_that_no_command_could_be_given_is_taken_under_another(home: Path, cli: Cli):
     for name in ("a/b", "canvas", "a\x1b[2Jb", " "):
         write(home, ".cursor/mcp.json", {"mcpServers": {name: {**SERVER, "cwd": "\x1b[2J"}}})
         assert "\x1b" not in cli("servers discover").out
@@ -185,7 +181,7 @@ def test_a_name_that_no_command_could_be_given_is_taken_under_another(home: Path
     assert load_settings(home / "project/mcp_settings.json").names == ["mine"]
 
 
-def test_what_is_switched_off_is_reported_and_a_date_is_a_text(home: Path, cli: Cli) -> None:
+def test_a_server_that_is_switched_off_is_marked_and_a_date_becomes_text(home: Path, cli: Cli):
     write(home, ".codex/config.toml", TOML + "enabled = false\n")
     text = YAML.replace("it", "x")
     write(home, ".continue/config.yaml", f"{text}    env: {{SINCE: 2020-01-02}}\n")

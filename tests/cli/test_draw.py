@@ -48,7 +48,7 @@ def called(*arguments: Any, record: str) -> None:
     recorder.close(30)
 
 
-def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, cli: Cli) -> None:
+def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, cli: Cli):
     write("my runs.jsonl", SEARCH, GET)
     status, out, err = cli("plan draw", "my runs.jsonl")
     assert (status, err) == (0, "")
@@ -58,7 +58,7 @@ def test_a_transcript_becomes_a_workflow_beside_it(folder: Path, cli: Cli) -> No
     assert "library/get_book\nbook_id = results[0].books[0].book_id" in texts
 
 
-def test_a_file_or_link_that_is_there_is_kept(folder: Path, cli: Cli) -> None:
+def test_a_file_or_link_that_is_there_is_kept(folder: Path, cli: Cli):
     """Wherever a link leads, also to where nothing is yet."""
     target = folder / "mine.xircuits"
     target.write_text("mine", encoding="utf-8")
@@ -74,7 +74,7 @@ def test_a_file_or_link_that_is_there_is_kept(folder: Path, cli: Cli) -> None:
     assert nodes_of(load(target))
 
 
-def test_the_newest_run_of_the_history_is_drawn_or_how_to_record_one_is_said(cli: Cli) -> None:
+def test_draw_takes_the_newest_run_of_the_history_or_explains_how_to_record_one(cli: Cli):
     ran = cli("plan draw")
     assert (ran.status, ran.out, "Nothing is remembered yet" in ran.err) == (1, "", True)
     assert "XAI_MCP_RECORD=arguments,results" in ran.err
@@ -88,7 +88,7 @@ def test_the_newest_run_of_the_history_is_drawn_or_how_to_record_one_is_said(cli
     assert out.startswith("Written: drawn_run.xircuits, 2 calls, 1 wire")
 
 
-def test_what_is_missing_left_out_and_unknown_is_reported(cli: Cli) -> None:
+def test_draw_reports_missing_values_omitted_calls_and_unknown_servers(cli: Cli):
     write(
         "runs.jsonl",
         {**SEARCH, "arguments": {"query": "***"}},
@@ -106,7 +106,7 @@ def test_what_is_missing_left_out_and_unknown_is_reported(cli: Cli) -> None:
         assert text in ran.text
 
 
-def test_a_plan_is_drawn(cli: Cli) -> None:
+def test_a_plan_is_drawn(cli: Cli):
     args = {"book_id": {"call": 0, "field": "books[0].id"}, "day": {"missing": "Which?"}}
     plan = {"calls": [{"tool": "search_books", "args": {}}, {"tool": "lend", "args": args}]}
     write("plan.json", plan)
@@ -117,7 +117,7 @@ def test_a_plan_is_drawn(cli: Cli) -> None:
     assert answer["missing"] == [missing]
 
 
-def test_runs_are_listed_and_chosen(cli: Cli) -> None:
+def test_runs_are_listed_and_chosen(cli: Cli):
     started = {"run": "r2", "agent": "helper", "event": "RunStarted", "asked": "Find a book."}
     write("runs.jsonl", SEARCH, started, {**GET, "run": "r2"})
     lines = cli("plan draw runs.jsonl --list").out.splitlines()
@@ -128,7 +128,7 @@ def test_runs_are_listed_and_chosen(cli: Cli) -> None:
     assert (ran.status, "There is no run 'r9'" in ran.err) == (1, True)
 
 
-def test_what_cannot_be_drawn_is_reported(cli: Cli) -> None:
+def test_a_file_that_cannot_be_drawn_is_refused(cli: Cli):
     for name, text, says in (
         ("gone.jsonl", None, "cannot be read"),
         ("empty.jsonl", "", "empty.jsonl is empty"),
@@ -145,9 +145,9 @@ def test_what_cannot_be_drawn_is_reported(cli: Cli) -> None:
         assert (ran.status, ran.err[:7], says in ran.err) == (1, "error: ", True), name
 
 
-def test_what_looks_like_a_secret_in_a_conversation_is_not_written_down(
+def test_secrets_of_a_conversation_are_not_written_into_the_drawing(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """In a transcript it is hidden already; a conversation has all as it was."""
     token = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     monkeypatch.setenv("SHOP_TOKEN", "zebra-crossing-77")

@@ -91,12 +91,12 @@ def long_lines(lines: list[str]) -> list[str]:
     return [x for x in lines if len(x) > _COLUMNS and not is_whole(x)]
 
 
-def test_the_table_has_every_command() -> None:
+def test_the_table_has_every_command():
     assert LEAVES.keys() == TABLE.keys()
 
 
 @pytest.mark.parametrize("command", STARTING)
-def test_nothing_starts_before_somebody_agreed(strange: Path, cli: Cli, command: str) -> None:
+def test_nothing_starts_before_somebody_agreed(strange: Path, cli: Cli, command: str):
     """Where nobody can be asked, the error says what to run; with --json it is on stdout."""
     ran = cli(line_of(command))
     assert (ran.status, ran.out) == (1, "")
@@ -109,7 +109,7 @@ def test_nothing_starts_before_somebody_agreed(strange: Path, cli: Cli, command:
 @pytest.mark.parametrize("command", LEAVES)
 def test_a_command_keeps_the_contract_of_all(
     strange: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+):
     """JSON where it is asked for, the exit statuses, names that are empty, and lines that fit."""
     kind, words = TABLE[command]
     wrong = cli(f"{command} --nonsense {words}")
@@ -132,7 +132,7 @@ def test_a_command_keeps_the_contract_of_all(
     assert not (strange / "started").exists()
 
 
-def test_help_fits_and_has_words_of_people(cli: Cli) -> None:
+def test_help_fits_and_has_words_of_people(cli: Cli):
     for words in commands():
         text = cli(" ".join(words), "--help").out
         assert max(map(len, text.splitlines())) <= _COLUMNS, words
@@ -140,13 +140,13 @@ def test_help_fits_and_has_words_of_people(cli: Cli) -> None:
         assert "..." not in text.partition("Commands:")[2], words
 
 
-def test_a_shell_completes_words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shell_completes_words(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("_XAI_MCP_AGENT_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "xai-mcp-agent tools re")
     monkeypatch.setenv("COMP_CWORD", "2")
     assert cli("").out.split() == ["refresh"]
 
 
-def test_a_command_to_copy_stays_in_one_line() -> None:
+def test_a_command_to_copy_stays_in_one_line():
     command = "`xai-mcp-agent trust /home/me/mcp_settings.json`"
     assert any(command in x for x in folded(f"{'word ' * 12}{command} and so on"))

@@ -14,9 +14,7 @@ from xai_mcp_agent.planning import read_plan
 LEND = "Search books about the sea and borrow one for reader R2"
 
 
-def test_a_search_shows_the_best_tool_first_and_a_failure_sinks_nothing(
-    examples: Path, cli: Cli
-) -> None:
+def test_a_search_shows_the_best_tool_first_and_a_failure_sinks_nothing(examples: Path, cli: Cli):
     status, out, err = cli("search 'convert miles'")
     assert out.startswith("1.00  units: convert_units(")
     assert "name matches 'convert'" in out
@@ -32,7 +30,7 @@ def test_a_search_shows_the_best_tool_first_and_a_failure_sinks_nothing(
 # Selections
 
 
-def test_a_selection_shows_what_fits_the_budget_and_why(examples: Path, cli: Cli) -> None:
+def test_a_selection_shows_what_fits_the_budget_and_why(examples: Path, cli: Cli):
     status, out, err = cli("tools select 'lend a book'")
     assert out.startswith("8 of 8 tools shown, ")
     assert all(x in out for x in ("library_borrow_book: ", "all tools fit"))
@@ -56,7 +54,7 @@ def test_a_selection_shows_what_fits_the_budget_and_why(examples: Path, cli: Cli
 
 def test_a_variable_that_is_no_budget_is_named(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     monkeypatch.setenv("XAI_TOOL_BUDGET", "nonsense")
     err = cli("tools select 'lend a book'").err
     assert "XAI_TOOL_BUDGET=nonsense is not a whole number above 0, so 3800" in err + caplog.text
@@ -67,7 +65,7 @@ def test_a_variable_that_is_no_budget_is_named(
 
 def test_a_tool_is_explained_with_how_to_call_it_and_since_when_it_is_known(
     examples: Path, cli: Cli
-) -> None:
+):
     text = cli("tools explain library borrow_book").text
     assert text.startswith("library: Borrow a book ")
     assert "borrow_book(book_id: integer, reader: string)" in text
@@ -88,16 +86,14 @@ def test_a_tool_is_explained_with_how_to_call_it_and_since_when_it_is_known(
         assert (ran.status, hint in ran.err) == (1, True)
 
 
-def test_since_when_it_is_known_is_there_as_soon_as_its_server_answers(
-    folder: Path, cli: Cli
-) -> None:
+def test_since_when_it_is_known_is_there_as_soon_as_its_server_answers(folder: Path, cli: Cli):
     """Its history is opened while the tool is there already."""
     (folder / "own.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n")
     write_settings(folder, {}, functions={"own": {"file": "own.py"}})
     assert cli("tools explain own shout --json").json["first_seen"]
 
 
-def test_what_comes_next_is_suggested_with_reasons(examples: Path, cli: Cli) -> None:
+def test_suggest_names_the_next_tool_and_why(examples: Path, cli: Cli):
     line = "tools suggest library/search_books --request 'lend a book'"
     assert cli(line).out.startswith("1.00  library/borrow_book\n")
     best = cli(f"{line} --json").json["found"][0]
@@ -109,9 +105,7 @@ def test_what_comes_next_is_suggested_with_reasons(examples: Path, cli: Cli) -> 
 # Plans
 
 
-def test_a_plan_is_shown_with_what_is_missing_and_which_server_failed(
-    examples: Path, cli: Cli
-) -> None:
+def test_a_plan_is_shown_with_what_is_missing_and_which_server_failed(examples: Path, cli: Cli):
     status, out, err = cli("plan make", LEND)
     assert out.startswith(f"A rough plan for: {LEND}\n1. library/search_books\n")
     assert all(x in out for x in ("book_id: ", "of call 1", "without a language model"))
@@ -125,9 +119,7 @@ def test_a_plan_is_shown_with_what_is_missing_and_which_server_failed(
     assert (ran.status, "Say what is to be done" in ran.err) == (2, True)
 
 
-def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
-    examples: Path, cli: Cli
-) -> None:
+def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(examples: Path, cli: Cli):
     file = examples / "plan.json"
     file.write_text("mine", encoding="utf-8")
     ran = cli("plan make", LEND, "--out", "plan.json", "--json")
@@ -141,9 +133,9 @@ def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
     assert (ran.status, "cannot be written" in ran.err) == (1, True)
 
 
-def test_a_model_is_asked_for_a_plan_and_what_it_lacks_is_said(
+def test_a_model_makes_the_plan_or_a_draft_says_why_not(
     examples: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     answer = {"calls": [{"tool": "search_books", "args": {"query": "sea"}}]}
     make = ("plan make --server library", LEND, "--model")
     with model_endpoint([says(json.dumps(answer)), fails(400, {"message": "no"})]) as endpoint:
@@ -162,7 +154,7 @@ def test_a_model_is_asked_for_a_plan_and_what_it_lacks_is_said(
     assert "Set OPENAI_API_KEY in the file .env beside mcp_settings.json" in reasons
 
 
-def test_a_plan_is_checked_and_the_exit_status_tells(examples: Path, cli: Cli) -> None:
+def test_a_plan_is_checked_and_the_exit_status_tells(examples: Path, cli: Cli):
     arguments = {"reader": {"value": "Ada"}, "book": {"value": 3}}
     plan = {"calls": [{"tool": "library/borrow_book", "args": arguments}]}
     (examples / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
@@ -176,7 +168,7 @@ def test_a_plan_is_checked_and_the_exit_status_tells(examples: Path, cli: Cli) -
     assert (ran.status, ran.json) == (0, {"problems": [], "checked": 1, "calls": 1})
 
 
-def test_a_file_without_calls_to_check_is_named(examples: Path, cli: Cli) -> None:
+def test_a_file_without_calls_to_check_is_named(examples: Path, cli: Cli):
     for name, text, text_shown, status in (
         ("none.json", '{"calls": []}', "It has no calls to check", 0),
         ("empty.xircuits", "", "is no workflow of Xircuits: it is empty", 1),

@@ -80,7 +80,7 @@ def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str
 # Lines
 
 
-def test_sessions_in_which_nothing_happened_share_a_line(file: Path, show: Any, lines: Any) -> None:
+def test_sessions_in_which_nothing_happened_share_a_line(file: Path, show: Any, lines: Any):
     reports = [*session(LIBRARY, 0, SEARCH), *session(UNITS, 0, LEND)]
     for minute in range(1, 9):
         reports += [*session(LIBRARY, minute, SEARCH), *session(UNITS, minute, LEND)]
@@ -93,7 +93,7 @@ def test_sessions_in_which_nothing_happened_share_a_line(file: Path, show: Any, 
     assert len(json.loads(show("--json"))) == 18 * 4, "programs get every event"
 
 
-def test_a_session_in_which_something_happened_has_lines_of_its_own(file: Path, lines: Any) -> None:
+def test_a_session_in_which_something_happened_has_lines_of_its_own(file: Path, lines: Any):
     change = Listed(LIBRARY, NOON + timedelta(minutes=1, seconds=3), (SEARCH, LEND))
     sessions = [*session(LIBRARY, 0, SEARCH), *session(LIBRARY, 1, SEARCH)]
     write_history(file, *sessions[:-1], called("search", 1), change, sessions[-1])
@@ -104,7 +104,7 @@ def test_a_session_in_which_something_happened_has_lines_of_its_own(file: Path, 
     assert not any("connected and closed" in x for x in shown)
 
 
-def test_the_limit_is_for_lines_and_not_for_events(file: Path, show: Any, lines: Any) -> None:
+def test_the_limit_is_for_lines_and_not_for_events(file: Path, show: Any, lines: Any):
     calls = [called("search", x) for x in range(30)]
     write_history(file, *session(LIBRARY, 0, SEARCH), *calls, called("lend", 31))
     shown = lines("--limit", "2")
@@ -115,7 +115,7 @@ def test_the_limit_is_for_lines_and_not_for_events(file: Path, show: Any, lines:
     assert "newest" not in show("--limit", "9")
 
 
-def test_a_changed_tool_says_what_is_different(file: Path, show: Any) -> None:
+def test_a_changed_tool_says_what_is_different(file: Path, show: Any):
     other = a_tool("search", "Finds things.", query=TEXT, limit=NUMBER)
     with a_history(place_of_file(file)) as history:
         history.connected("library", SEARCH, LEND)
@@ -128,9 +128,7 @@ def test_a_changed_tool_says_what_is_different(file: Path, show: Any) -> None:
     assert "search: Parameter 'limit' was removed" in text
 
 
-def test_a_call_says_which_agent_made_it_in_which_run(
-    file: Path, cli: Cli, show: Any, lines: Any
-) -> None:
+def test_a_call_says_which_agent_made_it_in_which_run(file: Path, cli: Cli, show: Any, lines: Any):
     calls = [called("search", x, agent="helper", run_id="b1946ac92492") for x in range(3)]
     write_history(file, *calls, called("search", 4, "There is no shelf 9.", agent="other"))
     several, _ = lines()
@@ -146,7 +144,7 @@ def test_a_call_says_which_agent_made_it_in_which_run(
 # Choices
 
 
-def test_what_failed_can_be_chosen(file: Path, show: Any, lines: Any) -> None:
+def test_failed_shows_failures_and_refusals_only(file: Path, show: Any, lines: Any):
     with a_history(place_of_file(file)) as history:
         history.connected("library", SEARCH)
         history.failed("web", "no such program")
@@ -161,9 +159,7 @@ def test_what_failed_can_be_chosen(file: Path, show: Any, lines: Any) -> None:
     assert [x["change"] for x in events] == ["failed", "called", "refused"]
 
 
-def test_text_is_looked_for_as_it_stands_in_capitals_or_not(
-    file: Path, show: Any, lines: Any
-) -> None:
+def test_text_is_looked_for_as_it_stands_in_capitals_or_not(file: Path, show: Any, lines: Any):
     """Issue 15: plain text, no pattern of any kind."""
     write_history(
         file,
@@ -179,7 +175,7 @@ def test_text_is_looked_for_as_it_stands_in_capitals_or_not(
     assert not {"\x1b", "\u202e"} & set(show("--all"))
 
 
-def test_a_begin_and_an_end_can_be_given(file: Path, cli: Cli, show: Any, lines: Any) -> None:
+def test_a_begin_and_an_end_can_be_given(file: Path, cli: Cli, show: Any, lines: Any):
     write_history(file, *(called(f"t{x}", x) for x in range(9)))
     words = ["--since", "2026-07-28T12:02+00:00", "--until", "2026-07-28T12:05+00:00"]
     names = [x.partition(":")[0] for x in lines(*words)]
@@ -193,9 +189,7 @@ def test_a_begin_and_an_end_can_be_given(file: Path, cli: Cli, show: Any, lines:
 # A folder's own
 
 
-def test_a_folder_without_history_says_so_and_one_with_it_starts_no_server(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_folder_without_history_says_so_and_one_with_it_starts_no_server(folder: Path, cli: Cli):
     ran = cli("history show")
     assert (ran.status, "Nothing is remembered yet" in ran.out) == (0, True)
     assert cli("history show --json").out == "[]\n"
@@ -221,9 +215,7 @@ def test_a_folder_without_history_says_so_and_one_with_it_starts_no_server(
 # Following
 
 
-def test_what_happens_while_it_follows_is_shown_once(
-    file: Path, show: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_follow_shows_each_new_event_once(file: Path, show: Any, monkeypatch: pytest.MonkeyPatch):
     def later(*events: Event) -> None:
         """Have these written while somebody follows; then they interrupt."""
         left = list(events)
@@ -244,7 +236,7 @@ def test_what_happens_while_it_follows_is_shown_once(
     assert [x["payload"]["status"] for x in events] == ["error", "error"]
 
 
-def test_whoever_follows_ends_it_with_an_interrupt(file: Path, tmp_path: Path) -> None:
+def test_an_interrupt_ends_follow(file: Path, tmp_path: Path):
     write_history(file, called("search", 1))
     out = tmp_path / "out.txt"
     with out.open("w") as written:

@@ -49,7 +49,7 @@ def diff(web: str, cli: Cli) -> Callable[[str], Ran]:
     return lambda words: cli(f"history diff {words} --store", web)
 
 
-def test_without_times_the_last_change_of_a_server_or_of_each_is_shown(diff: Any) -> None:
+def test_without_times_the_last_change_of_a_server_or_of_each_is_shown(diff: Any):
     """That a server was closed is none: its tools come back with it."""
     head, *lines = diff("web").out.splitlines()
     assert head.startswith("web, last changed 2026-07-28 ")
@@ -71,9 +71,9 @@ def test_without_times_the_last_change_of_a_server_or_of_each_is_shown(diff: Any
     }  # fmt: skip
 
 
-def test_all_versions_of_a_tool_are_shown_with_their_whole_text(
+def test_diff_shows_all_versions_of_a_tool_with_their_whole_text(
     diff: Any, tmp_path: Path, cli: Cli
-) -> None:
+):
     """What is meant to mislead a model may stand where a line of a list ends."""
     head, first, then, line = diff("web search").out.splitlines()
     assert head == "web.search, 2 versions:"
@@ -90,7 +90,7 @@ def test_all_versions_of_a_tool_are_shown_with_their_whole_text(
     assert words in cli(f"history diff web search --store {file}").text
 
 
-def test_two_points_are_compared_or_it_is_said_why_not(diff: Any) -> None:
+def test_diff_compares_two_points_or_says_why_it_cannot(diff: Any):
     for words, status, shown in (
         ("web --from 2026-07-28T13:00+00:00 --to 4", 0, "to event 4: Nothing changed."),
         ("web --from 2026-07-28T13:00+00:00 --to 2026-07-28T14:00+00:00", 0, "added: web.help"),
@@ -124,7 +124,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-def test_each_tool_has_a_line_and_each_server_its_sum(calls: str, cli: Cli) -> None:
+def test_each_tool_has_a_line_and_each_server_its_sum(calls: str, cli: Cli):
     lines = cli("history stats --store", calls).out.splitlines()
     assert lines[0].split() == ["calls", "failed", "median", "p95", "last", "used"]
     assert lines[1].split()[:4] == ["library.search", "30", "-", "12"]
@@ -164,9 +164,7 @@ def shops(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-def test_the_name_of_the_file_or_an_option_says_what_to_draw(
-    shops: str, folder: Path, cli: Cli
-) -> None:
+def test_the_name_of_the_file_or_an_option_says_what_to_draw(shops: str, folder: Path, cli: Cli):
     status, out, err = cli("history graph --store", shops)
     assert (status, err, out[:10]) == (0, "", "flowchart ")
     assert "It is not listed any more" in out
@@ -190,7 +188,7 @@ def test_the_name_of_the_file_or_an_option_says_what_to_draw(
         assert (ran.status, text in ran.err, "Value error" in ran.err) == (status, True, False)
 
 
-def test_of_a_tool_it_shows_what_fits_and_how_much_is_left_out(shops: str, cli: Cli) -> None:
+def test_the_graph_of_a_tool_shows_the_best_flows_and_counts_the_others(shops: str, cli: Cli):
     status, out, err = cli("history graph shop list_parcels --store", shops)
     assert (status, err, "parcel_id as parcel_id" in out) == (0, "", True)
     ran = cli("history graph shop --limit 1 --format json --store", shops)
@@ -198,7 +196,7 @@ def test_of_a_tool_it_shows_what_fits_and_how_much_is_left_out(shops: str, cli: 
     assert "that fit less well are left out" in ran.err
 
 
-def test_without_a_history_nothing_is_written(folder: Path, cli: Cli) -> None:
+def test_without_a_history_nothing_is_written(folder: Path, cli: Cli):
     for line in ("history graph --out g.html", "history stats", "tools list --at 0s",
                  "tools usage", "tools usage --forget"):  # fmt: skip
         assert "Nothing is remembered yet" in cli(line).out
@@ -209,7 +207,7 @@ def test_without_a_history_nothing_is_written(folder: Path, cli: Cli) -> None:
 # Deleting
 
 
-def test_what_is_too_old_is_named_and_then_removed(folder: Path, cli: Cli) -> None:
+def test_prune_shows_and_then_removes_old_events(folder: Path, cli: Cli):
     write_settings(folder, {})
     (folder / ".xircuits").mkdir()
     times = [datetime.now(UTC) - timedelta(days=30 * x) for x in reversed(range(12))]
@@ -251,7 +249,7 @@ def learned(folder: Path) -> Path:
     return folder
 
 
-def test_what_agents_learned_is_shown_by_tool_and_toolbelt(learned: Path, cli: Cli) -> None:
+def test_usage_is_shown_by_tool_and_toolbelt(learned: Path, cli: Cli):
     status, out, err = cli("tools usage")
     lines = out.splitlines()
     assert (status, err, lines[0]) == (0, "", "Remembered: 6 requests.")
@@ -278,9 +276,7 @@ def test_what_agents_learned_is_shown_by_tool_and_toolbelt(learned: Path, cli: C
         assert (ran.status, ran.out, hint in ran.err) == (1, "", True), line
 
 
-def test_forgetting_shows_what_was_removed_also_while_a_bridge_is_open(
-    learned: Path, cli: Cli
-) -> None:
+def test_forgetting_shows_what_was_removed_also_while_a_bridge_is_open(learned: Path, cli: Cli):
     out = cli("tools usage shop --toolbelt default --forget").out
     assert out.startswith("Forgotten: 2 requests.")
     assert "new invoice" in out

@@ -48,7 +48,7 @@ def copied(folder: Path) -> Path:
     return init_folder(folder / "copied", link=False).folder
 
 
-def test_a_folder_that_need_not_exist_becomes_a_working_folder(folder: Path) -> None:
+def test_a_folder_that_need_not_exist_becomes_a_working_folder(folder: Path):
     report = init_folder(folder / "deep" / "down")
     assert Path.cwd() == folder, "the working directory stays what it was"
     ready = report.folder
@@ -72,7 +72,7 @@ def test_a_folder_that_need_not_exist_becomes_a_working_folder(folder: Path) -> 
 
 def test_a_second_run_finds_everything_up_to_date_and_brings_back_nothing(
     ready: Path, copied: Path
-) -> None:
+):
     shutil.rmtree(ready / "xai_components/xai_template")  # the user removed it
     for folder, link in ((ready, True), (copied, False)):
         report = init_folder(folder, link=link)
@@ -81,7 +81,7 @@ def test_a_second_run_finds_everything_up_to_date_and_brings_back_nothing(
     assert not (ready / "xai_components/xai_template").exists()
 
 
-def test_a_file_of_the_user_is_kept(folder: Path) -> None:
+def test_a_file_of_the_user_is_kept(folder: Path):
     paths = (
         "mcp_settings.json", "examples/servers/library.py",
         ".xircuits/templates/agent_with_tools.xircuits",
@@ -97,7 +97,7 @@ def test_a_file_of_the_user_is_kept(folder: Path) -> None:
 
 def test_copies_that_xircuits_made_become_a_link_and_a_link_copies_on_request(
     copied: Path,
-) -> None:
+):
     """A link follows every upgrade; copies are for a folder that is handed to someone else."""
     assert actions(init_folder(copied))[LIBRARY] == "linked"
     assert (copied / LIBRARY).is_symlink()
@@ -108,7 +108,7 @@ def test_copies_that_xircuits_made_become_a_link_and_a_link_copies_on_request(
 
 
 @pytest.mark.parametrize("link", [True, False])
-def test_a_stale_copy_is_replaced_and_the_old_one_kept_aside(copied: Path, link: bool) -> None:
+def test_a_stale_copy_is_replaced_and_the_old_one_kept_aside(copied: Path, link: bool):
     installed = a_component_file()
     stale = copied / LIBRARY / installed.name
     texts = ["first", "second"][: 1 if link else 2]
@@ -121,7 +121,7 @@ def test_a_stale_copy_is_replaced_and_the_old_one_kept_aside(copied: Path, link:
     assert sorted(x.read_text(encoding="utf-8") for x in copied.rglob("*.bak")) == texts
 
 
-def test_a_folder_with_files_of_the_user_stays_a_folder(copied: Path) -> None:
+def test_a_folder_with_files_of_the_user_stays_a_folder(copied: Path):
     """A link would have to throw them out."""
     (copied / LIBRARY / "my_components.py").write_text("# mine\n", encoding="utf-8")
     (copied / LIBRARY / a_component_file().name).unlink()
@@ -132,7 +132,7 @@ def test_a_folder_with_files_of_the_user_stays_a_folder(copied: Path) -> None:
     assert not init_folder(copied).changed
 
 
-def test_a_link_to_another_place_is_mended(ready: Path) -> None:
+def test_a_link_to_another_place_is_mended(ready: Path):
     """After the virtual environment was made anew, say."""
     (ready / "elsewhere").mkdir()
     for target in ("gone", "elsewhere"):
@@ -143,7 +143,7 @@ def test_a_link_to_another_place_is_mended(ready: Path) -> None:
     assert (ready / "elsewhere").is_dir()
 
 
-def test_a_half_made_folder_is_completed(folder: Path) -> None:
+def test_a_half_made_folder_is_completed(folder: Path):
     """Our history may stand in .xircuits first; `xircuits init` itself refuses such a folder."""
     (folder / ".xircuits").mkdir()
     (folder / ".xircuits/history.db").write_text("ours", encoding="utf-8")
@@ -154,7 +154,7 @@ def test_a_half_made_folder_is_completed(folder: Path) -> None:
     assert (folder / "xai_components/base.py").is_file()
 
 
-def test_the_palette_shows_our_classes_as_we_read_them(ready: Path) -> None:
+def test_the_palette_shows_our_classes_as_we_read_them(ready: Path):
     """Xircuits' own handler decides what a class is, its type, colour and lines."""
     shown = {
         name: (x["file_path"], x["type"], x["color"], x["docstring"], x["lineno"][0])
@@ -170,7 +170,7 @@ def test_the_palette_shows_our_classes_as_we_read_them(ready: Path) -> None:
 # The command
 
 
-def test_the_command_says_what_it_did_and_what_to_do_next(folder: Path, cli: Cli) -> None:
+def test_the_command_says_what_it_did_and_what_to_do_next(folder: Path, cli: Cli):
     lines = cli("init lab").out.splitlines()
     for line in (
         "  linked      xai_components/xai_mcp_agent", "  cd lab",
@@ -185,7 +185,7 @@ def test_the_command_says_what_it_did_and_what_to_do_next(folder: Path, cli: Cli
     assert {"action": "up to date", "path": LIBRARY, "note": ""} in report["steps"]
 
 
-def test_a_place_that_cannot_be_a_folder_is_an_error(folder: Path) -> None:
+def test_a_place_that_cannot_be_a_folder_is_an_error(folder: Path):
     (folder / ".xircuits").write_text("a file")
     with pytest.raises(InitError, match=r"Cannot prepare .*: File exists"):
         init_folder(folder)
@@ -211,9 +211,7 @@ def component(folder: Path, name: str, class_name: str) -> None:
     (folder / name).write_text(text)
 
 
-def test_both_libraries_in_a_folder_are_a_clash_as_the_palette_shows(
-    folder: Path, cli: Cli
-) -> None:
+def test_both_libraries_in_a_folder_are_a_clash_as_the_palette_shows(folder: Path, cli: Cli):
     init_folder(folder)
     place, again = install("xai_agent", folder), install("xai_agent", folder.parent / "home")
     shown = [x["file_path"] for x in palette(folder) if x["task"] == "AgentRun"]
@@ -236,13 +234,13 @@ def test_both_libraries_in_a_folder_are_a_clash_as_the_palette_shows(
 
 def test_a_library_in_the_place_that_a_variable_names_clashes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     component(folder / "xai_more", "nodes.py", "AgentRun")
     monkeypatch.setenv("XIRCUITS_COMPONENTS_DIR", str(folder))
     assert [x.library for x in find_clashes(folder / "lab")] == ["xai_more"]
 
 
-def test_only_what_the_palette_reads_clashes_and_no_odd_file_hides_it(folder: Path) -> None:
+def test_only_what_the_palette_reads_clashes_and_no_odd_file_hides_it(folder: Path):
     library = folder / "xai_components" / "xai_odd"
     component(library / "deeper", "nodes.py", "AgentRun")
     component(library, ".hidden.py", "AgentRun")

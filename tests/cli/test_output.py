@@ -19,7 +19,7 @@ EVIL = "before\x1b[2J\x1b]0;title\x07after\nnext line"
 SEEN = "before?[2J?]0;title?after\nnext line\n"
 
 
-def test_a_person_sees_a_mark_where_a_code_would_act(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_sees_a_mark_where_a_code_would_act(monkeypatch: pytest.MonkeyPatch):
     screen = Screen()
     monkeypatch.setattr("sys.stdout", screen)
     say(EVIL)
@@ -29,7 +29,7 @@ def test_a_person_sees_a_mark_where_a_code_would_act(monkeypatch: pytest.MonkeyP
     assert "no file ?[2Jno.xircuits" in shown
 
 
-def test_a_program_gets_all_as_it_came(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_gets_all_as_it_came(capsys: Any, monkeypatch: pytest.MonkeyPatch):
     say_result("a\tb \x07", to_stderr=False)
     assert capsys.readouterr().out == "a\tb \x07\n"
     say("word " * 40)
@@ -43,9 +43,9 @@ def test_a_program_gets_all_as_it_came(capsys: Any, monkeypatch: pytest.MonkeyPa
     say_result("for nobody", to_stderr=False)
 
 
-def test_who_is_waited_for_is_shown_at_a_terminal_and_wiped(
+def test_a_terminal_shows_which_server_is_awaited_and_wipes_the_line(
     monkeypatch: pytest.MonkeyPatch, folder: Path
-) -> None:
+):
     """A server that starts and says nothing, until its own limit is over."""
     sleeps = {"command": sys.executable, "args": ["-c", "import time; time.sleep(60)"]}
     write_settings(folder, {"mute": {**sleeps, "startTimeout": 1.2}})
@@ -57,7 +57,7 @@ def test_who_is_waited_for_is_shown_at_a_terminal_and_wiped(
     assert ".. waiting for the server mute" in screen
 
 
-def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path):
     file = tmp_path / "settings.json"
     file.write_text("{}")
     file.chmod(0o600)

@@ -90,9 +90,9 @@ def offer(cli: Cli) -> Any:
 # Finding
 
 
-def test_what_was_fetched_is_searched_without_the_registry(
+def test_a_search_uses_the_local_copy_without_the_registry(
     work: Path, service: RegistryService, cli: Cli, offer: Any
-) -> None:
+):
     assert "xai-mcp-agent registry sync" in offer("search weather", status=1)
     assert cli("registry sync") == (0, "team: 10 documents on 3 pages.\n", "")
     out = cli("registry search 'weather of a place'").out
@@ -106,7 +106,7 @@ def test_what_was_fetched_is_searched_without_the_registry(
 
 def test_a_sync_says_what_is_refused_and_what_went_wrong_in_the_time_it_is_given(
     work: Path, service: RegistryService, cli: Cli, offer: Any
-) -> None:
+):
     service.pages[""]["servers"] += [{"server": x} for x in invalid()]
     service.faults["/v0.1/servers"] = "repeat"
     status, out, err = cli("registry sync")
@@ -124,7 +124,7 @@ def test_a_sync_says_what_is_refused_and_what_went_wrong_in_the_time_it_is_given
 
 def test_add_writes_an_entry_that_is_switched_off_and_pinned(
     work: Path, service: RegistryService, offer: Any
-) -> None:
+):
     made = offer(f"add {NOTES}")
     assert list(entries(work)) == ["library", "notes"]
     assert entries(work)["notes"] == made["entry"] == {
@@ -153,9 +153,9 @@ def test_add_writes_an_entry_that_is_switched_off_and_pinned(
     assert read.notes == ()
 
 
-def test_what_was_added_is_asked_about_when_it_is_switched_on(
+def test_an_added_server_needs_trust_when_it_is_switched_on(
     work: Path, offer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.delenv("XAI_MCP_TRUST")
     file = work / "mcp_settings.json"
     TrustStore().agree(load_settings(file))
@@ -171,7 +171,7 @@ def test_what_was_added_is_asked_about_when_it_is_switched_on(
 
 def test_registries_of_a_stranger_are_not_asked(
     work: Path, service: RegistryService, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """The settings may have come with somebody else's folder."""
     monkeypatch.delenv("XAI_MCP_TRUST")
     with Registries() as registries:
@@ -184,7 +184,7 @@ def test_registries_of_a_stranger_are_not_asked(
     assert cli("registry sync team").status == 0
 
 
-def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any) -> None:
+def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any):
     """Spec 5, registry integration."""
     shown = offer(f"show {NOTES}")
     texts = [f"{x['about']}: {x['weight']}: {x['text']}" for x in shown["signals"]]
@@ -211,7 +211,7 @@ def test_every_signal_and_the_manifest_are_shown(work: Path, offer: Any) -> None
 
 def test_a_version_is_chosen_and_none_makes_up_for_a_refused_one(
     work: Path, service: RegistryService, offer: Any
-) -> None:
+):
     service.npm["@example-org/notes-mcp/1.3.0"] = service.npm[VERSION] | {"version": "1.3.0"}
     shown = offer(f"show {NOTES} --version 1.3.0")
     assert "@example-org/notes-mcp@1.3.0" in shown["entry"]["args"]
@@ -252,16 +252,14 @@ def test_a_version_is_chosen_and_none_makes_up_for_a_refused_one(
 )  # fmt: skip
 def test_the_way_and_its_command_are_composed_as_data(
     work: Path, cli: Cli, name: str, words: list[str], entry: dict[str, Any]
-) -> None:
+):
     assert cli("registry add", name, *words, "--json")[::2] == (0, "")
     written = entries(work)[name.rpartition("/")[2]]
     beside = ("description", "lock", "disabled", "registry")
     assert {key: x for key, x in written.items() if key not in beside} == entry
 
 
-def test_what_is_not_added_is_refused_by_name_and_nothing_written(
-    work: Path, cli: Cli, offer: Any
-) -> None:
+def test_an_offer_that_is_refused_writes_nothing_and_says_why(work: Path, cli: Cli, offer: Any):
     before = (work / "mcp_settings.json").read_bytes()
     for words, reason in (
         ("database", "--allow runtime-options"),
@@ -288,7 +286,7 @@ def test_what_is_not_added_is_refused_by_name_and_nothing_written(
 
 def test_changed_content_under_the_same_version_is_an_alarm_and_writes_nothing(
     work: Path, service: RegistryService, cli: Cli, offer: Any
-) -> None:
+):
     offer(f"add {NOTES} --as mine")
     owned = signals(offer(f"show {NOTES}"), "look-alike")
     assert owned == ["told: You already have it, as mine."]
@@ -307,9 +305,9 @@ def test_changed_content_under_the_same_version_is_an_alarm_and_writes_nothing(
     assert made["entry"]["args"] == ["-y", "@example-org/notes-mcp@1.4.0"]
 
 
-def test_what_a_package_says_of_itself_counts(
+def test_the_server_name_in_a_package_is_checked(
     work: Path, service: RegistryService, npx: Path, offer: Any
-) -> None:
+):
     """npx would say `could not determine executable to run` where it has no command."""
     package = service.npm[VERSION]
     package["mcpName"] = None
@@ -331,7 +329,7 @@ def test_what_a_package_says_of_itself_counts(
 
 def test_a_package_of_npm_is_added_by_its_name(
     work: Path, service: RegistryService, cli: Cli, offer: Any
-) -> None:
+):
     write(work, service, npm={"type": "npm", "url": service.url})
     assert cli("registry sync npm").status == 0
     add = "add @example-org/notes-mcp --registry npm"
@@ -360,7 +358,7 @@ def test_a_package_of_npm_is_added_by_its_name(
 )  # fmt: skip
 def test_a_look_alike_of_what_is_configured_is_a_warning(
     work: Path, service: RegistryService, offer: Any, configured: dict[str, Any], said: str
-) -> None:
+):
     registries = {"official": False, "team": {"url": service.url}}
     file = work / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": configured, "registries": registries}))
@@ -373,7 +371,7 @@ def test_a_look_alike_of_what_is_configured_is_a_warning(
 
 def test_what_a_registry_wrote_names_no_variable_of_ours(
     work: Path, service: RegistryService, offer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """Else the value of any variable could be had sent anywhere."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-person")
     row = service.row("com.example/tickets")["server"]["remotes"][0]
@@ -418,7 +416,7 @@ NPX = [
 
 def test_options_of_docker_that_open_the_machine_are_refused(
     work: Path, service: RegistryService, offer: Any
-) -> None:
+):
     name = "com.example/database-pinned"
     package = service.row(name)["server"]["packages"][0]
     package["environmentVariables"] = []
@@ -430,7 +428,7 @@ def test_options_of_docker_that_open_the_machine_are_refused(
 
 def test_a_warning_names_the_folder_that_a_container_gets(
     work: Path, service: RegistryService, cli: Cli
-) -> None:
+):
     """Allowed or not, a person sees it."""
     name = "com.example/database-pinned"
     package = service.row(name)["server"]["packages"][0]
@@ -444,7 +442,7 @@ def test_a_warning_names_the_folder_that_a_container_gets(
 
 def test_options_of_npx_that_run_something_else_are_refused(
     work: Path, service: RegistryService, offer: Any
-) -> None:
+):
     package = service.row(NOTES)["server"]["packages"][0]
     for arguments in NPX:
         forget(work)
@@ -454,7 +452,7 @@ def test_options_of_npx_that_run_something_else_are_refused(
 
 def test_a_variable_that_has_other_code_run_is_refused(
     work: Path, service: RegistryService, offer: Any
-) -> None:
+):
     """A secret among the arguments as well: other programs see them."""
     package = service.row(NOTES)["server"]["packages"][0]
     for name in ("NODE_OPTIONS", "LD_PRELOAD", "npm_config_registry", "PATH"):
@@ -472,7 +470,7 @@ def test_a_variable_that_has_other_code_run_is_refused(
 
 def test_an_address_that_hides_its_host_or_is_close_is_named(
     work: Path, service: RegistryService, cli: Cli
-) -> None:
+):
     """Half of its readers take `https://good.example@evil.example/` for good.example."""
     remote = service.row("com.example/hybrid")["server"]["remotes"][0]
     for url, status, says in (
@@ -488,7 +486,7 @@ def test_an_address_that_hides_its_host_or_is_close_is_named(
 
 def test_a_server_is_not_given_what_another_one_or_the_environment_has(
     work: Path, offer: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """Many call it API_KEY."""
     offer(f"add {NOTES}")
     made = offer(f"add {NOTES} --as two")
@@ -518,14 +516,14 @@ def npx(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return started
 
 
-def test_it_is_started_with_try_once_and_only_with_what_it_needs(
+def test_try_starts_the_server_once_with_its_variables_only(
     work: Path,
     service: RegistryService,
     npx: Path,
     cli: Cli,
     offer: Any,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     offer(f"add {NOTES}")
     write(work, service)
     assert "set NOTES_TOKEN, NOTES_DIR first" in offer(f"add {NOTES} --try", status=1)
@@ -543,7 +541,7 @@ def test_it_is_started_with_try_once_and_only_with_what_it_needs(
     assert entries(work)["notes"]["disabled"] is True
 
 
-def test_a_person_is_asked_for_what_is_no_secret_and_told_the_next_steps(work: Path) -> None:
+def test_add_asks_for_values_but_no_secrets_and_shows_the_next_steps(work: Path):
     home = {x: os.environ[x] for x in ("HOME", "XDG_CACHE_HOME", "npm_config_registry")}
     words = (warm_python(), *AS_A_PROCESS, "registry", "add", NOTES)
     with terminal(*words, folder=work, **home) as person:
@@ -564,7 +562,7 @@ def test_a_person_is_asked_for_what_is_no_secret_and_told_the_next_steps(work: P
 
 def test_no_link_in_a_folder_of_a_stranger_is_written_through(
     work: Path, tmp_path: Path, offer: Any
-) -> None:
+):
     """git brings links along: one may lead to what a shell reads at its start."""
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
@@ -577,7 +575,7 @@ def test_no_link_in_a_folder_of_a_stranger_is_written_through(
     assert "notes" in entries(work)
 
 
-def test_of_several_adds_at_once_none_loses_what_another_wrote(work: Path) -> None:
+def test_concurrent_adds_keep_each_others_entries(work: Path):
     words = [warm_python(), *AS_A_PROCESS, "registry", "add", NOTES, "--json", "--as"]
     started = [
         subprocess.Popen([*words, f"notes-{n}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

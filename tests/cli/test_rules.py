@@ -25,7 +25,7 @@ def file(folder: Path) -> Path:
     return write_settings(folder, {"shredder": shredder_entry()}, rules=RULES)
 
 
-def test_a_dry_run_says_what_each_rule_is_about(file: Path, cli: Cli) -> None:
+def test_a_dry_run_says_what_each_rule_is_about(file: Path, cli: Cli):
     status, out, _ = cli("rules check")
     lines = out.splitlines()
     assert (status, lines[0].endswith("1 denied, of 4 tools.")) == (0, True)
@@ -43,7 +43,7 @@ def test_a_dry_run_says_what_each_rule_is_about(file: Path, cli: Cli) -> None:
     assert cli("rules check").out.startswith("There are no rules")
 
 
-def test_it_is_shown_why_a_call_would_not_be_made(file: Path, cli: Cli) -> None:
+def test_why_explains_the_ruling_on_a_call(file: Path, cli: Cli):
     out = cli("rules why shredder shred 'paper=contract 7'").out
     assert "shredder/shred is denied: the rule 'papers' does not allow it, because" in out
     assert "It is: a_danger." in out
@@ -58,7 +58,7 @@ def test_it_is_shown_why_a_call_would_not_be_made(file: Path, cli: Cli) -> None:
 
 def test_rules_are_put_into_the_store_listed_and_removed(
     file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     (file.parent / "more.yaml").write_text(
         "- {name: no counting, when: {tool: count}, then: deny}\n"
         "- {name: ask, when: {tool: 'shr*'}, then: ask}\n",

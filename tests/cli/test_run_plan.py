@@ -45,7 +45,7 @@ def write(plan: Any) -> None:
     Path("plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
 
-def test_it_shows_each_call_and_ends_with_the_last_result(cli: Cli) -> None:
+def test_a_run_shows_each_call_and_prints_the_last_result(cli: Cli):
     status, out, err = cli("plan run plan.json --give '2.paper=the diary'")
     assert (status, out.strip()) == (0, "0")
     lines = [x.partition(" in ")[0] for x in err.splitlines()]
@@ -53,9 +53,9 @@ def test_it_shows_each_call_and_ends_with_the_last_result(cli: Cli) -> None:
     assert lines == [f"{n}/3 shredder/{x}: done" for n, x in enumerate(names, 1)]
 
 
-def test_what_is_missing_has_a_status_of_its_own_and_is_given_later(
+def test_a_run_stops_at_a_missing_value_and_continues_once_it_is_given(
     cli: Cli, journal: Callable[[], list[str]]
-) -> None:
+):
     line = "plan run plan.json --state tidy.run.json"
     status, out, err = cli(line)
     assert (status, out) == (3, "")
@@ -76,7 +76,7 @@ def test_what_is_missing_has_a_status_of_its_own_and_is_given_later(
 
 def test_a_call_waits_until_it_is_approved_with_the_usual_command(
     cli: Cli, journal: Callable[[], list[str]]
-) -> None:
+):
     write(SHRED)
     waits = cli(RUN_SHRED)
     assert (waits.status, journal()) == (3, [])

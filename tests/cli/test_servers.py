@@ -60,7 +60,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(write_settings(tmp_path_factory.mktemp("cli"), servers))
 
 
-def test_servers_are_shown_each_with_its_state_or_its_reason(settings: str, cli: Cli) -> None:
+def test_servers_are_shown_each_with_its_state_or_its_reason(settings: str, cli: Cli):
     status, out, _ = cli("servers check --settings", settings)
     history = str(Path(settings).parent / ".xircuits" / "history.db")
     assert status == 1
@@ -78,9 +78,7 @@ def test_servers_are_shown_each_with_its_state_or_its_reason(settings: str, cli:
     assert shown["unset"]["state"] == "disabled"
 
 
-def test_what_a_server_says_of_itself_is_shown_without_secrets_and_cut(
-    folder: Path, cli: Cli
-) -> None:
+def test_instructions_of_a_server_are_shown_cut_and_without_secrets(folder: Path, cli: Cli):
     """It is a stranger's text, on a person's terminal."""
     hostile = "Be kind.\x1b[2J\r\u202e I saw hush-hush-hush-1234. " + "More. " * 9999
     says, quiet = (entry(instructions=x) for x in (hostile, "Nobody hears this."))
@@ -103,7 +101,7 @@ def test_what_a_server_says_of_itself_is_shown_without_secrets_and_cut(
     assert shown["off"]["tells_instructions"] is False
 
 
-def test_a_call_reads_words_or_an_object_and_prints_the_result(settings: str, cli: Cli) -> None:
+def test_a_call_reads_words_or_an_object_and_prints_the_result(settings: str, cli: Cli):
     call = f"call units convert_units --settings {settings}"
     ran = cli(f"{call} value=5 from_unit=mile to_unit=kilometre")
     assert (ran.status, ran.json["result"]) == (0, 8.04672)
@@ -114,7 +112,7 @@ def test_a_call_reads_words_or_an_object_and_prints_the_result(settings: str, cl
     assert "Did you mean" in ran.err
 
 
-def test_wrong_names_and_arguments_are_answered_with_the_nearest(settings: str, cli: Cli) -> None:
+def test_wrong_names_and_arguments_are_answered_with_the_nearest(settings: str, cli: Cli):
     for line, hint in (
         ("call unit convert_units", "Known: units"),
         ("call units convert", "Did you mean 'convert_units'?"),
@@ -129,15 +127,15 @@ def test_wrong_names_and_arguments_are_answered_with_the_nearest(settings: str, 
         assert (ran.status, hint in ran.err) == (1, True), line
 
 
-def test_without_settings_the_places_and_what_to_do_are_named(folder: Path, cli: Cli) -> None:
+def test_without_settings_the_places_and_what_to_do_are_named(folder: Path, cli: Cli):
     ran = cli("servers check")
     assert ran.status == 1
     assert all(x in ran.text for x in (str(folder), "xai-mcp-agent init", "the URL of a server"))
 
 
-def test_what_the_terminal_cannot_show_ends_nothing(
+def test_letters_that_the_terminal_lacks_are_replaced(
     folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """Windows' terminals know a few hundred letters."""
     write_settings(folder, {"it": entry()})
     for option, shown in (("--json", "\\u65e5\\u672c"), ("", "??")):
@@ -150,7 +148,7 @@ def test_what_the_terminal_cannot_show_ends_nothing(
         assert (ended.value.code or 0, err, shown in out) == (0, "", True)
 
 
-def test_a_limit_that_was_typed_is_named_and_a_wrong_one_is_refused(folder: Path, cli: Cli) -> None:
+def test_a_limit_that_was_typed_is_named_and_a_wrong_one_is_refused(folder: Path, cli: Cli):
     """The one of the settings would not help: it was not what ended the call."""
     write_settings(folder, {"it": entry()})
     ran = cli("call it never --timeout 0.2")
@@ -166,7 +164,7 @@ def test_a_limit_that_was_typed_is_named_and_a_wrong_one_is_refused(folder: Path
 # Functions
 
 
-def test_files_of_functions_are_servers_too(functions: Path, cli: Cli) -> None:
+def test_files_of_functions_are_servers_too(functions: Path, cli: Cli):
     ran = cli("servers check")
     assert ran.status == 1
     assert "mine: ready, 3 tools in" in ran.text
@@ -181,9 +179,9 @@ def test_files_of_functions_are_servers_too(functions: Path, cli: Cli) -> None:
     assert "functions:mine" in cli("history graph --format json").out
 
 
-def test_what_a_function_writes_to_stdout_breaks_no_json_and_one_that_hangs_no_command(
+def test_a_function_that_prints_or_hangs_breaks_neither_json_nor_the_command(
     functions: Path, cli: Cli
-) -> None:
+):
     """As a C library does, or a program that it starts: in a process, by the descriptor."""
     done = subprocess.run(
         [sys.executable, *AS_A_PROCESS, "call", "mine", "add", "a=2", "--json"],

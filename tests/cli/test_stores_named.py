@@ -55,7 +55,7 @@ def history(folder: Path) -> Path:
 
 def test_a_file_that_is_no_history_is_refused_and_left_as_it_is(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     (folder / "notes.txt").write_text("mine " * 1000)
     (folder / "empty.db").touch()
     other = folder / "other.db"
@@ -78,9 +78,7 @@ def test_a_file_that_is_no_history_is_refused_and_left_as_it_is(
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_history_that_is_named_is_read_and_not_written(
-    folder: Path, cli: Cli, reader: str
-) -> None:
+def test_a_history_that_is_named_is_read_and_not_written(folder: Path, cli: Cli, reader: str):
     """Also where a process of its project was killed, and a copy with its `-wal` file.
 
     Somebody copies them both while a workflow runs.
@@ -103,7 +101,7 @@ def test_a_history_that_is_named_is_read_and_not_written(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork") or os.getuid() != 0, reason="needs root")
-def test_a_backup_that_nobody_may_write_can_be_read(folder: Path) -> None:
+def test_a_backup_that_nobody_may_write_can_be_read(folder: Path):
     """Also where nothing can be written beside it."""
     file = history(folder / "backup")
     file.chmod(0o444)

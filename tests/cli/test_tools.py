@@ -40,7 +40,7 @@ def shown(out: str) -> list[str]:
 # Pages
 
 
-def test_a_page_says_how_to_go_on_and_the_last_one_does_not(shop: Path, cli: Cli) -> None:
+def test_a_page_says_how_to_go_on_and_the_last_one_does_not(shop: Path, cli: Cli):
     out = cli("tools list --limit 2").out
     assert shown(out) == ["shop:", "get_order", "set_order"]
     assert out.splitlines()[-1] == "2 more of 4: go on with --offset 2."
@@ -51,7 +51,7 @@ def test_a_page_says_how_to_go_on_and_the_last_one_does_not(shop: Path, cli: Cli
     assert out == "There are only 4: no tool comes after 9 others.\n"
 
 
-def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(shop: Path, cli: Cli) -> None:
+def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(shop: Path, cli: Cli):
     def chosen(words: str) -> tuple[dict[str, list[str]], int]:
         answer = cli(f"tools list --json --named {words}").json
         return {x: [one["name"] for one in y] for x, y in answer["tools"].items()}, answer["total"]
@@ -68,7 +68,7 @@ def test_tools_are_chosen_by_name_and_by_whether_agents_may_use_them(shop: Path,
         assert (ran.status, "leave them out" in ran.text) == (2, True)
 
 
-def test_names_are_printed_as_the_box_of_a_list_takes_them(shop: Path, cli: Cli) -> None:
+def test_names_are_printed_as_the_box_of_a_list_takes_them(shop: Path, cli: Cli):
     """Xircuits reads it as JSON between brackets, and a port that has a text as a text."""
     as_list = "tools list --as-list"
     assert cli(f"{as_list} shop --usable") == (0, '"get_order", "pay"\n', "")
@@ -84,9 +84,7 @@ def test_names_are_printed_as_the_box_of_a_list_takes_them(shop: Path, cli: Cli)
     assert json.loads(f"[{out}]") == names(out, "tools", "x") == [odd]
 
 
-def test_a_group_has_the_tools_of_its_servers_and_says_what_is_not_there(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_group_has_the_tools_of_its_servers_and_says_what_is_not_there(folder: Path, cli: Cli):
     groups = {"g": {"selectors": [{"name": "get_*"}], "include": ["it/set_b"]}}
     servers = {"it": entry(tools=listed("get_a", "get_b", "set_a")), "dead": entry(exit=3)}
     write_settings(folder, servers, groups=groups)
@@ -117,9 +115,9 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_was_known_at_a_time_is_shown_without_starting_anything(
+def test_tools_at_a_past_time_are_shown_without_starting_a_server(
     past: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.chdir(past)
     lines = cli("tools list it --at 0s").out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -139,9 +137,9 @@ def test_what_was_known_at_a_time_is_shown_without_starting_anything(
     assert not (past / "started").exists()
 
 
-def test_all_connects_what_it_can_and_shows_the_rest_from_memory(
+def test_all_connects_the_servers_and_shows_lost_tools_from_the_history(
     past: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.chdir(past)
     status, out, err = cli("tools list --all")
     assert status == 1
@@ -158,9 +156,7 @@ def test_all_connects_what_it_can_and_shows_the_rest_from_memory(
 # Refreshing
 
 
-def test_a_refresh_shows_what_changed_and_one_that_fails_stops_no_other(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_refresh_shows_what_changed_and_one_that_fails_stops_no_other(folder: Path, cli: Cli):
     later = {"tools": listed("buy", "rent")}
     shop = entry(
         tools=listed("buy", "sell"), then={"tools": listed("buy", "sell"), "then": later},
@@ -209,7 +205,7 @@ DOCUMENT = {
 }
 
 
-def test_a_document_shows_its_tools_and_where_each_argument_goes(folder: Path, cli: Cli) -> None:
+def test_a_document_shows_its_tools_and_where_each_argument_goes(folder: Path, cli: Cli):
     (folder / "shop.json").write_text(json.dumps(DOCUMENT), encoding="utf-8")
     lines = cli("tools list shop.json").out.splitlines()
     assert lines[0] == "Shop 2: 1 tool."

@@ -36,7 +36,7 @@ def in_terminal(folder: Path, *words: str) -> Any:
     return terminal(warm_python(), *AS_A_PROCESS, *words, folder=folder, **home)
 
 
-def test_at_a_terminal_it_is_asked_once_and_a_no_starts_nothing(stranger: Path) -> None:
+def test_at_a_terminal_it_is_asked_once_and_a_no_starts_nothing(stranger: Path):
     with in_terminal(stranger, "servers", "check") as screen:
         screen.expect("Start them? (yes or no")
         screen.type("no")
@@ -55,7 +55,7 @@ def test_at_a_terminal_it_is_asked_once_and_a_no_starts_nothing(stranger: Path) 
         assert "Start them?" not in screen.text
 
 
-def test_trust_shows_what_it_is_about_and_wants_a_yes(file: Path, cli: Cli) -> None:
+def test_trust_shows_what_it_is_about_and_wants_a_yes(file: Path, cli: Cli):
     trust = f"trust {file}"
 
     def waits() -> bool:
@@ -80,7 +80,7 @@ def test_trust_shows_what_it_is_about_and_wants_a_yes(file: Path, cli: Cli) -> N
     assert waits()
 
 
-def test_init_trusts_what_it_writes_and_no_file_that_was_there(stranger: Path) -> None:
+def test_init_trusts_what_it_writes_and_no_file_that_was_there(stranger: Path):
     folder = stranger / "new"
     ours = init_folder(folder / "ours").folder / "mcp_settings.json"
     assert not TrustStore().untrusted_parts(load_settings(ours))
@@ -136,7 +136,7 @@ SHOWN: list[tuple[str, dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
-def test_a_yes_is_to_what_was_read(file: Path, cli: Cli) -> None:
+def test_a_yes_is_to_what_was_read(file: Path, cli: Cli):
     for section, entry, lines in SHOWN:
         file.write_text(json.dumps({section: {"it": entry}}), encoding="utf-8")
         status, out, err = cli("trust", str(file))
@@ -145,7 +145,7 @@ def test_a_yes_is_to_what_was_read(file: Path, cli: Cli) -> None:
         assert "abcdefgh1" not in out + err
 
 
-def test_no_change_that_counts_is_silent(file: Path) -> None:
+def test_every_change_of_an_entry_is_shown_before_the_yes(file: Path):
     """Whatever a key is for, and also of keys that nobody has heard of yet."""
     values = (None, "one", "other", {"a": ["x", {"b": 1}]}, {"a": ["x", {"b": 2}]}, True, 7)
     kinds = {x: ServerEntry if x == "mcpServers" else cls for x, cls in SECTIONS.items()}

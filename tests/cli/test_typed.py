@@ -37,12 +37,12 @@ def _warm(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_file_of_python_stands_wherever_a_name_does_and_needs_no_settings(
     folder: Path, cli: Cli, line: str, text: str
-) -> None:
+):
     status, out, err = cli(line)
     assert (status, err, text in out) == (0, "", True), out
 
 
-def test_a_url_and_a_command_do_too(folder: Path, cli: Cli) -> None:
+def test_a_url_and_a_command_do_too(folder: Path, cli: Cli):
     started = f"'{warm_python()}' '{UNITS}'"
     assert '"convert_units"' in cli("tools list", started, "--as-list").out
     server = FaultHttp()
@@ -53,7 +53,7 @@ def test_a_url_and_a_command_do_too(folder: Path, cli: Cli) -> None:
         server.close()
 
 
-def test_what_cannot_be_reached_is_named_without_its_secrets(folder: Path, cli: Cli) -> None:
+def test_an_address_that_cannot_be_reached_is_shown_without_its_secrets(folder: Path, cli: Cli):
     url = "http://me:hush-hush-hush-1234@127.0.0.1:9/mcp?api_key=sk-verysecret12345678"
     ran = cli("tools list", url)
     assert (ran.status, "cannot be reached" in ran.err) == (1, True)
@@ -67,16 +67,14 @@ def test_what_cannot_be_reached_is_named_without_its_secrets(folder: Path, cli: 
         assert (ran.status, text in ran.text) == (1, True), word
 
 
-def test_a_name_starts_nothing(folder: Path, cli: Cli) -> None:
+def test_a_name_starts_nothing(folder: Path, cli: Cli):
     """Not even where a program is called so."""
     for word in ("true", "python3", "my tools", "library", ""):
         assert not is_typed(word)
         assert cli("tools list", word).status == (1 if word else 2)
 
 
-def test_the_history_knows_it_as_it_was_typed_and_by_a_name_of_its_own(
-    folder: Path, cli: Cli
-) -> None:
+def test_the_history_knows_it_as_it_was_typed_and_by_a_name_of_its_own(folder: Path, cli: Cli):
     """A digest leads back to no address, so the person is told what to type."""
     cli(CALL)
     for line in (
@@ -98,7 +96,7 @@ def test_the_history_knows_it_as_it_was_typed_and_by_a_name_of_its_own(
     assert "list_units" in cli(f"tools list {other} --usable").out, "of the same name"
 
 
-def test_what_the_settings_have_is_used_as_they_say(folder: Path, cli: Cli) -> None:
+def test_a_typed_server_that_the_settings_have_uses_their_entry(folder: Path, cli: Cli):
     """With the headers, limits and decisions that they have for it."""
     name = f"{shutil.which('true')} x"
     url = {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "abc"}}
@@ -110,14 +108,14 @@ def test_what_the_settings_have_is_used_as_they_say(folder: Path, cli: Cli) -> N
 
 def test_settings_that_nobody_agreed_to_do_not_stand_in_the_way_and_start_nothing(
     stranger: Path, cli: Cli
-) -> None:
+):
     ran = cli(CALL)
     assert (ran.status, "8.04672" in ran.out) == (0, True)
     assert cli("tools list theirs").status == 1
     assert not (stranger / "started").exists()
 
 
-def test_others_of_the_same_name_are_distinguished() -> None:
+def test_others_of_the_same_name_are_distinguished():
     for one, other in (
         ("http://a.test:1/mcp", "https://a.test:1/mcp"),
         ("http://a.test/x?set=1", "http://a.test/x?set=2"),
@@ -128,7 +126,7 @@ def test_others_of_the_same_name_are_distinguished() -> None:
         assert own_name_for(entry_of([one])) != own_name_for(entry_of([other]))
 
 
-def test_the_same_server_is_known_again(folder: Path) -> None:
+def test_the_same_server_is_known_again(folder: Path):
     (folder / "mine.py").touch()
     names = {own_name_for(entry_of([x])) for x in ("mine.py", str(folder / "mine.py"))}
     keys = {own_name_for({"url": f"http://a.test/?api_key=sk-secret{x}1234567"}) for x in "ab"}

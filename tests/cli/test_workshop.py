@@ -70,7 +70,7 @@ def calling(**inputs: object) -> Workflow:
 # Workflows that do not come to their end; each is a process
 
 
-def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path) -> None:
+def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path):
     document = start_of(FIRST).document()
     finish = next(x for x in nodes_of(document) if x["name"] == "Finish")
     (link,) = [x["id"] for x in links_of(document) if x["target"] == finish["id"]]
@@ -84,7 +84,7 @@ def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path) -> No
     assert found.problem.lines[-1] == "IndexError: list index out of range"
 
 
-def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path) -> None:
+def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path):
     """Without settings of its own a folder does not get those above it."""
     save(folder, calling(server_name="unit"))
     assert problem_of(check_lesson(folder, FIRST)).startswith("No source 'unit' in ")
@@ -93,7 +93,7 @@ def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path)
     assert str(settings) in problem_of(check_lesson(folder, FIRST))
 
 
-def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path) -> None:
+def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path):
     """A dashed line back to an earlier node."""
     flow = Workflow(FIRST.name)
     flow.main(flow.node("Print", msg="round"), flow.node("SleepComponent", sleep_timer=0.2))
@@ -119,7 +119,7 @@ def run_program(folder: Path, text: str, seconds: float = 60.0) -> Checked:
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no groups of processes")
 def test_a_program_sees_neither_keys_nor_home_of_its_teacher_and_leaves_no_process(
     folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     for name in ("OPENAI_API_KEY", "MY_PASSWORD", "XDG_CONFIG_HOME", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "of the teacher")
     program = """
@@ -141,7 +141,7 @@ def test_a_program_sees_neither_keys_nor_home_of_its_teacher_and_leaves_no_proce
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
-def test_a_program_that_takes_all_memory_or_fills_the_disk_is_stopped(folder: Path) -> None:
+def test_a_program_that_takes_all_memory_or_fills_the_disk_is_stopped(folder: Path):
     taken = """
         import sys
 
@@ -172,7 +172,7 @@ def runs(number: int) -> bool:
 # What is found without running anything
 
 
-def test_what_is_missing_is_named_with_the_way_back(folder: Path, bare: Path) -> None:
+def test_a_missing_lesson_or_workflow_is_named_with_the_way_back(folder: Path, bare: Path):
     sentence = problem_of(check_lesson(bare, FIRST))
     assert f"xai-mcp-agent init --workshop {bare}" in sentence
     workflow = folder / HOME / FIRST.workflow
@@ -184,7 +184,7 @@ def test_what_is_missing_is_named_with_the_way_back(folder: Path, bare: Path) ->
     assert f"xai-mcp-agent workshop reset 1 {folder}" in sentence
 
 
-def test_a_workflow_saved_under_another_name_is_found_and_named(bare: Path) -> None:
+def test_a_workflow_saved_under_another_name_is_found_and_named(bare: Path):
     copy = bare / "call_a_tool-Copy1.xircuits"
     copy.write_text(calling().text(), encoding="utf-8")
     assert find_workflow(bare, FIRST)[0] == copy, "also in the top folder"
@@ -220,7 +220,7 @@ PYTHON_SAYS = {
 }
 
 
-def test_what_the_compiler_and_python_say_becomes_a_sentence() -> None:
+def test_errors_of_the_compiler_and_of_python_become_a_sentence():
     for errors, says in COMPILER_SAYS.items():
         assert says in why_not_compiled(errors)
     for errors, says in PYTHON_SAYS.items():
@@ -233,7 +233,7 @@ def test_what_the_compiler_and_python_say_becomes_a_sentence() -> None:
 
 def test_a_check_shows_goals_and_the_next_steps_in_eighty_columns(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "executable", warm_python())
     ran = cli("workshop check . 1")
@@ -256,7 +256,7 @@ def test_a_check_shows_goals_and_the_next_steps_in_eighty_columns(
 
 def test_several_folders_are_shown_in_a_table(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """A teacher with thirty learners, of whom one has left; names move no cursor."""
     monkeypatch.chdir(tmp_path)
     names = ["anna", "an\nna", "b\x1b[2Jen\u202e", "a-learner-with-a-very-long-name-for-a-folder"]
@@ -282,7 +282,7 @@ def test_several_folders_are_shown_in_a_table(
     assert "is neither a folder nor a lesson. Lessons: 1_call_a_tool, " in ran.err
 
 
-def test_a_program_gets_the_check_as_json(bare: Path, cli: Cli) -> None:
+def test_a_program_gets_the_check_as_json(bare: Path, cli: Cli):
     ran = cli("workshop check", str(bare / "workshop"), "1", "--json")
     (checked,) = ran.json["checked"]
     assert (checked["folder"], checked["lesson"]) == (str(bare), FIRST.folder)
@@ -292,7 +292,7 @@ def test_a_program_gets_the_check_as_json(bare: Path, cli: Cli) -> None:
 
 def test_watching_prints_the_table_when_a_learner_saved(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     looks = iter([lambda: None, lambda: save(folder, calling(server_name="unit")), lambda: None])
 
     def pause(_: float) -> None:
@@ -307,9 +307,7 @@ def test_watching_prints_the_table_when_a_learner_saved(
     assert (status, rows) == (0, ["-", "0/4"])
 
 
-def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(
-    bare: Path, cli: Cli
-) -> None:
+def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(bare: Path, cli: Cli):
     home, start = bare / HOME, start_of(FIRST).text()
     for _ in range(2):
         report = cli("workshop reset call_a_tool", str(bare), "--json").json
@@ -333,9 +331,7 @@ def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(
     assert "There is no lesson '9'. The lessons are: 1_call_a_tool" in ran.err
 
 
-def test_a_solution_is_put_beside_the_lesson_and_not_to_where_a_link_leads(
-    bare: Path, cli: Cli
-) -> None:
+def test_a_solution_is_put_beside_the_lesson_and_not_to_where_a_link_leads(bare: Path, cli: Cli):
     solution, elsewhere = bare / HOME / "call_a_tool_solution.xircuits", bare / "elsewhere"
     for _ in range(2):
         ran = cli("workshop solution 1", str(bare))
@@ -354,7 +350,7 @@ def test_a_solution_is_put_beside_the_lesson_and_not_to_where_a_link_leads(
 
 def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
     bare: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     """The lab opens a terminal where its file browser is."""
     (bare / HOME / FIRST.workflow).write_text("mine", encoding="utf-8")
     for inside in ("workshop", HOME):
@@ -370,7 +366,7 @@ def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
     assert not (bare / "lerner").exists()
 
 
-def test_init_shows_the_way_into_the_workshop(tmp_path: Path, cli: Cli) -> None:
+def test_init_shows_the_way_into_the_workshop(tmp_path: Path, cli: Cli):
     out = cli("init --workshop", str(tmp_path / "lab")).out
     assert "then open workshop/README.md" in out
     cli("init", str(tmp_path / "plain"))

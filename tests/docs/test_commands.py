@@ -256,18 +256,18 @@ CODES = [code for page in PAGES for code in codes_of(page)]
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_the_commands_of_a_page_do_what_it_says(block: Block, reader: Reader) -> None:
+def test_the_commands_of_a_page_do_what_it_says(block: Block, reader: Reader):
     for line in block.text.splitlines():
         reader.type(line)
 
 
-def test_every_block_says_what_it_holds() -> None:
+def test_every_block_says_what_it_holds():
     """One without a language would escape the tests of commands, settings and messages."""
     blocks = [x for page in PAGES for x in blocks_of(page)]
     assert [str(x) for x in blocks if x.language not in LANGUAGES] == []
 
 
-def test_an_unknown_command_is_noticed() -> None:
+def test_an_unknown_command_is_noticed():
     assert row_of("xai-mcp-agent call units list_units") is not None
     assert row_of("xai-mcp-agent dance") is None
 
@@ -287,7 +287,7 @@ def mentioned() -> dict[str, set[str]]:
     return commands
 
 
-def test_every_mentioned_command_has_help_with_its_options(capsys: Any) -> None:
+def test_every_mentioned_command_has_help_with_its_options(capsys: Any):
     for command, options in mentioned().items():
         with pytest.raises(SystemExit) as ended:
             run([*command.split(), "--help"])
@@ -296,18 +296,18 @@ def test_every_mentioned_command_has_help_with_its_options(capsys: Any) -> None:
         assert (command, [x for x in options if x not in shown]) == (command, [])
 
 
-def test_every_command_of_ours_is_mentioned() -> None:
+def test_every_command_of_ours_is_mentioned():
     names = {x.name for x in app.registered_commands}
     assert {*names, *GROUPS, *BELOW} == {*mentioned(), *GROUPS}
 
 
-def test_every_digest_to_be_typed_is_whole() -> None:
+def test_every_digest_to_be_typed_is_whole():
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     digests = {y for x in texts for y in re.findall(r"--digest ([0-9a-f]{6,})", x)}
     assert {len(x) for x in digests} == {32}
 
 
-def test_every_mentioned_make_target_is_there() -> None:
+def test_every_mentioned_make_target_is_there():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = {x for line in [*LINES, *CODES] for x in re.findall(r"^make ([a-z-]+)", line)}
     assert targets

@@ -16,16 +16,16 @@ from xai_mcp_agent.views.history import event_json
 PAGE = ROOT / "docs" / "history.md"
 
 
-def test_every_field_of_an_event_is_on_the_page() -> None:
+def test_every_field_of_an_event_is_on_the_page():
     said = [x for row in rows_of(PAGE) if "field" in row.cells for x in row.codes("field")]
     event = Event(Subject(MCP, "library"), "connected", datetime.now().astimezone())
     assert sorted(said) == sorted(event_json(event))
 
 
-def test_every_change_kind_and_teller_is_on_the_page() -> None:
+def test_every_change_kind_and_teller_is_on_the_page():
     names = {*get_args(Change), *get_args(EventKind), *get_args(Teller)}
     assert names - {*codes_of(PAGE)} == set()
 
 
-def test_how_much_of_an_error_is_kept_is_so() -> None:
+def test_how_much_of_an_error_is_kept_is_so():
     assert re.search(rf"first {ERROR_CHARS} characters of the error", text_of(PAGE))

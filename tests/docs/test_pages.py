@@ -43,7 +43,7 @@ FOREIGN_KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_links_to_is_there(page: Path) -> None:
+def test_the_links_of_a_page_lead_somewhere(page: Path):
     """Also in the table that is written from the nodes."""
     missing: list[str] = []
     for link in links_of(page):
@@ -56,7 +56,7 @@ def test_what_a_page_links_to_is_there(page: Path) -> None:
     assert missing == []
 
 
-def test_every_page_and_every_picture_is_linked_from_somewhere() -> None:
+def test_every_page_and_every_picture_is_linked_from_somewhere():
     linked = {
         (page.parent / link.partition("#")[0]).resolve()
         for page in PAGES
@@ -67,7 +67,7 @@ def test_every_page_and_every_picture_is_linked_from_somewhere() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+def test_every_file_that_a_page_names_is_there(page: Path):
     """What looks like a path in the repository or the package."""
     paths = [
         x
@@ -91,13 +91,13 @@ def _plan() -> list[str]:
     return found
 
 
-def test_the_plan_of_the_house_has_every_package() -> None:
+def test_the_plan_of_the_house_has_every_package():
     packages = {x.parent.relative_to(PACKAGE).as_posix() for x in PACKAGE.rglob("__init__.py")}
     inner = {x for x in packages - {"."} if not x.startswith("agent/models/")}
     assert set(_plan()) == inner
 
 
-def test_the_arrows_on_the_page_are_those_that_are_tested() -> None:
+def test_the_arrows_on_the_page_are_those_that_are_tested():
     """tests/test_house.py has them as design decides them, also for parts that are yet to come."""
     (drawn,) = (x.text for x in blocks_of(HOUSE) if "->" in x.text)
     chains = [x.split(" -> ") for x in re.split(r"\n|\s{4,}", drawn.strip())]
@@ -109,7 +109,7 @@ def test_the_arrows_on_the_page_are_those_that_are_tested() -> None:
     assert direct <= pairs
 
 
-def test_the_limits_on_the_page_are_those_of_the_code() -> None:
+def test_the_limits_on_the_page_are_those_of_the_code():
     said = " ".join(text_of(HOUSE).split())
     ending = CLOSE_TIMEOUT_SECONDS, process._TERM_GRACE_SECONDS
     assert "after {:g} seconds SIGTERM; after {:g} more SIGKILL".format(*ending) in said
@@ -124,14 +124,14 @@ def _model_rows(column: str) -> list[Row]:
     return [row for row in rows_of(MODELS) if column in row.cells]
 
 
-def test_every_provider_and_protocol_is_on_the_page() -> None:
+def test_every_provider_and_protocol_is_on_the_page():
     providers = [x for r in _model_rows("what it asks") for x in r.codes("`agent_provider`")]
     assert providers == list(PROVIDERS)
     protocols = [x for r in _model_rows("what happens") for x in r.codes("`tool_protocol`")]
     assert protocols == list(get_args(ProtocolChoice))
 
 
-def test_every_setting_of_a_model_is_on_the_page_and_a_port() -> None:
+def test_every_setting_of_a_model_is_on_the_page_and_a_port():
     column = "port of AgentModel and AgentModelLimits"
     said = {x for r in _model_rows(column) for x in r.codes(column)}
     of_runs = {"context_tokens", "max_run_tokens", "max_run_cost"}
@@ -141,12 +141,12 @@ def test_every_setting_of_a_model_is_on_the_page_and_a_port() -> None:
     assert said <= {port.name for node in nodes for port in node.ports}
 
 
-def test_every_placeholder_of_a_prompt_is_on_the_page() -> None:
+def test_every_placeholder_of_a_prompt_is_on_the_page():
     assert [x for x in PLACEHOLDERS if f"`{{{x}}}`" not in text_of(MODELS)] == []
 
 
 @pytest.mark.parametrize("row", _model_rows("service"), ids=lambda row: row.cells["service"])
-def test_a_recipe_that_names_no_key_needs_none(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipe_that_names_no_key_needs_none(row: Row, monkeypatch: pytest.MonkeyPatch):
     for name in FOREIGN_KEYS:
         monkeypatch.delenv(name, raising=False)
     (provider,) = row.codes("`agent_provider`")
@@ -166,7 +166,7 @@ def test_a_recipe_that_names_no_key_needs_none(row: Row, monkeypatch: pytest.Mon
 # The README
 
 
-def test_every_example_is_in_the_readme() -> None:
+def test_every_example_is_in_the_readme():
     listed = [
         x for r in rows_of(ROOT / "README.md") if "example" in r.cells for x in r.codes("example")
     ]

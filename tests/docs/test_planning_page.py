@@ -22,19 +22,19 @@ def printed() -> list[list[str]]:
     return lines
 
 
-def test_the_program_on_the_page_asks_for_the_id_first() -> None:
+def test_the_program_on_the_page_asks_for_the_id_first():
     first, second, rest = printed()[0]
     assert first.startswith("shop/find_user_id_by_email {'email': Given(value='ada@example.org'")
     assert second.startswith("shop/list_orders {'user_id': FromResult(call=0, field=None")
     assert rest.startswith("(Edge(producer=0, consumer=1, parameter='user_id'),) () (")
 
 
-def test_the_answer_of_a_model_on_the_page_is_a_plan_without_problems() -> None:
+def test_the_answer_of_a_model_on_the_page_is_a_plan_without_problems():
     problems, arguments = printed()[1]
     assert problems == "[]"
     assert arguments.startswith("{'user_id': FromResult(call=0")
 
 
-def test_the_page_names_all_that_is_public() -> None:
+def test_the_page_names_all_that_is_public():
     told = " ".join(codes_of(PAGE))
     assert [x for x in planning.__all__ if x not in told] == []

@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
-def test_an_example_runs_in_a_prepared_folder(example: Block, folder: Path) -> None:
+def test_an_example_runs_in_a_prepared_folder(example: Block, folder: Path):
     script = folder / f"example_{example.line}.py"
     script.write_text(example.text, encoding="utf-8")
     done = run_script(script)
@@ -61,7 +61,7 @@ def test_an_example_runs_in_a_prepared_folder(example: Block, folder: Path) -> N
     assert done.output
 
 
-def test_every_call_on_the_page_fits_the_method() -> None:
+def test_every_call_on_the_page_fits_the_method():
     shown = [
         ast.parse(x.replace("...", "None"), mode="eval").body
         for x in CODES
@@ -75,7 +75,7 @@ def test_every_call_on_the_page_fits_the_method() -> None:
         inspect.signature(getattr(Bridge, call.func.attr)).bind(None, *arguments[0], **arguments[1])
 
 
-def test_every_public_method_is_on_the_page() -> None:
+def test_every_public_method_is_on_the_page():
     public = {name for name in dir(Bridge) if not name.startswith("_")} - FOR_US
     assert [
         x
@@ -84,7 +84,7 @@ def test_every_public_method_is_on_the_page() -> None:
     ] == []
 
 
-def test_the_coroutines_have_the_names_and_parameters_of_the_methods() -> None:
+def test_the_coroutines_have_the_names_and_parameters_of_the_methods():
     for name, coroutine in inspect.getmembers(AioBridge, inspect.iscoroutinefunction):
         if not name.startswith("_"):
             assert (
@@ -93,7 +93,7 @@ def test_the_coroutines_have_the_names_and_parameters_of_the_methods() -> None:
             )
 
 
-def test_every_field_of_what_comes_back_is_on_the_page() -> None:
+def test_every_field_of_what_comes_back_is_on_the_page():
     classes = (
         SourceStatus,
         Tool,
@@ -109,7 +109,7 @@ def test_every_field_of_what_comes_back_is_on_the_page() -> None:
     assert (names | kinds) - {*CODES} == set()
 
 
-def test_every_error_of_a_bridge_is_on_the_page_with_its_facts() -> None:
+def test_every_error_of_a_bridge_is_on_the_page_with_its_facts():
     """Those of agents and models cannot happen here."""
     raised = (
         SettingsError, UnknownServer, UnknownTool, InvalidArguments, SourceFailed, SourceClosed,
@@ -122,7 +122,7 @@ def test_every_error_of_a_bridge_is_on_the_page_with_its_facts() -> None:
     assert {*facts, *(x.__name__ for x in raised)} - {*CODES} == set()
 
 
-def test_the_line_of_a_transcript_is_json_about_an_event_that_there_is() -> None:
+def test_the_line_of_a_transcript_is_json_about_an_event_that_there_is():
     (line,) = (x.text for x in blocks_of(PAGE) if x.language == "jsonl")
     event = json.loads(line)["event"]
     assert event in {x.__name__ for x in get_args(RunEvent)}

@@ -16,7 +16,7 @@ from xai_mcp_agent.settings.conditions import FIELDS
 PAGE = ROOT / "docs" / "decisions.md"
 
 
-def test_the_rules_on_the_page_can_be_read(tmp_path: Path) -> None:
+def test_the_rules_on_the_page_can_be_read(tmp_path: Path):
     blocks = [x for x in blocks_of(PAGE) if x.language == "yaml"]
     assert len(blocks) == 2
     for block in blocks:
@@ -25,7 +25,7 @@ def test_the_rules_on_the_page_can_be_read(tmp_path: Path) -> None:
         assert len(found.rules) >= 5
 
 
-def test_a_second_address_in_a_text_leads_no_mail_out_of_the_house(tmp_path: Path) -> None:
+def test_a_second_address_in_a_text_leads_no_mail_out_of_the_house(tmp_path: Path):
     examples = [x for x in blocks_of(PAGE) if x.language == "yaml"][-1].text
     (tmp_path / "rules.yaml").write_text(examples, encoding="utf-8")
     written = settings_from({"mcpServers": {}, "rules": "rules.yaml"}, folder=tmp_path).rules
@@ -37,6 +37,6 @@ def test_a_second_address_in_a_text_leads_no_mail_out_of_the_house(tmp_path: Pat
     assert words == ["", "deny", "deny", "deny"]
 
 
-def test_all_that_can_be_asked_for_is_on_the_page() -> None:
+def test_every_condition_of_a_rule_is_on_the_page():
     text = PAGE.read_text(encoding="utf-8")
     assert [x for x in FIELDS if f"`{x}`" not in text] == []

@@ -100,7 +100,7 @@ def _default(field: Field[Any]) -> str:
 
 
 @pytest.mark.parametrize("heading", SOURCES)
-def test_every_key_of_a_source_is_on_the_page_with_its_type_and_default(heading: str) -> None:
+def test_every_key_of_a_source_is_on_the_page_with_its_type_and_default(heading: str):
     """Its own list wins over that of every source."""
     keys = accepted(SOURCES[heading])
     common = {key: x for key, x in documented("Every source").items() if key in keys}
@@ -108,11 +108,11 @@ def test_every_key_of_a_source_is_on_the_page_with_its_type_and_default(heading:
     assert {**common, **documented(heading)} == {**keys, **by_itself}
 
 
-def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None:
+def test_every_key_under_auth_is_on_the_page_with_its_type_and_default():
     assert documented("Under `auth`") == accepted(AuthSettings)
 
 
-def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
+def test_the_keys_for_people_are_those_that_cause_no_note():
     said = re.search(r"ignored silently: (.+?)\.\n", text_of(PAGE), re.DOTALL)
     assert said is not None
     keys = re.findall(r"`([^`]+)`", said[1])
@@ -131,7 +131,7 @@ def _environment_names() -> Iterator[str]:
                     yield from re.findall(r"\A[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z", node.value)
 
 
-def test_every_environment_variable_that_is_read_is_on_the_page() -> None:
+def test_every_environment_variable_that_is_read_is_on_the_page():
     (section,) = re.findall(r"^## Environment variables\n(.*?)(?=^#)", text_of(PAGE), re.M | re.S)
     named = re.findall(r"^- (.+?): ", section, re.MULTILINE)
     said = {x for names in named for x in re.findall(r"`([^`]+)`", names)}
@@ -145,9 +145,7 @@ def _settings_blocks() -> list[Block]:
 
 
 @pytest.mark.parametrize("block", _settings_blocks(), ids=str)
-def test_a_json_block_on_a_page_is_valid_settings(
-    block: Block, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_json_block_on_a_page_is_valid_settings(block: Block, monkeypatch: pytest.MonkeyPatch):
     for name in re.findall(r"\$\{([A-Z_]+)\}", block.text):
         monkeypatch.setenv(name, "a-value")
     read = settings_from(json.loads(block.text), folder=ROOT)

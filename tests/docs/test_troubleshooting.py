@@ -33,9 +33,9 @@ def says(text: str, block: Block) -> bool:
 
 
 @pytest.mark.parametrize("block", QUOTED, ids=str)
-def test_a_quoted_text_is_one_that_the_software_says(block: Block, said: list[str]) -> None:
+def test_a_quoted_text_is_one_that_the_software_says(block: Block, said: list[str]):
     assert any(says(text, block) for text in said), f"nothing says:\n{block.text}"
 
 
-def test_everything_that_is_provoked_stands_on_the_page(said: list[str]) -> None:
+def test_everything_that_is_provoked_stands_on_the_page(said: list[str]):
     assert [text for text in said if not any(says(text, block) for block in QUOTED)] == []

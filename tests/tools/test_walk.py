@@ -31,7 +31,7 @@ def entered(name: str) -> Iterator[str]:
     yield from (line for line in rest.partition("\n\n")[0].splitlines() if line.startswith("  "))
 
 
-def test_a_walk_begins_where_its_caller_enters() -> None:
+def test_a_walk_begins_where_its_caller_enters():
     for name, first in (
         ("an agent's tool call", "agent/"),
         ("`Bridge.call_tool`", "bridge/"),
@@ -43,7 +43,7 @@ def test_a_walk_begins_where_its_caller_enters() -> None:
         assert f"| {name} |" in walked()
 
 
-def test_a_call_goes_through_the_engine_to_the_process_of_its_server() -> None:
+def test_a_call_goes_through_the_engine_to_the_process_of_its_server():
     places = ("bridge/engine.py", "sources/mcp/session.py", "sources/process.py")
     for name in ("an agent's tool call", "`Bridge.call_tool`", "the node MCPCallTool"):
         lines = list(entered(name))
@@ -51,11 +51,11 @@ def test_a_call_goes_through_the_engine_to_the_process_of_its_server() -> None:
         assert at == sorted(at)
 
 
-def test_nothing_but_the_package_is_counted() -> None:
+def test_nothing_but_the_package_is_counted():
     assert "tests/" not in walked()
     assert "walk" not in "".join(entered("`Bridge.call_tool`"))
 
 
-def test_a_walk_is_a_row_with_its_files_and_functions() -> None:
+def test_a_walk_is_a_row_with_its_files_and_functions():
     walk = Walk("a call", (("a.py", "f"), ("a.py", "g"), ("b.py", "f")))
     assert table([walk]).endswith("| a call | 2 | 3 |\n")

@@ -47,7 +47,7 @@ def component(name: str) -> dict[str, Any]:
 # Where it goes
 
 
-def test_the_original_is_kept_and_the_adopted_one_stands_beside_it(original: Path) -> None:
+def test_the_original_is_kept_and_the_adopted_one_stands_beside_it(original: Path):
     report = adopt_file(original)
     written = original.with_name("clock_adopted.xircuits")
     assert report.written == written
@@ -59,7 +59,7 @@ def test_the_original_is_kept_and_the_adopted_one_stands_beside_it(original: Pat
     assert {x.name for x in original.parent.iterdir()} == {original.name, written.name}
 
 
-def test_in_place_keeps_a_backup_and_the_permissions_and_follows_a_link(original: Path) -> None:
+def test_in_place_keeps_a_backup_and_the_permissions_and_follows_a_link(original: Path):
     original.chmod(0o640)
     link = original.with_name("link.xircuits")
     link.symlink_to(original)
@@ -73,7 +73,7 @@ def test_in_place_keeps_a_backup_and_the_permissions_and_follows_a_link(original
     assert (again.status, again.backup) == ("nothing to do", None)
 
 
-def test_a_file_that_is_there_is_replaced_only_when_that_is_said(original: Path) -> None:
+def test_an_existing_file_is_replaced_only_with_overwrite(original: Path):
     """A link in a folder of a stranger may lead anywhere: it is not followed."""
     target, elsewhere = original.with_name("clock_adopted.xircuits"), original.parent / "elsewhere"
     target.symlink_to(elsewhere)
@@ -89,7 +89,7 @@ def test_a_file_that_is_there_is_replaced_only_when_that_is_said(original: Path)
     assert (report.backup.read_bytes(), is_adopted(target)) == (b"\xff\xfe", True)
 
 
-def test_the_new_name_is_one_that_xircuits_can_compile_and_run(tmp_path: Path) -> None:
+def test_the_new_name_is_one_that_xircuits_can_compile_and_run(tmp_path: Path):
     """reference: Xircuits, section 3: it becomes the name of a class."""
     for stem, adopted in {
         "my-agent": "my-agent_adopted", "my agent (2)": "my_agent__2__adopted",
@@ -103,7 +103,7 @@ def test_the_new_name_is_one_that_xircuits_can_compile_and_run(tmp_path: Path) -
         assert written == tmp_path / "new" / "out" / f"workflow_{stem}.xircuits"
 
 
-def test_odd_letters_survive(original: Path) -> None:
+def test_odd_letters_survive(original: Path):
     """Half a character is what a broken paste leaves; UTF-8 has no place for it."""
     text = TEXT.replace("You are a clock.", "\\ud83d \u65e5\u672c \u2605")
     report = adopt_file(named(original.parent, "odd", text))
@@ -128,7 +128,7 @@ UNREADABLE = {
 }
 
 
-def test_what_is_no_workflow_is_named_with_the_place(tmp_path: Path) -> None:
+def test_a_file_that_is_no_workflow_is_refused_with_the_place(tmp_path: Path):
     for text, says in UNREADABLE.values():
         with pytest.raises(WorkflowFileError) as error:
             adopt_file(named(tmp_path, "bad", text))
@@ -150,7 +150,7 @@ def test_what_is_no_workflow_is_named_with_the_place(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_named_and_stays(
     original: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", failing(errno.EROFS))
         with pytest.raises(NotWritten, match=r"cannot be written: Read-only file system"):
@@ -183,7 +183,7 @@ adopt_file(Path(file), Target(in_place=True))
 @pytest.mark.parametrize(("step", "when"), [("link", "after"), ("replace", "before")])
 def test_after_a_power_failure_there_is_the_old_file_or_the_new_one(
     step: str, when: str, original: Path
-) -> None:
+):
     done = subprocess.run([warm_python(), "-c", STOPPED, step, when, str(original)], timeout=60)
     assert done.returncode == 9
     assert original.read_text() == TEXT
@@ -193,7 +193,7 @@ def test_after_a_power_failure_there_is_the_old_file_or_the_new_one(
 
 def test_a_backup_is_a_copy_where_files_cannot_have_two_names(
     original: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     original.chmod(0o640)
     monkeypatch.setattr(os, "link", failing(errno.EPERM))
     backup = adopt_file(original, Target(in_place=True)).backup
@@ -206,7 +206,7 @@ def test_a_backup_is_a_copy_where_files_cannot_have_two_names(
 
 def test_the_command_shows_in_eighty_columns_what_it_did_and_what_to_do(
     original: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.chdir(original.parent)
     status, out, _ = cli("adopt clock.xircuits")
     lines = out.splitlines()
@@ -229,7 +229,7 @@ def test_the_command_shows_in_eighty_columns_what_it_did_and_what_to_do(
     assert (ran.status, "taken/clock.xircuits cannot be written" in ran.err) == (1, True)
 
 
-def test_a_bad_file_does_not_stop_the_others(original: Path, cli: Cli) -> None:
+def test_a_bad_file_does_not_stop_the_others(original: Path, cli: Cli):
     bad = named(original.parent, "bad", "{")
     status, _, err = cli("adopt", str(bad), str(original))
     assert status == 1
@@ -246,7 +246,7 @@ def test_a_bad_file_does_not_stop_the_others(original: Path, cli: Cli) -> None:
     assert (failed["status"], "not JSON" in failed["error"]) == ("failed", True)
 
 
-def test_nodes_are_counted_or_named_whatever_they_are_called(tmp_path: Path, cli: Cli) -> None:
+def test_nodes_are_counted_or_named_whatever_they_are_called(tmp_path: Path, cli: Cli):
     """A workflow may come from a stranger; control codes move the cursor and hide lines."""
 
     def adopt(*nodes: dict[str, Any]) -> tuple[int, str]:

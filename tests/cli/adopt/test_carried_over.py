@@ -58,7 +58,7 @@ def unlocked(addresses: list[Any], *providers: str) -> Workflow:
     return flow
 
 
-def test_an_address_is_carried_over(tmp_path: Path) -> None:
+def test_an_address_is_carried_over(tmp_path: Path):
     for address in (OURS, Shown(OURS)):
         report, document = adopted(xai_agent_workflow(base_url=address), tmp_path)
         (literal,) = wired(document, "AgentModel", "base_url")
@@ -78,7 +78,7 @@ def test_an_address_is_carried_over(tmp_path: Path) -> None:
     assert argument == wired(document, "OpenAIAuthorize", "base_url")[0]
 
 
-def test_only_agents_of_that_service_get_it(tmp_path: Path) -> None:
+def test_only_agents_of_that_service_get_it(tmp_path: Path):
     report, document = adopted(unlocked([OURS, OURS], "openai", "bedrock"), tmp_path)
     assert len(wired(document, "AgentModel", "base_url")) == 1
     assert [x.to_do for x in report.remarks if x.port == "base_url"] == [False]
@@ -90,7 +90,7 @@ def test_only_agents_of_that_service_get_it(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_an_address_that_is_unclear_is_to_be_decided_before_it_runs(
     tmp_path: Path, addresses: list[Any]
-) -> None:
+):
     """Whether a computed one is there when the agent is set up depends on the order of nodes."""
     flow = unlocked(addresses, "openai") if addresses else Workflow("flow", upstream_components())
     if not addresses:
@@ -106,7 +106,7 @@ def test_an_address_that_is_unclear_is_to_be_decided_before_it_runs(
 
 def test_a_workflow_without_agents_says_that_others_do_not_get_its_address(
     tmp_path: Path,
-) -> None:
+):
     flow = Workflow("flow", upstream_components())
     flow.main(
         flow.node("OpenAIAuthorize", base_url=OURS),
@@ -138,7 +138,7 @@ def parameters_of(file: Path) -> str:
     return own["ports"][0]["label"]
 
 
-def test_what_is_looked_up_in_the_arguments_becomes_parameters(tmp_path: Path) -> None:
+def test_items_that_are_looked_up_in_the_arguments_become_parameters(tmp_path: Path):
     flow, tool = weather()
     city = flow.node("DictGetItem", the_dict=tool["tool_args"], key="city")
     days = flow.node("GetDictValue", obj=tool["tool_args"], name="days")
@@ -153,7 +153,7 @@ def test_what_is_looked_up_in_the_arguments_becomes_parameters(tmp_path: Path) -
     assert "`city` (string), `days` (number)" in remark.text
 
 
-def test_what_code_reads_becomes_parameters(tmp_path: Path) -> None:
+def test_items_that_code_reads_become_parameters(tmp_path: Path):
     for number, code in enumerate(('tool_args["zone"]', "x = tool_args.get('zone', 1)")):
         flow, tool = weather()
         flow.side(tool, flow.node("Print", msg=code))
@@ -164,7 +164,7 @@ def test_what_code_reads_becomes_parameters(tmp_path: Path) -> None:
 
 def test_a_tool_whose_reading_is_unclear_is_named_and_one_that_reads_nothing_is_not(
     tmp_path: Path,
-) -> None:
+):
     for port, texts in (("tool_args", ["it is unclear what is read"]), ("tool_input", [])):
         flow, tool = weather()
         flow.side(tool, flow.node("Print", msg=tool[port]))
@@ -175,7 +175,7 @@ def test_a_tool_whose_reading_is_unclear_is_named_and_one_that_reads_nothing_is_
 
 def test_a_node_whose_text_or_class_reaches_into_the_old_library_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     for number, (code, uses) in enumerate((
         ("ctx['agent_clock']['conversation']", "`ctx['agent_...']`"),
         ('ctx.get(f"toolbelt_{name}")', "`ctx['toolbelt_...']`"),

@@ -70,7 +70,7 @@ def with_text(text: str, name: str) -> Document:
     return document
 
 
-def test_every_node_that_has_a_class_of_ours_gets_it(folder: Path) -> None:
+def test_every_node_that_has_a_class_of_ours_gets_it(folder: Path):
     report, document = adopt(folder, ORIGINAL)
     ours = [x for x in nodes_of(ORIGINAL) if x["extras"].get("path", "").count("xai_agent")]
     assert {x.node_id for x in report.adopted} == {x["id"] for x in ours}
@@ -85,7 +85,7 @@ def test_every_node_that_has_a_class_of_ours_gets_it(folder: Path) -> None:
     assert tool["color"] == cls.color
 
 
-def test_ids_places_values_and_links_stay(folder: Path) -> None:
+def test_ids_places_values_and_links_stay(folder: Path):
     report, adopted = adopt(folder, ORIGINAL)
     assert without(adopted, {"layers"}) == without(ORIGINAL, {"layers"})
     assert links_of(adopted) == links_of(ORIGINAL)
@@ -102,7 +102,7 @@ def test_ids_places_values_and_links_stay(folder: Path) -> None:
             assert without(ports[port["id"]], OURS_OF_PORT) == without(port, OURS_OF_PORT)
 
 
-def test_a_type_of_xai_agent_s_own_becomes_ours_at_both_ends(folder: Path) -> None:
+def test_a_type_of_xai_agent_s_own_becomes_ours_at_both_ends(folder: Path):
     report, document = adopt(folder, ORIGINAL)
     changed = {x.node: x.changed_ports for x in report.adopted if x.changed_ports}
     assert changed == {
@@ -116,7 +116,7 @@ def test_a_type_of_xai_agent_s_own_becomes_ours_at_both_ends(folder: Path) -> No
 # What is reported
 
 
-def test_the_report_says_where_the_key_comes_from_and_what_is_still_needed(folder: Path) -> None:
+def test_the_report_says_where_the_key_comes_from_and_what_is_still_needed(folder: Path):
     key, library = said(adopt(folder, ORIGINAL)[0]).items()
     assert "OPENAI_API_KEY" in key[0]
     assert "`api_key`" in key[0]
@@ -125,7 +125,7 @@ def test_the_report_says_where_the_key_comes_from_and_what_is_still_needed(folde
     assert not library[1]
 
 
-def test_a_node_that_only_xai_agent_has_is_reported_and_left(folder: Path) -> None:
+def test_a_node_that_only_xai_agent_has_is_reported_and_left(folder: Path):
     def rename(document: Document) -> None:
         node(document, "AgentRun")["name"] = "AgentMeditate"
 
@@ -140,7 +140,7 @@ def test_a_node_that_only_xai_agent_has_is_reported_and_left(folder: Path) -> No
 
 
 @pytest.mark.parametrize("is_wired", [True, False])
-def test_a_port_that_ours_lacks_is_reported_where_it_is_wired(folder: Path, is_wired: bool) -> None:
+def test_a_port_that_ours_lacks_is_reported_where_it_is_wired(folder: Path, is_wired: bool):
     def rename(document: Document) -> None:
         ports = node(document, "AgentRun")["ports"]
         (port,) = [x for x in ports if x["name"].endswith("conversation") and x["in"]]
@@ -167,13 +167,13 @@ def test_a_port_that_ours_lacks_is_reported_where_it_is_wired(folder: Path, is_w
 )
 def test_a_provider_that_is_unknown_or_needs_an_extra_is_named(
     folder: Path, provider: str, says: str, to_do: bool
-) -> None:
+):
     remarks = said(adopt(folder, with_text(provider, "agent_provider"))[0])
     (text,) = [x for x in remarks if x.startswith("AgentInit")]
     assert (says in text, remarks[text], "sk-" in text) == (True, to_do, False)
 
 
-def test_doubled_braces_in_a_prompt_are_mentioned(folder: Path) -> None:
+def test_doubled_braces_in_a_prompt_are_mentioned(folder: Path):
     """There a prompt is filled by str.format; here other braces stay (design.md, section 4)."""
     for prompt, count in (('Answer {{"a": 1}}.', 1), ("{tools} {{tools}}", 0)):
         (own := folder / str(count)).mkdir()
@@ -187,7 +187,7 @@ def other_library(document: Document) -> None:
             x["extras"]["path"] = "xai_components/xai_other/agents.py"
 
 
-def test_a_node_of_another_library_is_converted_if_it_has_the_same_ports(folder: Path) -> None:
+def test_a_node_of_another_library_is_converted_if_it_has_the_same_ports(folder: Path):
     """Else it only has the name of one of ours."""
 
     def rename(document: Document) -> None:
@@ -203,7 +203,7 @@ def test_a_node_of_another_library_is_converted_if_it_has_the_same_ports(folder:
     assert "(`title`)" in text
 
 
-def test_several_values_of_one_port_keep_their_places(folder: Path) -> None:
+def test_several_values_of_one_port_keep_their_places(folder: Path):
     flow = Workflow("several", upstream_components())
     time = flow.node("GetCurrentTime")
     tool = flow.node("AgentDefineTool", tool_name="t", description="Tells.")

@@ -59,7 +59,9 @@ def mended(document: Document) -> tuple[Document, str]:
     ],
     ids=["loose", "doubled", "several", "of 2024", "unlisted"],
 )
-def test_it_is_mended_and_said(wears: list[Callable[[Document], None]], says: str) -> None:
+def test_faults_of_a_drawing_are_mended_and_reported(
+    wears: list[Callable[[Document], None]], says: str
+):
     document = worn(*wears)
     after, said = mended(document)
     assert after != document
@@ -68,7 +70,7 @@ def test_it_is_mended_and_said(wears: list[Callable[[Document], None]], says: st
     assert said == says
 
 
-def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path) -> None:
+def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path):
     written = adopt_file(named(tmp_path, "clock", json.dumps(worn(wear.of_a_script)))).written
     assert written
     assert {x["type"] for x in links_of(load(written))} == {"triangle-link", "parameter-link"}
@@ -81,7 +83,7 @@ def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path) 
 
 def test_a_drawing_in_order_stays_as_it_is_and_two_ports_of_one_id_are_refused(
     tmp_path: Path, cli: Cli
-) -> None:
+):
     assert mended(PLAIN) == (PLAIN, "")
     document = worn()
     first, second = [x for x in nodes_of(document) if x["extras"].get("path")][:2]
@@ -122,7 +124,7 @@ def edited(document: Document, path: tuple[Any, ...], value: Any, *, is_gone: bo
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_broken_file_is_adopted_or_named(tmp_path: Path, data: st.DataObject) -> None:
+def test_a_broken_file_is_adopted_or_named(tmp_path: Path, data: st.DataObject):
     document = DOCUMENTS[data.draw(st.sampled_from(SMALL))]
     path = data.draw(st.sampled_from([x for x in places(document) if len(x) > 3]))
     odd = data.draw(st.sampled_from(ODD))
@@ -157,7 +159,7 @@ def with_keys() -> Flow:
     return flow
 
 
-def test_no_key_is_said(tmp_path: Path, cli: Cli, caplog: pytest.LogCaptureFixture) -> None:
+def test_adopt_shows_no_key(tmp_path: Path, cli: Cli, caplog: pytest.LogCaptureFixture):
     file = named(tmp_path, "keys", with_keys().text())
     document = xai_agent_workflow(organization="sk-0815-not-a-key").document()
     wear.secrets("sk-0815-not-a-key")(document)
