@@ -66,12 +66,12 @@ def test_a_tool_named_like_the_digest_name_of_another_takes_nothing_from_it():
 
 
 def test_the_nearest_names_come_first():
-    known = ["get_current_time", "convert_time", "list_books", "search_books"]
-    assert nearest("get_curent_time", known)[0] == "get_current_time"
-    assert nearest("books", known) == ["list_books", "search_books"]
-    assert nearest("LIST_BOOKS", known)[0] == "list_books"
-    assert nearest("zebra", known) == []
-    assert nearest("", known) == []
+    names = ["get_current_time", "convert_time", "list_books", "search_books"]
+    assert nearest("get_curent_time", names)[0] == "get_current_time"
+    assert nearest("books", names) == ["list_books", "search_books"]
+    assert nearest("LIST_BOOKS", names)[0] == "list_books"
+    assert nearest("zebra", names) == []
+    assert nearest("", names) == []
     assert nearest("x", []) == []
 
 

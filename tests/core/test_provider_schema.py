@@ -50,7 +50,7 @@ def _parts(schema: Any) -> list[dict[str, Any]]:
 @given(SCHEMAS, SCHEMA_PARTS | NOT_NUMBERS)
 @example({"properties": {"a": {"default": float("nan"), "minimum": float("inf")}}}, None)
 @example({"type": "\ud800"}, None)
-def test_whatever_a_server_sends_the_model_is_offered_what_providers_accept(
+def test_a_model_is_offered_what_providers_accept_whatever_a_server_sends(
     schema: dict[str, Any], arguments: Any
 ):
     before = json.dumps(schema, sort_keys=True)
@@ -72,7 +72,7 @@ def test_choices_at_the_top_become_properties_of_one_object():
     assert parameters["required"] == ["deep"]
 
 
-def test_what_providers_refuse_is_put_right():
+def test_a_schema_that_providers_refuse_is_put_right():
     cases: list[tuple[Any, Any]] = [
         ({"type": "array"}, {"type": "array", "items": {}}),
         ({"type": "strnig", "description": "a"}, {"description": "a"}),

@@ -115,14 +115,14 @@ def test_a_conversation_and_a_state_are_read():
     assert (run.question, run.calls) == ("Which?", (call,))
     state = {"start": messages[:1], "additions": messages[1:], "kept": {"c1": '{"title": "Whole"}'},
              "names": [["openapi", "lib", "getBook", "my_lib_get_book"]]}  # fmt: skip
-    (found,) = run_in_state(json.loads(json.dumps(state)), []).calls
-    assert found == RecordedCall("lib", "getBook", {"id": 3}, {"title": "Whole"}, "openapi")
+    (call,) = run_in_state(json.loads(json.dumps(state)), []).calls
+    assert call == RecordedCall("lib", "getBook", {"id": 3}, {"title": "Whole"}, "openapi")
 
 
-def test_of_a_result_that_was_cut_the_beginning_is_read():
+def test_the_beginning_of_a_result_that_was_cut_is_read():
     whole = json.dumps({"books": [{"id": n, "title": f"Book {n}"} for n in range(400)]})
-    found = data_of(f"{whole[:4000]}... ({len(whole)} characters)")
-    assert found["books"][50] == {"id": 50, "title": "Book 50"}
+    data = data_of(f"{whole[:4000]}... ({len(whole)} characters)")
+    assert data["books"][50] == {"id": 50, "title": "Book 50"}
     assert data_of("[1, 2") == "[1, 2"
     assert data_of("plain text") == "plain text"
 
@@ -144,7 +144,7 @@ _LINES = st.fixed_dictionaries(
 
 @settings(max_examples=40)
 @given(st.lists(_LINES, max_size=8), st.fixed_dictionaries({"additions": _JSON, "names": _JSON}))
-def test_whatever_a_file_says_nothing_is_raised(lines: list[Any], state: dict[str, Any]):
+def test_a_file_of_anything_raises_nothing(lines: list[Any], state: dict[str, Any]):
     """A file may come from anywhere; what it says of tools and values becomes text."""
     for run in [*runs_in_transcript(lines), run_in_state(state, ["it"])]:
         calls, _ = traced(run.calls)
@@ -210,7 +210,7 @@ def test_a_value_of_a_result_becomes_a_reference(
         (("x", ""), {"x": ""}),
     ],
 )  # fmt: skip
-def test_what_many_things_could_be_stays_as_it_is(argument: tuple[str, Any], result: Any):
+def test_a_value_that_many_things_could_be_stays_as_it_is(argument: tuple[str, Any], result: Any):
     assert made(argument, result=result) == argument[1]
 
 
@@ -230,7 +230,7 @@ def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told():
     ]
 
 
-def test_what_was_hidden_cut_or_not_recorded_must_be_given():
+def test_an_argument_that_was_hidden_cut_or_not_recorded_must_be_given():
     arguments = {"token": "***", "text": "x" * 4000 + "... (9000 characters)", "day": "today"}
     calls = [RecordedCall("mail", "send", arguments), RecordedCall("mail", "send")]
     (first, second), _ = traced(calls)

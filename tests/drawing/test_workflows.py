@@ -64,7 +64,7 @@ def test_each_call_is_a_node_with_its_text_and_a_wire_for_what_it_uses():
         drawn(SEARCH, GET)
 
 
-def test_what_is_missing_is_a_literal_to_fill_in_with_a_note():
+def test_a_missing_argument_is_a_literal_to_fill_in_with_a_note():
     flow = drawn(DrawnCall("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
     literal, step = texts_in(flow)
     assert (literal, read_step(step).arguments["text"]) == (TO_BE_GIVEN, Reference(0))

@@ -1,4 +1,4 @@
-"""Calls of a process that is killed: those that returned are there, what was under way is told."""
+"""Calls of a process that is killed: those that returned are there, and the one under way."""
 
 from __future__ import annotations
 

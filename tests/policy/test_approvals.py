@@ -98,7 +98,7 @@ def test_a_tool_that_changes_while_somebody_reads_is_not_called():
         assert shred(bridge, tool="count") == "0"
 
 
-def test_whatever_is_no_answer_is_no_approval():
+def test_an_answer_that_is_none_is_no_approval():
     """With nobody there, the model and a person read what to do."""
     no_scope = ApprovalAnswer("anything")  # pyright: ignore[reportArgumentType]
     answers = [RuntimeError("no"), True, None, "yes", "", no_scope]
@@ -141,7 +141,7 @@ def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed():
     assert asked == ["shred"]
 
 
-def test_who_calls_by_hand_is_not_asked():
+def test_a_person_or_program_that_calls_is_not_asked():
     with shredding(approval="deny") as bridge:
         assert bridge.call_tool("shredder", "shred", PAPER).text == SHREDDED
         assert shred(bridge, Caller("person")) == SHREDDED
@@ -232,7 +232,7 @@ def test_calls_that_somebody_else_approved_are_asked_for(folder: Path):
         assert NOT_APPROVED in shred(bridge), "nor does a word for any definition count"
 
 
-def test_who_agrees_to_the_folder_agrees_to_its_approvals(folder: Path, capsys: Any):
+def test_a_yes_to_the_folder_is_one_to_its_approvals(folder: Path, capsys: Any):
     with pytest.raises(SystemExit) as ended:
         run(["trust", "--yes"])
     assert not ended.value.code

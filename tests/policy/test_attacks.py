@@ -255,10 +255,10 @@ def test_a_server_that_comes_back_changed_for_a_call_is_noticed_before_that_is_s
     async def call_over_a_new_connection(operations: Operations) -> None:
         """It was held to its definition just before the loss."""
         engine = operations.engine
-        known = engine.catalog.require("shop", "pay")
-        await engine.decisions.hold(known, True)
-        check = partial(engine.decisions.check, known)
-        await engine.pool.running()["shop"].call(ToolInvocation(known, {}, check=check))
+        tool = engine.catalog.require("shop", "pay")
+        await engine.decisions.hold(tool, True)
+        check = partial(engine.decisions.check, tool)
+        await engine.pool.running()["shop"].call(ToolInvocation(tool, {}, check=check))
 
     with Bridge.open(turning(folder, TWICE)) as bridge:
         bridge.call_tool("shop", "pay")

@@ -168,7 +168,7 @@ async def test_a_file_that_cannot_be_written_counts_here_and_that_is_reported(
     assert tools_off(await opened(path)) >= {"x", "y", "z"}
 
 
-def test_it_lies_beside_the_settings_unless_somebody_says_otherwise(
+def test_the_file_lies_beside_the_settings_unless_somebody_says_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     written = tmp_path / "lab" / "mcp_settings.json"
@@ -205,7 +205,7 @@ _sources = st.builds(
 )
 
 
-def test_it_is_sorted_with_one_line_for_each_decision():
+def test_the_text_is_sorted_with_one_line_for_each_decision():
     """So that a difference in git is as small as what was decided."""
     text = LOCK.as_text()
     assert json.loads(text) == {
@@ -228,7 +228,7 @@ def test_it_is_sorted_with_one_line_for_each_decision():
 
 @settings(max_examples=40)
 @given(st.dictionaries(_names.map("mcp:{}".format), _sources, max_size=3))
-def test_it_is_read_as_it_was_written(sources: dict[str, SourceLock]):
+def test_a_lock_is_read_as_it_was_written(sources: dict[str, SourceLock]):
     lock = DecisionLock(sources)
     again = read_lock(lock.as_text())
     assert again == lock
@@ -245,7 +245,7 @@ def of_source(**value: Any) -> str:
 MERGE = '{\n<<<<<<< HEAD\n "version": 1\n=======\n "version": 1,\n>>>>>>> other\n}'
 
 
-def test_what_is_wrong_anywhere_makes_all_of_it_unreadable():
+def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
     """A part that is left out may be the one that switches a tool off."""
     rows: list[tuple[str, str]] = [
         ("", "it is empty"),

@@ -44,7 +44,7 @@ def test_rules_are_replaced_by_name_and_each_change_has_a_number(place: Place):
     store.close()
 
 
-def test_of_many_who_put_rules_at_once_none_loses_any(lasting_place: Place):
+def test_people_who_put_rules_at_once_lose_none(lasting_place: Place):
     def put(name: str) -> None:
         store = open_history(lasting_place)
         put_rules(store, [rule(name)], fine)
@@ -58,7 +58,7 @@ def test_of_many_who_put_rules_at_once_none_loses_any(lasting_place: Place):
     store.close()
 
 
-def test_what_somebody_changed_in_the_database_is_not_taken_for_rules(place: Place):
+def test_a_row_that_somebody_changed_in_the_database_is_not_taken_for_rules(place: Place):
     store = open_history(place)
     put_rules(store, [rule("a"), rule("b")], fine)
     mine = table.c.revision == 1

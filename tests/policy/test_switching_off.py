@@ -89,7 +89,7 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
         assert names_of(bridge.list_tools("shop")) == ["pay", "ask"]
 
 
-def test_it_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
+def test_a_tool_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
     """By a person beside the run; a call that the model has begun is refused."""
     ctx: dict[str, Any] = {}
     use_server(ctx, "grow", None)

@@ -109,7 +109,7 @@ SERVER = st.fixed_dictionaries(
 
 @settings(max_examples=50)
 @given(server=SERVER, meta=ANYTHING)
-def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any):
+def test_a_document_of_anything_is_read_or_refused(server: Any, meta: Any):
     document = document_of({"server": server, "_meta": meta}, "https://host/here")
     if document.refused:
         return

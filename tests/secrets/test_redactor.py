@@ -40,9 +40,7 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("show", "fails"), [("quiet", False), ("normal", True), ("verbose", False), ("verbose", True)]
 )
-def test_what_model_and_tools_say_is_shown_without_secrets(
-    capsys: pytest.CaptureFixture[str], show: str, fails: bool
-):
+def test_a_run_is_shown_without_secrets(capsys: pytest.CaptureFixture[str], show: str, fails: bool):
     ctx: dict[str, Any] = {}
     said = " and ".join(ALL)
 

@@ -53,7 +53,7 @@ def test_comments_commas_and_order_stay(tmp_path: Path):
     assert after == before.replace("{ */\n", "{ */\n" + NEW)
 
 
-def test_all_layouts_get_one_more_server(tmp_path: Path):
+def test_a_file_of_any_layout_gets_one_more_server(tmp_path: Path):
     cases: list[str] = [
         "{}",
         '{"mcpServers": {}}',
@@ -105,7 +105,7 @@ _OBJECTS = st.dictionaries(_TEXTS, JSON, max_size=4)
     indent=st.sampled_from([None, 0, 2, "\t"]),
     name=st.text(min_size=5, max_size=8),
 )
-def test_whatever_is_in_a_file_stays_as_it_is(
+def test_everything_else_in_a_file_stays_as_it_is(
     tmp_path_factory: pytest.TempPathFactory,
     document: dict[str, Any],
     servers: dict[str, Any],

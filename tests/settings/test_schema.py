@@ -36,7 +36,7 @@ def test_the_file_in_the_package_is_up_to_date():
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(), f"run `{COMMAND}`"
 
 
-def test_whatever_is_read_without_a_word_fits_it():
+def test_the_schema_accepts_all_that_is_read_without_a_note():
     """An editor must not underline what is right; null counts as not written, and is left out."""
     wrong = [(x, str(e)) for x in documents() for e in SCHEMA.iter_errors(x)]
     assert len(documents()) > 100

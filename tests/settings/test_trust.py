@@ -114,10 +114,10 @@ def test_the_users_own_file_and_what_a_program_names_or_gives_is_theirs(
         assert named.usable_servers() == ("one", "two")
         assert given.usable_servers() == ("x",)
     monkeypatch.chdir(tmp_path)
-    with Bridge(store="memory") as found, Bridge.open(store="memory") as opened:
-        assert found.usable_servers() == opened.usable_servers() == ()
+    with Bridge(store="memory") as default, Bridge.open(store="memory") as opened:
+        assert default.usable_servers() == opened.usable_servers() == ()
         with pytest.raises(SettingsError, match="have not agreed"):
-            found.list_tools("one")
+            default.list_tools("one")
     write(user_settings_path().parent)
     assert waiting(user_settings_path()) == []
 
@@ -126,12 +126,12 @@ def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path):
     file = write(tmp_path / "project")
     rows = [(x, 0) for x in ("1", "all", "{file}", "{folder}", "/nowhere{sep}{file}")]
     rows += [(x, 2) for x in ("", "0", "no", "/nowhere", "{folder}/pro", "{file}.old")]
-    for said, parts in rows:
-        value = said.format(file=file, folder=tmp_path, sep=os.pathsep)
-        assert len(waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value}))) == parts, said
+    for text, parts in rows:
+        value = text.format(file=file, folder=tmp_path, sep=os.pathsep)
+        assert len(waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value}))) == parts, text
 
 
-def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(tmp_path: Path):
+def test_a_record_of_yeses_that_cannot_be_read_agrees_to_nothing(tmp_path: Path):
     file = write(tmp_path)
     agreed = user_settings_path().parent / "trusted.json"
     for damage in (b"", b"[]", b'{"files": {"x": 3}}', b"\xff\xfe", b"[" * 100_000):
@@ -141,7 +141,7 @@ def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(tmp_path: Path):
         assert len(waiting(file)) == 2, damage[:20]
 
 
-def test_it_can_be_withdrawn(tmp_path: Path):
+def test_a_yes_can_be_withdrawn(tmp_path: Path):
     file, store = write(tmp_path), TrustStore()
     assert not store.withdraw(file)
     store.agree(load_settings(file))
@@ -346,13 +346,11 @@ def test_a_tightened_file_is_not_asked_about(tmp_path: Path):
         assert store.untrusted_parts(load_settings(written(tmp_path / case, after))) == (), case
 
 
-def test_what_is_held_back_is_shown_before_the_yes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_the_question_shows_what_is_held_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = written(tmp_path, {**rules(rule("deny")), **blocked("shell"), **group(exclude=["rm"])})
-    said = trust(capsys, file)[1].partition("It holds back:\n")[2]
+    shown = trust(capsys, file)[1].partition("It holds back:\n")[2]
     for line in ("rule `deny tool fits 'delete_*'`", "`shell` is blocked", "`rm` is excluded"):
-        assert f"      {line}\n" in said
+        assert f"      {line}\n" in shown
 
 
 def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
@@ -371,7 +369,7 @@ def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
         assert "hold back less than their user agreed to" in shred(bridge, agent())
 
 
-def test_what_widens_is_not_used_before_somebody_agreed(tmp_path: Path):
+def test_a_wider_group_record_or_approval_is_not_used_before_somebody_agreed(tmp_path: Path):
     words = {"x": "allow", "y": "deny"}
     file = written(tmp_path, {**group(), "record": ["results"], "approval": words})
     usable = without_untrusted(load_settings(file))
@@ -427,7 +425,7 @@ def test_a_missing_variable_names_the_file_first(tmp_path: Path):
     )
 
 
-def test_what_decides_where_things_come_from_is_not_taken_from_a_file(tmp_path: Path):
+def test_a_variable_that_decides_where_things_come_from_is_not_taken_from_a_file(tmp_path: Path):
     names = ("XAI_MCP_TRUST", "OPENAI_BASE_URL", "https_proxy", "LD_PRELOAD", "PYTHONPATH", "PATH")
     settings = load(tmp_path, "".join(f"{name}=1\n" for name in names) + "OPENAI_API_KEY=sk-1\n")
     assert settings.env == {"OPENAI_API_KEY": "sk-1"}

@@ -44,7 +44,7 @@ _VALUES = st.recursive(
     st.text(min_size=1, max_size=9).filter(str.strip),
     st.dictionaries(_NAMES, _VALUES, max_size=4),
 )
-def test_what_is_written_is_read_back(source: str, tool: str, arguments: dict[str, Any]):
+def test_a_step_is_read_back_as_it_was_written(source: str, tool: str, arguments: dict[str, Any]):
     step = Step(source, tool, arguments)
     text = step_text(step)
     assert read_step(text) == step
@@ -66,10 +66,10 @@ def test_a_person_may_write_remarks_and_break_lines_within_brackets():
         ("library/x\na = " + "[" * 99, "nested more than"),
     ],
 )  # fmt: skip
-def test_what_is_no_step_is_reported_with_its_line(text: str, says: str):
-    with pytest.raises(BadStep) as told:
+def test_a_text_that_is_no_step_is_reported_with_its_line(text: str, says: str):
+    with pytest.raises(BadStep) as caught:
         read_step(text)
-    assert says in str(told.value)
+    assert says in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_is_no_step_is_reported_with_its_line(text: str, says: str):
         ({"a": [Reference(0, ("total",)), True]}, {"a": [1, True]}),
     ],
 )
-def test_what_a_step_takes_of_results_is_found(source: Any, value: Any):
+def test_a_step_gets_what_it_takes_of_results(source: Any, value: Any):
     assert fill(source, RESULTS) == value
 
 
@@ -102,10 +102,10 @@ def test_what_a_step_takes_of_results_is_found(source: Any, value: Any):
         (Number(Reference(1, after="to ")), "is not a number: 'Ada'"),
     ],
 )
-def test_what_is_not_in_a_result_is_reported_with_what_is(source: Any, says: str):
-    with pytest.raises(NotInResult) as told:
+def test_a_missing_part_of_a_result_is_reported_with_what_is_there(source: Any, says: str):
+    with pytest.raises(NotInResult) as caught:
         fill(source, RESULTS)
-    assert says in str(told.value)
+    assert says in str(caught.value)
 
 
 def test_a_path_is_read_with_or_without_its_first_dot():

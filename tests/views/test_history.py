@@ -62,7 +62,7 @@ def test_each_line_says_when_what_and_why_below_its_day():
     assert events_text([], 80) == NOTHING
 
 
-def test_what_is_alike_is_reported_in_one_line():
+def test_events_of_one_kind_are_reported_in_one_line():
     assert lines(*(event("discovered", f"t{n}") for n in range(10_000))) == [
         "12:00:00  web: 10,000 tools new (t0, t1, t2, t3, t4, t5 and 9,994 more)"
     ]
@@ -77,7 +77,7 @@ def test_what_is_alike_is_reported_in_one_line():
     assert len(lines(*(called(f"t{n % 2}", n) for n in range(13)))) == 2, "summed up by tool"
 
 
-def test_what_strangers_wrote_neither_moves_the_cursor_nor_fills_the_screen():
+def test_words_of_strangers_neither_move_the_cursor_nor_fill_the_screen():
     bad = event("unavailable", "\x1b[2Ja", reason="\x1b]0;x\x07" + "word " * 100_000)
     shown = events_text([bad], 80)
     assert "\x1b" not in shown
@@ -116,7 +116,7 @@ def test_servers_are_shown_with_their_tools_and_how_these_did():
     assert records() == [NOTHING]
 
 
-def test_what_is_gone_lost_or_failing_says_since_when_and_why():
+def test_a_tool_or_server_that_is_gone_says_since_when_and_why():
     assert records(*LISTED, GONE, CLOSED) == [
         "web (Web 1.2): 1 tool, not connected since 2026-11-20 12:00:09: exit code 1",
         "  search: never called",
@@ -132,17 +132,17 @@ def test_what_is_gone_lost_or_failing_says_since_when_and_why():
 def test_programs_get_the_same_facts_with_times_in_utc():
     """A tool was seen whenever its whole server was; what is gone was not seen again."""
     again = event("refreshed", None, 60, tool_count=1)
-    known = records_of([*LISTED, GONE, called("search", 1, 0.5), again])
-    found = records_json(known, "web")
-    assert [(x["name"], x["is_connected"]) for x in found["servers"]] == [("web", True)]
-    search, fetch = found["tools"]
+    after = records_of([*LISTED, GONE, called("search", 1, 0.5), again])
+    shown = records_json(after, "web")
+    assert [(x["name"], x["is_connected"]) for x in shown["servers"]] == [("web", True)]
+    search, fetch = shown["tools"]
     assert (search["calls"], search["mean_seconds"], fetch["state"]) == (1, 0.5, "gone")
     assert datetime.fromisoformat(fetch["unavailable_since"]) == GONE.time
     assert fetch["unavailable_since"].endswith("+00:00")
     seen = [(datetime.fromisoformat(x["last_seen"]) - NOON).seconds for x in (search, fetch)]
     assert seen[0] == 60
     assert seen[1] <= 5
-    assert records_json(known, "other") == {"servers": [], "tools": [], "features": []}
+    assert records_json(after, "other") == {"servers": [], "tools": [], "features": []}
 
 
 # Times
@@ -214,11 +214,11 @@ def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why():
     assert "both are ids" not in short
 
 
-def test_what_servers_say_in_it_is_cleaned_and_cut():
+def test_words_of_servers_in_a_plan_are_cleaned_and_cut():
     evil = "x\x1b[2J\nTo be seen to\u202e" + "y" * 9_000
     plan = Plan(evil, (PlannedCall(evil, evil, {evil: Given(evil)}),))
-    told = plan_text(plan, 80)
-    assert len(told) < 2_000
-    assert "\x1b" not in told
-    assert "\u202e" not in told
-    assert not any(x.startswith("To be seen to") for x in told.splitlines())
+    text = plan_text(plan, 80)
+    assert len(text) < 2_000
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert not any(x.startswith("To be seen to") for x in text.splitlines())
