@@ -51,12 +51,10 @@ def asking(folder: Path, name: str, arguments: dict[str, Any]) -> Path:
 def using(name: str, server: str, tool: str, *arguments: Any) -> Workflow:
     """A workflow whose agent calls this tool, once with each of the arguments."""
     flow = Workflow(name)
-    use = flow.node("AgentUseMCPTools", server_name=server)
-    belt = flow.node("AgentMakeToolbelt")
-    init = flow.node("AgentInit", agent_name="clerk", toolbelt_spec=belt["toolbelt_spec"])
-    nodes = [use, belt, init]
-    for given in arguments:
-        call = flow.node("AgentRunTool", agent_name="clerk", tool_name=tool, tool_args=given)
+    nodes = [flow.node("AgentUseMCPTools", server_name=server)]
+    nodes.append(flow.node("AgentInit", agent_name="clerk"))  # with the only toolbelt
+    for value in arguments:
+        call = flow.node("AgentRunTool", agent_name="clerk", tool_name=tool, tool_args=value)
         nodes += [call, flow.node("Print", msg=call["tool_output"])]
     flow.main(*nodes)
     return flow

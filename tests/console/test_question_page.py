@@ -86,25 +86,14 @@ def test_what_is_sent_is_checked_and_asked_again() -> None:
         assert "answered already" in ask(page.url)[1]
 
 
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_the_person_can_say_no_or_nothing(action: str) -> None:
-    with serving(Page(FORM)) as page:
-        ask(page.url, [("action", action)])
-        assert page.answer.result(_SECONDS).action == action
-
-
-def test_a_page_of_others_is_named_and_reached_only_after_a_yes() -> None:
-    target = "http://127.0.0.1:9/elsewhere?a=1&b=2"
-    page = Page(Question("bank", "Sign in.", url=target))
+def test_a_page_of_others_is_reached_after_a_yes_and_one_to_sign_in_at_until_a_no() -> None:
+    """Who has closed the page of the service could not go on otherwise, and the run would wait."""
+    target = "http://127.0.0.1:9/authorize?a=1&b=2"
+    page = Page(Question("bank", "Pay.", url=target))
     assert ">Open 127.0.0.1</button>" in page.first()
     assert not page.answer.done()
     _, elsewhere = page.take({"action": ["accept"]})
     assert (elsewhere, page.answer.result(_SECONDS)) == (target, Answer.accepted())
-
-
-def test_a_page_to_sign_in_at_can_be_opened_until_somebody_says_no() -> None:
-    """Who has closed the page of the service could not go on otherwise, and the run would wait."""
-    target = "http://127.0.0.1:9/authorize?a=1"
     page = Page(Question("notes", "Please sign in.", url=target, is_sign_in=True))
     for _ in range(2):
         assert "wants you to sign in at 127.0.0.1." in page.first()
@@ -129,6 +118,8 @@ def test_nobody_else_can_see_or_answer_it(path: str | None, headers: dict[str, A
             assert status == 404
             assert "Who" not in text
         assert not page.answer.done()
+        ask(page.url, [("action", "cancel")])
+        assert page.answer.result(_SECONDS).action == "cancel"
 
 
 @pytest.mark.parametrize(("length", "resets"), [("30", False), ("30", True), ("\u00b2", False)])

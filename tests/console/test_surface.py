@@ -44,8 +44,8 @@ def test_a_terminal_has_colours_and_is_rewritten_unless_a_person_says_otherwise(
         ({"NO_COLOR": "1", "TERM": "xterm"}, "terminal", False),
         ({"FORCE_COLOR": "0", "TERM": "xterm"}, "terminal", False),
     ):
-        found = surface_of(terminal, variables)
-        assert (found.kind, found.has_colours) == (kind, has_colours), variables
+        surface = surface_of(terminal, variables)
+        assert (surface.kind, surface.has_colours) == (kind, has_colours), variables
     for columns, width in ((0, 80), (20, 40), (80, 80), (300, 100)):
         set_columns(terminal, columns)
         assert surface_of(terminal, {}).width == width

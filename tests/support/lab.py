@@ -35,8 +35,10 @@ _START_SECONDS = 120.0  # the lab's start on a very busy machine
 _STOP_SECONDS = 20.0  # then it is killed; its kernels end when they miss it
 _PAGE_MILLISECONDS = 60_000
 _ANSWER_SECONDS = 30.0
-# Otherwise dots run along every line, and the browser draws the page sixty times a second.
+# Otherwise dots run along every line, and bars along notices, and the browser draws the page sixty
+# times a second. A notice goes when the animation of its bar ends.
 _STILL = """g[data-linkid] path { animation: none !important; }
+.Toastify__progress-bar { animation-timing-function: step-end !important; }
 *, ::before, ::after { transition: none !important; }"""
 _CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
 

@@ -144,7 +144,7 @@ class Mouse:
         self._canvas.literal(old).dblclick()
         self._enter_box()
         self._box.evaluate(_MARK, old)
-        self._page.keyboard.type(new)
+        self._page.keyboard.insert_text(new)
         self._page.click(".jp-Dialog .jp-mod-accept")
         self._canvas.literal(new).wait_for()
 
@@ -189,7 +189,7 @@ class Mouse:
         """Type it in place of what is there; a dialog that is just opening may lose it."""
         self._enter_box()
         self._page.keyboard.press("ControlOrMeta+a")
-        self._page.keyboard.type(text)
+        self._page.keyboard.insert_text(text)
         return self._box.input_value() == text
 
     def _enter_box(self) -> None:

@@ -59,10 +59,10 @@ class Panel:
         return self.answer()
 
     def send(self, question: str) -> None:
-        """Type a question and press Enter."""
+        """Put a question into the box and press Enter."""
         count = self.turns.count()
         self.box.focus()
-        self.page.keyboard.type(question)
+        self.page.keyboard.insert_text(question)
         self.page.keyboard.press("Enter")
         expect(self.turns).to_have_count(count + 1)
 
