@@ -17,24 +17,16 @@ from xai_mcp_agent.canvas import lease, servers
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.core.errors import SettingsError
 
+from .conftest import UseServers
+
 Ctx = dict[str, Any]
 
 _THREAD_SECONDS = 30
 
 
 @pytest.fixture(autouse=True)
-def _no_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {}}), encoding="utf-8")
-    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
-
-
-def in_a_thread(work: Any) -> None:
-    """Do something in another thread and wait for it."""
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(_THREAD_SECONDS)
-    assert not thread.is_alive()
+def _no_servers(use_servers: UseServers) -> None:
+    use_servers()
 
 
 def test_a_run_may_be_collected_by_a_loop_for_which_another_run_waits() -> None:
@@ -46,7 +38,10 @@ def test_a_run_may_be_collected_by_a_loop_for_which_another_run_waits() -> None:
     try:
         del run
         with lease._lock:  # as a run has it that waits for its bridge
-            in_a_thread(gc.collect)
+            thread = threading.Thread(target=gc.collect, daemon=True)
+            thread.start()
+            thread.join(_THREAD_SECONDS)
+            assert not thread.is_alive()
     finally:
         gc.enable()
     wait_until(lambda: not bridge.is_open, "the bridge is closed", _THREAD_SECONDS)
@@ -56,13 +51,6 @@ def test_a_copy_of_ctx_is_still_one_run() -> None:
     ctx: Ctx = {}
     bridge = bridge_of(ctx)
     assert bridge_of(copy.deepcopy(ctx)) is bridge
-
-
-def settle(file: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
-    """Have the next run use this settings file, with the server `it`."""
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps({"mcpServers": {"it": entry(), **more}}), encoding="utf-8")
-    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
 
 
 def pid(ctx: Ctx) -> str:
@@ -77,34 +65,27 @@ def test_workflows_that_alternate_in_one_thread_keep_their_servers(
     used: dict[str, set[str]] = {"one": set(), "other": set()}
     runs: list[tuple[str, Ctx]] = [("one", {}), ("other", {}), ("one", {})]
     for name in used:
-        settle(tmp_path / name / "mcp_settings.json", monkeypatch)
+        settings = json.dumps({"mcpServers": {"it": entry()}})
+        (tmp_path / f"{name}.json").write_text(settings, encoding="utf-8")
     for name, ctx in runs * 3:
-        monkeypatch.setenv("XAI_MCP_SETTINGS", str(tmp_path / name / "mcp_settings.json"))
+        monkeypatch.setenv("XAI_MCP_SETTINGS", str(tmp_path / f"{name}.json"))
         used[name].add(pid(ctx))
     assert [len(x) for x in used.values()] == [1, 1]
     assert not used["one"] & used["other"]
 
 
-def test_a_new_run_finds_what_was_changed_in_the_settings_since_one_that_was_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_new_run_follows_the_settings_and_the_trust_that_changed_since_one_that_was_left(
+    use_servers: UseServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "mcp_settings.json"
-    settle(file, monkeypatch)
+    use_servers(it=entry())
     left: Ctx = {}
     before = pid(left)
-    settle(file, monkeypatch, more=entry())
+    use_servers(it=entry(), more=entry())
     new: Ctx = {}
     assert servers.call_tool(new, "more", "echo", {"text": "hi"}, None).text == "hi"
     assert pid(new) == pid(left) == before
-
-
-def test_a_new_run_uses_nothing_that_nobody_agreed_to_since_one_that_was_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settle(tmp_path / "mcp_settings.json", monkeypatch)
-    left: Ctx = {}
-    before = int(pid(left))
+    del new
     monkeypatch.delenv("XAI_MCP_TRUST")
     with pytest.raises(SettingsError, match="you have not agreed"):
         pid({})
-    assert not is_running(before)
+    assert not is_running(int(before))
