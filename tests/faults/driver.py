@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.bridges import bridge_with, status_of
+from tests.support.census import Census, take_census
 from tests.support.fault_server import entry
 from tests.support.processes import is_running, wait_until
 from tests.support.stalls import watching
@@ -74,7 +75,7 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
     import mcp  # noqa: F401  # as after the first server of a process: what follows is its own time
 
     gc.collect()
-    before = _belongings()
+    before = take_census()
     with ExitStack() as servers:
         entries = {x.name: _entry_of(x, folder, servers) for x in faults}
         with bridge_with(**entries, **{HEALTHY: entry()}) as bridge:
@@ -234,24 +235,10 @@ def _marked(name: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _belongings() -> set[str]:
-    """Open files and threads of this process, by what they are."""
-    files: set[str] = set()
-    for number in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
-        try:
-            files.add(f"file {number}: {os.readlink(f'/proc/self/fd/{number}')}")
-        except OSError:
-            continue  # the one that read the folder
-    return files | {f"thread {x.name} {x.ident}" for x in threading.enumerate()}
-
-
-def _left_since(before: set[str]) -> tuple[str, ...]:
+def _left_since(before: Census) -> tuple[str, ...]:
     """What is there that was not there before, after a moment to go."""
     gc.collect()
     # Worker threads of the event loop and its sockets go a moment after the bridge.
     with suppress(AssertionError):
-        wait_until(lambda: not _belongings() - before, "everything is given back", _GONE_SECONDS)
-    if left := _belongings() - before:
-        gc.collect()
-        left &= _belongings()
-    return tuple(sorted(left))
+        wait_until(lambda: not take_census().more_than(before), "all is given back", _GONE_SECONDS)
+    return tuple(take_census().more_than(before))

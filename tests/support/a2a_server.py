@@ -199,6 +199,29 @@ def _executor(seen: dict[str, Any]) -> Any:
     from a2a.types.a2a_pb2 import Part, Task, TaskState, TaskStatus
     from google.protobuf.json_format import MessageToDict
 
+    values = {"whole": 4, "half": 4.5, "big": 12345678901, "list": [1, 2.0, None, True]}
+    # What it gives, before it is done.
+    artifacts: dict[str, list[Part]] = {
+        "nothing": [],
+        "data": [new_text_part("Here:"), new_data_part(values)],
+        "plain": [new_data_part([1, "two"])],  # JSON that is no object
+        "files": [
+            Part(raw=b"\x89PNG", media_type="image/png"),
+            Part(raw=b"%PDF", media_type="application/pdf", filename="a.pdf"),
+            Part(url="https://example.com/b.txt", filename="b.txt", media_type="text/plain"),
+        ],
+        "large": [new_data_part({"all": list(range(50_000))})],
+        "huge": [new_text_part("x" * 20_000_000)],
+        "many": [new_text_part("x")] * 20_000,
+    }
+    # How else it ends, and with which words.
+    ends: dict[str, tuple[Any, str]] = {
+        "fail": (TaskUpdater.failed, "out of soup"),
+        "reject": (TaskUpdater.reject, "not my job"),
+        "ask": (TaskUpdater.requires_input, "Which colour?"),
+        "login": (TaskUpdater.requires_auth, "Sign in at x."),
+    }
+
     class _Behaviour(AgentExecutor):
         """What an agent does is the first word of what it is told."""
 
@@ -211,34 +234,37 @@ def _executor(seen: dict[str, Any]) -> Any:
                     new_text_message(text, context_id=context.context_id)
                 )
                 return
+            task = TaskUpdater(event_queue, context.task_id, context.context_id)
+            if context.current_task is not None and word != "ask":
+                await self.done(task, [new_text_part(f"thanks for {text}")])
+                return
             if context.current_task is None:
                 status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
                 ids = {"id": context.task_id, "context_id": context.context_id}
                 await event_queue.enqueue_event(Task(**ids, status=status))
-            task = TaskUpdater(event_queue, context.task_id, context.context_id)
-            if context.current_task is not None and word != "ask":
-                await self.answered(task, text)
-                return
-            await getattr(self, word.replace("-", "_"), self.echo)(task, text, context)
+            if word in ends:
+                end, words = ends[word]
+                await end(task, task.new_agent_message([new_text_part(words)]))
+            elif word == "given":  # the data that came along, as it came
+                parts = [x for x in context.message.parts if x.HasField("data")]
+                await self.done(task, [Part(data=x.data) for x in parts])
+            elif hasattr(self, word):
+                await getattr(self, word)(task)
+            else:
+                await self.done(task, artifacts.get(word, [new_text_part(text)]))
 
-        async def answered(self, task: TaskUpdater, text: str) -> None:
-            await task.add_artifact([new_text_part(f"thanks for {text}")])
+        async def done(self, task: TaskUpdater, parts: list[Part]) -> None:
+            if parts:
+                await task.add_artifact(parts)
             await task.complete()
 
-        async def echo(self, task: TaskUpdater, text: str, context: RequestContext) -> None:
-            await task.add_artifact([new_text_part(text)])
-            await task.complete()
-
-        async def nothing(self, task: TaskUpdater, *_: Any) -> None:
-            await task.complete()
-
-        async def words(self, task: TaskUpdater, *_: Any) -> None:
+        async def words(self, task: TaskUpdater) -> None:
             """Two artifacts, and a last word."""
             await task.add_artifact([new_text_part("first")])
             await task.add_artifact([new_text_part("second")])
             await task.complete(task.new_agent_message([new_text_part("All done.")]))
 
-        async def chunks(self, task: TaskUpdater, text: str, context: RequestContext) -> None:
+        async def chunks(self, task: TaskUpdater) -> None:
             await task.start_work(task.new_agent_message([new_text_part("thinking hard")]))
             for number, piece in enumerate(["Hel", "lo ", "wor", "ld"]):
                 await asyncio.sleep(0.02)
@@ -247,64 +273,15 @@ def _executor(seen: dict[str, Any]) -> Any:
                 )
             await task.complete()
 
-        async def data(self, task: TaskUpdater, text: str, context: RequestContext) -> None:
-            values = {"whole": 4, "half": 4.5, "big": 12345678901, "list": [1, 2.0, None, True]}
-            await task.add_artifact([new_text_part("Here:"), new_data_part(values)])
-            await task.complete()
-
-        async def plain(self, task: TaskUpdater, *_: Any) -> None:
-            """JSON that is no object."""
-            await task.add_artifact([new_data_part([1, "two"])])
-            await task.complete()
-
-        async def given(self, task: TaskUpdater, text: str, context: RequestContext) -> None:
-            """The data that came along, as it came."""
-            parts = [x for x in context.message.parts if x.HasField("data")]
-            await task.add_artifact([Part(data=x.data) for x in parts])
-            await task.complete()
-
-        async def files(self, task: TaskUpdater, *_: Any) -> None:
-            await task.add_artifact([
-                Part(raw=b"\x89PNG", media_type="image/png"),
-                Part(raw=b"%PDF", media_type="application/pdf", filename="a.pdf"),
-                Part(url="https://example.com/b.txt", filename="b.txt", media_type="text/plain"),
-            ])  # fmt: skip
-            await task.complete()
-
-        async def fail(self, task: TaskUpdater, *_: Any) -> None:
-            await task.failed(task.new_agent_message([new_text_part("out of soup")]))
-
-        async def reject(self, task: TaskUpdater, *_: Any) -> None:
-            await task.reject(task.new_agent_message([new_text_part("not my job")]))
-
-        async def crash(self, *_: Any) -> None:
+        async def crash(self, _: TaskUpdater) -> None:
             raise RuntimeError(
                 "Traceback (most recent call last):\n  File secret.py\n"
                 f"RuntimeError: let-me-in-1234 \x1b[2J{'x' * 5000}"
             )
 
-        async def ask(self, task: TaskUpdater, text: str, context: RequestContext) -> None:
-            await task.requires_input(task.new_agent_message([new_text_part("Which colour?")]))
-
-        async def login(self, task: TaskUpdater, text: str, context: RequestContext) -> None:
-            await task.requires_auth(task.new_agent_message([new_text_part("Sign in at x.")]))
-
-        async def forever(self, task: TaskUpdater, *_: Any) -> None:
+        async def forever(self, task: TaskUpdater) -> None:
             await task.start_work(task.new_agent_message([new_text_part("at it")]))
             await asyncio.sleep(600)
-
-        async def large(self, task: TaskUpdater, *_: Any) -> None:
-            """Many values, many parts."""
-            await task.add_artifact([new_data_part({"all": list(range(50_000))})])
-            await task.complete()
-
-        async def huge(self, task: TaskUpdater, *_: Any) -> None:
-            await task.add_artifact([new_text_part("x" * 20_000_000)])
-            await task.complete()
-
-        async def many(self, task: TaskUpdater, *_: Any) -> None:
-            await task.add_artifact([new_text_part("x") for _ in range(20_000)])
-            await task.complete()
 
         async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
             seen["canceled"].append(context.task_id)
