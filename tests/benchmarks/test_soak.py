@@ -17,7 +17,7 @@ LIMIT_SECONDS = 110.0
 def test_every_call_of_a_short_soak_is_answered_or_explained_and_nothing_is_left():
     around = {x: y for x, y in os.environ.items() if x != "XAI_MCP_TRUST"}  # as with `make soak`
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.05", "--print-only",
+        [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.03", "--print-only",
          "--servers", "8", "--agents", "3"],
         cwd=ROOT, env=around, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=LIMIT_SECONDS,
