@@ -110,7 +110,7 @@ def test_a_tool_that_a_server_adds_is_found_by_its_words_until_its_meaning_is_kn
     }  # fmt: skip
     meaning = {"embeddings": {"model": "meanings", "baseUrl": endpoint.base_url}}
     with Bridge({"mcpServers": {"a": server}, "toolSearch": meaning}) as bridge:
-        wait_until(lambda: not bridge.search_tools(RAIN).note, "all are prepared")
+        wait_until(lambda: not bridge.search_tools(RAIN).note, "all are prepared", 60.0)
         monkeypatch.setattr(live, "_FILL_SECONDS", 0.3)
         monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.3)
         endpoint.is_open.clear()
