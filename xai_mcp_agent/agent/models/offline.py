@@ -450,7 +450,8 @@ class _Turn:
         if search is None and self.searches:
             things = " ".join(x for x in slot.words if x != "id")
             self._call(TOOL_SEARCH.name, {"query": f"search {things}"}, clause)
-        name = _name_in(clause, match)
+        names = [x for x in match.filler.unused if x.kind in ("name", "quoted")]
+        name = clause[names[0].start : names[-1].end].strip("\"'") if names else ""
         if search is None or search.query is None or not name:
             return []
         outcome = self._call(search.name, {search.query.name: name}, clause)
@@ -591,14 +592,9 @@ def _hints(clause: str, kinds: set[str]) -> list[str]:
     if kinds and expression_in(clause):
         hints.append("calculate expression")
     hints += [x for x in ("date", "time", "zone", "path", "url", "email") if x in kinds]
-    if _states_need(clause):
+    if _WANTING.match(clause) and not clause.endswith("?"):  # "we need 6 eggs"
         hints.append("add item")
     return " ".join(hints).split()
-
-
-def _states_need(clause: str) -> bool:
-    """Return whether a clause only states a need: "we need 6 eggs"."""
-    return bool(_WANTING.match(clause)) and not clause.endswith("?")
 
 
 def _asks_for_change(tool: _Tool, clause: str, keywords: Sequence[str]) -> bool:
@@ -633,14 +629,6 @@ def _blank_out(text: str, spans: Sequence[Span]) -> str:
 def _query_of(clause: str) -> str:
     words = [x for x in dict.fromkeys([*terms(clause), *_hints(clause, set())]) if not x.isdigit()]
     return " ".join(words) if any(root(x) not in _GENERIC for x in words) else ""
-
-
-def _name_in(clause: str, match: _Match) -> str:
-    """Return the name a clause uses for a thing, else its unused words."""
-    names = [x for x in match.filler.unused if x.kind in ("name", "quoted")]
-    if names:
-        return clause[names[0].start : names[-1].end].strip("\"'")
-    return ""
 
 
 def _conversion_factor(name: str, clause: str) -> float:

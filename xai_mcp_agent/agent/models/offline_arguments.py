@@ -66,15 +66,9 @@ joule j; kilojoule kj; kilocalorie kcal
 _UNIT_NAMES = {x: line.split()[0] for line in _UNITS.split(";") for x in line.split()}
 
 _AMOUNT = r"-?\d+(?:\.\d+)?"
-_SUMS = (
-    (rf"({_AMOUNT}) ?(?:%|percent|per cent) of ({_AMOUNT})", r"\1 / 100 * \2"),
-    (rf"square root of ({_AMOUNT})", r"(\1) ** 0.5"),
-    (r"(?<=\d) to the power (?:of )?(?=\d)", " ** "),
-    (r"(?<=\d) plus (?=\d)", " + "),
-    (r"(?<=\d) minus (?=\d)", " - "),
-    (r"(?<=\d) times (?=\d)", " * "),
-    (r"(?<=\d) divided by (?=\d)", " / "),
-)
+_SIGNS = {
+    "plus": "+", "minus": "-", "times": "*", "divided by": "/", "to the power of": "**",
+}  # fmt: skip
 _EXPRESSION = re.compile(
     r"(?<![\w.(-])(?!\d+-\d+-)[(\s]{0,20}-?\d[\d.]*\)?(?:\s*(?:\*\*|[-+*/^%()])\s*[\d.()]+)+"
 )
@@ -228,8 +222,10 @@ def _time(spelling: str) -> str | None:
 
 def expression_in(text: str) -> str:
     """Return the longest sum that a text states, in digits and signs; else an empty text."""
-    for words, signs in _SUMS:
-        text = re.sub(words, signs, text, flags=re.IGNORECASE)
+    text = re.sub(rf"({_AMOUNT}) ?(?:%|percent) of ({_AMOUNT})", r"\1 / 100 * \2", text)
+    text = re.sub(rf"(?i)square root of ({_AMOUNT})", r"(\1) ** 0.5", text)
+    for words, sign in _SIGNS.items():
+        text = re.sub(rf"(?i)(?<=\d) {words} (?=\d)", f" {sign} ", text)
     return max((x[0].strip(" .") for x in _EXPRESSION.finditer(text)), key=len, default="")
 
 
@@ -328,13 +324,8 @@ class Filler:
         self._spread: dict[str, list[Any]] = {}
         self._own = roots_in(f"{function.name} {function.description}")
         self._convert()
-        for read in (
-            self._read_named,
-            self._read_choice,
-            self._read_stated,
-            self._read_collection,
-            self._read_rest,
-        ):
+        surest = self._read_named, self._read_choice, self._read_stated
+        for read in (*surest, self._read_collection, self._read_rest):
             for slot in self.slots:
                 value = None if slot.name in self.arguments else read(slot)
                 if value is not None:
