@@ -254,7 +254,8 @@ class _Turn:
 
     def __init__(self, request: ModelRequest, today: date) -> None:
         messages = list(request.messages)
-        if not request.may_call and "no tool can be used" in text_of(messages[-1]).lower():
+        last_text = text_of(messages[-1]).lower() if messages else ""
+        if not request.may_call and "no tool can be used" in last_text:
             messages.pop()
         numbers = [n for n, x in enumerate(messages) if x.get("role") == "user"]
         after = numbers[-1] + 1 if numbers else 0
@@ -285,8 +286,7 @@ class _Turn:
         if self.pending and self.may_call:
             return self._calls()
         if len(clauses) > _MOST_CLAUSES:
-            omitted_count = len(clauses) - _MOST_CLAUSES
-            self._say(f"You asked for more than I do at once: I left out {omitted_count} parts.")
+            self._say(f"I do {_MOST_CLAUSES} things at once at most: I left out the rest.")
         if not self.answers:
             self._say(f"{WHO} I have no result to answer from.")
         return ModelReply(self._answer())
@@ -346,7 +346,9 @@ class _Turn:
     def _rank(self, clause: str) -> list[_Match]:
         """Return the tools that match a clause's words, best first."""
         spans = spans_in(clause, self.today, zones=self.has_zones)
-        words = _blank_out(clause, [x for x in spans if x.kind != "name"])
+        words = clause
+        for span in (x for x in spans if x.kind != "name"):
+            words = words[: span.start] + " " * (span.end - span.start) + words[span.end :]
         hints = _hints(clause, {x.kind for x in spans})
         hits = self.index.search(" ".join([words, *hints]), _MOST_RANKED)
         scores = {str(x.tool["name"]): x.score for x in hits}
@@ -618,12 +620,6 @@ def _first(text: str) -> str:
 def _alike(words: Iterable[str]) -> set[str]:
     """Return the roots of the words and of their synonyms."""
     return {root(y) for x in words for y in (x, *synonyms(x))}
-
-
-def _blank_out(text: str, spans: Sequence[Span]) -> str:
-    for span in spans:
-        text = text[: span.start] + " " * (span.end - span.start) + text[span.end :]
-    return text
 
 
 def _query_of(clause: str) -> str:
