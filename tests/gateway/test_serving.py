@@ -23,6 +23,7 @@ from tests.support.gateways import text_of
 from tests.support.journals import none_runs
 from tests.support.mcp_servers import gallery_entry
 from tests.support.processes import wait_until
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.main import run
 
 PROGRAM = "from xai_mcp_agent.cli.main import run; run()"
@@ -67,7 +68,7 @@ async def test_a_client_that_starts_it_has_all_tools_and_ends_it(folder: Path) -
     """Only messages of the protocol are on stdout; nothing is left when the client has gone."""
     environment = {x: y for x, y in os.environ.items() if x != "XAI_MCP_SETTINGS"}
     command = StdioServerParameters(
-        command=sys.executable, args=["-c", PROGRAM, "serve", "--stdio"], env=environment,
+        command=warm_python(), args=["-c", PROGRAM, "serve", "--stdio"], env=environment,
         cwd=str(folder),
     )  # fmt: skip
     with anyio.fail_after(100):

@@ -35,8 +35,7 @@ from tests.support.model_endpoint import (
 from xai_mcp_agent import Agent, AgentModel, Bridge, XaiMcpError
 from xai_mcp_agent.agent.models import retries
 
-from .errors import error_facts
-from .tables import Rows, stable
+from .tables import Rows, error_facts, stable
 
 _AT_ONCE = 8
 _FIRST_PAUSE_SECONDS = 0.02  # between attempts; each is twice as long as the one before

@@ -12,8 +12,7 @@ from typing import Any
 from tests.faults.catalogue import GROUPS
 from tests.faults.driver import Report, Step, run_faults
 
-from .errors import error_facts
-from .tables import Rows, stable
+from .tables import Rows, error_facts, stable
 
 _MAX_CHARS = 200  # of a result's text
 

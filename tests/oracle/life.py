@@ -16,8 +16,7 @@ from tests.support.living_server import SET_TOOLS, OverHttp, OverStdio, living_s
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge, Event, JsonObject, XaiMcpError
 
-from .errors import error_facts
-from .tables import Rows, stable
+from .tables import Rows, error_facts, stable
 
 _CALLS = ("called", "begun")
 

@@ -17,6 +17,9 @@ FOLDER = Path(__file__).parent / "tables"
 _ROOT = Path(__file__).parents[2]
 _VARIABLE = "..."
 _MAX_DIFFERENCES = 40
+_ERROR_FIELDS = (
+    "source", "problem", "next_step", "stderr_tail", "code", "status", "is_of_tool",
+)  # fmt: skip
 _LINE_CHARS = 160
 
 # Numbers and times under these keys are different in every run.
@@ -96,6 +99,15 @@ def stable_text(text: str, *folders: Path) -> str:
     for pattern, name in _IN_TEXT:
         text = pattern.sub(name, text)
     return text
+
+
+def error_facts(error: BaseException) -> dict[str, Any]:
+    """The class of an error, its whole message, and those of its fields that have a value."""
+    fields = {name: getattr(error, name, None) for name in _ERROR_FIELDS}
+    facts = {name: x for name, x in fields.items() if x not in (None, "", (), False)}
+    # The message of a source's error is made of these fields.
+    message = {} if "problem" in facts else {"message": str(error)}
+    return {"error": type(error).__name__, **message, **facts}
 
 
 def differences(recorded: Any, answer: Any) -> str:
