@@ -217,133 +217,72 @@ def entry(**written: Any) -> Document:
 INTERNAL = rule({"is": "internal"}, server="a")
 BY_WORD = rule("deny", **{"is": "not internal"})
 
-LOOSENED: dict[str, tuple[Document, Document, str]] = {
-    "a deny rule removed": (
-        rules(rule("deny")), {},
-        "rule `deny tool fits 'delete_*'` is removed or weakened: calls it refused are now made",
-    ),
-    "an ask rule removed": (
-        rules(rule("ask")), rules(),
-        "rule `ask tool fits 'delete_*'` is removed or weakened: "
-        "calls it asked about are now made unasked",
-    ),
-    "deny turned into ask": (rules(rule("deny")), rules(rule("ask")), "rule `deny tool fits"),
-    "a rule about less": (
-        rules(rule("deny")), rules(rule("deny", tool="delete_all")), "rule `deny tool fits",
-    ),
-    "a rule with an exception": (
-        rules(rule("deny")), rules({**rule("deny"), "unless": {"agent": "x"}}), "rule `deny tool",
-    ),
-    "a higher limit": (
-        rules(rule({"limit": "5 a day"})), rules(rule({"limit": "50 a day"})),
-        "rule `at most 5 a day tool fits 'delete_*'` is removed or weakened: "
-        "more calls are now made",
-    ),
-    "another meaning of a rule's word": (
-        rules(INTERNAL, BY_WORD), rules({**INTERNAL, "when": {"server": "*"}}, BY_WORD),
-        "rule `deny is is not 'internal'` is removed or weakened",
-    ),
-    "a rule that allows": (
-        {}, rules(rule("allow")),
-        "rule `allow tool fits 'delete_*'`: these calls are made without your approval",
-    ),
-    "the rules of the store": (
-        rules({"from": "store", "revision": 3}), rules({"from": "store"}),
-        "the rules of the store are not used any more, or older ones may be",
-    ),
-    "nothing blocked": (
-        blocked("shell"), {}, "`shell` is blocked no longer: agents may see and call it",
-    ),
-    "less in a blocked group": (
-        blocked("g", g=["a", "b"]), blocked("g", g=["a"]), "`b` is blocked no longer",
-    ),
-    "less in a blocked group of tools": (
-        {**blocked("mine"), **group()}, {**blocked("mine"), **group(exclude=["rm"])},
-        "`mine: source one` is blocked no longer",
-    ),
-    "no word of approval": (
-        {"approval": "ask"}, {},
-        "`approval` of `*` was `ask`, and is removed or weakened: "
-        "calls it asked about are now made unasked",
-    ),
-    "a weaker word": (
-        {"approval": {"x": "deny"}}, {"approval": {"x": "ask"}}, "`approval` of `x` was `deny`",
-    ),
-    "a word that allows": (
-        {"approval": "ask"}, {"approval": {"*": "ask", "x": "allow"}},
-        "called without your approval: x",
-    ),
-    "a word that only asks beside one that denies": (
-        {"approval": {"del*": "deny"}}, {"approval": {"del*": "deny", "delete": "ask"}},
-        "called after your approval only: delete",
-    ),
-    "a word for what only reads beside one that asks": (
-        {"approval": "ask"}, {"approval": {"*": "ask", "get_*": "ask_unless_read_only"}},
-        "called without your approval where it only reads: get_*",
-    ),
-    "a word of an entry": (
-        entry(approval={"x": "ask"}), entry(), "`approval` of `x` was `ask`",
-    ),
-    "tools of an entry that were off": (
-        entry(disabledTools=["rm"]), entry(), "`rm` is switched off no longer",
-    ),
-    "an entry that was locked": (entry(lock=True), entry(lock="first"), "`lock` is removed or"),
-    "a wider group": (
-        group(), group(include=["two/rm"]), "has the tools with name rm and source two",
-    ),
-    "a group that leaves out less": (
-        group(exclude=["rm"]), group(), "`rm` is excluded no longer",
-    ),
-    "more is recorded": (
-        {"record": ["arguments"]}, {"record": ["arguments", "results"]},
-        "the history keeps the results of calls",
-    ),
-}  # fmt: skip
-
-TIGHTENED: dict[str, tuple[Document, Document]] = {
-    "a server that runs need": (entry(), entry(required=True)),
-    "a rule more": ({}, rules(rule("deny"), rule("ask"), rule({"limit": "5 a day"}))),
-    "a stricter word": (rules(rule("ask")), rules(rule("deny"))),
-    "a lower limit": (rules(rule({"limit": "5 a day"})), rules(rule({"limit": "0 a day"}))),
-    "other names, reasons and order": (
-        rules(rule("ask"), rule("deny", server="x", tool="y")),
-        rules({**rule("deny", tool="y", server="x"), "because": "z"}, {**rule("ask"), "name": "n"}),
-    ),
-    "one allowed less": (
-        rules(rule("allow"), rule("allow", tool="x"), rule("deny")),
-        rules(rule("deny"), rule("allow")),
-    ),
-    "a newer revision": (
-        rules({"from": "store"}), rules({"from": "store", "revision": 4}),
-    ),
-    "more is blocked": (blocked("x"), blocked("y", "x")),
-    "a blocked group written out": (blocked("g", g=["a"]), blocked("g", "a", g=["a", "b"])),
-    "stricter words": (
-        {"approval": {"x": "ask", "y": "allow"}}, {"approval": {"x": "deny", "z": "deny"}},
-    ),
-    "a smaller group": (group(include=["two/rm"]), group(exclude=["x"])),
-    "no group": (group(exclude=["x"]), {}),
-    "less is recorded": ({"record": ["arguments", "results"]}, {"record": ["results"]}),
-    "an entry less": ({"mcpServers": {"one": LOCAL, "x": {**LOCAL, "lock": True}}}, {}),
-}  # fmt: skip
+DENY, ASK, ALLOW = map(rule, ("deny", "ask", "allow"))
+FIVE_A_DAY = rule({"limit": "5 a day"})
+DENIED = "rule `deny tool fits 'delete_*'` is removed or weakened: calls it refused are now made"
+LOOSENED: list[tuple[Document, Document, str]] = [
+    (rules(DENY), {}, DENIED),
+    (rules(DENY), rules(ASK), DENIED),
+    (rules(DENY), rules(rule("deny", tool="delete_all")), DENIED),
+    (rules(DENY), rules({**DENY, "unless": {"agent": "x"}}), DENIED),
+    (rules(ASK), rules(), "rule `ask tool fits 'delete_*'` is removed or weakened: calls it asked"),
+    (rules(FIVE_A_DAY), rules(rule({"limit": "50 a day"})), "weakened: more calls are now made"),
+    (rules(INTERNAL, BY_WORD), rules({**INTERNAL, "when": {"server": "*"}}, BY_WORD),
+     "rule `deny is is not 'internal'` is removed or weakened"),
+    ({}, rules(ALLOW), "rule `allow tool fits 'delete_*'`: these calls are made without your"),
+    (rules({"from": "store", "revision": 3}), rules({"from": "store"}), "older ones may be"),
+    (blocked("shell"), {}, "`shell` is blocked no longer: agents may see and call it"),
+    (blocked("g", g=["a", "b"]), blocked("g", g=["a"]), "`b` is blocked no longer"),
+    ({**blocked("mine"), **group()}, {**blocked("mine"), **group(exclude=["rm"])},
+     "`mine: source one` is blocked no longer"),
+    ({"approval": "ask"}, {}, "`approval` of `*` was `ask`, and is removed or weakened: calls it"),
+    ({"approval": {"x": "deny"}}, {"approval": {"x": "ask"}}, "`approval` of `x` was `deny`"),
+    ({"approval": "ask"}, {"approval": {"*": "ask", "x": "allow"}},
+     "called without your approval: x"),
+    ({"approval": {"del*": "deny"}}, {"approval": {"del*": "deny", "delete": "ask"}},
+     "called after your approval only: delete"),
+    ({"approval": "ask"}, {"approval": {"*": "ask", "get_*": "ask_unless_read_only"}},
+     "called without your approval where it only reads: get_*"),
+    (entry(approval={"x": "ask"}), entry(), "`approval` of `x` was `ask`"),
+    (entry(disabledTools=["rm"]), entry(), "`rm` is switched off no longer"),
+    (entry(lock=True), entry(lock="first"), "`lock` is removed or"),
+    (group(), group(include=["two/rm"]), "has the tools with name rm and source two"),
+    (group(exclude=["rm"]), group(), "`rm` is excluded no longer"),
+    ({"record": ["arguments"]}, {"record": ["arguments", "results"]},
+     "the history keeps the results of calls"),
+]  # fmt: skip
+ZERO_A_DAY, FOR_Y = rule({"limit": "0 a day"}), rule("deny", server="x", tool="y")
+TIGHTENED: list[tuple[Document, Document]] = [
+    (entry(), entry(required=True)),
+    ({}, rules(DENY, ASK, FIVE_A_DAY)),
+    (rules(ASK), rules(DENY)),
+    (rules(FIVE_A_DAY), rules(ZERO_A_DAY)),
+    (rules(ASK, FOR_Y), rules({**FOR_Y, "because": "z"}, {**ASK, "name": "n"})),
+    (rules(ALLOW, rule("allow", tool="x"), DENY), rules(DENY, ALLOW)),
+    (rules({"from": "store"}), rules({"from": "store", "revision": 4})),
+    (blocked("x"), blocked("y", "x")),
+    (blocked("g", g=["a"]), blocked("g", "a", g=["a", "b"])),
+    ({"approval": {"x": "ask", "y": "allow"}}, {"approval": {"x": "deny", "z": "deny"}}),
+    (group(include=["two/rm"]), group(exclude=["x"])),
+    (group(exclude=["x"]), {}),
+    ({"record": ["arguments", "results"]}, {"record": ["results"]}),
+    ({"mcpServers": {"one": LOCAL, "x": {**LOCAL, "lock": True}}}, {}),
+]
 
 
-def test_a_loosened_file_is_asked_about_in_a_sentence(tmp_path: Path):
+def test_a_loosened_file_is_asked_about_in_a_sentence_and_a_tightened_one_is_not(tmp_path: Path):
     store = TrustStore()
-    for case, (before, after, sentence) in LOOSENED.items():
-        store.agree(load_settings(written(tmp_path / case, before)))
-        loosened = load_settings(written(tmp_path / case, after))
+    for number, (before, after, sentence) in enumerate(LOOSENED):
+        store.agree(load_settings(written(tmp_path / f"{number}", before)))
+        loosened = load_settings(written(tmp_path / f"{number}", after))
         facts = [fact for part in store.untrusted_parts(loosened) for fact in part.facts]
-        assert any(sentence in x for x in facts), (case, facts)
+        assert any(sentence in x for x in facts), (sentence, facts)
         store.agree(loosened)
-        assert store.untrusted_parts(loosened) == (), case
-
-
-def test_a_tightened_file_is_not_asked_about(tmp_path: Path):
-    store = TrustStore()
-    for case, (before, after) in TIGHTENED.items():
-        store.agree(load_settings(written(tmp_path / case, before)))
-        assert store.untrusted_parts(load_settings(written(tmp_path / case, after))) == (), case
+        assert store.untrusted_parts(loosened) == (), sentence
+    for number, (before, after) in enumerate(TIGHTENED):
+        store.agree(load_settings(written(tmp_path / f"tight {number}", before)))
+        tightened = load_settings(written(tmp_path / f"tight {number}", after))
+        assert store.untrusted_parts(tightened) == (), (before, after)
 
 
 def test_the_question_shows_what_is_held_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
