@@ -177,20 +177,14 @@ def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path)
     file.write_text(SOURCE, encoding="utf-8")
     judge, plain = read_component_file(file, "xai_court")
     assert judge == ComponentClass(
-        name="Judge",
-        path="xai_components/xai_court/court_components.py",
-        type="branch",
-        color="red",
-        description="Judges.\n\nAt length.",
-        lines=(9, 20),
-        ports=(
-            PortSpec("on_doubt", "branch"),
-            PortSpec("case", "compulsory", "string"),
-            PortSpec("strict", "in", "boolean"),
-            PortSpec("either", "in", "Union[int, string]"),
+        "Judge", "xai_components/xai_court/court_components.py", "branch", "red",
+        "Judges.\n\nAt length.", (9, 20),
+        (
+            PortSpec("on_doubt", "branch"), PortSpec("case", "compulsory", "string"),
+            PortSpec("strict", "in", "boolean"), PortSpec("either", "in", "Union[int, string]"),
             PortSpec("verdict", "out", "dict"),
         ),
-    )
+    )  # fmt: skip
     assert (plain.type, plain.description, plain.ports) == ("library_component", "", ())
 
 
