@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.any_json import JSON, SCHEMA_PARTS, SCHEMAS
@@ -32,6 +32,7 @@ ADD = {
 }
 
 
+@settings(max_examples=50)
 @given(SCHEMAS, SCHEMA_PARTS, st.text(max_size=5))
 def test_any_json_object_can_stand_where_a_schema_should(schema: Any, part: Any, text: str):
     """It comes from a server: whatever it is, nothing else may suffer from it."""
@@ -121,6 +122,7 @@ def test_a_value_that_does_not_fit_is_reported_in_one_line():
         assert problem.startswith("not JSON")
 
 
+@settings(max_examples=40)
 @given(JSON)
 def test_any_json_can_be_checked(value: Any):
     assert isinstance(SchemaCheck(ADD).problems(value), list)

@@ -205,7 +205,7 @@ def available(records: Records) -> dict[tuple[str, str], str]:
 
 
 @settings(max_examples=20)
-@given(st.lists(st.lists(_steps, min_size=1, max_size=3), max_size=12))
+@given(st.lists(st.lists(_steps, min_size=1, max_size=3), max_size=7))
 def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[Any]]):
     """Issue: and views of the past agree with what was shown then, and replay with live."""
     store = open_history(IN_MEMORY)

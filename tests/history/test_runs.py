@@ -194,7 +194,7 @@ def test_a_fork_of_a_process_writes_on_its_own_and_breaks_nothing(tmp_path: Path
     bridge.refresh("it")
     bridge.close()
     """
-    with script(tmp_path, body, "-Wignore::DeprecationWarning") as child:
+    with script(tmp_path, body) as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert (child.returncode, output.splitlines()[1:], errors) == (0, ["False"], "")
     with opened(tmp_path) as bridge:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xai_mcp_agent.steps.reading import BadStep, read_path, read_step
@@ -39,6 +39,7 @@ _VALUES = st.recursive(
 )
 
 
+@settings(max_examples=50)
 @given(
     st.text(min_size=1, max_size=9).filter(str.strip),
     st.text(min_size=1, max_size=9).filter(str.strip),
