@@ -10,7 +10,10 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from typing import Any, TypeAlias
+
+import pytest
 
 
 class ThreadServer(ThreadingHTTPServer):
@@ -174,3 +177,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Nothing on stderr."""
+
+
+def resolve(monkeypatch: pytest.MonkeyPatch, name: str, *addresses: str) -> None:
+    """Look `name` up at these addresses, one after the other, and at the last from then on."""
+    real, left = socket.getaddrinfo, chain(addresses, repeat(addresses[-1]))
+
+    def look_up(host: Any, *rest: Any, **more: Any) -> Any:
+        text = host.decode() if isinstance(host, bytes) else host
+        return real(next(left) if text == name else host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)

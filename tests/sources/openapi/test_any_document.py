@@ -132,11 +132,11 @@ def test_a_document_with_doubling_references_loads_quickly():
     """So many references, and each doubled at every step, are counted and not walked."""
     named = {
         f"S{n}": {"allOf": [{"$ref": f"#/components/schemas/S{n + 1}"}] * 10, "properties": {
-            x: {"$ref": f"#/components/schemas/S{(n * 7 + ord(x)) % 300}"} for x in "abcdef"
-        }} for n in range(300)
+            x: {"$ref": f"#/components/schemas/S{(n * 7 + ord(x)) % 100}"} for x in "abcdef"
+        }} for n in range(100)
     }  # fmt: skip
-    paths = {f"/{n}": {"post": body({"$ref": f"#/components/schemas/S{n}"})} for n in range(300)}
+    paths = {f"/{n}": {"post": body({"$ref": f"#/components/schemas/S{n}"})} for n in range(100)}
     started = time.process_time()
-    loaded = load_service(document(paths, components={"schemas": {**named, "S300": {}}}))
-    assert time.process_time() - started < 5
-    assert len(loaded.tools) + len(loaded.problems) == 300
+    loaded = load_service(document(paths, components={"schemas": {**named, "S100": {}}}))
+    assert time.process_time() - started < 3
+    assert len(loaded.tools) + len(loaded.problems) == 100

@@ -5,16 +5,13 @@ Documents and services are at two addresses of this machine, which count as two 
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Generator
-from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.sources.openapi.test_source import at, document, offer, using
-from tests.support.http_service import HttpService, Said, as_json, http_service
+from tests.support.http_service import HttpService, Said, as_json, http_service, resolve
 from xai_mcp_agent import BadSetting, SourceFailed
 
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
@@ -37,21 +34,10 @@ def here(docs: HttpService) -> Generator[HttpService]:
         yield running
 
 
-def resolved(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """Look `NAME` up at these addresses, one after the other, and at the last from then on."""
-    real, left = socket.getaddrinfo, chain(addresses, repeat(addresses[-1]))
-
-    def look_up(host: Any, *rest: Any, **more: Any) -> Any:
-        name = host.decode() if isinstance(host, bytes) else host
-        return real(next(left) if name == NAME else host, *rest, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-
-
 def test_a_document_from_elsewhere_has_no_server_of_this_machine_called(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
-    resolved(monkeypatch, HERE)
+    resolve(monkeypatch, NAME, HERE)
     for host in (HERE, "localhost", "[::1]", "0.0.0.0", "10.0.0.1", "2130706433", NAME):
         server = f"http://{host}:{docs.port}"
         offer(docs, "one", server=server)
@@ -67,7 +53,7 @@ def test_a_call_goes_to_the_address_that_was_judged(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
     """A name that leads elsewhere when it is looked up again reaches nothing there."""
-    resolved(monkeypatch, ELSEWHERE, HERE)
+    resolve(monkeypatch, NAME, ELSEWHERE, HERE)
     offer(docs, "one", server=f"http://{NAME}:{docs.port}")
     with using(at(docs)) as bridge:
         assert bridge.call_tool("it", "one").structured == "of the document's host"
@@ -78,7 +64,7 @@ def test_a_call_goes_to_the_address_that_was_judged(
 def test_the_host_of_a_document_does_not_move_into_another_network(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
-    resolved(monkeypatch, ELSEWHERE, HERE)
+    resolve(monkeypatch, NAME, ELSEWHERE, HERE)
     offer(docs, "one", headers={"connection": "close"})
     with (
         using(f"http://{NAME}:{docs.port}/openapi.json") as bridge,
@@ -91,7 +77,7 @@ def test_the_host_of_a_document_does_not_move_into_another_network(
 def test_a_redirect_goes_to_the_address_that_was_judged(
     docs: HttpService, here: HttpService, monkeypatch: pytest.MonkeyPatch
 ):
-    resolved(monkeypatch, ELSEWHERE, HERE)
+    resolve(monkeypatch, NAME, ELSEWHERE, HERE)
     moved = {"location": f"http://{NAME}:{docs.port}/two"}
     docs.replies["/one"] = lambda _: Said(302, b"", moved)
     docs.replies["/two"] = lambda _: as_json(2)

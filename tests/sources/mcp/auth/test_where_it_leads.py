@@ -6,9 +6,7 @@ The server is on 127.0.0.1; what listens at 127.0.0.2 is none of its business, a
 from __future__ import annotations
 
 import gzip
-import socket
 from collections.abc import Generator, Iterable, Iterator
-from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from tests.support.authorization_server import (
     go_there,
     protected_server,
 )
-from tests.support.http_service import HttpService, Said, http_service
+from tests.support.http_service import HttpService, Said, http_service, resolve
 from xai_mcp_agent import Answer, Bridge, Question
 
 NAME = "sign-in.example"
@@ -53,17 +51,6 @@ def elsewhere() -> Generator[HttpService]:
         assert service.got == []
 
 
-def resolved(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """Look `NAME` up at these addresses, one after the other, and at the last from then on."""
-    real, left = socket.getaddrinfo, chain(addresses, repeat(addresses[-1]))
-
-    def look_up(host: Any, *rest: Any, **more: Any) -> Any:
-        name = host.decode() if isinstance(host, bytes) else host
-        return real(next(left) if name == NAME else host, *rest, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-
-
 def challenged_with(url: str) -> dict[str, str]:
     return {"www-authenticate": f'Bearer resource_metadata="{url}"'}
 
@@ -79,7 +66,7 @@ def failure_at(server: str, folder: Path, **more: Any) -> str:
 def test_a_server_sends_nobody_to_where_it_is_not_itself(
     elsewhere: HttpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ):
-    resolved(monkeypatch, ELSEWHERE)
+    resolve(monkeypatch, NAME, ELSEWHERE)
     with http_service() as server:
         answers(server, 401, challenged_with(f"http://{form}:{elsewhere.port}/secret"))
         error = failure_at(f"{server.url}/mcp", tmp_path)
@@ -125,12 +112,12 @@ def test_a_name_that_leads_elsewhere_at_the_second_look_up_is_not_followed_there
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: HttpService
 ):
     """Whoever owns a name may have it lead anywhere, also that of the server itself."""
-    resolved(monkeypatch, "127.0.0.1", ELSEWHERE)
+    resolve(monkeypatch, NAME, "127.0.0.1", ELSEWHERE)
     with http_service() as server, http_service(elsewhere.port) as service:
         answers(server, 401, challenged_with(f"http://{NAME}:{service.port}/"))
         failure_at(f"{server.url}/mcp", tmp_path)
         assert [x.path for x in service.got] == ["/"]
-    resolved(monkeypatch, "127.0.0.1", ELSEWHERE)
+    resolve(monkeypatch, NAME, "127.0.0.1", ELSEWHERE)
     with http_service() as server:
         answers(server, 401, challenged_with(f"http://{NAME}:{elsewhere.port}/secret"))
         failure_at(f"http://{NAME}:{server.port}/mcp", tmp_path)
