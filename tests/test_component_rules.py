@@ -123,11 +123,11 @@ def test_every_docstring_explains_each_port_with_its_type_and_default():
 
 
 def _doc_gaps(node: ComponentClass) -> Iterator[str]:
-    said = read_docstring(node.description)
+    docstring = read_docstring(node.description)
     explained = [
-        *(PortSpec(x.name, "branch") for x in said.branches),
-        *(PortSpec(x.name, "in", canvas_type(x.type)) for x in said.ins),
-        *(PortSpec(x.name, "out", canvas_type(x.type)) for x in said.outs),
+        *(PortSpec(x.name, "branch") for x in docstring.branches),
+        *(PortSpec(x.name, "in", canvas_type(x.type)) for x in docstring.ins),
+        *(PortSpec(x.name, "out", canvas_type(x.type)) for x in docstring.outs),
     ]
     drawn = [replace(x, kind="in") if x.is_in else x for x in node.ports]
     if [x for x in drawn if x.kind == "in"] != [x for x in explained if x.kind == "in"]:
@@ -135,10 +135,10 @@ def _doc_gaps(node: ComponentClass) -> Iterator[str]:
     if {*drawn} != {*explained}:
         yield f"{node.name}: it has {drawn}, and explains {explained}"
     optional = {x.name for x in node.ports if x.kind == "in"}
-    for port in said.ins:
+    for port in docstring.ins:
         if (port.name in optional) != ("Default:" in port.text):
             yield f"{node.name}.{port.name}: a port says its default if it may be left alone"
-    if not said.example or not said.summary.endswith("."):
+    if not docstring.example or not docstring.summary.endswith("."):
         yield f"{node.name}: a docstring begins with a sentence and ends with an example"
 
 

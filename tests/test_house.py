@@ -70,15 +70,15 @@ def violations(package: Path) -> list[str]:
     """Return every import that goes against the house, as sentences."""
     modules = modules_of(package)
     imports = imports_of(package)
-    found = [line for entry in imports for line in _judge(entry, package.name, modules)]
+    sentences = [line for entry in imports for line in _judge(entry, package.name, modules)]
     strangers = {layer_of(name) for name in modules} - set(ARROWS) - {TOP}
-    found += [f"{name} is a part that design.md does not name" for name in sorted(strangers)]
+    sentences += [f"{name} is a part that design.md does not name" for name in sorted(strangers)]
     if path := cycle_in(imports, modules):
-        found.append(f"a cycle: {' -> '.join(path)}")
-    found += [
+        sentences.append(f"a cycle: {' -> '.join(path)}")
+    sentences += [
         f"a cycle of folders: {' -> '.join(path)}" for path in folder_cycles(imports, modules)
     ]
-    return found
+    return sentences
 
 
 def _judge(entry: Import, package: str, modules: dict[str, Path]) -> Iterator[str]:

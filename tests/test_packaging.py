@@ -152,8 +152,8 @@ def test_a_folder_never_initialised_works_after_init(installed: Environment, pre
 def test_the_examples_need_no_adopting(installed: Environment, prepared: Path):
     """They name the files that nodes are written in; installed, these take them from another."""
     files = sorted(str(x) for x in (prepared / "examples").glob("*.xircuits"))
-    told = installed.run(prepared, "xai-mcp-agent", "adopt", *files, "--json")
-    assert {x["status"] for x in json.loads(told)["files"]} == {"nothing to do"}
+    printed = installed.run(prepared, "xai-mcp-agent", "adopt", *files, "--json")
+    assert {x["status"] for x in json.loads(printed)["files"]} == {"nothing to do"}
     assert list((prepared / "examples").glob("*_adopted*")) == []
 
 

@@ -150,8 +150,8 @@ def test_lists_of_tools_show_what_a_lock_holds_back_or_that_nobody_knows(project
     shown = cli("tools list shop --json").json
     assert [x["is_held"] for x in shown["tools"]["shop"]] == [True, True]
     assert "ask: not accepted yet; never called" in cli("tools list shop --all").out
-    known = cli("tools list shop --all --json").json["tools"]
-    assert {x["name"]: x["is_held"] for x in known} == {"ask": True, "pay": True}
+    listed_tools = cli("tools list shop --all --json").json["tools"]
+    assert {x["name"]: x["is_held"] for x in listed_tools} == {"ask": True, "pay": True}
     assert cli("tools explain shop ask").out.startswith("shop: ask (not accepted yet)")
     lock.unlink()
     assert "ask(no parameters): Asks." in cli("tools list shop").out, "the first use accepts it"

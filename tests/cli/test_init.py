@@ -227,9 +227,9 @@ def test_both_libraries_in_a_folder_are_a_clash_as_the_palette_shows(folder: Pat
     xai_agent_workflow().write(folder)
     for line in ("init .", "servers check", "adopt clock.xircuits --overwrite"):
         assert "note: the library xai_agent has nodes with the names of ours" in cli(line).out
-        (told,) = cli(f"{line} --json").json["clashes"]
-        assert (told["library"], told["classes"]) == ("xai_agent", list(clash.classes))
-        assert set(told) == set(Clash.__dataclass_fields__)
+        (clash_json,) = cli(f"{line} --json").json["clashes"]
+        assert (clash_json["library"], clash_json["classes"]) == ("xai_agent", list(clash.classes))
+        assert set(clash_json) == set(Clash.__dataclass_fields__)
 
 
 def test_a_library_in_the_place_that_a_variable_names_clashes(

@@ -89,8 +89,8 @@ def test_a_group_has_the_tools_of_its_servers_and_says_what_is_not_there(folder:
     servers = {"it": entry(tools=listed("get_a", "get_b", "set_a")), "dead": entry(exit=3)}
     write_settings(folder, servers, groups=groups)
     ran = cli("tools list g --json")
-    found = {x: [tool["name"] for tool in y] for x, y in ran.json["tools"].items()}
-    assert found == {"it": ["get_a", "get_b"]}
+    shown_tools = {x: [tool["name"] for tool in y] for x, y in ran.json["tools"].items()}
+    assert shown_tools == {"it": ["get_a", "get_b"]}
     assert (ran.status, list(ran.json["failed"])) == (1, ["dead"])
     assert "'it/set_b', which is not there" in ran.json["notes"][0]
 
@@ -126,8 +126,8 @@ def test_tools_at_a_past_time_are_shown_without_starting_a_server(
     assert any(x.startswith("  echo: 1 call, ") for x in lines)
     gone = lines.index("  pid: never called")
     assert lines[gone + 1].startswith("      gone since 20")
-    known = cli("tools list --at 1 --json").json
-    assert ([x["name"] for x in known["servers"]], known["tools"]) == (["it"], [])
+    past_tools = cli("tools list --at 1 --json").json
+    assert ([x["name"] for x in past_tools["servers"]], past_tools["tools"]) == (["it"], [])
     nothing = (0, "As of event 1:\nNothing was known then.\n", "")
     assert cli("tools list old --at 1") == nothing
     ran = cli("tools list itt --at 0s")
@@ -216,10 +216,10 @@ def test_a_document_shows_its_tools_and_where_each_argument_goes(folder: Path, c
     assert "at https://shop.example.com/v2" in out
     assert "id__query: in the query, as id (form, exploded)" in out
     assert "url: " in out.partition("As templates")[2]
-    found = cli("tools list shop.json --base-url http://x.test --json").json
-    assert [(x["name"], x["method"]) for x in found["tools"]] == [("get_thing", "GET")]
-    assert found["tools"][0]["plan"]["base_url"] == "http://x.test"
-    assert found["problems"][0]["method"] == "PUT"
+    shown_tools = cli("tools list shop.json --base-url http://x.test --json").json
+    assert [(x["name"], x["method"]) for x in shown_tools["tools"]] == [("get_thing", "GET")]
+    assert shown_tools["tools"][0]["plan"]["base_url"] == "http://x.test"
+    assert shown_tools["problems"][0]["method"] == "PUT"
     for words, text in (("none.yaml", "cannot be read"), ("shop.json get_things", "get_thing")):
         ran = cli(f"tools list {words}")
         assert (ran.status, text in ran.err) == (1, True)

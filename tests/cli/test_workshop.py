@@ -50,12 +50,12 @@ def save(folder: Path, document: Document | Workflow) -> None:
     (folder / HOME / FIRST.workflow).write_text(text, encoding="utf-8")
 
 
-def problem_of(found: Checked) -> str:
-    assert found.problem is not None
-    assert not found.is_done
-    assert found.goals[0].missing == found.problem.sentence
-    assert not any(x.missing for x in found.goals[1:]), "first things first"
-    return found.problem.sentence
+def problem_of(checked: Checked) -> str:
+    assert checked.problem is not None
+    assert not checked.is_done
+    assert checked.goals[0].missing == checked.problem.sentence
+    assert not any(x.missing for x in checked.goals[1:]), "first things first"
+    return checked.problem.sentence
 
 
 def calling(**inputs: object) -> Workflow:
@@ -78,10 +78,10 @@ def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path):
     for port in (port for node in nodes_of(document) for port in node["ports"]):
         port["links"] = [x for x in port["links"] if x != link]
     save(folder, document)
-    found = check_lesson(folder, FIRST)
-    assert "do not lead from Start to Finish" in problem_of(found)
-    assert found.problem
-    assert found.problem.lines[-1] == "IndexError: list index out of range"
+    checked = check_lesson(folder, FIRST)
+    assert "do not lead from Start to Finish" in problem_of(checked)
+    assert checked.problem
+    assert checked.problem.lines[-1] == "IndexError: list index out of range"
 
 
 def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path):
@@ -100,9 +100,9 @@ def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path):
     document = flow.document()
     lead_back(document, "SleepComponent", "Print")
     save(folder, document)
-    found = check_lesson(folder, FIRST, seconds=CIRCLE_SECONDS)
-    assert "it was not finished after 3 s" in problem_of(found)
-    assert "dashed line that leads back" in problem_of(found)
+    checked = check_lesson(folder, FIRST, seconds=CIRCLE_SECONDS)
+    assert "it was not finished after 3 s" in problem_of(checked)
+    assert "dashed line that leads back" in problem_of(checked)
 
 
 # Programs of learners; Python runs one of this name before anything else.
@@ -156,9 +156,9 @@ def test_a_program_that_takes_all_memory_or_fills_the_disk_is_stopped(folder: Pa
         ("bytearray(3 * 1024**3)", "MemoryError"),
         ("open('big', 'wb').write(b'x' * 2**27)", "File too large"),
     ):
-        found = run_program(folder, taken.replace("{}", code))
-        assert found.problem
-        assert error in found.problem.lines[-1]
+        checked = run_program(folder, taken.replace("{}", code))
+        assert checked.problem
+        assert error in checked.problem.lines[-1]
     assert (folder / "big").stat().st_size <= 2**26
 
 
@@ -273,8 +273,8 @@ def test_several_folders_are_shown_in_a_table(
     assert lines[start + 4].startswith("...ith-a-very-long-name-for-a-folder ")
     assert max(map(len, lines)) <= WIDTH
     assert not {"\x1b", "\u202e"} & set(out)
-    told = "anna: This is no working folder with our nodes. Run: xai-mcp-agent init"
-    assert " ".join(lines[:start]).count(told[:40]) == 1
+    problem = "anna: This is no working folder with our nodes. Run: xai-mcp-agent init"
+    assert " ".join(lines[:start]).count(problem[:40]) == 1
     out = cli("workshop check anna 2 3", names[3]).out
     assert next(x for x in out.splitlines() if x.startswith("folder ")).split()[1:] == ["2", "3"]
     ran = cli("workshop check nobody 1")
@@ -320,8 +320,8 @@ def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(bare: P
         assert ran.status == 0
     assert "before_reset_2.xircuits  (yours, under a new name)" in ran.out
     assert (home / FIRST.workflow).read_text(encoding="utf-8") == start
-    kept = {x.name: x.read_text(encoding="utf-8") for x in home.glob("*before_reset*")}
-    assert kept == {
+    put_aside = {x.name: x.read_text(encoding="utf-8") for x in home.glob("*before_reset*")}
+    assert put_aside == {
         "call_a_tool_before_reset.xircuits": "first try",
         "call_a_tool_before_reset_2.xircuits": "second try",
     }

@@ -17,9 +17,9 @@ PAGE = ROOT / "docs" / "history.md"
 
 
 def test_every_field_of_an_event_is_on_the_page():
-    said = [x for row in rows_of(PAGE) if "field" in row.cells for x in row.codes("field")]
+    documented = [x for row in rows_of(PAGE) if "field" in row.cells for x in row.codes("field")]
     event = Event(Subject(MCP, "library"), "connected", datetime.now().astimezone())
-    assert sorted(said) == sorted(event_json(event))
+    assert sorted(documented) == sorted(event_json(event))
 
 
 def test_every_change_kind_and_teller_is_on_the_page():

@@ -84,11 +84,11 @@ def test_every_file_that_a_page_names_is_there(page: Path):
 def _plan() -> list[str]:
     """The packages in the plan of the house, by their path."""
     plan = next(x.text for x in blocks_of(HOUSE) if x.language == "plan")
-    found: list[str] = []
+    paths: list[str] = []
     for indent, name in re.findall(r"^( +)(\w+)/ ", plan, re.MULTILINE):
-        around = found[-1].split("/")[: len(indent) // 2 - 1] if found else []
-        found.append("/".join([*around, name]))
-    return found
+        around = paths[-1].split("/")[: len(indent) // 2 - 1] if paths else []
+        paths.append("/".join([*around, name]))
+    return paths
 
 
 def test_the_plan_of_the_house_has_every_package():
@@ -110,11 +110,11 @@ def test_the_arrows_on_the_page_are_those_that_are_tested():
 
 
 def test_the_limits_on_the_page_are_those_of_the_code():
-    said = " ".join(text_of(HOUSE).split())
+    text = " ".join(text_of(HOUSE).split())
     ending = CLOSE_TIMEOUT_SECONDS, process._TERM_GRACE_SECONDS
-    assert "after {:g} seconds SIGTERM; after {:g} more SIGKILL".format(*ending) in said
-    assert f"growing pauses up to {source._LONGEST_PAUSE_SECONDS:g} seconds" in said
-    assert f"after {source._MAX_TRIES_IN_A_ROW} tries in a row" in said
+    assert "after {:g} seconds SIGTERM; after {:g} more SIGKILL".format(*ending) in text
+    assert f"growing pauses up to {source._LONGEST_PAUSE_SECONDS:g} seconds" in text
+    assert f"after {source._MAX_TRIES_IN_A_ROW} tries in a row" in text
 
 
 # Models
@@ -133,12 +133,12 @@ def test_every_provider_and_protocol_is_on_the_page():
 
 def test_every_setting_of_a_model_is_on_the_page_and_a_port():
     column = "port of AgentModel and AgentModelLimits"
-    said = {x for r in _model_rows(column) for x in r.codes(column)}
+    documented = {x for r in _model_rows(column) for x in r.codes(column)}
     of_runs = {"context_tokens", "max_run_tokens", "max_run_cost"}
     prices = {"input_price", "output_price"}
-    assert said == {*(x.name for x in fields(ModelSettings)), *of_runs, *prices}
+    assert documented == {*(x.name for x in fields(ModelSettings)), *of_runs, *prices}
     nodes = [x for name, x in our_components().items() if name.startswith("AgentModel")]
-    assert said <= {port.name for node in nodes for port in node.ports}
+    assert documented <= {port.name for node in nodes for port in node.ports}
 
 
 def test_every_placeholder_of_a_prompt_is_on_the_page():

@@ -13,11 +13,11 @@ PAGE = ROOT / "docs" / "planning.md"
 
 def printed() -> list[list[str]]:
     """The lines that each program of the page prints; a later one goes on where the first ends."""
-    known: dict[str, object] = {}
+    namespace: dict[str, object] = {}
     lines: list[list[str]] = []
     for block in (x for x in blocks_of(PAGE) if x.language == "python" and "bridge" not in x.text):
         with contextlib.redirect_stdout(output := io.StringIO()):
-            exec(compile(block.text, "docs/planning.md", "exec"), known)
+            exec(compile(block.text, "docs/planning.md", "exec"), namespace)
         lines.append(output.getvalue().splitlines())
     return lines
 
@@ -36,5 +36,5 @@ def test_the_answer_of_a_model_on_the_page_is_a_plan_without_problems():
 
 
 def test_the_page_names_all_that_is_public():
-    told = " ".join(codes_of(PAGE))
-    assert [x for x in planning.__all__ if x not in told] == []
+    codes = " ".join(codes_of(PAGE))
+    assert [x for x in planning.__all__ if x not in codes] == []

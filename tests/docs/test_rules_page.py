@@ -21,8 +21,8 @@ def test_the_rules_on_the_page_can_be_read(tmp_path: Path):
     assert len(blocks) == 2
     for block in blocks:
         (tmp_path / "rules.yaml").write_text(block.text, encoding="utf-8")
-        found = settings_from({"mcpServers": {}, "rules": "rules.yaml"}, folder=tmp_path)
-        assert len(found.rules) >= 5
+        loaded = settings_from({"mcpServers": {}, "rules": "rules.yaml"}, folder=tmp_path)
+        assert len(loaded.rules) >= 5
 
 
 def test_a_second_address_in_a_text_leads_no_mail_out_of_the_house(tmp_path: Path):

@@ -76,10 +76,10 @@ def documented(heading: str) -> dict[str, tuple[str, str]]:
 
 def accepted(cls: type) -> dict[str, tuple[str, str]]:
     """The type and the default of every key that is read."""
-    hints, found = get_type_hints(cls), {x.name: x for x in fields(cls)}
+    hints, by_name = get_type_hints(cls), {x.name: x for x in fields(cls)}
     written = {**WRITTEN, "auth": CREDENTIALS} if cls is OpenApiSettings else WRITTEN
     return {
-        key: written.get(key) or (_kind(hints[name]), _default(found[name]))
+        key: written.get(key) or (_kind(hints[name]), _default(by_name[name]))
         for name, keys in keys_by_field(cls).items()
         for key in keys
     }
@@ -113,9 +113,9 @@ def test_every_key_under_auth_is_on_the_page_with_its_type_and_default():
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note():
-    said = re.search(r"ignored silently: (.+?)\.\n", text_of(PAGE), re.DOTALL)
-    assert said is not None
-    keys = re.findall(r"`([^`]+)`", said[1])
+    sentence = re.search(r"ignored silently: (.+?)\.\n", text_of(PAGE), re.DOTALL)
+    assert sentence is not None
+    keys = re.findall(r"`([^`]+)`", sentence[1])
     entry = {"command": "x", **dict.fromkeys(keys, "y")}
     assert settings_from({"mcpServers": {"it": entry}}).notes == ()
     assert settings_from({"mcpServers": {"it": {**entry, "unheard_of": 1}}}).notes != ()
@@ -134,14 +134,14 @@ def _environment_names() -> Iterator[str]:
 def test_every_environment_variable_that_is_read_is_on_the_page():
     (section,) = re.findall(r"^## Environment variables\n(.*?)(?=^#)", text_of(PAGE), re.M | re.S)
     named = re.findall(r"^- (.+?): ", section, re.MULTILINE)
-    said = {x for names in named for x in re.findall(r"`([^`]+)`", names)}
-    assert said == {*_environment_names(), *JOINED}
+    documented_names = {x for names in named for x in re.findall(r"`([^`]+)`", names)}
+    assert documented_names == {*_environment_names(), *JOINED}
 
 
 def _settings_blocks() -> list[Block]:
-    found = [x for page in PAGES for x in blocks_of(page) if x.language == "json"]
-    assert found, "no page shows settings"
-    return found
+    blocks = [x for page in PAGES for x in blocks_of(page) if x.language == "json"]
+    assert blocks, "no page shows settings"
+    return blocks
 
 
 @pytest.mark.parametrize("block", _settings_blocks(), ids=str)

@@ -18,7 +18,7 @@ QUOTED = [x for x in blocks_of(PAGE) if x.language == "text"]
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Everything that was provoked, in a folder of its own, which gets the history of it."""
     folder = tmp_path_factory.mktemp("wrong")
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -33,9 +33,9 @@ def says(text: str, block: Block) -> bool:
 
 
 @pytest.mark.parametrize("block", QUOTED, ids=str)
-def test_a_quoted_text_is_one_that_the_software_says(block: Block, said: list[str]):
-    assert any(says(text, block) for text in said), f"nothing says:\n{block.text}"
+def test_a_quoted_text_is_one_that_the_software_says(block: Block, messages: list[str]):
+    assert any(says(text, block) for text in messages), f"nothing says:\n{block.text}"
 
 
-def test_everything_that_is_provoked_stands_on_the_page(said: list[str]):
-    assert [text for text in said if not any(says(text, block) for block in QUOTED)] == []
+def test_everything_that_is_provoked_stands_on_the_page(messages: list[str]):
+    assert [text for text in messages if not any(says(text, block) for block in QUOTED)] == []

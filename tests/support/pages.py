@@ -48,8 +48,8 @@ def blocks_of(page: Path) -> list[Block]:
     """The fenced blocks of a page, in order."""
     text = text_of(page)
     return [
-        Block(page, found[1], found[2], text.count("\n", 0, found.start()) + 1)
-        for found in _FENCE.finditer(text)
+        Block(page, match[1], match[2], text.count("\n", 0, match.start()) + 1)
+        for match in _FENCE.finditer(text)
     ]
 
 
@@ -79,8 +79,8 @@ def codes_of(page: Path) -> list[str]:
 
 def headings_of(page: Path) -> list[str]:
     """The headings of a page as its links name them."""
-    found = re.findall(r"^#+ (.+)$", _without_blocks(text_of(page)), re.MULTILINE)
-    return [_slug(x) for x in found]
+    headings = re.findall(r"^#+ (.+)$", _without_blocks(text_of(page)), re.MULTILINE)
+    return [_slug(x) for x in headings]
 
 
 def _slug(heading: str) -> str:

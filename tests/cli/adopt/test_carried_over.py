@@ -23,8 +23,8 @@ def adopted(flow: Workflow, folder: Path) -> tuple[FileReport, Document]:
     report = adopt_file(flow.write(folder))
     assert report.written is not None
     document = load(report.written)
-    known = all_components() | {"OpenAIAuthorize": upstream_components()["OpenAIAuthorize"]}
-    assert problems(document, report.written.stem, known) == []
+    classes = all_components() | {"OpenAIAuthorize": upstream_components()["OpenAIAuthorize"]}
+    assert problems(document, report.written.stem, classes) == []
     return report, document
 
 

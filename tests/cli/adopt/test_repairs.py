@@ -63,11 +63,11 @@ def test_faults_of_a_drawing_are_mended_and_reported(
     wears: list[Callable[[Document], None]], says: str
 ):
     document = worn(*wears)
-    after, said = mended(document)
+    after, remarks = mended(document)
     assert after != document
     assert problems(after, "clock", upstream_components()) == []
     assert {x["id"] for x in links_of(after)} == {x["id"] for x in links_of(PLAIN)}
-    assert said == says
+    assert remarks == says
 
 
 def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path):
@@ -153,9 +153,9 @@ def with_keys() -> Flow:
     )  # fmt: skip
     flow.main(access, memory, belt, agent)
     tool = flow.node("AgentDefineTool", tool_name=KEY, description=KEY)
-    found = flow.node("DictGetItem", the_dict=tool["tool_args"], key=KEY)
+    item = flow.node("DictGetItem", the_dict=tool["tool_args"], key=KEY)
     code = flow.node("Print", msg=f"ctx['agent_{KEY}'] {KEY}")
-    flow.side(tool, found, code, flow.node("AgentToolOutput", results=[found["out_item"]]))
+    flow.side(tool, item, code, flow.node("AgentToolOutput", results=[item["out_item"]]))
     return flow
 
 
