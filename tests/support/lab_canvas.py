@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,10 @@ _KERNEL_CHOICE = f"{_DIALOG} select"
 _BEGUN = f"""() => document.querySelector('{_KERNEL_CHOICE}')
   || [...document.querySelectorAll('{_OUTPUT}:not([data-old])')].some(x => x.innerText.trim())"""
 _ERROR_OUTPUT = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type$="stderr"]'
+
+
+# Each look is a message to the browser and back.
+wait_for_page = partial(wait_until, pause=0.1)
 
 
 @dataclass(frozen=True)
@@ -285,9 +290,9 @@ class Canvas:
         """Press Reload All Nodes and wait until it is done; there is one node of that `name`."""
         (before,) = self._ids(name)
         self._press("reload-all")
-        wait_until(lambda: self._ids(name) not in ([before], []), f"{name} was reloaded")
+        wait_for_page(lambda: self._ids(name) not in ([before], []), f"{name} was reloaded")
         # Old and new stand side by side until all are made.
-        wait_until(lambda: len(self._ids(name)) == 1, "the old nodes were removed")
+        wait_for_page(lambda: len(self._ids(name)) == 1, "the old nodes were removed")
 
     def compile(self) -> None:
         """Press Compile and wait for the lab's word that it succeeded."""

@@ -5,16 +5,16 @@ A node is found by its name: draw one of each. Places are in pixels of the canva
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from contextlib import suppress
+from functools import cached_property
 
 from playwright.sync_api import FloatRect, Locator
 
-from .lab_canvas import FRONT, Canvas
+from .lab_canvas import FRONT, Canvas, wait_for_page
 from .lab_palette import Palette
-from .processes import wait_until
 
 _STEPS = 5  # of the mouse on its way; the canvas follows moves, not jumps
-_TRIES, _TRY_SECONDS = 3, 10.0
+_TRIES, _TRY_SECONDS, _LINK_SECONDS = 3, 10.0, 60.0
 _GRIP = 12.0  # where a node is taken: in its title
 # The canvas follows a new line only after a tenth of a second, which no person is faster than.
 _FOLLOWS_LINES = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp
@@ -78,7 +78,7 @@ class Mouse:
         """Drag a node to this place; fails if it lies elsewhere afterwards."""
         node = self._canvas.node(name)
         self._drag(_grip(node), self._at(x + _GRIP, y + _GRIP))
-        wait_until(lambda: self._lies_at(node, x, y), f"{name} lies at ({x:g}, {y:g})")
+        wait_for_page(lambda: self._lies_at(node, x, y), f"{name} lies at ({x:g}, {y:g})")
 
     def drop(self, name: str, x: float, y: float) -> None:
         """Drag a node from the palette to this place."""
@@ -100,8 +100,7 @@ class Mouse:
         self._page.get_by_text("Add Component", exact=True).wait_for()
         self._page.keyboard.type(word)
         self._page.locator(f".tray-search .tray-item:text-is('{name}')").click()
-        link = f"{source}.out-0 -> {name}.in-0"
-        wait_until(lambda: link in self.links(), f"{link} is drawn")
+        self._wait_for_link(f"{source}.out-0 -> {name}.in-0")
 
     def splice(self, name: str, source: str, target: str, x: float | None = None) -> None:
         """Drag a node from the palette onto the arrow between two others: it is put between them.
@@ -113,9 +112,9 @@ class Mouse:
         entry = self._palette.entry(name)
         entry.scroll_into_view_if_needed()
         link = f".out-0 -> {name}.in-0"
-        count = sum(x.endswith(link) for x in self.links())
+        count = self._count(link)
         self._drag(_grip(entry), (at["x"], at["y"]))
-        wait_until(lambda: sum(x.endswith(link) for x in self.links()) > count, f"{link} is drawn")
+        self._wait_for_link(link, count)
 
     def join(self, source: str, target: str) -> None:
         """Draw the white arrow from one node to the next."""
@@ -127,17 +126,13 @@ class Mouse:
         A canvas that is busy may miss where the mouse was let go; a person then draws it again.
         """
         link = f"{_kind(source)}.{out} -> {_kind(target)}.{into}"
-        count = self.links().count(link)
-        for tries_left in reversed(range(_TRIES)):
+        count = self._count(link)
+        for _ in range(_TRIES):
             self._drag(_middle(self._port(source, out)), _middle(self._port(target, into)))
-            try:
-                is_drawn = partial(self._has_more, link, count)
-                wait_until(is_drawn, f"{link} is drawn", _TRY_SECONDS)
-                break
-            except AssertionError:
-                if not tries_left:
-                    raise
+            with suppress(AssertionError):
+                return self._wait_for_link(link, count, _TRY_SECONDS)
             self._page.keyboard.press("Escape")
+        raise AssertionError(f"{link} is not drawn")
 
     def edit(self, old: str, new: str) -> None:
         """Double-click the box of a value, mark these words in it, type others, submit."""
@@ -155,7 +150,7 @@ class Mouse:
         corner = area["x"] + _CORNER, area["y"] + area["height"] - _CORNER
         self._drag(corner, (corner[0], corner[1] - up))
         at = area["y"] + y
-        wait_until(lambda: abs(_place(node)["y"] - at) < 2 * _GRIP, f"{name} is at {y:g}")
+        wait_for_page(lambda: abs(_place(node)["y"] - at) < 2 * _GRIP, f"{name} is at {y:g}")
 
     def pull(self, node: str, port: str, dx: float, dy: float) -> Locator:
         """Pull a line from an in-port into empty space; the box for the text that appears."""
@@ -166,7 +161,7 @@ class Mouse:
 
     def submit(self, text: str) -> None:
         """Type into the box and press Submit; the box is gone, or comes back empty."""
-        wait_until(lambda: self._type(text), f"{text!r} is in the box")
+        wait_for_page(lambda: self._type(text), f"{text!r} is in the box")
         self._page.click(".jp-Dialog .jp-mod-accept")
         self._canvas.wait_for(f"() => !document.querySelector('{_BOX}')?.value")
 
@@ -179,11 +174,14 @@ class Mouse:
         """Give a port a text: pull a line, type, submit."""
         self.pull(node, port, dx, dy)
         self.submit(text)
-        link = f"-> {_kind(node)}.{port}"
-        wait_until(lambda: any(x.endswith(link) for x in self.links()), f"{link} is drawn")
+        self._wait_for_link(f"-> {_kind(node)}.{port}")
 
-    def _has_more(self, link: str, count: int) -> bool:
-        return self.links().count(link) > count
+    def _count(self, end: str) -> int:
+        return sum(x.endswith(end) for x in self.links())
+
+    def _wait_for_link(self, end: str, count: int = 0, seconds: float = _LINK_SECONDS) -> None:
+        """Wait until more than `count` links end like this."""
+        wait_for_page(lambda: self._count(end) > count, f"{end} is drawn", seconds)
 
     def _type(self, text: str) -> bool:
         """Type it in place of what is there; a dialog that is just opening may lose it."""
@@ -234,12 +232,11 @@ def _middle(thing: Locator) -> tuple[float, float]:
 
 def _place(thing: Locator) -> FloatRect:
     """Where it is on the page. The canvas draws nodes anew now and then: it is waited for."""
-    found: list[FloatRect] = []
+    places: list[FloatRect] = []
 
     def is_there() -> bool:
-        box = thing.bounding_box()
-        found.extend([box] if box else [])
-        return bool(found)
+        places.extend([box] if (box := thing.bounding_box()) else [])
+        return bool(places)
 
-    wait_until(is_there, f"{thing} is to be seen")
-    return found[-1]
+    wait_for_page(is_there, f"{thing} is to be seen")
+    return places[-1]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, expect
 
-from .lab_canvas import FRONT, Canvas
-from .processes import wait_until
+from .lab_canvas import FRONT, Canvas, wait_for_page
 
 _SECONDS = 60.0
 
@@ -31,7 +30,7 @@ class Panel:
             self.page.keyboard.press("Alt+q")
             return self.box.evaluate("x => x.disabled || x === document.activeElement")
 
-        wait_until(is_open, "the cursor is in the box")
+        wait_for_page(is_open, "the cursor is in the box")
         return self
 
     def close(self) -> None:

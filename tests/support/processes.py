@@ -18,13 +18,18 @@ _LOOK_SECONDS = 0.02
 _PORTS = range(20_000, 32_000)
 
 
-def wait_until(happened: Callable[[], bool], what: str, seconds: float = _WAIT_SECONDS) -> None:
+def wait_until(
+    happened: Callable[[], bool],
+    what: str,
+    seconds: float = _WAIT_SECONDS,
+    pause: float = _LOOK_SECONDS,
+) -> None:
     """Look again and again until it happened; fail with `what` when the time is over."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds:g} s: {what}")
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(pause)
 
 
 def is_running(pid: int) -> bool:
