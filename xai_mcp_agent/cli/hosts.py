@@ -157,8 +157,8 @@ def _entry(written: Mapping[str, Any]) -> JsonObject:
     if isinstance(command, Mapping):  # an older Zed: {"command": {"path": ..., "args": ...}}
         inner = _mapping(cast(Any, command))
         written = {**written, **inner, "command": inner.get("path")}
-    entry = {key: written[key] for key in _WHOLE if _is_said(written.get(key))}
-    if _is_said(written.get("http_headers")):  # Codex
+    entry = {key: written[key] for key in _WHOLE if _is_set(written.get(key))}
+    if _is_set(written.get("http_headers")):  # Codex
         entry["headers"] = written["http_headers"]
     if isinstance(token := written.get("bearer_token_env_var"), str) and token:
         entry["headers"] = {**entry.get("headers", {}), "Authorization": f"Bearer ${{{token}}}"}
@@ -172,7 +172,7 @@ def _entry(written: Mapping[str, Any]) -> JsonObject:
     return cast(JsonObject, json.loads(json.dumps(entry, default=str, skipkeys=True)))
 
 
-def _is_said(value: Any) -> bool:
+def _is_set(value: Any) -> bool:
     return value is not None and value not in ("", [], {})
 
 

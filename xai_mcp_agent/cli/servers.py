@@ -43,11 +43,8 @@ def list_servers(frame: Frame) -> Report:
 
 
 def _listed(name: str, loaded: Settings) -> JsonObject:
-    source, problem, kind = (
-        loaded.sources.get(name),
-        loaded.problems.get(name),
-        loaded.kind_of(name),
-    )
+    source, problem = loaded.sources.get(name), loaded.problems.get(name)
+    kind = loaded.kind_of(name)
     state = "disabled" if source and source.disabled else "wrong" if problem else "enabled"
     return {
         "name": name,

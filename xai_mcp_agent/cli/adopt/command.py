@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ...console.text import clean, cut
+from ...console.text import clean, count, cut
 from ...core.errors import XaiMcpError
 from ...core.shell import shown_command
 from ...core.util import LIBRARY
@@ -152,12 +152,9 @@ def _lines(report: FileReport) -> Iterator[str]:
     yield str(report.file)
     if report.adopted:
         nodes = _counted([x.node for x in report.adopted])
-        come = (
-            "1 node now comes"
-            if len(report.adopted) == 1
-            else (f"{len(report.adopted)} nodes now come")
-        )
-        yield from _wrapped(f"{come} from {LIBRARY}: {', '.join(nodes)}.")
+        come = "comes" if len(report.adopted) == 1 else "come"
+        number = count(len(report.adopted), "node")
+        yield from _wrapped(f"{number} now {come} from {LIBRARY}: {', '.join(nodes)}.")
         yield from _changed_ports(report.adopted)
         yield f"  Written: {report.written}"
     else:
