@@ -199,11 +199,7 @@ async def elicitation_sep1034_defaults(context: Context, _call: Call) -> ToolRes
         name={"type": "string", "default": "John Doe"},
         age={"type": "integer", "default": 30},
         score={"type": "number", "default": 95.5},
-        status={
-            "type": "string",
-            "enum": ["active", "inactive", "pending"],
-            "default": "active",
-        },
+        status={"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
         verified={"type": "boolean", "default": True},
     )
     return await _ask(context, "Please check your profile", {**fields, "required": []})

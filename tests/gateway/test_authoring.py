@@ -123,9 +123,7 @@ def test_no_other_file_is_written(
     assert (elsewhere / "mine.xircuits").read_text("utf-8") == "mine"
 
 
-def test_calls_that_cannot_be_drawn_are_refused_or_reported_with_the_reason(
-    author: Author,
-) -> None:
+def test_calls_that_cannot_be_drawn_are_refused_or_reported_with_the_reason(author: Author) -> None:
     lend = "library/lend"
     for call, says in (
         ({"tool": "library/len"}, "There is no tool 'library/len'. Did you mean 'library_lend'"),

@@ -33,10 +33,7 @@ TOKEN = "a token of a test"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder whose settings are trusted, and have a server with a journal."""
-    servers = {
-        "gallery": gallery_entry(),
-        "other": entry(journal=str(tmp_path / "journal")),
-    }
+    servers = {"gallery": gallery_entry(), "other": entry(journal=str(tmp_path / "journal"))}
     settings = {"mcpServers": servers, "groups": {"sums": {"include": ["gallery/add"]}}}
     (tmp_path / "mcp_settings.json").write_text(json.dumps(settings))
     monkeypatch.chdir(tmp_path)

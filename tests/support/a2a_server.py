@@ -147,10 +147,7 @@ def _app(port: int) -> Any:
     base = f"http://127.0.0.1:{port}"
     names = [*FACES, *_ODD, "at-old-place", "guarded", "broken-card"]
     faces = [Mount(f"/{name}", routes=_routes(name, f"{base}/{name}", seen)) for name in names]
-    own = [
-        Route("/seen", tell),
-        Route("/moved/.well-known/agent-card.json", moved),
-    ]
+    own = [Route("/seen", tell), Route("/moved/.well-known/agent-card.json", moved)]
     return Starlette(routes=[*own, *faces])
 
 
