@@ -38,6 +38,7 @@ _IN_TEXT = (
     (re.compile(r"\b[0-9a-f]{32,}\b"), "DIGEST"),
     (re.compile(r"^[0-9a-f]{12}$"), "RUN"),
     (re.compile(r"\bpid \d+\b"), "pid NUMBER"),
+    (re.compile(r"(\.py, line )\d+"), r"\1NUMBER"),
     (re.compile(r"x{20,}"), "xxx..."),  # how many are shown depends on the path before them
     (re.compile(r"0x[0-9a-f]{6,}"), "ADDRESS"),
     (re.compile(r'("id": |answers request )\d+'), r"\1NUMBER"),
