@@ -203,10 +203,11 @@ async def test_it_looks_only_into_what_can_only_be_read() -> None:
     assert "bed: North" in run.answer
 
 
-async def test_nothing_is_done_to_a_thing_whose_name_several_share() -> None:
-    run = await talk("Rent Caligari to Ada", FILMS, lambda _n, _a: json.dumps({"films": FOUND}))
+@pytest.mark.parametrize("film", ["Caligari", "caligari"])
+async def test_nothing_is_done_to_a_thing_whose_name_several_share(film: str) -> None:
+    run = await talk(f"Rent {film} to Ada", FILMS, lambda _n, _a: json.dumps({"films": FOUND}))
     assert [name for name, _ in run.calls] == [FIND.name]
-    assert 'did not give exactly one `film_id` for "Caligari"' in run.answer
+    assert f'did not give exactly one `film_id` for "{film}"' in run.answer
 
 
 async def test_a_bare_value_does_not_repeat_a_change() -> None:

@@ -452,8 +452,7 @@ class _Turn:
         if search is None and self.searches:
             things = " ".join(x for x in slot.words if x != "id")
             self._call(TOOL_SEARCH.name, {"query": f"search {things}"}, clause)
-        names = [x for x in match.filler.unused if x.kind in ("name", "quoted")]
-        name = clause[names[0].start : names[-1].end].strip("\"'") if names else ""
+        name = _name_in(clause, match)
         if search is None or search.query is None or not name:
             return []
         outcome = self._call(search.name, {search.query.name: name}, clause)
@@ -625,6 +624,16 @@ def _alike(words: Iterable[str]) -> set[str]:
 def _query_of(clause: str) -> str:
     words = [x for x in dict.fromkeys([*terms(clause), *_hints(clause, set())]) if not x.isdigit()]
     return " ".join(words) if any(root(x) not in _GENERIC for x in words) else ""
+
+
+def _name_in(clause: str, match: _Match) -> str:
+    """Return the name a clause uses for a thing, else its unused words, as in "borrow dracula"."""
+    names = [x for x in match.filler.unused if x.kind in ("name", "quoted")]
+    if names:
+        return clause[names[0].start : names[-1].end].strip("\"'")
+    values = " ".join(str(x) for x in match.filler.arguments.values())
+    used = match.tool.roots | CHANGING | roots_in(values)
+    return " ".join(x for x in clause.split() if roots_in(x) and not roots_in(x) & used)
 
 
 def _conversion_factor(name: str, clause: str) -> float:
