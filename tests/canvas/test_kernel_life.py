@@ -184,23 +184,6 @@ def test_a_kernel_whose_streams_and_loop_were_replaced_works_as_well(shell: Kern
     assert left_in(shell) == []
 
 
-def test_restarting_a_busy_kernel_ends_what_ran_in_it(shell: Kernel, journal: Path) -> None:
-    """It cannot be asked then, and is killed."""
-    node = "make(MCPCallTool, server_name='stubborn', tool_name='never')"
-    shell.begin(lambda: calls_in(journal) == 1, f"play({{}}, {node})")
-    shell.restart()
-    wait_until(lambda: none_runs(journal), "all are gone")
-
-
-def test_a_kernel_that_is_killed_leaves_nothing(shell: Kernel, journal: Path) -> None:
-    shell.run("ctx = {}; play(ctx, make(MCPListTools, server_name='stubborn'), "
-              "make(MCPListTools, server_name='apart'))")  # fmt: skip
-    assert len(pids_in(journal)) == 4
-    shell.end_by(signal.SIGKILL)
-    wait_until(lambda: none_runs(journal), "all are gone")
-    shell.restart()
-
-
 INTERRUPTED = """
 from tests.support.canvas import agent_nodes, drawn
 from tests.support.model_endpoint import calls, model_endpoint
@@ -226,3 +209,19 @@ def test_an_interrupt_in_a_turn_leaves_what_was_done_in_the_conversation(
     assert "It may have been carried out" in messages[4]["content"]
     ports = "(run.stopped.value, run.last_response.value, run.usage.value['calls'])"
     assert shell.value(ports) == "('error', '', 2)"
+
+
+def test_restarting_a_busy_kernel_ends_what_ran_in_it(shell: Kernel, journal: Path) -> None:
+    """It cannot be asked then, and is killed."""
+    node = "make(MCPCallTool, server_name='stubborn', tool_name='never')"
+    shell.begin(lambda: calls_in(journal) == 1, f"play({{}}, {node})")
+    shell.restart()
+    wait_until(lambda: none_runs(journal), "all are gone")
+
+
+def test_a_kernel_that_is_killed_leaves_nothing(shell: Kernel, journal: Path) -> None:
+    shell.run("ctx = {}; play(ctx, make(MCPListTools, server_name='stubborn'), "
+              "make(MCPListTools, server_name='apart'))")  # fmt: skip
+    assert len(pids_in(journal)) == 4
+    shell.end_by(signal.SIGKILL)
+    wait_until(lambda: none_runs(journal), "all are gone")
