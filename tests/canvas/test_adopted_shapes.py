@@ -24,12 +24,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_shape_comes_to_what_the_page_says(name: str, folder: Path) -> None:
-    found = outcome(SHAPES[name], folder)
-    assert found.wrong == ()
-    assert "fails" not in found.ran
-    assert found.row() in PAGE.read_text(encoding="utf-8"), "python -m tools.build_adopted"
-    said = " ".join(x.text for x in found.report.remarks)
+    result = outcome(SHAPES[name], folder)
+    assert result.wrong == ()
+    assert "fails" not in result.ran
+    assert result.row() in PAGE.read_text(encoding="utf-8"), "python -m tools.build_adopted"
+    remarks = " ".join(x.text for x in result.report.remarks)
     for value in ("not-a-key", "nobody", "tasks.db", "guest", "127.0.0.1", "page-0"):
-        assert value not in said, "the value of a literal"
-    if found.report.written is not None:
-        assert adopt_file(found.report.written).status == "nothing to do"
+        assert value not in remarks, "the value of a literal"
+    if result.report.written is not None:
+        assert adopt_file(result.report.written).status == "nothing to do"

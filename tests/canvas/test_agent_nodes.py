@@ -45,7 +45,7 @@ WIRE = "Draw a line from `toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_s
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+def _servers(use_servers: UseServers, library: dict[str, Any]) -> None:
     use_servers(library=library, broken={"command": "no-such-program-anywhere"})
 
 

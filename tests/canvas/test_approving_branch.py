@@ -21,7 +21,7 @@ PAPERS = ("will", "deed")
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers) -> None:
+def _servers(use_servers: UseServers) -> None:
     use_servers(shredder=shredder_entry())
 
 

@@ -50,7 +50,7 @@ def tagged() -> Iterator[FaultHttp]:
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers, library: dict[str, Any], tagged: FaultHttp) -> None:
+def _servers(use_servers: UseServers, library: dict[str, Any], tagged: FaultHttp) -> None:
     file = use_servers(library=library, tagged=tagged.entry())
     written = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({**written, "groups": GROUPS}), encoding="utf-8")

@@ -53,8 +53,8 @@ def script(tmp_path: Path) -> Path:
     settings.write_text(json.dumps({"mcpServers": slow}), encoding="utf-8")
     compiled = compile_workflow(tmp_path / f"{_EXAMPLE}.xircuits")
     head, mark, rest = compiled.read_text(encoding="utf-8").partition("\n@xai_component")
-    told = f"\nprint({_LOADED!r}, flush=True)\n"
-    compiled.write_text(f"{head}{told}{mark}{rest}", encoding="utf-8")
+    report = f"\nprint({_LOADED!r}, flush=True)\n"
+    compiled.write_text(f"{head}{report}{mark}{rest}", encoding="utf-8")
     return compiled
 
 
@@ -93,14 +93,14 @@ def test_an_interrupt_at_any_moment_ends_a_run_and_is_reported_in_a_few_lines(sc
     with ThreadPoolExecutor(_AT_ONCE) as runs:
         ended = list(runs.map(partial(interrupted, script), moments))
     for moment, (status, output, errors) in zip(moments, ended, strict=True):
-        told = f"at {moment:.3f} s, status {status}: {errors}\n{output}"
+        report = f"at {moment:.3f} s, status {status}: {errors}\n{output}"
         if _LOADED not in output:
-            assert status, told
+            assert status, report
         elif not _PYTHON_LOST_IT.match(errors):
-            assert status == -signal.SIGINT, told
-            assert errors.rstrip().endswith("KeyboardInterrupt"), told
-            assert len(errors.strip().splitlines()) <= _FEW_LINES, told
-            assert f"Interrupted in {script.name}, line " in errors, told
+            assert status == -signal.SIGINT, report
+            assert errors.rstrip().endswith("KeyboardInterrupt"), report
+            assert len(errors.strip().splitlines()) <= _FEW_LINES, report
+            assert f"Interrupted in {script.name}, line " in errors, report
 
 
 # Errors

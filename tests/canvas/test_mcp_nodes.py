@@ -47,7 +47,7 @@ SEARCH = 'library/search_books\nquery = "sea"'
 
 
 @pytest.fixture(autouse=True)
-def _known(
+def _servers(
     use_servers: UseServers, library: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("XAI_MCP_STORE", raising=False)
@@ -76,7 +76,7 @@ def test_tools_are_listed_and_called_as_data_and_to_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "ports", "error", "said"),
+    ("node", "ports", "error", "words"),
     [
         (MCPCallTool, {"tool_name": "get_book"}, InvalidArguments, "book_id"),
         (MCPCallTool, {"tool_name": "serch_books"}, UnknownTool, "search_books"),
@@ -91,9 +91,9 @@ def test_tools_are_listed_and_called_as_data_and_to_read() -> None:
     ],
 )
 def test_a_mistake_is_reported_at_its_node(
-    node: Any, ports: dict[str, Any], error: type[Exception], said: str
+    node: Any, ports: dict[str, Any], error: type[Exception], words: str
 ) -> None:
-    with pytest.raises(error, match=rf"(?s){said}"):
+    with pytest.raises(error, match=rf"(?s){words}"):
         play({}, get_book(book_id=14), make(node, **{"server_name": "library", **ports}))
 
 
@@ -189,13 +189,13 @@ def test_a_step_uses_what_an_earlier_node_or_a_drawn_tool_gave() -> None:
 def test_a_step_that_cannot_be_made_stops_the_workflow_and_says_why() -> None:
     search = make(MCPToolStep, call=SEARCH)
     lacks = "get_book cannot be called: The result of library/search_books has no `id`; it has"
-    for flow, error, said in (
+    for flow, error, words in (
         ([search, step("results[0].id", search.result)], BadSetting, lacks),
         ([step("999")], StepFailed, "library/get_book failed"),
         ([step("x")], BadSetting, r"`call` of MCPToolStep cannot be read. Line 2: `x`"),
         ([step("results[0]", TO_BE_GIVEN)], BadSetting, "has no value: .*literal"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=words):
             play({}, *flow)
     later = make(MCPToolStep, call=SEARCH)
     with pytest.raises(BadSetting, match=r"`results\[0\]` of MCPToolStep .* has not run yet"):

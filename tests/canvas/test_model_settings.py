@@ -28,7 +28,7 @@ KEY = "sk-very-secret-0123456789"
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers) -> None:
+def _servers(use_servers: UseServers) -> None:
     use_servers()
 
 
@@ -107,9 +107,9 @@ def test_what_was_left_alone_is_not_in_the_settings() -> None:
     ],
 )
 def test_settings_written_by_hand_are_checked(settings: dict[str, Any], says_what: str) -> None:
-    with pytest.raises(BadSetting, match=says_what) as told:
+    with pytest.raises(BadSetting, match=says_what) as caught:
         play({}, make(AgentInit, model_settings=settings))
-    assert KEY not in str(told.value)
+    assert KEY not in str(caught.value)
 
 
 def test_a_model_that_is_reported_twice_and_differently_is_reported_with_both_places() -> None:

@@ -36,7 +36,7 @@ SHRED = {"calls": [{"tool": "shredder/shred", "args": {"paper": "the will"}}]}
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers, library: dict[str, Any], tmp_path: Path) -> None:
+def _servers(use_servers: UseServers, library: dict[str, Any], tmp_path: Path) -> None:
     use_servers(library=library, shredder=dict(shredder_entry(tmp_path / "journal")))
 
 
@@ -85,8 +85,8 @@ def poster(made: list[Any], **ports: Any) -> tuple[Component, ...]:
         **ports,
     )
 
-    def draw(given: Any) -> list[str]:
-        made.append(json.loads(given))
+    def draw(arguments: Any) -> list[str]:
+        made.append(json.loads(arguments))
         return [f"*** {made[-1]['title']} ***"]
 
     nodes = call(draw)
@@ -176,10 +176,10 @@ def test_an_error_leads_to_its_branch_or_ends_the_workflow() -> None:
 
 
 def test_ports_with_something_else_are_reported() -> None:
-    for node, error, said in (
+    for node, error, words in (
         (make(MCPRunPlan), BadSetting, "MCPRunPlan has nothing to run"),
         (make(MCPRunPlan, plan=5), BadPlan, "`plan` of MCPRunPlan"),
         (make(MCPRunPlan, plan=LEND, given={"x": 1}), BadSetting, "no place for 'x'"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=words):
             play({}, node)

@@ -137,10 +137,10 @@ def test_nothing_is_reached_that_the_toolbelt_does_not_hold(run: Callable[..., R
     )
     for result, why in zip(ran.results, refusals.values(), strict=False):
         assert why in result
-    for told in ran.results[len(refusals) :]:
-        assert not any(x in told for x in ("other_", "list_orders", "get_exchange_rate"))
-    told = bridge_of(ran.ctx).records().tools
-    assert not [x for x in told if x.source == "other"]
+    for listing in ran.results[len(refusals) :]:
+        assert not any(x in listing for x in ("other_", "list_orders", "get_exchange_rate"))
+    listing = bridge_of(ran.ctx).records().tools
+    assert not [x for x in listing if x.source == "other"]
 
 
 def test_what_was_selected_or_planned_is_shown_from_then_on(run: Callable[..., Ran]) -> None:

@@ -45,7 +45,7 @@ def _cases(name: str) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers) -> None:
+def _servers(use_servers: UseServers) -> None:
     use_servers()
 
 

@@ -64,8 +64,8 @@ def test_the_model_of_the_agent_answers_and_is_reported_nothing_else(
         stopSequences=["END"],
     )  # fmt: skip
     entry = asking_entry(sampling="allow", mode=mode)
-    endpoint, told = run(use_servers, arguments, says("a, b, c"), entry=entry)
-    answer = json.loads(told)
+    endpoint, result = run(use_servers, arguments, says("a, b, c"), entry=entry)
+    answer = json.loads(result)
     assert (answer["model"], answer["stopReason"]) == ("openai scripted", "endTurn")
     assert "a, b, c" in json.dumps(answer["content"])
     lent = endpoint.requests[1].body
@@ -84,8 +84,8 @@ def test_the_model_of_the_agent_answers_and_is_reported_nothing_else(
 def test_the_settings_bound_the_tokens_and_the_number(use_servers: UseServers) -> None:
     entry = asking_entry(sampling="allow", samplingMaxTokens=20, samplingMaxCalls=2)
     arguments = request(maxTokens=100_000) | {"rounds": 3}
-    endpoint, told = run(use_servers, arguments, says("one"), says("two"), entry=entry)
-    assert "one call may ask the model 2 times at most" in told
+    endpoint, result = run(use_servers, arguments, says("one"), says("two"), entry=entry)
+    assert "one call may ask the model 2 times at most" in result
     assert 20 in endpoint.requests[1].body.values()
     assert len(endpoint.requests) == 4
 
@@ -115,12 +115,12 @@ def test_tools_of_the_server_are_offered_to_the_model(use_servers: UseServers) -
         {"role": "user", "content": [done]},
     ]
     arguments = request(*conversation, tools=[ADD])
-    endpoint, told = run(use_servers, arguments, calls(("add", {"a": 3})))
+    endpoint, result = run(use_servers, arguments, calls(("add", {"a": 3})))
     lent = endpoint.requests[1].body
     assert [x["function"]["name"] for x in lent["tools"]] == ["add"]
     assert [x["role"] for x in lent["messages"]] == ["user", "assistant", "tool"]
     assert lent["messages"][2]["content"] == "2"
-    answer = json.loads(told)
+    answer = json.loads(result)
     assert answer["stopReason"] == "toolUse"
     assert answer["content"][0]["input"] == {"a": 3}
 
@@ -131,5 +131,5 @@ def test_pictures_are_passed_and_sounds_refused(use_servers: UseServers) -> None
     (message,) = endpoint.requests[1].body["messages"]
     assert message["content"][0]["image_url"]["url"] == f"data:image/png;base64,{PNG}"
     sound = {"role": "user", "content": {"type": "audio", "data": "UklG", "mimeType": "audio/wav"}}
-    _, told = run(use_servers, request(sound))
-    assert "takes no content of the kind audio" in told
+    _, result = run(use_servers, request(sound))
+    assert "takes no content of the kind audio" in result

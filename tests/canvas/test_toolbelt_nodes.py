@@ -31,7 +31,7 @@ THREAD_SECONDS = 30
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+def _servers(use_servers: UseServers, library: dict[str, Any]) -> None:
     use_servers(library=library, off={**library, "disabled": True}, half={})
 
 

@@ -99,9 +99,9 @@ def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
     assert "Executing: Print" not in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
     assert file.stat().st_mode & 0o077 == 0
-    told = approve()
-    assert "agent wants to call shred of shredder" in told.output
-    assert "it may destroy something" in told.output
+    shows = approve()
+    assert "agent wants to call shred of shredder" in shows.output
+    assert "it may destroy something" in shows.output
     done = approve("--yes", "1", "--no", "2")
     assert done.status == 0, done.errors
     assert "Run the workflow again" in done.output
@@ -177,9 +177,9 @@ def test_a_run_waits_though_somebody_sits_there_and_a_changed_tool_is_asked_for_
     shown = played(script)
     assert "agent: waits for approval" in shown
     assert journal(folder) == [f"filed the deed {SECRET}"]
-    told = approve()
-    assert "Keeps a paper." in told.output
-    assert told.output.count("waits for an answer") == 1
+    shows = approve()
+    assert "Keeps a paper." in shows.output
+    assert shows.output.count("waits for an answer") == 1
 
 
 def test_a_call_is_not_made_again_after_its_process_was_killed(

@@ -14,8 +14,8 @@ SEATS = [{"const": "in", "title": "Inside"}, {"const": "out", "title": "Terrace"
 
 def field(**schema: Any) -> Field:
     """The one field of a form."""
-    (found,) = fields_of({"properties": {"it": schema}, "required": ["it"]})
-    return found
+    (only,) = fields_of({"properties": {"it": schema}, "required": ["it"]})
+    return only
 
 
 @pytest.mark.parametrize(

@@ -85,13 +85,13 @@ def test_what_would_not_be_seen_is_marked() -> None:
 
 
 def test_a_text_is_cut_where_a_paragraph_or_a_line_or_a_word_ends() -> None:
-    for text, kept in (
+    for text, start in (
         ("One is here.\n\nTwo is here.\n\nThree.", "One is here.\n\nTwo is here."),
         ("- one of them\n- two of them\n- three", "- one of them\n- two of them"),
         ("a line that has no end at its end", "a line that has no end at its"),
         ("x" * 40, "x" * 30),
     ):
-        assert first_paragraphs(text, 30) == kept
+        assert first_paragraphs(text, 30) == start
 
 
 def test_no_answer_takes_long() -> None:

@@ -54,7 +54,7 @@ def test_conversions_go_there_and_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "wanted"),
+    ("tool", "arguments", "expected"),
     [
         ("miles_to_kilometres", {"value": 26.2}, 42.1648128),
         ("prime_factors", {"whole": 360}, [2, 2, 2, 3, 3, 5]),
@@ -73,8 +73,8 @@ def test_conversions_go_there_and_back() -> None:
         ("workdays_between_dates", {"day": "2026-03-07", "until": "2026-03-23"}, 11),
     ],
 )
-def test_what_a_tool_answers_is_right(tool: str, arguments: dict[str, Any], wanted: Any) -> None:
-    assert answer(tool, **arguments) == wanted
+def test_what_a_tool_answers_is_right(tool: str, arguments: dict[str, Any], expected: Any) -> None:
+    assert answer(tool, **arguments) == expected
 
 
 @pytest.mark.parametrize(
