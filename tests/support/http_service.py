@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, repeat
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import pytest
+if TYPE_CHECKING:  # a server of the soak has the standard library only
+    import pytest
 
 
 class ThreadServer(ThreadingHTTPServer):
