@@ -20,7 +20,7 @@ from xai_mcp_agent.history.place import Place
 ROOT = Path(__file__).parents[2]
 _SECONDS = 90.0
 _WRITES, _LIVES, _AT_ONCE = 10_000, 2, 100
-_WRITERS, _EACH = 12, 20
+_WRITERS, _EACH = 30, 20
 
 
 class Writers:
