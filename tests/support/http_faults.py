@@ -116,7 +116,7 @@ def continuing(handler: Any, _message: dict[str, Any]) -> None:
     """`100 Continue`, for ever, which is no answer yet."""
     handler.close_connection = True
     handler.connection.settimeout(FOR_EVER_SECONDS)
-    many = b"HTTP/1.1 100 Continue\r\n\r\n" * 2000
+    many = b"HTTP/1.1 100 Continue\r\n\r\n" * 100
     with suppress(OSError):
         while True:
             handler.connection.sendall(many)
