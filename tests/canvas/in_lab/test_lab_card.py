@@ -266,8 +266,9 @@ def test_the_card_of_an_agent_that_another_one_asks_is_whole(canvas: Canvas, fol
     """Also of one that it asks in turn, in either theme."""
     asks = [f"console_{x} = Console('agent {x}').__enter__()\nstart(console_{x})" for x in range(2)]
     run_code(canvas, folder, "\n".join([_START, *asks, 'run("innermost", "It is done.")']))
-    expect(cards(canvas)).to_have_count(3)
     for _ in both_themes(canvas):
+        expect(cards(canvas)).to_have_count(3)
+        expect(cards(canvas).last).to_be_visible()
         boxes = [x.bounding_box() for x in cards(canvas).all()]
         lefts = [x["x"] for x in boxes if x]
         assert lefts == sorted(set(lefts))
