@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import ssl
 import threading
@@ -133,6 +134,16 @@ class HttpService:
     def close(self) -> None:
         """Listen no more."""
         self._server.stop()
+
+
+def shared_port() -> int:
+    """A port that is free at every address; no connection takes it, as those below 32,768."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as trial, suppress(OSError):
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(("", port))
+            return port
 
 
 @contextmanager

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.sources.openapi.test_source import at, document, offer, using
-from tests.support.http_service import HttpService, Said, as_json, http_service, resolve
+from tests.support.http_service import (
+    HttpService, Said, as_json, http_service, resolve, shared_port,
+)  # fmt: skip
 from xai_mcp_agent import BadSetting, SourceFailed
 
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
@@ -21,7 +23,7 @@ NAME = "api.example.org"
 @pytest.fixture
 def docs() -> Generator[HttpService]:
     """Has the document, and the operation `one`."""
-    with http_service(host=ELSEWHERE) as running:
+    with http_service(shared_port(), ELSEWHERE) as running:
         running.replies["/one"] = lambda _: as_json("of the document's host")
         yield running
 

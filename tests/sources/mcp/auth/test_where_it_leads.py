@@ -18,7 +18,7 @@ from tests.support.authorization_server import (
     go_there,
     protected_server,
 )
-from tests.support.http_service import HttpService, Said, http_service, resolve
+from tests.support.http_service import HttpService, Said, http_service, resolve, shared_port
 from xai_mcp_agent import Answer, Bridge, Question
 
 NAME = "sign-in.example"
@@ -46,7 +46,7 @@ def answers(
 @pytest.fixture
 def elsewhere() -> Generator[HttpService]:
     """What nobody may be sent to."""
-    with http_service(host=ELSEWHERE) as service:
+    with http_service(shared_port(), ELSEWHERE) as service:
         yield service
         assert service.got == []
 
@@ -142,7 +142,7 @@ def test_a_server_that_is_reached_by_a_proxy_sends_nobody_to_this_machine(
 
 def test_an_issuer_in_the_settings_may_be_anywhere(tmp_path: Path):
     """A person has said that it is right."""
-    with http_service() as server, http_service(host=ELSEWHERE) as service:
+    with http_service() as server, http_service(shared_port(), ELSEWHERE) as service:
         answers(server, 401, challenged_with(f"{service.url}/about"))
         failure_at(f"{server.url}/mcp", tmp_path, auth={"issuer": service.url})
         assert service.got
