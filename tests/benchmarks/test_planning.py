@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.planning import quality, speed
+from benchmarks.planning import quality
 from benchmarks.planning.sets import as_prediction, read_sets
 from tests.planning.shop import TOOLS
 from xai_mcp_agent.planning import Planner
@@ -65,10 +65,3 @@ def test_sets_are_measured_and_reported_in_tables(data: Path, scorer: Path) -> N
     text = quality.markdown(scored)
     assert "| node F1, plan | 1.000 | 0.59 |" in text
     assert "| next tool, request known | 1.000 | 0.75 |" in text
-
-
-def test_speed_is_measured_in_a_process(data: Path, tmp_path: Path) -> None:
-    (one,) = speed.measure(read_sets(data), tmp_path, sizes=(20,))
-    assert one.size == 20
-    assert 0 < one.p50 <= one.p99
-    assert "| 20 |" in speed.markdown([one], 12.0)

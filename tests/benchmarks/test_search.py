@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 
 from benchmarks import page
 from benchmarks.search import __main__ as run
-from benchmarks.search import helpers, quality, speed, tasks, tokens
+from benchmarks.search import helpers, quality, tokens
 from benchmarks.search.helpers import Helper
 from benchmarks.search.quality import LEXICAL, RIVAL
 from benchmarks.search.sets import read_sets
 from tests.support.many_tools import many_tools
-from tests.support.warm_python import warm_python
 
 # Says how many lines it was given, and the share of them whose first is what is needed.
 SCORER = """
@@ -114,26 +112,7 @@ def with_tasks(data: Path) -> Path:
     return data
 
 
-def test_tasks_are_done_by_real_agents_and_it_is_counted_what_they_call(
-    with_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(sys, "executable", warm_python())  # for its servers
-    work = tasks.choose(read_sets(with_tasks), tasks=2)
-    measured = tasks.measure(work, tmp_path, tasks.WAYS[:1])
-    assert [x.late for x in measured] == [False, False, True, True]
-    assert [x.count for x in measured] == [2, 2, 2, 2]
-    assert tasks.misses(measured) == []
-    assert f"| {tasks.WAYS[0].name} | 2 of 2 | 2 of 2 |" in tasks.markdown(measured)
-
-
 # Speed
-
-
-def test_each_size_is_timed_in_a_process(data: Path, tmp_path: Path):
-    measured = speed.measure(read_sets(data), tmp_path, sizes=(30,))
-    assert [x.size for x in measured] == [30]
-    assert all(0 < x.p50 <= x.p99 for x in measured)
-    assert all(x.update > 0 and x.build_seconds > 0 for x in measured)
 
 
 # Tokens

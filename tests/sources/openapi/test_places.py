@@ -12,7 +12,12 @@ import pytest
 
 from tests.sources.openapi.test_source import at, document, offer, using
 from tests.support.http_service import (
-    HttpService, Said, as_json, http_service, resolve, shared_port,
+    HttpService,
+    Said,
+    as_json,
+    http_service,
+    resolve,
+    shared_port,
 )  # fmt: skip
 from xai_mcp_agent import BadSetting, SourceFailed
 
