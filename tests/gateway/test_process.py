@@ -74,7 +74,8 @@ async def test_clients_that_come_at_once_share_one_process(kept: KeptServers) ->
         assert [(x["name"], x["state"]) for x in one["servers"]] == [("gallery", "ready")]
         over.set()
     stopped = await anyio.to_thread.run_sync(kept.run, "--stop")
-    assert stopped.stdout == f"Process {one['pid']} has ended.\n"
+    said = stopped.stdout, stopped.stderr
+    assert said == (f"Process {one['pid']} has ended.\n", "")
     await anyio.to_thread.run_sync(ended, kept, one["pid"], *servers)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -21,7 +22,6 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.support.mcp_servers import gallery_entry
 from tests.support.processes import wait_until
-from tests.support.warm_python import warm_python
 from xai_mcp_agent.sources import warm
 
 _RUN = "from xai_mcp_agent.cli.main import run; run()"
@@ -37,7 +37,7 @@ class KeptServers:
 
     def command(self, *words: str) -> list[str]:
         """`xai-mcp-agent serve` for these settings."""
-        return [warm_python(), "-c", _RUN, "serve", "--settings", str(self.file), *words]
+        return [sys.executable, "-c", _RUN, "serve", "--settings", str(self.file), *words]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
