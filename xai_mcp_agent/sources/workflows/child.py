@@ -38,7 +38,7 @@ _NODE_METHODS = ("execute", "init")
 
 def serve(request: JsonObject) -> None:
     """Carry out a request and answer it. An error in a workflow is an answer, too."""
-    answers = _set_streams_aside()
+    answers, parent = _set_streams_aside()
     # SystemExit included: what the workflow has opened is closed on the way out.
     signal.signal(signal.SIGTERM, _end)
     if request["do"] == "read":
@@ -49,23 +49,25 @@ def serve(request: JsonObject) -> None:
         answer = _run(request)
     with open(answers, "wb") as stream:
         stream.write(_line(answer))
+    # Our parent looks at what we started first: it cannot find children of a process that ended.
+    os.read(parent, 1)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
     sys.exit(_TERMINATED)
 
 
-def _set_streams_aside() -> int:
-    """Move the streams to our parent out of the workflow's reach; return the one for answers."""
+def _set_streams_aside() -> tuple[int, int]:
+    """Move the streams to and from our parent out of the workflow's reach, and return them."""
     answers = os.dup(1)
     os.dup2(2, 1)
-    os.dup(0)  # not read, but its end means that our parent has ended
+    parent = os.dup(0)  # it ends when our parent closes it, or has ended
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore
-    return answers
+    return answers, parent
 
 
 def _line(answer: JsonObject) -> bytes:
