@@ -202,8 +202,8 @@ def _listen_to_signals() -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Twice as many as there are cores: most tests wait for a process that they have started."""
-    return 2 * (os.cpu_count() or 1)
+    """One more than there are cores: most tests wait for a process that they have started."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
