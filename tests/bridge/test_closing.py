@@ -21,7 +21,6 @@ from tests.support.census import nothing_is_left
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.processes import is_running, wait_until
-from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge
 
 CLOSED = "The bridge was closed before the call was done"
@@ -125,7 +124,7 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 def output_of(folder: Path, body: str) -> list[str]:
     """The lines that a script says, which must end well and leave nothing."""
-    with script(folder, body, python=warm_python()) as child:
+    with script(folder, body) as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert (child.returncode, errors) == (0, "")
     assert none_runs(folder / "journal")
