@@ -136,6 +136,7 @@ def test_a_child_has_a_bridge_of_its_own_and_leaves_its_parents_servers_alone(tm
     """They share the loop's selector: what the child unregisters there is gone for both."""
     body = """
         import gc
+        os.environ["XAI_MCP_STORE"] = "off"  # tests/history/test_ends.py forks writers
         bridge = servers()
         before = bridge.call_tool("polite", "pid").text
         if not os.fork():
