@@ -351,7 +351,7 @@ def _at_work(
 class _AgentWork:
     """Everything that an agent's run uses.
 
-    `results` are long results of earlier nodes; `notes` are told when the run starts.
+    `results` are long results of earlier nodes; `notes` are shown when the run starts.
     """
 
     def __init__(

@@ -368,10 +368,9 @@ class _Turn:
             return False
         last_words = {root(x) for x in tool.words[-2:]}
         is_named = last_words <= {root(x.removesuffix("s")) for x in words}
-        searches = [x for x in self.tools.values() if x.query]
         return (
             (tool.only_reads and len(last_words) > 1 and is_named)
-            or (first in _SEARCHING and searches == [tool])
+            or (first in _SEARCHING and [x for x in self.tools.values() if x.query] == [tool])
             or bool(_alike(x for x in keywords if root(x) not in _GENERIC) & tool.roots)
         )
 
