@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, update
 
+from xai_mcp_agent.core.errors import RulesUnknown
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.tables import rules as table
 from xai_mcp_agent.policy.stored_rules import (
-    RulesDamaged,
     StoredRules,
     put_rules,
     read_rules,
@@ -65,7 +65,7 @@ def test_a_row_that_somebody_changed_in_the_database_is_not_taken_for_rules(plac
     for value in ("[]", "no JSON", "{}", "7"):
         with store.writing() as connection:
             connection.execute(update(table).where(mine).values(rules=value))
-        with pytest.raises(RulesDamaged, match="revision 1"):
+        with pytest.raises(RulesUnknown, match="revision 1"):
             read_rules(store)
     with store.writing() as connection:
         connection.execute(delete(table).where(mine))

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ..catalog.entry import CatalogEntry
 from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
 from ..core.calls import PROGRAM, Caller, DefinitionLock, ToolInvocation
 from ..core.errors import BadSetting, SettingsError, UnknownServer, UnknownTool, XaiMcpError
+from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.patterns import globs, guard
 from ..core.results import ToolResult
 from ..core.tools import STATIC, SourceKind, Tool, ToolKey
+from ..policy.rules import RuleGate
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from ..settings.entry import SourceSettings
@@ -22,7 +24,6 @@ from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE
 from .engine import Engine
 from .pipeline import Perform
-from .rules import ranking_rules
 
 if TYPE_CHECKING:
     from ..agent.meta_tools import Search
@@ -209,7 +210,12 @@ class Context:
 
     def ranking(self, preferences: Preferences) -> Ranking:
         """Return the order of search results, by preferences and rules."""
-        return Ranking(preferences, ranking_rules(self.engine.rules, self.caller))
+        gate, caller = self.engine.rules, self.caller
+
+        def prefer(query: str, ranked: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:
+            return [_by_rules(x, gate, caller) for x in ranked]
+
+        return Ranking(preferences, (prefer,) if gate.may_prefer else ())
 
     def search_for(self, preferences: Preferences) -> Search:
         """Return the caller's search, which knows its toolbelt's past uses."""
@@ -228,6 +234,17 @@ class Context:
     def is_denied(self, tool: Tool) -> bool:
         """Return whether `approval` of settings or toolbelt denies every call of the tool."""
         return self.engine.approvals.verdict(tool, self.caller).word == "deny"
+
+
+def _by_rules(ranked: Ranked[Any], gate: RuleGate, caller: Caller) -> Ranked[Any]:
+    """Return a result with its score moved by the rules that prefer its tool."""
+    tool = cast(Tool | JsonObject, ranked.tool)
+    ruling = gate.ruling(tool, caller) if isinstance(tool, Tool) else None
+    if ruling is None or not ruling.prefer:
+        return ranked
+    verb = "preferred" if ruling.prefer > 0 else "put behind others"
+    reasons = (*ranked.reasons, f"{verb} by the rule {', '.join(ruling.preferred_by)!r}")
+    return replace(ranked, score=max(0.0, ranked.score * (1 + ruling.prefer)), reasons=reasons)
 
 
 def is_of_person(tool: Tool) -> bool:

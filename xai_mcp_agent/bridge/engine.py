@@ -51,8 +51,8 @@ from ..sources.pool import SourcePool, StartQueue
 from ..sources.registry import SourceContext, make_source
 from ..sources.warm import WarmRoute
 from .pipeline import CallPipeline
-from .rules import calls_of_today, stored_rules
 from .sessions import Sessions
+from .store import calls_of_today, stored_rules
 from .streams import Feed
 
 if TYPE_CHECKING:

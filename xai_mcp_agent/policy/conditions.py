@@ -1,7 +1,7 @@
 """Conditions of rules: the facts of a call, and whether a condition holds for them.
 
 A fact is certain (server, tool, agent) or depends on the call (arguments, time, earlier calls of
-the run). While there is no call, `unknown` decides whether a condition of the call holds.
+the run).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
+from ..core.approval import RunFacts
 from ..core.calls import Caller
 from ..core.json import JsonObject, is_object
 from ..core.patterns import fits, guard_of_looks, looks, names_of, sure_names_of
@@ -27,7 +28,6 @@ from ..settings.conditions import (
     ANNOTATIONS,
     ANY_ARGUMENT,
     ARGUMENT,
-    CERTAIN,
     DAYS,
     DERIVED,
     EARLIER,
@@ -36,8 +36,15 @@ from ..settings.conditions import (
 from ..settings.conditions import Check as CheckEntry
 
 Check: TypeAlias = Callable[[Any], bool]
-Words: TypeAlias = Callable[[bool, bool], Collection[str]]
-"""Returns the derived words of a call, for `every` and `unknown` as in `Test.holds`."""
+
+
+class Words(Protocol):
+    """The words that rules derive from a call."""
+
+    def __call__(self, *, strict: bool, unknown: bool) -> Collection[str]:
+        """Return the words; the arguments mean the same as in `Test`."""
+        ...
+
 
 _SHOWN_CHARS = 60
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.I)
@@ -59,12 +66,7 @@ class Facts:
         default_factory=dict[tuple[str, bool], "tuple[Any, ...] | None"], compare=False, repr=False
     )
 
-    @property
-    def is_of_a_call(self) -> bool:
-        """Whether the facts of the call are known."""
-        return self.now is not None and self.arguments is not None
-
-    def values(self, name: str, *, exact: bool = False) -> tuple[Any, ...] | None:
+    def values(self, name: str, *, exact: bool) -> tuple[Any, ...] | None:
         """Return all values of a field, any of which may match; None while it is unknown.
 
         For tools these are all `Looks` of their names; `exact` returns the names, without names
@@ -76,17 +78,17 @@ class Facts:
         return self._values[key]
 
     def _look(self, name: str, *, exact: bool) -> tuple[Any, ...] | None:
-        if name.startswith(ARGUMENT):
-            return None if self.arguments is None else self._argument(name, self.arguments)
-        if name in _TOOLS:
-            if name != "tool" and self.now is None:
-                return None
-            names_in = sure_names_of if exact else names_of
-            names = tuple(x for y in _TOOLS[name](self) for x in names_in(y))
-            return (looks(names),) if names and not exact else names
+        if name == "tool":
+            return _names([self.tool.key], exact=exact)
         if name in _CERTAIN:
             return _CERTAIN[name](self)
-        return None if self.now is None else _OF_NOW[name](self, self.now)
+        if self.arguments is None or self.now is None:
+            return None
+        if name.startswith(ARGUMENT):
+            return self._argument(name, self.arguments)
+        if name in _TOOLS_BEFORE:
+            return _names(_TOOLS_BEFORE[name](self.caller.facts), exact=exact)
+        return _OF_NOW[name](self, self.now)
 
     def _argument(self, name: str, arguments: JsonObject) -> tuple[Any, ...]:
         """Return every value of an argument, or of its default in the schema."""
@@ -97,16 +99,16 @@ class Facts:
         return tuple(leaf for x in values for leaf in _leaves(x))
 
 
+def _names(keys: Iterable[ToolKey], *, exact: bool) -> tuple[Any, ...]:
+    names_in = sure_names_of if exact else names_of
+    names = tuple(x for key in keys for x in names_in(key))
+    return (looks(names),) if names and not exact else names
+
+
 def _annotations(facts: Facts) -> tuple[str, ...]:
     return tuple(x for x in ANNOTATIONS if getattr(facts.tool.annotations, x) is True)
 
 
-_TOOLS: Mapping[str, Callable[[Facts], Iterable[ToolKey]]] = {
-    "tool": lambda x: (x.tool.key,),
-    "run.called": lambda x: x.caller.facts.succeeded | x.caller.facts.failed,
-    "run.succeeded": lambda x: x.caller.facts.succeeded,
-    "run.failed": lambda x: x.caller.facts.failed,
-}
 _CERTAIN: Mapping[str, Callable[[Facts], tuple[str, ...]]] = {
     "server": lambda x: (x.tool.source,),
     "kind": lambda x: (x.tool.key.kind,),
@@ -115,6 +117,11 @@ _CERTAIN: Mapping[str, Callable[[Facts], tuple[str, ...]]] = {
     "annotation": _annotations,
     "agent": lambda x: (x.caller.name,),
     "toolbelt": lambda x: (x.caller.toolbelt,),
+}
+_TOOLS_BEFORE: Mapping[str, Callable[[RunFacts], Iterable[ToolKey]]] = {
+    "run.called": lambda x: x.succeeded | x.failed,
+    "run.succeeded": lambda x: x.succeeded,
+    "run.failed": lambda x: x.failed,
 }
 _OF_NOW: Mapping[str, Callable[[Facts, datetime], tuple[Any, ...]]] = {
     "time": lambda _, now: (now.hour * 60 + now.minute,),
@@ -165,90 +172,65 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield value
 
 
-@dataclass(frozen=True, slots=True)
-class _Checks:
-    """Checks of a field: one value must pass a positive check, and no value a negative one."""
-
-    positive: tuple[Check, ...]
-    negative: tuple[Check, ...]
-
-    def fit(self, values: Iterable[Any], unwanted: Iterable[Any]) -> bool:
-        for check in self.negative:
-            if any(map(check, unwanted)):
-                return False
-        return not self.positive or any(any(map(x, values)) for x in self.positive)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Test:
-    """A compiled condition; `prefix` belongs to the rule's derived words.
+    """A compiled condition of a rule; `prefix` belongs to the rule's derived words.
 
-    `holding` has the checks for rules that hold calls back, `letting` has the checks for rules that
-    let them through: another spelling of a name must get around neither.
+    It is `strict` in rules that let calls through and in exceptions: every value of an argument
+    must match, and names must be exact. In rules that hold calls back, one value or a look-alike is
+    enough. So another spelling of a name gets around neither.
     """
 
-    field: str
-    holding: _Checks
-    letting: _Checks
-    words: str
-    prefix: str
-    is_certain: bool
+    def __init__(self, condition: Condition, prefix: str, *, strict: bool) -> None:
+        self.field = condition.field
+        self._prefix = prefix
+        self._strict = strict
+        self._words = " or ".join(x.words for x in condition.checks)
+        self._positive = self._checks(condition, negated=False)
+        self._negative = self._checks(condition, negated=True)
 
-    @staticmethod
-    def of(condition: Condition, prefix: str = "") -> Test:
-        """Compile a condition."""
-        is_name = condition.field in _TOOLS
+    def _checks(self, condition: Condition, *, negated: bool) -> tuple[Check, ...]:
+        entries = [x for x in condition.checks if x.negated is negated]
+        wide = negated is self._strict
+        if entries and wide and (self.field == "tool" or self.field in _TOOLS_BEFORE):
+            return (guard_of_looks(*(x.what for x in entries)),)
+        return tuple(_check(x, wide=wide) for x in entries)
 
-        def checks(*, wide: bool, negated: bool) -> tuple[Check, ...]:
-            entries = [x for x in condition.checks if x.negated is negated]
-            if entries and wide and is_name:
-                return (guard_of_looks(*(x.what for x in entries)),)
-            return tuple(_check(x, wide=wide) for x in entries)
+    def holds(self, facts: Facts, words: Words | None, *, unknown: bool) -> bool:
+        """Return whether the condition holds.
 
-        return Test(
-            condition.field,
-            _Checks(checks(wide=True, negated=False), checks(wide=False, negated=True)),
-            _Checks(checks(wide=False, negated=False), checks(wide=True, negated=True)),
-            " or ".join(x.words for x in condition.checks),
-            prefix,
-            condition.field in CERTAIN,
-        )
-
-    def holds(self, facts: Facts, words: Words, *, every: bool, unknown: bool = False) -> bool:
-        """Return whether the condition holds, for one value of an argument or for `every` value.
-
-        `unknown` is the answer for a condition of the call while there is no call.
+        `unknown` is the answer while its field is unknown: for a condition of the call if there is
+        no call, for a derived word without `words`.
         """
-        checks = self.letting if every else self.holding
         if self.field == DERIVED:
-            unwanted = words(not every, not unknown) if checks.negative else ()
-            own = own_words(words(every, unknown), self.prefix)
-            return checks.fit(own, own_words(unwanted, self.prefix))
-        values = facts.values(self.field)
+            if words is None:
+                return unknown
+            unwanted = words(strict=not self._strict, unknown=not unknown) if self._negative else ()
+            own = words(strict=self._strict, unknown=unknown)
+            return self._fits(_own_words(own, self._prefix), _own_words(unwanted, self._prefix))
+        values = facts.values(self.field, exact=self._strict)
         if values is None:
             return unknown
         if self.field == EARLIER:
-            values = own_words(values, self.prefix)
-            return checks.fit(values, values)
-        return self._fits(facts, values, every=every)
-
-    def _fits(self, facts: Facts, values: Collection[Any], *, every: bool) -> bool:
+            values = _own_words(values, self._prefix)
+            return self._fits(values, values)
         if self.field.startswith(ARGUMENT):
-            fitting = (self._fits_value(x, every=every) for x in values)
-            return bool(values) and (all(fitting) if every else any(fitting))
-        # A rule that lets through needs exact names; a rule that holds back excepts only exact
-        # names.
-        checks = self.letting if every else self.holding
-        needs_exact = checks.positive if every else checks.negative
-        exact = facts.values(self.field, exact=True) or () if needs_exact else ()
-        return checks.fit(exact, values) if every else checks.fit(values, exact)
+            fitting = map(self._fits_value, values)
+            return bool(values) and (all(fitting) if self._strict else any(fitting))
+        unwanted = facts.values(self.field, exact=not self._strict) if self._negative else ()
+        return self._fits(values, unwanted or ())
 
-    def _fits_value(self, value: Any, *, every: bool) -> bool:
-        """Return whether a value matches; an incomparable one does, unless `every` value must."""
+    def _fits(self, values: Iterable[Any], unwanted: Iterable[Any]) -> bool:
+        """Return whether no unwanted value passes a negative check, and one value a positive."""
+        if any(check(x) for check in self._negative for x in unwanted):
+            return False
+        return not self._positive or any(check(x) for check in self._positive for x in values)
+
+    def _fits_value(self, value: Any) -> bool:
+        """Return whether a value of an argument matches; if incomparable, it does unless strict."""
         try:
-            return (self.letting if every else self.holding).fit([value], [value])
+            return self._fits([value], [value])
         except _NotComparable:
-            return not every
+            return not self._strict
 
     def describe(self, facts: Facts, mask: Mask) -> str:
         """Return the condition in words, with an argument value for which it holds.
@@ -256,15 +238,16 @@ class Test:
         Secrets are masked before the value is cut: half of a secret is not recognized.
         """
         if not self.field.startswith(ARGUMENT):
-            return f"{_SPOKEN.get(self.field, self.field)} {self.words}"
-        values = facts.values(self.field) or ()
-        value = next((x for x in values if self._fits_value(x, every=False)), None)
+            return f"{_SPOKEN.get(self.field, self.field)} {self._words}"
+        values = facts.values(self.field, exact=self._strict) or ()
+        fitting = [x for x in values if self._fits_value(x)]
+        value: Any = fitting[0] if fitting else None
         if isinstance(value, str):
             value = masked_and_cut(value, mask, _SHOWN_CHARS)
-        return f"{self.field}, {json.dumps(value, ensure_ascii=False, default=str)}, {self.words}"
+        return f"{self.field}, {json.dumps(value, ensure_ascii=False, default=str)}, {self._words}"
 
 
-def own_words(words: Iterable[str], prefix: str) -> tuple[str, ...]:
+def _own_words(words: Iterable[str], prefix: str) -> tuple[str, ...]:
     """Return the words with this prefix, without it. A word that a rule derives has no colon."""
     own = (x.removeprefix(prefix) for x in words if x.startswith(prefix))
     return tuple(x for x in own if ":" not in x)

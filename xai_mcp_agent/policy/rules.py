@@ -136,7 +136,7 @@ class RuleGate:
         """
         await self.look()
         tools = list(tools)
-        if self.book and len(tools) > _QUICK_TOOLS:
+        if self.book.rules and len(tools) > _QUICK_TOOLS:
             await anyio.to_thread.run_sync(self._rule, tools, caller)
 
     def ruling(self, tool: Tool, caller: Caller, arguments: JsonObject | None = None) -> Ruling:
@@ -158,7 +158,7 @@ class RuleGate:
         except RulesUnknown as why:
             refusal = _UNKNOWN.format(invocation.name)
             raise RuleDenied(tool.source, tool.name, refusal, str(why)) from why
-        if not self.book:
+        if not self.book.rules:
             return invocation
         # In a thread: a disk may be slow, and arguments may be large.
         ruling = await anyio.to_thread.run_sync(self.ruling, tool, caller, invocation.arguments)
@@ -194,7 +194,7 @@ class RuleGate:
 
     def why_never(self, tool: Tool, caller: Caller) -> str:
         """Return why the caller may never call this tool; empty if it may."""
-        if not self.book.hides or not _is_ruled(tool, caller):
+        if not _is_ruled(tool, caller):
             return ""
         ruling = self.ruling(tool, caller)
         return reason(ruling) if ruling.word == "deny" else ""

@@ -14,19 +14,17 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, delete, insert, select
 
+from ..core.errors import RulesUnknown
 from ..core.json import JsonObject
 from ..history.history import History
 from ..history.tables import rules as table
 
 _MOST_REVISIONS = 20  # for a person who repairs a store
 _DIGEST_CHARS = 32
+_PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
 
 Check: TypeAlias = Callable[[Sequence[JsonObject]], None]
 """Raises if rules are not valid."""
-
-
-class RulesDamaged(Exception):
-    """The stored rules were changed outside this program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +39,10 @@ def read_rules(history: History) -> StoredRules:
     """Return the stored rules.
 
     Raises:
-        RulesDamaged: they were changed outside this program.
+        RulesUnknown: they were changed outside this program.
     """
     with history.reading() as connection:
-        return _checked(_newest(connection, history.project_id))
+        return _rules_in(_newest(connection, history), history)
 
 
 def put_rules(
@@ -55,27 +53,27 @@ def put_rules(
     `check` gets all resulting rules, and nothing is changed if it raises.
 
     Raises:
-        RulesDamaged: the other rules stay, but cannot be read.
+        RulesUnknown: the other rules stay, but cannot be read.
     """
     with history.writing() as connection:
-        row = _newest(connection, history.project_id)
-        before = StoredRules(row.revision if row else 0) if only else _checked(row)
+        row = _newest(connection, history)
+        before = StoredRules(row.revision if row else 0) if only else _rules_in(row, history)
         new = {x.get("name"): x for x in rules}
         all_rules = [*(new.pop(x["name"], x) for x in before.rules), *new.values()]
-        return _write(connection, history.project_id, before, all_rules, check)
+        return _write(connection, history, before, all_rules, check)
 
 
 def remove_rules(history: History, names: Collection[str], check: Check) -> StoredRules:
-    """Remove the rules of these names; unknown names are ignored."""
+    """Remove the rules of these names, ignoring unknown names; see `put_rules`."""
     with history.writing() as connection:
-        before = _checked(_newest(connection, history.project_id))
+        before = _rules_in(_newest(connection, history), history)
         rest = [x for x in before.rules if x["name"] not in names]
-        return _write(connection, history.project_id, before, rest, check)
+        return _write(connection, history, before, rest, check)
 
 
 def _write(
     connection: Connection,
-    project: int,
+    history: History,
     before: StoredRules,
     rules: Sequence[JsonObject],
     check: Check,
@@ -84,29 +82,29 @@ def _write(
     if before.rules and new.rules == before.rules:
         return before
     check(new.rules)
-    values = {"project": project, "revision": new.revision, "digest": _digest(new)}
+    values = {"project": history.project_id, "revision": new.revision, "digest": _digest(new)}
     connection.execute(insert(table).values(**values, rules=json.dumps(new.rules)))
-    old = table.c.project == project, table.c.revision <= new.revision - _MOST_REVISIONS
-    connection.execute(delete(table).where(*old))
+    is_old = table.c.revision <= new.revision - _MOST_REVISIONS
+    connection.execute(delete(table).where(table.c.project == history.project_id, is_old))
     return new
 
 
-def _newest(connection: Connection, project: int) -> Any:
-    query = select(table).where(table.c.project == project)
+def _newest(connection: Connection, history: History) -> Any:
+    query = select(table).where(table.c.project == history.project_id)
     return connection.execute(query.order_by(table.c.revision.desc()).limit(1)).first()
 
 
-def _checked(row: Any) -> StoredRules:
+def _rules_in(row: Any, history: History) -> StoredRules:
     if row is None:
         return StoredRules()
     try:
-        rules = json.loads(row.rules)
-        stored = StoredRules(row.revision, tuple(rules))
+        stored = StoredRules(row.revision, tuple(json.loads(row.rules)))
         if row.digest == _digest(stored):
             return stored
     except (TypeError, ValueError):
         pass  # somebody wrote into the database by hand
-    raise RulesDamaged(f"they are not what was put there (revision {row.revision}).")
+    problem = f"they are not what was put there (revision {row.revision})."
+    raise RulesUnknown(history.place.shown, problem, _PUT)
 
 
 def _digest(stored: StoredRules) -> str:

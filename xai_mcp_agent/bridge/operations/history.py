@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
@@ -18,6 +17,7 @@ from ...core.tools import Tool
 from ...history.place import StoreStatus
 from ..context import Context
 from ..flows import MOST_FLOWS, flows_around
+from ..store import answer_of
 from .tools import Tools
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ At: TypeAlias = datetime | int | None
 
 # Enough for a million events on a busy machine with a slow disk.
 ANSWER_SECONDS = 120.0
+_ASK_FOR_LESS = "Ask for less, with a limit or a later begin, or ask again when it is less busy."
 
 
 class Reading(Context):
@@ -53,16 +54,8 @@ class Reading(Context):
                 raises.
         """
         recorder = self.engine.recorder
-        try:
-            with anyio.fail_after(ANSWER_SECONDS):
-                ask = recorder.read if from_any_file else recorder.ask
-                return await asyncio.wrap_future(ask(question))
-        except TimeoutError:
-            raise StoreFailed(
-                recorder.place.shown,
-                f"it gave no answer within {ANSWER_SECONDS:g} s.",
-                "Ask for less, with a limit or a later begin, or ask again when it is less busy.",
-            ) from None
+        asking = recorder.read(question) if from_any_file else recorder.ask(question)
+        return await answer_of(recorder.place, asking, ANSWER_SECONDS, _ASK_FOR_LESS)
 
     async def look_up(self, question: Callable[[StoredHistory], T]) -> T:
         """Like `answer`, for reading only: also from a file that we cannot write."""

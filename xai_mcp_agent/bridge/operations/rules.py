@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...core.calls import Caller
@@ -11,13 +10,13 @@ from ...core.json import JsonObject
 from ...core.tools import Tool
 from ...policy.rules import RuledTool, reason
 from ...settings.rules import Rule, rules_of_store
-from ..rules import damaged, folder_of, rules_in
+from ..store import folder_of, rules_in
 from .history import Reading
 from .tools import Tools
 
 if TYPE_CHECKING:
     from ...history.history import History
-    from ...policy.stored_rules import Check, StoredRules
+    from ...policy.stored_rules import StoredRules
 
 
 class Rules(Tools, Reading):
@@ -61,13 +60,25 @@ class Rules(Tools, Reading):
             SettingsError: one of them is wrong; nothing was changed.
             StoreFailed, RulesUnknown: the store cannot be used.
         """
-        return await self._changed(partial(_put, rules, self._check_rules, only))
+
+        def put(history: History) -> StoredRules:
+            from ...policy import stored_rules
+
+            return stored_rules.put_rules(history, rules, self._check_rules, only=only)
+
+        return await self._change_rules(put)
 
     async def remove_rules(self, *names: str) -> StoredRules:
         """Remove the rules of these names from the store; raises as `put_rules`."""
-        return await self._changed(partial(_remove, names, self._check_rules))
 
-    async def _changed(self, change: Callable[[History], StoredRules]) -> StoredRules:
+        def remove(history: History) -> StoredRules:
+            from ...policy import stored_rules
+
+            return stored_rules.remove_rules(history, names, self._check_rules)
+
+        return await self._change_rules(remove)
+
+    async def _change_rules(self, change: Callable[[History], StoredRules]) -> StoredRules:
         """Change the rules of the store; the new ones are in force here at once."""
         stored = await self.answer(change)
         await self.engine.rules.renew()
@@ -82,24 +93,3 @@ class Rules(Tools, Reading):
 
     def _check_rules(self, rules: Sequence[JsonObject]) -> None:
         rules_of_store(rules, folder_of(self.engine.settings))
-
-
-# Imported here: SQLAlchemy takes a while, and few settings have rules in the store.
-def _put(rules: Sequence[JsonObject], check: Check, only: bool, history: History) -> StoredRules:
-    from ...policy.stored_rules import RulesDamaged
-    from ...policy.stored_rules import put_rules as put
-
-    try:
-        return put(history, rules, check, only=only)
-    except RulesDamaged as why:
-        raise damaged(history, why) from None
-
-
-def _remove(names: Sequence[str], check: Check, history: History) -> StoredRules:
-    from ...policy.stored_rules import RulesDamaged
-    from ...policy.stored_rules import remove_rules as remove
-
-    try:
-        return remove(history, names, check)
-    except RulesDamaged as why:
-        raise damaged(history, why) from None
