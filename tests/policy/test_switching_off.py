@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.agents_in_ctx import use_server
 from tests.support.bridges import names_of
@@ -32,7 +30,6 @@ from xai_mcp_agent import (
 )
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.cli import main
-from xai_mcp_agent.core.patterns import guard, looks, pieces
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 LOCK = "mcp_tools.lock.json"
@@ -226,14 +223,3 @@ def test_no_spelling_gets_past_a_list_or_for_one_that_is_allowed(tmp_path: Path,
         model = AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-x")
         Agent(bridge, ["shop"], model=model).run("Call all.")
     assert calls_in(journal) == count + 1, "look is called"
-
-
-_WRITTEN = st.text(st.sampled_from("dDeElL\u0435\uff44 _-./\n\u200b"), max_size=6)
-
-
-@given(st.lists(_WRITTEN, min_size=1, max_size=3).map("*".join), st.lists(_WRITTEN).map("".join))
-def test_a_name_that_is_held_has_a_piece_of_the_pattern(pattern: str, name: str):
-    """Rules are looked up by these pieces: none may be passed over."""
-    for held in (name, pattern.replace("*", name)):
-        if guard(pattern)(held):
-            assert any(x in "".join(looks((held,))) for x in pieces(pattern))

@@ -119,7 +119,7 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
     Raises:
         ValueError: one of the patterns is not valid.
     """
-    plain = [x for pattern in patterns if not is_wild(pattern) for x in pieces(pattern)]
+    plain = [f"\n{letters(x)}\n" for x in patterns if not is_wild(x)]
     regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
     starred = {y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _starred(x)}
     single = [_texts(x)[0] for x in starred if len(_texts(x)) == 1]
@@ -136,15 +136,6 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
         )
 
     return is_held
-
-
-def pieces(pattern: str) -> tuple[str, ...]:
-    """Return texts: each name that a guard of this pattern fits has one of them in its readings."""
-    if pattern.startswith(REGEX):
-        return ("",)
-    if not is_wild(pattern):
-        return (f"\n{letters(pattern)}\n",)
-    return tuple({max(_texts(x), key=len) for x in _starred(pattern)})
 
 
 def _starred(pattern: str) -> set[_Parts]:
