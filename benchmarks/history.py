@@ -27,7 +27,7 @@ from xai_mcp_agent.history.history import When, open_history
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Listed, Lost, Report, call_event, used_by
+from xai_mcp_agent.history.recording.reports import Listed, Lost, Report, call_event, caller_fields
 
 from .calls import http_server, stdio_server
 from .rows import Row, ratio, seconds, size
@@ -163,7 +163,10 @@ def _used(place: Place) -> int:
 def _call(number: int, began: datetime) -> Report:
     tool = Subject(MCP, "big", f"tool_{number % 97}")
     caller = Caller("agent", "helper", "default", f"{number // 3:012x}", workflow="my_agent")
-    by, error = used_by(caller, f"call_{number:024x}"), "There is no shelf 9." * (number % 40 == 0)
+    by, error = (
+        caller_fields(caller, f"call_{number:024x}"),
+        "There is no shelf 9." * (number % 40 == 0),
+    )
     return call_event(
         tool, began + timedelta(seconds=number), 0.01 + number % 50 / 1000, error, by=by
     )

@@ -27,9 +27,8 @@ from xai_mcp_agent.history.recording.reports import (
     Lost,
     Report,
     call_event,
-    kept_use,
+    caller_fields,
     refusal_event,
-    used_by,
 )
 
 _SECONDS = 60.0
@@ -73,7 +72,7 @@ def session(
 def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str = "") -> Event:
     caller = Caller("agent", agent, run=run_id, workflow="my_agent") if agent else Caller("program")
     at = NOON + timedelta(minutes=minute)
-    by = kept_use(used_by(caller, "call_1"), str)
+    by = caller_fields(caller, "call_1")
     return call_event(Subject(MCP, "library", tool), at, 0.5, error, by=by)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -248,6 +248,12 @@ def definition(name: str, schema: Any = ADD, description: str = "", **more: Any)
     return {"name": name, "description": description, "input_schema": schema, **more}
 
 
+def renames(gone: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """The likely renames of these tools of one source, by their names."""
+    old, came = ({Subject(MCP, "it", x["name"]): x for x in side} for side in (gone, new))
+    return {x.tool or "": y.tool or "" for x, y in likely_renames(old, came).items()}
+
+
 def test_a_renamed_tool_is_reported_under_both_names(history: History):
     """The issue: a removed and an added tool with equal schemas are a likely rename."""
     number = {"type": "integer"}
@@ -265,24 +271,37 @@ def test_a_renamed_tool_is_reported_under_both_names(history: History):
 def test_the_most_similar_names_belong_together():
     """The titles that the Python SDK makes of a name, such as `addArguments`, do not count."""
     old = definition("add", {**ADD, "title": "addArguments"}, output_schema={"title": "addOutput"})
-    new = definition(
-        "plus", {**ADD, "title": "plusArguments"}, output_schema={"title": "plusOutput"}
-    )
-    assert likely_renames([old], [new]) == {"add": "plus"}
+    new = definition("plus", {**ADD, "title": "plusArguments"}, output_schema={"title": "plusOut"})
+    assert renames([old], [new]) == {"add": "plus"}
     pairs = {"read_file": "file_read", "write_file": "file_write", "delete": "remove"}
-    assert (
-        likely_renames([*map(definition, pairs)], [*map(definition, sorted(pairs.values()))])
-        == pairs
-    )
+    assert renames(map(definition, pairs), map(definition, sorted(pairs.values()))) == pairs
 
 
 def test_tools_without_parameters_must_be_alike_in_more():
     """Each takes nothing, so that says nothing."""
     gone = [definition("restart", EMPTY, RESTART)]
-    assert likely_renames(gone, [definition("list_users", EMPTY, "Who may sign in.")]) == {}
-    assert likely_renames(gone, [definition("reboot", EMPTY, RESTART)])
-    assert likely_renames(gone, [definition("service_restart", EMPTY)])
-    assert likely_renames([definition("listUsers", EMPTY)], [definition("list_users", EMPTY)])
+    assert renames(gone, [definition("list_users", EMPTY, "Who may sign in.")]) == {}
+    assert renames(gone, [definition("reboot", EMPTY, RESTART)])
+    assert renames(gone, [definition("service_restart", EMPTY)])
+    assert renames([definition("listUsers", EMPTY)], [definition("list_users", EMPTY)])
+
+
+def test_only_tools_of_one_source_and_kind_are_renamed(history: History):
+    """A prompt may have the name of a tool, and a server the tools of another."""
+    old, new = (
+        Prompt(name, "Review it.", (PromptArgument("file", "Which one.", True),))
+        for name in ("review", "review_code")
+    )
+    history.connected("it", a_tool("log", a=NUMBER), features=[old])
+    history.connected("other")
+    before = When(history.now)
+    history.listed("it", features=[new])
+    history.listed("other", a_tool("logs", a=NUMBER))
+    changes = history.store.tools_changed(before, When())
+    assert [(x.how, x.tool.context_id) for x in changes] == [
+        ("removed", "mcp_tool:it_log"), ("added", "mcp_tool:other_logs"),
+        ("renamed", "mcp_prompt:it_review_code"),
+    ]  # fmt: skip
 
 
 def test_thousands_of_new_names_are_compared_in_a_moment():
@@ -292,7 +311,7 @@ def test_thousands_of_new_names_are_compared_in_a_moment():
         for x in ("", "my_")
     )
     with ends_within(30):  # each with each would take an hour
-        assert likely_renames(gone, new) == {f"t{i}": f"my_t{i}" for i in range(MANY)}
+        assert renames(gone, new) == {f"t{i}": f"my_t{i}" for i in range(MANY)}
 
 
 _schemas = st.sampled_from([ADD, EMPTY, {}, True, {"properties": {"a": {}}}])
@@ -308,11 +327,11 @@ _tools = st.lists(
 @settings(max_examples=60)
 @given(_tools, _tools)
 def test_no_tool_becomes_two_and_no_two_become_one(gone: Any, new: Any):
-    renames = likely_renames(gone, new)
-    assert set(renames) <= {x["name"] for x in gone}
-    assert set(renames.values()) <= {x["name"] for x in new}
-    assert len(set(renames.values())) == len(renames)
-    assert all(old != one for old, one in renames.items())
+    pairs = renames(gone, new)
+    assert pairs.keys() <= {x["name"] for x in gone}
+    assert {*pairs.values()} <= {x["name"] for x in new}
+    assert len({*pairs.values()}) == len(pairs)
+    assert all(old != one for old, one in pairs.items())
 
 
 # What was, and what is different since: the versions of a tool, and two points compared.

@@ -16,9 +16,8 @@ from xai_mcp_agent import CallStats, Subject, ToolKey
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP, META
 from xai_mcp_agent.history.event import Event, subject_of
-from xai_mcp_agent.history.followers import followers
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import call_event, kept_use, refusal_event, used_by
+from xai_mcp_agent.history.recording.reports import call_event, caller_fields, refusal_event
 from xai_mcp_agent.history.usage import NO_USAGE, Call
 
 LOG = Subject(MCP, "git", "log")
@@ -78,7 +77,7 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
 
 def test_an_event_has_the_agent_workflow_node_toolbelt_run_and_call(writer: ReportWriter):
     helper = Caller("agent", "helper", "default", "b194", workflow="my_agent", node="AgentRun")
-    by = kept_use(used_by(helper, "call_1"), str)
+    by = caller_fields(helper, "call_1")
     writer.record([call_event(LOG, NOON, 0.5, "There is no shelf 9.", by=by)])
     writer.record([refusal_event(LOG, NOON, "It was not approved.", by=by)])
     called, refused = writer.history.events()
@@ -125,7 +124,7 @@ def agent(run: str) -> Caller:
 
 
 def called(tool: str, caller: Caller, error: str = "", kind: str = "mcp") -> Event:
-    return call_event(subject_of(kind, "shop", tool), NOON, 0.1, error, by=used_by(caller))
+    return call_event(subject_of(kind, "shop", tool), NOON, 0.1, error, by=caller_fields(caller))
 
 
 def test_what_follows_a_call_is_counted_by_run_and_without_failures(writer: ReportWriter):
@@ -138,6 +137,6 @@ def test_what_follows_a_call_is_counted_by_run_and_without_failures(writer: Repo
         called("list", c),
         called("find", Caller("person", run="s1")), called("draw", Caller("person", run="s2")),
     ])  # fmt: skip
-    next_tools = followers(writer.history, ToolKey("mcp", "shop", "find"))
+    next_tools = writer.history.followers(ToolKey("mcp", "shop", "find"))
     times = {key.name: times for key, times in next_tools.items()}
     assert times == {"list": 3, "pay": 1, "draw": 1}

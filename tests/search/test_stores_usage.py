@@ -12,6 +12,7 @@ import pytest
 from tests.support.databases import MEMORY, place_of
 from tests.support.learning_agents import SECONDS, LearningAgent
 from xai_mcp_agent import ToolKey
+from xai_mcp_agent.history.event import tool_subject
 from xai_mcp_agent.history.history import History
 from xai_mcp_agent.history.learned_rows import Learning
 from xai_mcp_agent.history.place import Place
@@ -72,7 +73,7 @@ def test_words_that_waited_to_be_written_when_they_were_forgotten_do_not_come_ba
     agent: LearningAgent,
 ) -> None:
     """An agent in another process writes once in a second, and later if the store is in use."""
-    early, tool = datetime.now(UTC), agent.recorder.subject(BILL)
+    early, tool = datetime.now(UTC), tool_subject(BILL)
     agent.learn(BILL, "an invoice")
     agent.learn(BILL, "an invoice", toolbelt="office")
     assert agent.forget(toolbelt="default") == ["an invoice"]
@@ -97,7 +98,7 @@ def written_by(agent: LearningAgent) -> list[bytes]:
 
 
 def test_words_that_nobody_used_in_half_a_year_are_removed(agent: LearningAgent) -> None:
-    now, tool = datetime.now(UTC), agent.recorder.subject(BILL)
+    now, tool = datetime.now(UTC), tool_subject(BILL)
     for days in (1, 100, 181, 1000):
         then, text = now - timedelta(days=days), "days: " + "x" * days
         agent.recorder.learn(lambda x, _, t=then, y=text: x.learn(tool, "default", [y], t))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from xai_mcp_agent import ToolKey
+from xai_mcp_agent.history.event import tool_subject
 from xai_mcp_agent.history.learned_rows import LearnedFilter, LearnedRow, read_learned
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
@@ -22,7 +23,7 @@ class LearningAgent:
         self.recorder = HistoryRecorder(place, Redactor([known]), secrets=known)
 
     def learn(self, key: ToolKey, *texts: str, toolbelt: str = "default") -> None:
-        tool = self.recorder.subject(key)
+        tool = tool_subject(key)
         self.recorder.learn(lambda learning, time: learning.learn(tool, toolbelt, texts, time))
 
     def rows(self, which: LearnedFilter | None = None) -> list[LearnedRow]:

@@ -140,7 +140,7 @@ class CallPipeline:
         history knows that it may have been carried out.
         """
         tool, begun = invocation.tool, 0
-        by = self._recorder.use_of(invocation.caller, invocation.call_id)
+        by = self._recorder.caller_fields(invocation.caller, invocation.call_id)
         if not tool.annotations.read_only:
             begun = self._recorder.begun(tool.key, invocation.arguments, by)
         started, result = time.perf_counter(), None
@@ -181,7 +181,7 @@ class CallPipeline:
             if len(self._refused) >= _MOST_REFUSED:
                 self._refused.clear()
             self._refused.add(refused)
-            by = self._recorder.use_of(caller, invocation.call_id)
+            by = self._recorder.caller_fields(caller, invocation.call_id)
             self._recorder.refused(key, why, digest, by)
 
 

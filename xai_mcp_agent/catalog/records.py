@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ..core.errors import StoreFailed
-from ..core.tools import ToolKey, kind_named
-from ..history.event import Subject
+from ..core.tools import ToolKey
+from ..history.event import Subject, tool_subject
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import RecordUpdate, by_source
 from ..history.records import ToolRecord
@@ -51,7 +51,7 @@ class ToolRecords:
 
     def get(self, key: ToolKey) -> ToolRecord | None:
         """Return the record of a tool."""
-        subject = Subject(kind_named(key.kind), key.source, key.name)
+        subject = tool_subject(key)
         return self._records.get(subject.anchor, {}).get(subject)
 
     def of(self, source: str) -> Iterator[ToolRecord]:

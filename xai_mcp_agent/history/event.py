@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
-from typing import Literal, TypeAlias
+from functools import cached_property, lru_cache
+from typing import Any, Literal, TypeAlias
 
 from ..core.json import JsonObject
 from ..core.tools import META, STATIC, ItemKey, SourceKind, ToolKey, kind_named
@@ -37,7 +37,7 @@ Teller: TypeAlias = Literal["validator", "executor", "user"]
 """Who reports it: what was observed, what ran, and what a person decided."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
     """A source (`tool` is None), or one tool of it; or a prompt or resource, by its `kind`.
 
@@ -48,9 +48,19 @@ class Subject:
     kind: SourceKind
     source: str
     tool: str | None = None
-    # Cached: used several times while an event is written.
-    _digest: str = field(default="", init=False, repr=False, compare=False)
-    _anchor: Subject | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Return the subject as a list of its names."""
+        from pydantic_core import core_schema  # imported here: few processes take snapshots
+
+        return core_schema.no_info_after_validator_function(
+            lambda names: subject_of(*names),
+            core_schema.list_schema(core_schema.nullable_schema(core_schema.str_schema())),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda x: [x.kind.name, x.source, x.tool]
+            ),
+        )
 
     def __hash__(self) -> int:
         """Return a fast hash: every event is looked up by it. Few kinds share names."""
@@ -73,15 +83,13 @@ class Subject:
         """Return the name of its source; drawn tools, which have none, are in `canvas`."""
         return self.source or NAMELESS.get(self.kind, self.kind.name)
 
-    @property
+    @cached_property  # used several times while an event is written
     def digest(self) -> str:
         """Return its key in a store: names may be longer than a database can index."""
-        if not self._digest:
-            names = f"{self.kind.name}:{len(self.source)}:{self.source}"
-            names += "" if self.tool is None else f":{self.tool}"
-            data = names.encode("utf-8", "surrogatepass")
-            object.__setattr__(self, "_digest", hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS])
-        return self._digest
+        names = f"{self.kind.name}:{len(self.source)}:{self.source}"
+        names += "" if self.tool is None else f":{self.tool}"
+        data = names.encode("utf-8", "surrogatepass")
+        return hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS]
 
     @property
     def is_tool(self) -> bool:
@@ -98,14 +106,10 @@ class Subject:
         """Return the key of the tool."""
         return ToolKey(self.kind.name, self.source, self.tool or "")
 
-    @property
+    @cached_property
     def anchor(self) -> Subject:
         """Return the source it belongs to, or itself if it is one."""
-        if self.tool is None:
-            return self
-        if self._anchor is None:
-            object.__setattr__(self, "_anchor", _anchor(self.kind, self.source))
-        return self._anchor or _anchor(self.kind, self.source)
+        return self if self.tool is None else _anchor(self.kind, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,11 @@ class Project:
 def subject_of(kind: str, source: str, tool: str | None) -> Subject:
     """Return the subject with these names."""
     return Subject(kind_named(kind), source, tool)
+
+
+def tool_subject(key: ToolKey) -> Subject:
+    """Return the subject of a tool."""
+    return subject_of(key.kind, key.source, key.name)
 
 
 def item_of(source: Subject, key: ItemKey) -> Subject:

@@ -122,17 +122,15 @@ def has_text(event: Event, text: str) -> bool:
 
 
 def query_of(project: int, event_range: Range, subject: int, anchor: int) -> Select[Any]:
-    """Return the newest rows of a range, and rows that may imply some, by numbers of subjects."""
+    """Return the newest rows of a range, and rows that may imply some, by numbers of subjects.
+
+    `since` must be a position by now, see `first_since`.
+    """
     query = select(events).where(
         events.c.project == project, events.c.position > min(event_range.after, LARGEST_POSITION)
     )
     if event_range.until is not None:
         query = query.where(events.c.position <= min(event_range.until, LARGEST_POSITION))
-    if event_range.since is not None:
-        # From the first one on: if a clock was set back, later events have an earlier time.
-        is_since = events.c.project == project, events.c.time >= event_range.since
-        first = select(events.c.position).where(*is_since).order_by(events.c.position).limit(1)
-        query = query.where(events.c.position >= first.scalar_subquery())
     query = query.where(*_conditions(project, event_range, subject, anchor))
     newest = query.order_by(events.c.position.desc())
     if event_range.limit is not None:

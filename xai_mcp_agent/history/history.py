@@ -5,6 +5,7 @@ Each query raises `StoreFailed` if the store cannot be used.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,8 +13,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from ..core.errors import StoreFailed
+from ..core.errors import StoreFailed, UnknownAgent, UnknownServer, UnknownTool
 from ..core.json import JsonObject
+from ..core.names import did_you_mean, nearest
+from ..core.tools import META, ToolKey
 from .diff import differences
 from .event import Change, Event, Project, Subject
 from .events_table import (
@@ -22,15 +25,14 @@ from .events_table import (
     begin_of,
     definitions_of,
     first_since,
+    is_failure,
     last_position,
     position_at,
 )
-from .graph import Graph
-from .graph_builder import graph_of
+from .graph import Graph, graph_of
 from .log import INVENTORY, EventLog, LogRow
-from .names import offered_tools, require_agent, subjects_named
 from .place import Place
-from .records import Fold, Records, ToolRecord, last_seen
+from .records import Fold, Records, ToolRecord, is_offered, last_seen
 from .stats import Stats, stats_of
 from .store import Store, open_store
 from .tables import events
@@ -51,6 +53,8 @@ class When:
 
 
 NOW, ALL = When(), Range()
+_RECENT_CALLS = Range(changes=("called",), limit=5_000)  # people's work changes
+_MOST_NAMES = 10  # names in an error about an unknown one
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ class History:
         """
         with self.reading() as connection:
             fold = self.log.catch_up(connection)
-            subject, *_ = subjects_named(fold, source, tool)
+            subject, *_ = _subjects_named(fold, source, tool)
             record = fold.require(subject)
             return replace(record, last_seen=last_seen(record, fold.sources.get(subject.anchor)))
 
@@ -194,9 +198,9 @@ class History:
             UnknownServer, UnknownTool: there never was one.
         """
         with self.reading() as connection:
-            requested = subjects_named(self.log.catch_up(connection), source, tool)
+            requested = _subjects_named(self.log.catch_up(connection), source, tool)
             graph = self._graph(connection, moment)
-            offered = offered_tools(self._fold_at(connection, moment).records())
+            offered = _offered_tools(self._fold_at(connection, moment).records())
             offered = {x: digest for x, digest in offered.items() if x.is_tool}
             bodies = definitions_of(connection, set(offered.values()))
         tools = {x: (digest, bodies[digest]) for x, digest in offered.items() if digest in bodies}
@@ -209,7 +213,7 @@ class History:
             UnknownServer, UnknownTool: there never was one.
         """
         with self.reading() as connection:
-            subject, *_ = subjects_named(self.log.catch_up(connection), source, tool)
+            subject, *_ = _subjects_named(self.log.catch_up(connection), source, tool)
             rows = self.log.rows(connection, Range(about=subject, changes=_DEFINING))
             defining = [x.event for x in rows if x.event.definition]
             bodies = definitions_of(connection, {x.definition or "" for x in defining})
@@ -233,7 +237,7 @@ class History:
         if source is None and tool is None:
             return self.tools_changed(before, after)
         with self.reading() as connection:
-            subjects = subjects_named(self.log.catch_up(connection), source, tool)
+            subjects = _subjects_named(self.log.catch_up(connection), source, tool)
         return [x for subject in subjects for x in self.tools_changed(before, after, subject)]
 
     def tools_changed(
@@ -247,7 +251,7 @@ class History:
         source = subject and subject.anchor
         with self.reading() as connection:
             then, now = (self._inventory_at(connection, x, source) for x in (before, after))
-            old, new = offered_tools(then), offered_tools(now)
+            old, new = _offered_tools(then), _offered_tools(now)
             # The later state goes first: it finds a renamed tool more often.
             items_now = now.items
             last = {x: items_now[x].definition for x in old.keys() - new.keys() if x in items_now}
@@ -272,7 +276,7 @@ class History:
         candidates: list[tuple[int, datetime]] = []
         with self.reading() as connection:
             last = self._position(connection, until)
-            for subject in subjects_named(self.log.catch_up(connection), source, None):
+            for subject in _subjects_named(self.log.catch_up(connection), source, None):
                 changed = self.log.newest_of(connection, subject, _OF_TOOLS, last)
                 if changed is not None:
                     # One listing has one time and one run.
@@ -286,7 +290,7 @@ class History:
     def last_changes(self, until: When = NOW) -> list[LastChange]:
         """Return the last change of every source with tools by then, the newest last."""
         with self.reading() as connection:
-            subjects = subjects_named(self.log.catch_up(connection), None, None)
+            subjects = _subjects_named(self.log.catch_up(connection), None, None)
         dated: list[tuple[int, LastChange]] = []
         for source in {x.shown_source for x in subjects}:
             if (changed := self.last_change(source, until)) is not None:
@@ -335,7 +339,22 @@ class History:
         query = select(events.c.agent).where(*of_project).distinct()
         with self.reading() as connection:
             agents = sorted(connection.execute(query).scalars())
-        require_agent(agent, agents)
+        if agent not in agents:
+            raise UnknownAgent(f"The history knows no agent {agent!r}. {_hint(agent, agents)}")
+
+    def followers(self, tool: ToolKey) -> Counter[ToolKey]:
+        """Return the tools called next after this one in a run, with counts; not failed calls."""
+        counts = Counter[ToolKey]()
+        last = dict[str, ToolKey]()
+        for event in self.events(_RECENT_CALLS):
+            if is_failure(event) or not event.subject.is_tool or event.subject.kind == META:
+                continue
+            payload, key = event.payload, event.subject.key
+            # Each drawn step has a run id of its own, so its run is the process.
+            run = str(payload.get("run_id", "")) if payload.get("agent") else event.run
+            counts[key] += last.get(run) == tool
+            last[run] = key
+        return +counts
 
     def _rows(
         self, connection: Connection, event_range: Range, source: str | None, tool: str | None
@@ -343,7 +362,7 @@ class History:
         if source is None and tool is None:
             return self.log.rows(connection, event_range)
         rows: list[LogRow] = []
-        for subject in subjects_named(self.log.catch_up(connection), source, tool):
+        for subject in _subjects_named(self.log.catch_up(connection), source, tool):
             rows += self.log.rows(connection, replace(event_range, about=subject))
         rows.sort(key=lambda x: x.event.position)
         return rows[-event_range.limit :] if event_range.limit else rows
@@ -395,3 +414,42 @@ def open_history(place: Place, *, is_to_read: bool = False) -> History:
     except BaseException:
         store.close()
         raise
+
+
+def _offered_tools(records: Records) -> dict[Subject, str]:
+    """Return the existing tools, and the digests of their definitions."""
+    return {
+        tool: record.definition
+        for tool, record in records.items.items()
+        if is_offered(record, records.sources.get(tool.anchor))
+    }
+
+
+def _subjects_named(fold: Fold, source: str | None, tool: str | None) -> list[Subject]:
+    """Return the sources of this name, or the tools; without a source, those of every source.
+
+    Raises:
+        UnknownServer, UnknownTool: there never was one.
+    """
+    tools = [x.subject for x in fold.plain_tools()]
+    anchors = {*fold.sources, *(x.anchor for x in tools)}
+    sources = {x for x in anchors if source in (None, x.shown_source)}
+    if source is not None and not sources:
+        names = sorted({x.shown_source for x in anchors})
+        text = f"The history knows no server {source!r}. {_hint(source, names)}"
+        raise UnknownServer(text, source, nearest(source, names))
+    if tool is None:
+        return sorted(sources, key=lambda x: x.context_id)
+    of_them = [x for x in tools if x.anchor in sources]
+    matches = [x for x in of_them if x.tool == tool]
+    matches.sort(key=lambda x: not x.is_tool)  # a prompt may have the name of a tool
+    if not matches:
+        names = sorted({x.tool or "" for x in of_them})
+        of = f" of {source!r}" if source else ""
+        raise UnknownTool(f"The history knows no tool {tool!r}{of}. {_hint(tool, names)}")
+    return matches
+
+
+def _hint(name: str, names: list[str]) -> str:
+    listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    return did_you_mean(name, names) or (f"It knows: {listed}." if names else "It is empty.")

@@ -24,6 +24,7 @@ from .events_table import (
     begin_of,
     definitions_of,
     event_of,
+    first_since,
     has_text,
     implied_by,
     is_told_by_definition,
@@ -161,6 +162,10 @@ class EventLog:
     def rows(self, connection: Connection, event_range: Range) -> list[LogRow]:
         """Return the newest rows of a range, oldest first, with what they imply."""
         rows: list[LogRow] = []
+        if event_range.since is not None:
+            first = first_since(connection, self.number, event_range.since)
+            after = max(event_range.after, first - 1)
+            event_range = replace(event_range, since=None, after=after)
         limit = some = event_range.limit or LARGEST_POSITION
         until = event_range.until
         # Some rows imply nothing that was requested, so more are read until there are enough.

@@ -5,18 +5,32 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple, cast
 
 from ..core.json import JsonObject, as_object
 from ..core.schemas import properties
+from .event import Subject
 
 _MOST_PAIRS = 2000  # pairs compared by name: a moment, in which a store waits
 _COMPARED_CHARS = 200
 _NEARLY_THE_SAME = 0.8
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
+
+
+class _Tool(NamedTuple):
+    subject: Subject
+    definition: JsonObject
+
+    @property
+    def name(self) -> str:
+        return self.subject.tool or ""
+
+    @property
+    def description(self) -> str:
+        return str(self.definition.get("description") or "")
 
 
 class _Pair(NamedTuple):
@@ -25,21 +39,26 @@ class _Pair(NamedTuple):
     unlikeness: float
     old: str
     new: str
+    subjects: tuple[Subject, Subject]
 
 
-def likely_renames(gone: Iterable[JsonObject], new: Iterable[JsonObject]) -> dict[str, str]:
-    """Return new names by old ones: of tools that vanished and came with equal schemas.
+def likely_renames(
+    gone: Mapping[Subject, JsonObject], new: Mapping[Subject, JsonObject]
+) -> dict[Subject, Subject]:
+    """Return new tools by old ones: tools of a source that vanished and came with equal schemas.
 
     If several have equal schemas, those with the most similar names and descriptions are paired. A
     tool without parameters equals any other such tool, so its name or description must be similar,
     too. Of thousands with equal schemas only those with similar descriptions are paired.
     """
-    renames: dict[str, str] = {}
-    taken: set[str] = set()
-    for pair in sorted(_pairs(_by_schemas(gone), _by_schemas(new))):
-        if pair.old not in renames and pair.new not in taken:
-            renames[pair.old] = pair.new
-            taken.add(pair.new)
+    renames: dict[Subject, Subject] = {}
+    taken: set[Subject] = set()
+    pairs = _pairs(_by_schemas(gone), _by_schemas(new))
+    for pair in sorted(pairs, key=lambda x: x[:3]):
+        old, came = pair.subjects
+        if old not in renames and came not in taken:
+            renames[old] = came
+            taken.add(came)
     return renames
 
 
@@ -52,13 +71,14 @@ def as_if_named(name: str, *definitions: JsonObject) -> list[JsonObject]:
     ]
 
 
-def _by_schemas(definitions: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
-    """Group by both schemas without titles: some SDKs derive those from the tool's name."""
-    groups: dict[str, list[JsonObject]] = defaultdict(list)
-    for definition in definitions:
+def _by_schemas(tools: Mapping[Subject, JsonObject]) -> dict[object, list[_Tool]]:
+    """Group by source and both schemas without titles: some SDKs derive those from the name."""
+    groups: dict[object, list[_Tool]] = defaultdict(list)
+    for subject, definition in tools.items():
         both = [_untitled(definition.get(name)) for name in ("input_schema", "output_schema")]
         with suppress(RecursionError):  # one that is too deep to be written equals no other
-            groups[json.dumps(both, sort_keys=True)].append(definition)
+            text = json.dumps(both, sort_keys=True)
+            groups[subject.kind, subject.source, text].append(_Tool(subject, definition))
     return groups
 
 
@@ -68,45 +88,38 @@ def _untitled(schema: Any) -> Any:
     return {name: x for name, x in cast(JsonObject, schema).items() if name != "title"}
 
 
-def _pairs(gone: dict[str, list[JsonObject]], new: dict[str, list[JsonObject]]) -> Iterator[_Pair]:
+def _pairs(gone: dict[object, list[_Tool]], new: dict[object, list[_Tool]]) -> Iterator[_Pair]:
     left = _MOST_PAIRS
     groups = [(old, new[schemas]) for schemas, old in gone.items() if schemas in new]
     for old, came in sorted(groups, key=lambda group: len(group[0]) * len(group[1])):
         left -= len(old) * len(came)
         pairs = ((x, y) for x in old for y in came) if left >= 0 else _described_alike(old, came)
         for x, y in pairs:
-            if x["name"] != y["name"] and (pair := _likely_pair(x, y)):
+            if x.name != y.name and (pair := _likely_pair(x, y)):
                 yield pair
 
 
-def _described_alike(
-    gone: list[JsonObject], came: list[JsonObject]
-) -> Iterator[tuple[JsonObject, JsonObject]]:
+def _described_alike(gone: list[_Tool], came: list[_Tool]) -> Iterator[tuple[_Tool, _Tool]]:
     """Yield pairs whose description no other tool has."""
     old, new = _by_own_description(gone), _by_own_description(came)
     return ((old[x], new[x]) for x in old.keys() & new.keys())
 
 
-def _by_own_description(definitions: list[JsonObject]) -> dict[str, JsonObject]:
-    counts = Counter(map(_description, definitions))
-    return {text: x for x in definitions if (text := _description(x)) and counts[text] == 1}
+def _by_own_description(tools: list[_Tool]) -> dict[str, _Tool]:
+    counts = Counter(x.description for x in tools)
+    return {x.description: x for x in tools if x.description and counts[x.description] == 1}
 
 
-def _likely_pair(old: JsonObject, new: JsonObject) -> _Pair | None:
+def _likely_pair(old: _Tool, new: _Tool) -> _Pair | None:
     """Return the similarity, or None for different tools. Lacking parameters says nothing."""
-    was_called, is_called = str(old["name"]), str(new["name"])
-    has_same_words = _has_same_words(was_called, is_called)
-    before, after = _description(old), _description(new)
+    has_same_words = _has_same_words(old.name, new.name)
+    before, after = old.description, new.description
     descriptions = _likeness(before, after) if before and after else 0.0
-    has_parameters = bool(properties(as_object(old.get("input_schema"))))
+    has_parameters = bool(properties(as_object(old.definition.get("input_schema"))))
     if not (has_same_words or descriptions >= _NEARLY_THE_SAME or has_parameters):
         return None
-    likeness = has_same_words + _likeness(was_called, is_called) + descriptions
-    return _Pair(-likeness, was_called, is_called)
-
-
-def _description(definition: JsonObject) -> str:
-    return str(definition.get("description") or "")
+    likeness = has_same_words + _likeness(old.name, new.name) + descriptions
+    return _Pair(-likeness, old.name, new.name, (old.subject, new.subject))
 
 
 def _likeness(old: str, new: str) -> float:

@@ -33,7 +33,7 @@ from .forks import at_fork, unforked
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .tables import Unreadable, facts, metadata, projects
 
-_VERSION = 8
+_VERSION = 9
 """Version of the tables. There are no migrations before the first release."""
 
 # Processes that create a database at the same moment get in each other's way.

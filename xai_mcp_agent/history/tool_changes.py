@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -61,29 +60,15 @@ def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> li
     ]
     gone = {x: last.get(x, old[x]) for x in old.keys() - new.keys()}
     came = {x: new[x] for x in new.keys() - old.keys()}
-    renames = _renames(gone, came)
+    old_bodies, new_bodies = (
+        {x: y.definition for x, y in tools.items() if y.definition is not None}
+        for tools in (gone, came)
+    )
+    renames = likely_renames(old_bodies, new_bodies)
     for was, tool in renames.items():
-        before, after = old[was].definition or {}, new[tool].definition or {}
-        lines = difference(*as_if_named(tool.tool or "", before, after))
+        before = old[was].definition or old_bodies[was]
+        lines = difference(*as_if_named(tool.tool or "", before, new_bodies[tool]))
         changes.append(ToolChanged(tool, "renamed", lines, was))
     changes += [ToolChanged(x, "removed") for x in gone.keys() - renames.keys()]
     changes += [ToolChanged(x, "added") for x in came.keys() - set(renames.values())]
     return sorted(changes, key=lambda x: (x.tool.kind.name, x.tool.source, x.tool.tool or ""))
-
-
-def _renames(gone: ToolsDefined, came: ToolsDefined) -> dict[Subject, Subject]:
-    """Return the likely renames of each source."""
-    old, new = _by_source(gone), _by_source(came)
-    return {
-        replace(source, tool=was): replace(source, tool=name)
-        for source in old.keys() & new.keys()
-        for was, name in likely_renames(old[source], new[source]).items()
-    }
-
-
-def _by_source(tools: ToolsDefined) -> dict[Subject, list[JsonObject]]:
-    definitions: dict[Subject, list[JsonObject]] = defaultdict(list)
-    for tool, (_, definition) in tools.items():
-        if definition is not None:
-            definitions[tool.anchor].append({**definition, "name": tool.tool})
-    return definitions

@@ -35,7 +35,7 @@ from ..core.tools import (
     digest_of_value,
 )
 from ..history.diff import differences
-from ..history.event import Subject, Teller
+from ..history.event import Subject, Teller, tool_subject
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import decision_event
 from ..history.records import ToolRecord
@@ -349,7 +349,7 @@ class Decisions:
     def _record_accepted(
         self, source: str, tools: Mapping[ToolKey, str], instructions: str, teller: Teller
     ) -> None:
-        subjects = {self._recorder.subject(key): digest for key, digest in tools.items()}
+        subjects = {tool_subject(key): digest for key, digest in tools.items()}
         if instructions:
             subjects[Subject(self._kind_of(source), source)] = instructions
         for subject, digest in subjects.items():

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..core.tools import META, ToolKey
+from ..history.event import tool_subject
 from .terms import root, terms
 from .tools import remembered_terms
 
@@ -128,7 +129,7 @@ class UsageMemory:
         toolbelt = toolbelt or _DEFAULT_TOOLBELT
         new = [x for x in dict.fromkeys(requests) if _asks(x) and self._is_new(toolbelt, key, x)]
         if new:
-            subject = self.recorder.subject(key)
+            subject = tool_subject(key)
             self.recorder.learn(lambda learning, time: learning.learn(subject, toolbelt, new, time))
 
     def follow(self, toolbelt: str) -> None:

@@ -21,7 +21,7 @@ from ...core.questions import Question
 from ...core.tools import STATIC, Tool, ToolKey, digest_of
 from ...core.visible import escaped
 from ...history.diff import differences
-from ...history.event import NAMELESS
+from ...history.event import NAMELESS, tool_subject
 from ...history.recording.reports import decision_event
 from ...policy.review import (
     Choice,
@@ -85,7 +85,7 @@ class Deciding(Tools):
         history = await self._tools_ever(server, drawn)
         await history.find(names)
         new = [x for x in names if any(e.is_enabled != is_enabled for e in history.entries(x))]
-        subjects = [engine.recorder.subject(e.key) for x in new for e in history.entries(x)]
+        subjects = [tool_subject(e.key) for x in new for e in history.entries(x)]
         trouble = None
         if new:
             trouble = await _trouble_of(engine.decisions.switch(subjects, is_enabled=is_enabled))
@@ -240,7 +240,7 @@ class Deciding(Tools):
         for name in dict.fromkeys(tools):
             keys = [x for x in approved if x.name == name]
             for key in keys:
-                now, subject = datetime.now(UTC), engine.recorder.subject(key)
+                now, subject = datetime.now(UTC), tool_subject(key)
                 engine.recorder.decided(decision_event(subject, now, "withdrawn"))
                 trouble = await _trouble_of(engine.decisions.approve(key, "")) or trouble
             choices.append(Choice(server, name, "withdrawn", bool(keys)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
@@ -31,7 +30,6 @@ from .tools import ToolNames
 
 if TYPE_CHECKING:
     from ...agent.models.base import Model
-    from ...history.history import History as StoredHistory
     from ...planning.planner import Planner
     from ...planning.wires import WiredCall, WireProblem
 
@@ -134,7 +132,7 @@ class Planning(Search, Reading):
     async def _followers(self, key: ToolKey) -> Mapping[ToolKey, int] | None:
         """Return how often each tool was called right after this one; None without a history."""
         try:
-            return await self.look_up(partial(_followers_in, key))
+            return await self.look_up(lambda history: history.followers(key))
         except StoreFailed:
             return None
 
@@ -262,9 +260,3 @@ class Planning(Search, Reading):
 
     def _is_drawn(self, source: str) -> bool:
         return source == CANVAS_SOURCE and source not in self.settings.sources
-
-
-def _followers_in(key: ToolKey, history: StoredHistory) -> Mapping[ToolKey, int]:
-    from ...history.followers import followers  # loads SQLAlchemy, in the thread of the store
-
-    return followers(history, key)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...core.json import JsonObject
-from ...core.tools import ItemKey, Tool
+from ...core.tools import Tool
 from ..event import Change, Event, Subject, item_of, tool_payload, usual_payload
 from ..records import SourceRecord, SourceState, ToolRecord, is_offered
 from ..wording import plain
@@ -22,10 +22,10 @@ def listing_events(
     report: Listed,
     seen: ListingDigest,
     before: SourceState,
-    renames: Mapping[ItemKey, ItemKey],
+    renames: Mapping[Subject, Subject],
     run: str,
 ) -> Iterator[Event]:
-    """Yield the events of a listing. `renames` maps old names to likely new ones."""
+    """Yield the events of a listing. `renames` maps former tools to likely new ones."""
     changes = [*_changed(report, seen, before, renames), *_vanished(report, seen, before, renames)]
     source = source_event(report, seen, before.source, run)
     is_of_all = report.connected or report.is_forced
@@ -56,7 +56,6 @@ def source_event(
 
 def loss_events(report: Lost, source: SourceRecord | None, run: str) -> Iterator[Event]:
     """Yield events of a run that lost the source. The last run takes the tools along."""
-    run = report.run or run
     if source is not None and run in source.runs:
         is_last = source.runs == (run,)
         # While other runs have it, what is known about it stays true.
@@ -81,28 +80,29 @@ def seed_events(report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
 
 
 def _changed(
-    report: Listed, seen: ListingDigest, before: SourceState, renames: Mapping[ItemKey, ItemKey]
+    report: Listed, seen: ListingDigest, before: SourceState, renames: Mapping[Subject, Subject]
 ) -> Iterator[Event]:
-    was_called = {new: old for old, new in renames.items()}
+    former = {new: old for old, new in renames.items()}
     for key, tool in sorted(seen.tools.items()):
         digest = seen.digests[key]
         change = _change_of(before.tools.get(key), digest, before.source)
         if change != "confirmed":
-            old = was_called.get(key)
+            subject = item_of(report.source, key)
+            old = former.get(subject)
             yield Event(
-                item_of(report.source, key), change, report.time, _payload(tool),
-                definition=digest, reason=f"Probably renamed from {_name(old)}." if old else "",
+                subject, change, report.time, _payload(tool), definition=digest,
+                reason=f"Probably renamed from {_name(old)}." if old else "",
             )  # fmt: skip
 
 
 def _vanished(
-    report: Listed, seen: ListingDigest, before: SourceState, renames: Mapping[ItemKey, ItemKey]
+    report: Listed, seen: ListingDigest, before: SourceState, renames: Mapping[Subject, Subject]
 ) -> Iterator[Event]:
     for record in before.missing_tools(seen.tools):
         reason = NOT_LISTED
         if record.subject.is_tool and record.name in report.disabled:
             reason = DISABLED
-        elif new := renames.get(record.subject.item):
+        elif new := renames.get(record.subject):
             reason = f"{NOT_LISTED[:-1]}; probably renamed to {_name(new)}."
         payload = usual_payload("unavailable")
         yield Event(record.subject, "unavailable", report.time, payload, reason=reason)
@@ -121,5 +121,5 @@ def _payload(tool: Tool) -> JsonObject:
     return tool_payload(tool.name, tool.description, tool.input_schema)
 
 
-def _name(key: ItemKey) -> str:
-    return plain(key[1], _NAME_CHARS)
+def _name(tool: Subject) -> str:
+    return plain(tool.tool or "", _NAME_CHARS)

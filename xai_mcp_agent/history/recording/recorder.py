@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ...core.approval import ApprovalAnswer
-from ...core.calls import PROGRAM, Caller
+from ...core.calls import Caller
 from ...core.errors import StoreFailed
 from ...core.events import (
     Inventory,
@@ -26,28 +26,27 @@ from ...core.events import (
 )
 from ...core.json import JsonObject
 from ...core.results import ToolResult
-from ...core.tools import MCP, SourceKind, Tool, ToolKey, kind_named
+from ...core.tools import MCP, SourceKind, Tool, ToolKey
 from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
-from ..event import Event, Subject
+from ..event import Event, Subject, tool_subject
 from ..forks import unforked
 from ..place import Place
 from .call_journal import CallJournal
 from .reports import (
+    CallerFields,
     Failed,
     Listed,
     Lost,
     RecordUpdate,
     Seeded,
     Taught,
-    Use,
     answer_event,
     begun_event,
     call_event,
-    kept_use,
+    caller_fields,
     refusal_event,
-    used_by,
 )
 from .writer import HistoryWriter
 
@@ -61,7 +60,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_ID_CHARS = 100  # of a call's id, which a model's service makes up
-_BY_PROGRAM = used_by(PROGRAM)  # for values without a name
 ERROR_CHARS = 300  # of a call's error
 _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
 
@@ -103,8 +101,6 @@ class HistoryRecorder:
         self._forced: set[str] = set()
         self._seeded: dict[Subject, Tool] = {}
         self.mask = mask
-        # Cached: one agent makes many calls.
-        self._kept_use = lru_cache(maxsize=256)(partial(kept_use, mask=mask))
         self._record = record
 
     @property
@@ -148,14 +144,15 @@ class HistoryRecorder:
         if new:
             self._writer.report(Seeded(kind, datetime.now(UTC), tuple(new.values())))
 
-    def begun(self, key: ToolKey, arguments: JsonObject | None = None, by: Use = ()) -> int:
+    def begun(
+        self, key: ToolKey, arguments: JsonObject | None = None, by: CallerFields = ()
+    ) -> int:
         """Note that a call is about to be sent, so that it is known even if this process dies.
 
-        The returned number is for `called`, or for `not_called`. `by` says who makes it, see
-        `use_of`.
+        The returned number is for `called`, or for `not_called`. `by` are its `caller_fields`.
         """
         recorded = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        return self._journal.note(begun_event(_subject(key), datetime.now(UTC), recorded, by))
+        return self._journal.note(begun_event(tool_subject(key), datetime.now(UTC), recorded, by))
 
     def not_called(self, begun: int) -> None:
         """Note that a call was not sent after all."""
@@ -169,11 +166,11 @@ class HistoryRecorder:
         arguments: JsonObject | None = None,
         result: ToolResult | None = None,
         begun: int = 0,
-        by: Use = (),
+        by: CallerFields = (),
     ) -> None:
         """Record a finished call. `error` is "" if it went well; `begun` is the number of its note.
 
-        It is known from now on, even if this process dies. `by` says who made it, see `use_of`.
+        It is known from now on, even if this process dies. `by` are its `caller_fields`.
         """
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
@@ -183,16 +180,13 @@ class HistoryRecorder:
             text = self._redactor.short(result.text)
             data = result.structured and self._redactor.short(result.structured)
         call = call_event(
-            _subject(key), datetime.now(UTC), seconds, error, recorded, text, data, by
+            tool_subject(key), datetime.now(UTC), seconds, error, recorded, text, data, by
         )
         self._writer.report(call, self._journal.note(call, begun))
 
-    def use_of(self, caller: Caller, call_id: str = "") -> Use:
+    def caller_fields(self, caller: Caller, call_id: str = "") -> CallerFields:
         """Return what events say about the caller, without secrets."""
-        if caller is PROGRAM and not call_id:
-            return _BY_PROGRAM
-        use = self._kept_use(used_by(caller))
-        return (*use, *kept_use((("call_id", call_id),), self.mask)) if call_id else use
+        return caller_fields(caller, call_id, self.mask)
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
         """Learn something in the writer thread. Returns at once."""
@@ -214,14 +208,16 @@ class HistoryRecorder:
     ) -> None:
         """Record a person's answer on whether a call may be made, now or in advance."""
         answer = replace(answer, reason=self.mask(answer.reason))
-        subject, call = self.subject(key), call[:_MOST_ID_CHARS]
-        now = datetime.now(UTC)
-        self._writer.report(answer_event(subject, now, answer, definition, agent, call))
+        now, call = datetime.now(UTC), call[:_MOST_ID_CHARS]
+        event = answer_event(tool_subject(key), now, answer, definition, agent, call)
+        self._writer.report(event)
 
-    def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
-        """Record a refused call; `by` says who wanted to make it, see `use_of`."""
+    def refused(
+        self, key: ToolKey, reason: str, definition: str = "", by: CallerFields = ()
+    ) -> None:
+        """Record a refused call; `by` are its `caller_fields`."""
         self._writer.report(
-            refusal_event(self.subject(key), datetime.now(UTC), reason, definition, by)
+            refusal_event(tool_subject(key), datetime.now(UTC), reason, definition, by)
         )
 
     def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
@@ -231,10 +227,6 @@ class HistoryRecorder:
         """
         self._followers.append(tell)
         return lambda: self._followers.remove(tell)
-
-    def subject(self, key: ToolKey) -> Subject:
-        """Return the subject of reports about a tool."""
-        return _subject(key)
 
     def ask(self, do: Callable[[History], T]) -> Future[T]:
         """Ask the history something, after everything reported before.
@@ -356,8 +348,3 @@ def _open(
 
 def _nothing(_: ReportWriter) -> None:
     pass
-
-
-@lru_cache(maxsize=1000)  # one for all calls of a tool: it caches its digest
-def _subject(key: ToolKey) -> Subject:
-    return Subject(kind_named(key.kind), key.source, key.name)

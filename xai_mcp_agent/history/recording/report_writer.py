@@ -17,7 +17,7 @@ from ...core.results import tools_of_features
 from ...core.tools import ItemKey, Tool, definition_text, digest_of, item_key
 from ...secrets.redactor import redact_json
 from ...settings.sections import Retention
-from ..event import Change, Event, Subject
+from ..event import Change, Event, Subject, item_of
 from ..events_table import calls_at, definitions_of
 from ..history import History, open_history
 from ..learned_rows import Learning
@@ -289,32 +289,23 @@ class ReportWriter:
             batch.add([source_event(report, seen, source, self._runs.own)])
             return
         before = batch.fold.source_state(report.source)
-        renames = self._renames(
-            batch, before.missing_tools(seen.tools), before.new_tools(seen.tools)
-        )
+        vanished, came = before.missing_tools(seen.tools), before.new_tools(seen.tools)
+        renames = self._renames(batch, report.source, vanished, came)
         events = listing_events(report, seen, before, renames, self._runs.own)
         batch.add(events, self._bodies(seen, before))
 
     def _renames(
-        self, batch: _Batch, vanished: list[ToolRecord], came: list[Tool]
-    ) -> dict[ItemKey, ItemKey]:
+        self, batch: _Batch, source: Subject, vanished: list[ToolRecord], came: list[Tool]
+    ) -> dict[Subject, Subject]:
         """Return likely renames. Definitions are read only if tools both came and went."""
         if not vanished or not came:
             return {}
         batch.write()  # definitions of this transaction may be among them
         before = definitions_of(batch.connection, {x.definition for x in vanished})
-        gone = [(x.subject.item, before[x.definition]) for x in vanished if x.definition in before]
+        gone = {x.subject: before[x.definition] for x in vanished if x.definition in before}
         # Secrets are masked in both; the names are those of the events.
-        new = [(item_key(tool), json.loads(self._body(tool))) for tool in came]
-        renames: dict[ItemKey, ItemKey] = {}
-        for item in {item for (item, _), _ in gone}:
-            old, now = (
-                [{**x, "name": name} for (its, name), x in some if its == item]
-                for some in (gone, new)
-            )
-            likely = likely_renames(old, now)
-            renames |= {(item, was): (item, name) for was, name in likely.items()}
-        return renames
+        new = {item_of(source, item_key(tool)): json.loads(self._body(tool)) for tool in came}
+        return likely_renames(gone, new)
 
     def _bodies(self, seen: ListingDigest, before: SourceState) -> dict[str, str]:
         """Return the definitions that differ from the known ones, by their digests."""

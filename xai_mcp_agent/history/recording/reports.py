@@ -33,29 +33,30 @@ if TYPE_CHECKING:
 
 UNKNOWN = "Its process ended during the call, so it is unknown whether it was carried out."
 
-Use: TypeAlias = tuple[tuple[str, str], ...]
+CallerFields: TypeAlias = tuple[tuple[str, str], ...]
 """Caller of a call: keys of a payload, and their values."""
 
 _MOST_NAME_CHARS, _MOST_ID_CHARS = 100, 64
 
 
-def used_by(caller: Caller, call_id: str = "") -> Use:
-    """Return the caller as an event has it; unknown fields are left out."""
-    pairs = (
+def caller_fields(
+    caller: Caller, call_id: str = "", mask: Callable[[str], str] = str
+) -> CallerFields:
+    """Return the caller of a call as its event has it, without secrets; empty fields are left out.
+
+    The values have a bounded length.
+    """
+    fields = (
         ("run_id", caller.run), ("caller", caller.kind), ("agent", caller.name),
         ("workflow", caller.workflow), ("node", caller.node), ("toolbelt", caller.toolbelt),
         ("call_id", call_id),
     )  # fmt: skip
-    return tuple(x for x in pairs if x[1])
-
-
-def kept_use(use: Use, mask: Callable[[str], str]) -> Use:
-    """Return the caller without secrets, with texts of a bounded length."""
     # Cut after masking: half a secret must not be left at its end. "caller" is a word of ours.
     return tuple(
         (key, text if key == "caller" else visible_text(mask(text[: 10 * most]), most))
-        for key, text in use
+        for key, text in fields
         for most in (_MOST_ID_CHARS if key.endswith("_id") else _MOST_NAME_CHARS,)
+        if text
     )
 
 
@@ -80,12 +81,11 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A run closed a source, or lost it; `reason` says why. `run` is "" for this run."""
+    """A run closed a source, or lost it; `reason` says why."""
 
     source: Subject
     time: datetime
     reason: str
-    run: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ _BEGUN = usual_payload("begun")
 
 
 def begun_event(
-    tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: Use = ()
+    tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: CallerFields = ()
 ) -> Event:
     """Call that is being sent: recorded if its process ends before the call does."""
     payload = dict(_BEGUN)
@@ -139,7 +139,7 @@ def call_event(
     arguments: JsonObject | str | None = None,
     result: str | None = None,
     structured: Any = None,
-    by: Use = (),
+    by: CallerFields = (),
 ) -> Event:
     """Return the event of a finished call. `error` is "" if it went well.
 
@@ -174,7 +174,7 @@ def decision_event(
 
 
 def refusal_event(
-    tool: Subject, time: datetime, reason: str, definition: str = "", by: Use = ()
+    tool: Subject, time: datetime, reason: str, definition: str = "", by: CallerFields = ()
 ) -> Event:
     """Return the event of a call that people's decisions prevented; `reason` says why.
 
