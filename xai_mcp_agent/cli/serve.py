@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -178,12 +178,7 @@ async def _serving(operations: Operations) -> AsyncGenerator[process.Served]:
     from ..gateway.server import Gateway
 
     async with Gateway(operations) as gateway:
-
-        async def mcp(read: Any, write: Any, server: str) -> None:
-            names = (server,) if server else None
-            await gateway.serve(read, write, names, as_it_is=bool(server))
-
-        yield process.Served(mcp, admin_app(operations, token=None, hosts=None))
+        yield process.Served(gateway.serve, admin_app(operations, token=None, hosts=None))
 
 
 def _attach(settings: Path | None, idle: float) -> None:

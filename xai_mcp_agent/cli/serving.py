@@ -53,8 +53,8 @@ def serve_stdio(bridge: Bridge, options: Options) -> None:
         command = ["xai-mcp-agent", *sys.argv[1:]]
         _say_all(_command_settings([*command, *_place_of(bridge, command)]), to_stderr=True)
     _start(bridge, options)
+    from ..gateway.lines import stdio_streams
     from ..gateway.server import Gateway
-    from ..gateway.stdio import stdio_streams
 
     async def serve(operations: Operations) -> None:
         """Serve the client until it closes the streams."""

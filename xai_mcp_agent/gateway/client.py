@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, get_args
 
 import anyio
 import mcp_types as types
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 Request: TypeAlias = ServerRequestContext[Any, Any]
 """Request of a client, as the SDK's server passes it on."""
 
-_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)  # least serious first
 _UNKNOWN = "unknown client"
 _numbers = itertools.count(1)
 

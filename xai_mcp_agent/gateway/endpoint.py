@@ -63,11 +63,12 @@ class Options:
 
     `names` are sources and groups; all by default. Unless `prefixed`, tools and prompts have their
     servers' names where those are unique. `shown` says which tools are listed. A client may draw
-    workflows in the folder `author`, if set. `as_it_is`: see `kept`.
+    workflows in the folder `author`, if set. With
+    `passthrough` there is one source, unchanged; see `passthrough.py`.
     """
 
     names: tuple[str, ...] = ()
-    as_it_is: bool = False
+    passthrough: bool = False
     prefixed: bool = True
     shown: Shown = "all"
     author: Path | None = None

@@ -6,8 +6,11 @@ cost a call through the gateway a tenth of its time.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Self, TypeAlias
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from typing import Any, Self
 
 import anyio
 import mcp_types as types
@@ -15,9 +18,6 @@ from mcp.shared.message import SessionMessage
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message, the same as from a server."""
-
-NextLine: TypeAlias = Callable[[], Awaitable[bytes]]
-"""Returns the next line, or b"" at the end."""
 
 
 class _Stream:
@@ -34,8 +34,8 @@ class _Stream:
 class LineReader(_Stream):
     """Reads messages; an invalid line becomes an exception, which the SDK answers."""
 
-    def __init__(self, next_line: NextLine) -> None:
-        self._next_line = next_line
+    def __init__(self, lines: AsyncIterator[bytes]) -> None:
+        self._lines = lines
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message.
@@ -43,30 +43,30 @@ class LineReader(_Stream):
         Raises:
             anyio.EndOfStream: there are no more.
         """
-        line = await self._next_line()
-        if not line:
-            raise anyio.EndOfStream
         try:
-            return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError as problem:
-            return problem
+            return await anext(self)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
         try:
-            return await self.receive()
-        except anyio.EndOfStream:
+            line = await anext(self._lines)
+        except ConnectionError:
             raise StopAsyncIteration from None
+        try:
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError as problem:
+            return problem
 
 
 class LineWriter(_Stream):
-    """Writes messages, one at a time."""
+    """Writes messages."""
 
-    def __init__(self, write: Callable[[bytes], Awaitable[None]]) -> None:
-        self._write = write
-        self._one_at_a_time = anyio.Lock()
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write a message.
@@ -75,8 +75,33 @@ class LineWriter(_Stream):
             anyio.BrokenResourceError: the client has disconnected.
         """
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-        async with self._one_at_a_time:
-            try:
-                await self._write(text.encode() + b"\n")
-            except OSError as gone:
-                raise anyio.BrokenResourceError from gone
+        try:
+            self._writer.write(text.encode() + b"\n")
+            await self._writer.drain()
+        except OSError as gone:
+            raise anyio.BrokenResourceError from gone
+
+
+async def stdio_streams() -> tuple[LineReader, LineWriter]:
+    """Return the SDK's streams over the stdin and stdout of this process.
+
+    From here on everything else that writes to stdout, such as a function's file, writes to stderr.
+    Unlike in the SDK's own transport, reading holds no thread, so that an interrupt ends it at
+    once.
+
+    Raises:
+        ValueError: stdin or stdout is neither a pipe nor a terminal.
+    """
+    stdin, stdout = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+    reading = asyncio.StreamReaderProtocol(reader)
+    await loop.connect_read_pipe(lambda: reading, os.fdopen(stdin, "rb", 0))
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(stdout, "wb", 0)
+    )
+    return LineReader(aiter(reader)), LineWriter(
+        asyncio.StreamWriter(transport, protocol, None, loop)
+    )

@@ -15,7 +15,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,7 +48,7 @@ IDLE_SECONDS = 600.0
 Serve: TypeAlias = Callable[[Any, Any, str], Awaitable[None]]
 """Serves MCP over two SDK streams: everything, or one server by its name."""
 
-_MAX_LINE_BYTES = 64 * 1024 * 1024  # the same limit as for a server
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # as in `lines.py`, which is too heavy to import here
 _LOOK_SECONDS = 5.0  # interval for checking the clock and the size of the log
 _MAX_LOG_BYTES = 1_000_000
 _LOCK_SECONDS = 1.0
@@ -208,33 +208,35 @@ class _Process:
             )
             try:
                 with self._counted():
-                    await self._talk(_Lines(reader, writer))
+                    await self._talk(reader, writer)
             except Exception as reason:  # noqa: BLE001 - such as a client that is gone
                 logger.debug("A connection ended: %r", reason)
             finally:
                 writer.close()
 
-    async def _talk(self, lines: _Lines) -> None:
-        first = await lines.peek()
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not (first := await reader.readline()):
+            return  # the client only checked that the process lives
         question = _question_in(first)
         if question is None:
-            if first:  # otherwise the client only checked that the process lives
-                await self._session(lines, "")
+            await self._session(_lines(first, reader), writer, "")
             return
-        await lines.next()
         answer = await self._answer(question)
-        await lines.write(json.dumps(answer).encode() + b"\n")
+        writer.write(json.dumps(answer).encode() + b"\n")
+        await writer.drain()
         if "stop" in question:
             self.stop.set()
         elif "server" in question and "ok" in answer:
-            await self._session(lines, question["server"])
+            await self._session(reader, writer, question["server"])
 
-    async def _session(self, lines: _Lines, server: str) -> None:
+    async def _session(
+        self, lines: AsyncIterable[bytes], writer: asyncio.StreamWriter, server: str
+    ) -> None:
         from .lines import LineReader, LineWriter  # heavy, loaded for the first client
 
         self._sessions += 1
         try:
-            await self._served.mcp(LineReader(lines.next), LineWriter(lines.write), server)
+            await self._served.mcp(LineReader(aiter(lines)), LineWriter(writer), server)
         finally:
             self._sessions -= 1
 
@@ -267,33 +269,11 @@ class _Process:
         )
 
 
-class _Lines:
-    """Lines of a connection."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-        self._first: bytes | None = None
-
-    async def peek(self) -> bytes:
-        """Return the next line without consuming it."""
-        if self._first is None:
-            self._first = await self.next()
-        return self._first
-
-    async def next(self) -> bytes:
-        """Return the next line, or b"" at the end."""
-        if self._first is not None:
-            line, self._first = self._first, None
-            return line
-        try:
-            return await self._reader.readline()
-        except ConnectionError:
-            return b""
-
-    async def write(self, line: bytes) -> None:
-        """Write a line."""
-        self._writer.write(line)
-        await self._writer.drain()
+async def _lines(first: bytes, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Yield a line that was read already, and the lines after it."""
+    yield first
+    async for line in reader:
+        yield line
 
 
 def is_ours(connection: socket.socket) -> bool:

@@ -59,7 +59,9 @@ class Gateway:
         for service in self._services.values():
             service.follow(change)
 
-    def service(self, names: tuple[str, ...] | None = None, *, as_it_is: bool = False) -> Service:
+    def service(
+        self, names: tuple[str, ...] | None = None, *, passthrough: bool = False
+    ) -> Service:
         """Return the service of these sources and groups, which start to connect.
 
         Raises:
@@ -67,7 +69,7 @@ class Gateway:
         """
         assert self._tasks is not None, "the gateway is not running"
         names = self._options.names if names is None else names
-        options = replace(self._options, names=names, as_it_is=as_it_is)
+        options = replace(self._options, names=names, passthrough=passthrough)
         if options not in self._services:
             service = Service(self._operations, options, self._tasks)
             self._services[options] = service
@@ -75,21 +77,18 @@ class Gateway:
                 self._tasks.start_soon(_alone, do)
         return self._services[options]
 
-    async def serve(
-        self,
-        read: Any,
-        write: Any,
-        names: tuple[str, ...] | None = None,
-        *,
-        as_it_is: bool = False,
-    ) -> None:
-        """Serve one client over two message streams, until it closes them."""
-        service, client = self.service(names, as_it_is=as_it_is), Client()
+    async def serve(self, read: Any, write: Any, server: str = "") -> None:
+        """Serve one client over two message streams, until it closes them.
+
+        With `server`, it gets that server alone and unchanged; see `passthrough.py`.
+        """
+        service = self.service((server,), passthrough=True) if server else self.service()
+        client = Client()
         await service.ready()
-        server = sdk_server(service, client)
-        options = server.create_initialization_options(NotificationOptions(True, True, True))
+        ours = sdk_server(service, client)
+        options = ours.create_initialization_options(NotificationOptions(True, True, True))
         try:
-            await server.run(read, write, options)
+            await ours.run(read, write, options)
         finally:
             await service.forget(client)
 

@@ -32,7 +32,7 @@ from ..core.json import JsonObject, as_object
 from .client import Client, Notices, Request, caller_of, is_modern, name_of
 from .endpoint import Endpoint, Options
 from .exchanges import Exchange, Exchanges, NoSuchExchange
-from .kept import KeptServer
+from .passthrough import PassthroughEndpoint
 
 Do: TypeAlias = Callable[[Caller, Notices], Awaitable[JsonObject]]
 """Carries out a client's request for this caller."""
@@ -49,7 +49,8 @@ class Service:
     """Serves one endpoint to any number of clients."""
 
     def __init__(self, operations: Operations, options: Options, tasks: TaskGroup) -> None:
-        self.endpoint = (KeptServer if options.as_it_is else Endpoint)(operations, options)
+        endpoint = PassthroughEndpoint if options.passthrough else Endpoint
+        self.endpoint = endpoint(operations, options)
         self.operations = operations
         self._toolbelt = ",".join(options.names)
         self._tasks = tasks

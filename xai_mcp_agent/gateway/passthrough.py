@@ -12,7 +12,7 @@ from ..core.tools import Tool
 from .endpoint import Endpoint
 
 
-class KeptServer(Endpoint):
+class PassthroughEndpoint(Endpoint):
     """Tools and prompts of one server under its own names, without filters or approvals.
 
     The bridge at the other end filters, asks, and records.
