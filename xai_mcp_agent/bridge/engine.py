@@ -48,7 +48,7 @@ from ..sources.digest import digest_of_source
 from ..sources.mcp.auth.token_store import Access
 from ..sources.mcp.subscriptions import UpdateListeners
 from ..sources.pool import SourcePool, StartQueue
-from ..sources.registry import SourceContext, make_source
+from ..sources.registry import make_source
 from ..sources.warm import WarmRoute
 from .pipeline import CallPipeline
 from .sessions import Sessions
@@ -276,10 +276,10 @@ class Engine:
 
     def _source_of(self, settings: SourceSettings, updates: UpdateListeners) -> Source:
         access = self.signing_in.get(settings.name, self.access)
-        context = SourceContext(
-            self.recorder.mask, self._host, updates, access, self._starts, self.settings.sources
-        )
-        return make_source(self.route(settings) if self.route else settings, context)
+        return make_source(
+            self.route(settings) if self.route else settings,
+            self.recorder.mask, self._host, updates, access, self._starts, self.settings.sources,
+        )  # fmt: skip
 
 
 class _Observers:

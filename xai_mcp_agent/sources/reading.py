@@ -22,6 +22,7 @@ from ..core.events import (
     InventoryChanged,
     Observer,
     SourceConnected,
+    SourceEvent,
     SourceLost,
     SourceState,
     SourceStatus,
@@ -31,7 +32,7 @@ from ..core.results import ToolResult
 from ..core.tools import SourceKind
 from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
-from .base import Shared, closed_error, copy_error, ready_within
+from .base import closed_error, copy_error, ready_within
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class ReadSource(ABC, Generic[T]):
         self.state: SourceState = "idle"
         self._observer: Observer | None = None
         self._owned, self._stopping = anyio.Event(), anyio.Event()
-        self._reading: Shared[bool] | None = None  # the read in progress, with its stamp
+        self._reading: anyio.Event | None = None  # set when the read in progress has ended
         self._reading_stamp: object = None
         self._read_stamp: object = None  # of the last read, successful or not
         self._last: _Read[T] | None = None
@@ -225,7 +226,7 @@ class ReadSource(ABC, Generic[T]):
             await self._reading.wait()
         self._check_open()
         if self._reading is None:
-            self._reading, self._reading_stamp = Shared(), stamp
+            self._reading, self._reading_stamp = anyio.Event(), stamp
             self._tasks.start_soon(self._do_read, self._reading)
         await self._reading.wait()
         self._check_open()
@@ -234,7 +235,7 @@ class ReadSource(ABC, Generic[T]):
         if self.state == "closed":
             raise closed_error(self.name)
 
-    async def _do_read(self, reading: Shared[bool]) -> None:
+    async def _do_read(self, reading: anyio.Event) -> None:
         started = anyio.current_time()
         try:
             value = await self._read()
@@ -248,7 +249,7 @@ class ReadSource(ABC, Generic[T]):
             self._failed(SourceFailed(self.name, problem, "Please report this."))
         finally:
             self._read_stamp, self._reading = self._reading_stamp, None
-            reading.settle(True)
+            reading.set()
 
     def _use(self, value: T, seconds: float) -> None:
         self._seconds, self._error = seconds, None
@@ -276,7 +277,7 @@ class ReadSource(ABC, Generic[T]):
             self.state = "failed"
         self._notice(SourceUnreachable(self.name, self._error.problem, self.kind))
 
-    def _notice(self, event: InventoryChanged | SourceConnected | SourceUnreachable) -> None:
+    def _notice(self, event: SourceEvent) -> None:
         if self._observer is not None:
             self._observer.notice(event)
 
