@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from contextlib import nullcontext
 from typing import Any
 
 import mcp_types as types
@@ -43,7 +42,7 @@ async def read(method: str, answer: dict[str, Any]) -> tuple[dict[str, Any], dic
     before, request = copy.deepcopy(answer), Request()
     connection = Connection(ServerSettings(name="s", transport="stdio"), StderrLog(str))
     token = current_request.set(request)
-    frame = await ServerDispatcher(None, None, connection, nullcontext).frame_of(method, answer)
+    frame = await ServerDispatcher(None, None, connection, print).frame_of(method, answer)
     current_request.reset(token)
     assert answer == before, "what came is left as it was"
     modern = () if method == "initialize" else ("2026-07-28",)

@@ -13,7 +13,7 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, get_args
 
 import anyio
 import mcp_types as types
@@ -45,10 +45,7 @@ logger = logging.getLogger(__name__)
 SERVERS = logging.getLogger("xai_mcp_agent.servers")
 SERVERS.addHandler(logging.NullHandler())
 
-_Level: TypeAlias = Literal[
-    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
-]
-_LEVELS: tuple[str, ...] = get_args(_Level)  # least serious first
+_LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)  # least serious first
 _IN_PYTHON = {
     "debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO,
     "warning": logging.WARNING, "error": logging.ERROR,
@@ -64,8 +61,8 @@ class ClientFeatures:
     def __init__(self, connection: Connection, requests: Requests) -> None:
         self.roots = Roots(connection.settings)
         self.log = ServerLog(connection, requests)
-        self.elicitation = Elicitation(connection.settings, requests)
-        self._sampling = Sampling(connection.settings, requests)
+        self.elicitation = Elicitation(connection, requests)
+        self._sampling = Sampling(connection, requests)
         self._settings = connection.settings
 
     def callbacks(self) -> dict[str, Any]:
@@ -85,14 +82,15 @@ class ClientFeatures:
 class Elicitation:
     """Questions of a server to a person."""
 
-    def __init__(self, settings: ServerSettings, requests: Requests) -> None:
-        self._settings = settings
+    def __init__(self, connection: Connection, requests: Requests) -> None:
+        self._settings = connection.settings
+        self._clocks = connection.clocks
         self._requests = requests
 
     async def answer(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         """Answer the SDK's callback. Never raises: the server reads a failure as a refusal."""
         question = self._question(params)
-        with self._requests.pause_clocks():
+        with self._clocks.pause():
             answer = _check_answer(question, await self._answer(question))
         if answer.action != "accept":
             self._note(answer)
@@ -155,8 +153,9 @@ def _check_answer(question: Question, answer: Answer) -> Answer:
 class Sampling:
     """Sampling requests of a server to its caller's model, within limits."""
 
-    def __init__(self, settings: ServerSettings, requests: Requests) -> None:
-        self._settings = settings
+    def __init__(self, connection: Connection, requests: Requests) -> None:
+        self._settings = connection.settings
+        self._clocks = connection.clocks
         self._requests = requests
 
     async def answer(
@@ -165,7 +164,7 @@ class Sampling:
         """Answer the SDK's callback. Never raises: the server gets an error instead."""
         try:
             self._count()
-            with self._requests.pause_clocks():
+            with self._clocks.pause():
                 request = _request_of(params, self._settings)
                 reply = await self._requests.asker().sample(request)
         except SamplingRefused as reason:
@@ -310,12 +309,11 @@ class ServerLog:
         self._logger = SERVERS.getChild(connection.settings.name)
         self._level = connection.settings.log_level
         self._stderr = connection.stderr
-        connection.on_log = self.take
 
     @property
-    def level(self) -> _Level | None:
+    def level(self) -> types.LoggingLevel | None:
         """Lowest level to request, or None to request nothing."""
-        return cast(_Level, self._level) if self._level != "off" else None
+        return self._level if self._level != "off" else None  # pyright: ignore
 
     async def ask_for_it(self, client: Client) -> None:
         """Send a server of the handshake era the log level; later servers read it in each request.

@@ -1,24 +1,22 @@
-"""One connection to a server: its transport, its process, notes and errors on its messages."""
+"""One connection to a server: its process, its health, notes and errors on its messages."""
 
 from __future__ import annotations
 
 import secrets
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Any, Literal, TypeAlias
 
-import anyio
-
 from ...core.calls import Host
-from ...core.json import JsonObject
 from ...core.visible import visible_text
 from ...settings.server import ServerSettings
 from ..process import ChildProcess, StderrLog, inherited_environment, start_process
 from .auth.errors import AuthFailure
 from .auth.token_store import Access
+from .clocks import Clocks
+from .health import Health
 
 PARSE_ERROR = -32700
 METHOD_NOT_FOUND = -32601
@@ -47,21 +45,12 @@ def is_modern(version: str) -> bool:
     return version >= _FIRST_MODERN
 
 
-def _ignore(*_: object) -> None:
-    pass
-
-
 @dataclass
 class Connection:
     """One attempt to reach a server.
 
-    `hosts` can ask a person to sign in. `process` is a stdio server's process. With `in_a_hurry` it
-    ends without a grace period.
-
-    `ended` is set when nothing more can arrive; `heard_at` is the time of the last message.
-    `on_list_changed` is called with one of `LISTS`, `on_resource_updated` with a URI, `on_log` with
-    a log message; all of them are called often, so they must be quick. `on_doubt` is called when
-    the server may be gone, `on_end` when its messages have ended, and `on_over` once it is gone.
+    `hosts` can ask a person to sign in; `on_end` is called when nothing more can arrive. `process`
+    is a stdio server's process. With `in_a_hurry` it ends without a grace period.
 
     Over HTTP, `status` is the last response's status, and `failure` the reason if there was no
     response. `has_no_endpoint`: the URL takes no MCP messages. `no_access`: why access failed.
@@ -73,18 +62,12 @@ class Connection:
     stderr: StderrLog
     access: Access | None = None
     hosts: Callable[[], Sequence[Host]] = tuple
+    on_end: Callable[[], None] = lambda: None
     process: ChildProcess | None = None
     in_a_hurry: bool = True
     closed_on_purpose: bool = False
-
-    ended: anyio.Event = field(default_factory=anyio.Event)
-    heard_at: float = 0.0
-    on_list_changed: Callable[[str], None] = _ignore
-    on_resource_updated: Callable[[str], None] = _ignore
-    on_log: Callable[[JsonObject], None] = _ignore
-    on_doubt: Callable[[], None] = _ignore
-    on_end: Callable[[], None] = _ignore
-    on_over: Callable[[], None] = _ignore
+    clocks: Clocks = field(default_factory=Clocks)
+    health: Health = field(init=False)
     _notes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # by method
 
     status: int | None = None
@@ -93,6 +76,9 @@ class Connection:
     no_access: AuthFailure | None = None
     is_repeatable: Callable[[str], bool] = lambda _tool: False
     posting: Callable[[Any], AbstractContextManager[None]] = nullcontext
+
+    def __post_init__(self) -> None:
+        self.health = Health(self.clocks.limit, self.on_end)
 
     async def start(self) -> None:
         """Start the server's process, if it has one; `end` must follow.
@@ -110,24 +96,8 @@ class Connection:
     async def end(self) -> None:
         """End the process and everything it started."""
         if self.process is not None:
-            await self.process.end(in_a_hurry=self.in_a_hurry)
-
-    def notice(self, method: str, params: Mapping[str, Any]) -> None:
-        """Handle a notification from the server."""
-        self.heard_at = monotonic()
-        match method:
-            case (
-                "notifications/tools/list_changed"
-                | "notifications/prompts/list_changed"
-                | "notifications/resources/list_changed"
-            ):
-                self.on_list_changed(method.split("/")[1])
-            case "notifications/resources/updated":
-                self.on_resource_updated(str(params.get("uri")))
-            case "notifications/message":
-                self.on_log(dict(params))
-            case _:
-                pass
+            # A hung server would not notice a closed stdin either.
+            await self.process.end(in_a_hurry=self.in_a_hurry or self.health.is_hung)
 
     def notes(self, *, of_tools: bool) -> list[str]:
         """Return remarks for people on the last tool listing, or on all other responses."""

@@ -9,11 +9,11 @@ Import it only after the SDK is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from contextvars import copy_context
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.abc
@@ -38,10 +38,12 @@ from mcp_types import (
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from ...core.json import JsonObject, as_object
-from .auth.sign_in import Clocks
 from .connection import PARSE_ERROR, Connection, ConnectionLost, NotDelivered, error_data
 from .requests import current_request
 from .sanitize import FRAMES, handshake, usable_tools
+
+OnNotice: TypeAlias = Callable[[str, JsonObject], None]
+"""Called with the method and the parameters of each notification; must be quick."""
 
 _RESULT_TYPES = (None, "complete", "input_required")
 _CANCEL_SECONDS = 1.0  # the caller, already out of time, waits for the cancellation
@@ -58,17 +60,17 @@ class ServerClient(Client):
     """
 
     def __init__(
-        self, transport: Any, connection: Connection, clocks: Clocks, **options: Any
+        self, transport: Any, connection: Connection, on_notice: OnNotice, **options: Any
     ) -> None:
         super().__init__(transport, cache=None, **options)
         self._connection = connection
-        self._clocks = clocks
+        self._on_notice = on_notice
 
     async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
         transport: Any = self.server
         read, write = await exit_stack.enter_async_context(transport)
         return _Session(
-            dispatcher=ServerDispatcher(read, write, self._connection, self._clocks),
+            dispatcher=ServerDispatcher(read, write, self._connection, self._on_notice),
             sampling_callback=self.sampling_callback,
             sampling_capabilities=self.sampling_capabilities,
             list_roots_callback=self.list_roots_callback,
@@ -88,12 +90,12 @@ class _Session(ClientSession):
 
 
 class ServerDispatcher(JSONRPCDispatcher):
-    """Dispatcher of one connection; `clocks` stop while a far client answers."""
+    """Dispatcher of one connection."""
 
-    def __init__(self, read: Any, write: Any, connection: Connection, clocks: Clocks) -> None:
+    def __init__(self, read: Any, write: Any, connection: Connection, on_notice: OnNotice) -> None:
         super().__init__(read, write)
         self._read = read
-        self._clocks = clocks
+        self._on_notice = on_notice
         self._may_elicit = connection.settings.elicitation != "decline"
         self._connection = connection
         self._probe_seconds = connection.settings.probe_timeout_seconds
@@ -132,7 +134,7 @@ class ServerDispatcher(JSONRPCDispatcher):
                 return result
             more = {"requestState": result["requestState"]} if "requestState" in result else {}
             if requests := as_object(result.get("inputRequests")):
-                with self._clocks():
+                with self._connection.clocks.pause():
                     more["inputResponses"] = await request.respond(requests)
             else:
                 await anyio.sleep(_STATE_SECONDS)
@@ -164,13 +166,13 @@ class ServerDispatcher(JSONRPCDispatcher):
             if error.code == CONNECTION_CLOSED and self._closed:
                 raise ConnectionLost("it ended the connection") from error
             if error.code != REQUEST_TIMEOUT:
-                self._connection.heard_at = monotonic()
+                self._connection.health.last_message_at = monotonic()
             elif method == "server/discover":
                 self._is_slow = True
             if method == "initialize" and self._is_slow:
                 raise _other_version(error) from error
             raise
-        self._connection.heard_at = monotonic()
+        self._connection.health.last_message_at = monotonic()
         return await self.frame_of(method, result)
 
     async def frame_of(self, method: str, result: JsonObject) -> JsonObject:
@@ -221,7 +223,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         """Read messages until the connection ends; notices bypass the SDK's slow path."""
 
         async def answer(context: Any, method: str, params: Mapping[str, Any] | None) -> Any:
-            self._connection.heard_at = monotonic()
+            self._connection.health.last_message_at = monotonic()
             return await on_request(context, method, params)
 
         def take(method: str, params: Mapping[str, Any] | None) -> bool:
@@ -229,13 +231,14 @@ class ServerDispatcher(JSONRPCDispatcher):
                 on_notify_intercept(method, params)  # for the streams of `listen`
             # Over HTTP a message comes in the context of the request that opened its stream.
             context = getattr(self._read, "last_context", None) or copy_context()
-            context.run(self._connection.notice, method, params or {})
+            self._connection.health.last_message_at = monotonic()
+            context.run(self._on_notice, method, dict(params or {}))
             return True
 
         try:
             await super().run(answer, on_notify, take, task_status=task_status)
         finally:
-            self._connection.on_end()
+            self._connection.health.end()
 
     async def _final_write(self, write: Any, *, timeout: float, **options: Any) -> None:  # noqa: ASYNC109 - the SDK's
         await super()._final_write(write, timeout=min(timeout, _CANCEL_SECONDS), **options)

@@ -96,7 +96,7 @@ class McpFeatures:
     def doubt(self) -> None:
         """Have the server pinged before the next request; see `Health.suspect`."""
         if session := self._source.usable:
-            session.health.suspect()
+            session.connection.health.suspect()
 
     async def ping(self) -> float:
         """Ping the server; return the seconds that took, once it was connected."""

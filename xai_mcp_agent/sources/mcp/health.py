@@ -9,11 +9,9 @@ from time import monotonic
 from typing import TypeAlias
 
 import anyio
+from anyio.abc import TaskGroup
 
-from ...core.backoff import Backoff
 from ...core.errors import SourceError
-from .connection import Connection
-from .failures import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -27,101 +25,83 @@ _LONGEST_SUSPICION_SECONDS = 2 * PROBE_SECONDS
 
 
 class Health:
-    """Health of one connection, judged by the outcome of its requests.
+    """Health of one connection.
 
     It is suspect after a lost request, or two that timed out, until the server has answered a
-    probe. It ends with its messages, or when a probe goes unanswered.
+    probe. It has `ended` with its messages, or when a probe goes unanswered: such a server
+    `is_hung`. `last_message_at` is when the server last sent anything.
     """
 
-    def __init__(self, connection: Connection, limit: Limit) -> None:
-        self.is_suspect = False
-        """Whether it is unclear if the server is still there."""
-        self._connection = connection
+    def __init__(self, limit: Limit, on_end: Callable[[], None]) -> None:
+        self.ended = anyio.Event()
+        self.is_suspect = self.is_hung = False
+        self.last_message_at = 0.0
         self._limit = limit
-        self._doubted, self._is_awaited, self._settled = (anyio.Event() for _ in range(3))
+        self._on_end = on_end
+        self._settled = anyio.Event()
         # When a request first timed out without a message since; None while the server answers.
         self._silent_since: float | None = None
-        connection.on_doubt, connection.on_end = self.doubt, self.end
+        self._probe: Callable[[], Awaitable[None]] | None = None
+        self._tasks: TaskGroup | None = None
+        self._is_probing = False
+
+    def serve(self, tasks: TaskGroup, probe: Callable[[], Awaitable[None]]) -> None:
+        """Probe the server in doubt from now on; `probe` waits for an answer of the server."""
+        self._tasks, self._probe = tasks, probe
 
     def end(self) -> None:
         """Declare the connection over."""
-        if not self._connection.ended.is_set():
-            self._connection.ended.set()
-            self._connection.on_over()
+        if not self.ended.is_set():
+            self.ended.set()
+            self._on_end()
             self._settle()
 
     def doubt(self) -> None:
-        """Request a probe: a failed request or a broken stream may mean the server is gone."""
-        self._doubted.set()
+        """Probe the server: a failed request or a broken stream may mean it is gone."""
+        if self._tasks is None or self._is_probing or self.ended.is_set():
+            return
+        self._is_probing = True
+        self._tasks.start_soon(self._run_probe)
 
     def suspect(self) -> None:
-        """Request a probe before the next request, which might be lost too."""
-        self.doubt()
-        if not self.is_suspect and not self._connection.ended.is_set():
+        """Probe the server before the next request, which might be lost too."""
+        if self._tasks is not None and not self.is_suspect and not self.ended.is_set():
             self.is_suspect, self._settled = True, anyio.Event()
+        self.doubt()
+
+    def note_timeout(self, sent_at: float) -> None:
+        """Suspect the connection after two timeouts in a row without a message; one may be slow."""
+        if self.last_message_at > sent_at:
+            self._silent_since = None
+        elif self._silent_since is None or self.last_message_at > self._silent_since:
+            self._silent_since = monotonic()
+        elif sent_at >= self._silent_since:
+            self.suspect()
 
     async def wait_until_settled(self) -> None:
-        """If the connection is suspect, probe it at once and await the outcome, up to a limit."""
+        """Wait for the outcome of the probe if the connection is suspect, up to a limit."""
         if self.is_suspect:
-            self._is_awaited.set()
             with anyio.move_on_after(_LONGEST_SUSPICION_SECONDS):
                 await self._settled.wait()
+
+    async def _run_probe(self) -> None:
+        """Probe twice if need be: the first try may go over a connection that is already dead."""
+        assert self._probe is not None
+        try:
+            with self._limit(PROBE_SECONDS):
+                for _ in range(2):
+                    try:
+                        await self._probe()
+                    except SourceError as cause:
+                        logger.debug("%s", cause)
+                    else:
+                        self._is_probing = False
+                        self._settle()
+                        return
+        except TimeoutError:
+            self.is_hung = True
+        self.end()
 
     def _settle(self) -> None:
         self.is_suspect = False
         self._settled.set()
-
-    async def judge(self, verdict: Verdict, started: float) -> None:
-        """Update the health after a failed request that was sent at `started`."""
-        if verdict in ("lost", "unsent"):
-            self.end()
-            await self._connection.last_words()
-        elif verdict == "broken":
-            self.suspect()
-        elif verdict == "late":
-            self._note_silence(started)
-
-    def _note_silence(self, started: float) -> None:
-        """Suspect the connection after two timeouts in a row without a message; one may be slow."""
-        heard_at = self._connection.heard_at
-        if heard_at > started:
-            self._silent_since = None
-        elif self._silent_since is None or heard_at > self._silent_since:
-            self._silent_since = monotonic()
-        elif started >= self._silent_since:
-            self.suspect()
-
-    async def probe_when_in_doubt(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """After each doubt `ask` the server something; without an answer in time, it is over.
-
-        Probes are spaced out, because a proxy may close a stream now and then.
-        """
-        pauses, last = Backoff(), None
-        while True:
-            await self._doubted.wait()
-            if last is not None:
-                pauses.count(last)
-            with anyio.move_on_after(pauses.seconds):
-                await self._is_awaited.wait()
-            last = anyio.current_time()
-            await self._probe(ask)
-            if not self._doubted.is_set():  # no new doubt meanwhile
-                self._settle()
-                self._is_awaited = anyio.Event()
-
-    async def _probe(self, ask: Callable[[], Awaitable[None]]) -> None:
-        """Ask twice if need be: the first try may go over a connection that is already dead."""
-        try:
-            with self._limit(PROBE_SECONDS):
-                for _ in range(2):
-                    self._doubted = anyio.Event()
-                    try:
-                        await ask()
-                    except SourceError as cause:
-                        logger.debug("%s", cause)
-                    else:
-                        return
-        except TimeoutError:
-            # Such a server would not notice a closed stdin either.
-            self._connection.in_a_hurry = True
-        self.end()

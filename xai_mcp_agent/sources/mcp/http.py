@@ -73,7 +73,7 @@ async def http_streams(
         connection.failure = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
         raise
     settings = connection.settings
-    async with ServerClient(connection, auth, certificates) as client:
+    async with ServerHttpClient(connection, auth, certificates) as client:
         if settings.transport == "sse":
             async with older_streams(client, settings.url, _MAX_BYTES, connection) as streams:
                 yield streams
@@ -98,7 +98,7 @@ _pending: ContextVar[_Pending | None] = ContextVar("pending", default=None)
 """The request being posted: the SDK posts in the context of the message's sender."""
 
 
-class ServerClient(httpx2.AsyncClient):
+class ServerHttpClient(httpx2.AsyncClient):
     """HTTP client of one server, with its headers, certificates, proxy and access.
 
     A POST that fails or is refused gets a JSON-RPC error as its response. Reads have no limit of
@@ -295,7 +295,7 @@ class ServerClient(httpx2.AsyncClient):
 
     def _note_break(self, request: httpx2.Request, cause: httpx2.RequestError) -> None:
         self._connection.failure = self._words(cause) + by_which_way(str(request.url))
-        self._connection.on_doubt()
+        self._connection.health.doubt()
 
     async def _open_standing(
         self, ask: Callable[[], Awaitable[httpx2.Response]]
@@ -315,7 +315,7 @@ class ServerClient(httpx2.AsyncClient):
                 break
             await response.aclose()
         if response.is_success and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _StandingStream(response.stream, self._connection.on_doubt)
+            response.stream = _StandingStream(response.stream, self._connection.health.doubt)
         return response
 
     async def _resume(self, ask: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:

@@ -7,7 +7,6 @@ The handshake era sends notices by itself; on 2026-07-28 nothing arrives unless 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from math import inf
 from typing import Any, TypeAlias
 
 import anyio
-import anyio.lowlevel
+import anyio.to_thread
 
 from ...core.calls import PROGRAM, Caller
 from ...core.errors import SourceClosed, SourceError
@@ -36,8 +35,6 @@ logger = logging.getLogger(__name__)
 _MAX_PAGES = 1000
 # For each list but the tools, because the tools wait for it at the start.
 _FEATURE_SECONDS = 5.0
-# Conversion time in a row before other tasks on the event loop get their turn.
-_SECONDS_IN_A_ROW = 0.01
 _REASON_CHARS = 200
 # A stale listing that cannot be renewed is not requested again at every step.
 _RETRY_SECONDS = 5.0
@@ -217,18 +214,18 @@ class Listings:
         ask = partial(self._pages, kind, getattr(self._requests.require_client(), kind.ask))
         items, seconds_good = await self._requests.ask(kind.method, ask, seconds, caller)
         usable = convert.usable(items, kind.noun, kind.required, partial(self._note, kind=kind))
+        # In a thread, because there may be thousands of schemas to check.
+        self._entries[kind] = await anyio.to_thread.run_sync(self._convert_all, kind, usable)
+        self._stale_at[kind] = anyio.current_time() + seconds_good
+
+    def _convert_all(self, kind: _List, items: list[JsonObject]) -> dict[str, _Entry]:
         before, entries = self._entries.get(kind, {}), dict[str, _Entry]()
-        began = time.thread_time()
-        for raw in usable:
-            if time.thread_time() - began > _SECONDS_IN_A_ROW:
-                await anyio.lowlevel.checkpoint()
-                began = time.thread_time()
+        for raw in items:
             name = raw[kind.required[-1]]
             last = before.get(name)
             # Keep the same object if the item is unchanged.
             entries[name] = last if last and last.raw == raw else self._convert(kind, raw)
-        self._entries[kind] = entries
-        self._stale_at[kind] = anyio.current_time() + seconds_good
+        return entries
 
     def _convert(self, kind: _List, raw: JsonObject) -> _Entry:
         if kind.convert is not None:

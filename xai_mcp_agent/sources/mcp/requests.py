@@ -9,12 +9,10 @@ first caller who can be asked gets it. So calls of far clients go one at a time 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,8 +22,7 @@ from ...core.calls import PROGRAM, Caller, FarClient, Host, left_of
 from ...core.errors import NotAccepted, NotApproved, XaiMcpError
 from ...core.json import JsonObject
 from .connection import Connection, is_modern
-from .failures import Failures, NotSent, verdict_on
-from .health import Health
+from .failures import Failures, NotSent, Verdict, verdict_on
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -87,17 +84,14 @@ class Requests:
 
     def __init__(self, connection: Connection, failures: Failures, host: Host) -> None:
         self.client: Client | None = None
-        self.health = Health(connection, self.limit)
         self._seconds = connection.settings.call_timeout_seconds
         self._connection = connection
         self._failures = failures
         self._host = host
         self._open: dict[Request, None] = {}  # the newest is last
-        # Limits of requests and others; each with the time it had left when the clocks stopped.
-        self._limits: dict[anyio.CancelScope, float] = {}
-        self._pauses = 0
         self._changed = anyio.Event()  # a request ended that others wait for, or a person is asked
         self._is_draining = False
+        connection.clocks.on_pause = self._tell_change
 
     def require_client(self) -> Client:
         """Return the client, for `ask`.
@@ -105,7 +99,7 @@ class Requests:
         Raises:
             NotSent: the connection is over.
         """
-        if self.client is None or self._connection.ended.is_set():
+        if self.client is None or self._connection.health.ended.is_set():
             raise self._failures.of_loss(NotSent)
         return self.client
 
@@ -136,7 +130,7 @@ class Requests:
         try:
             left = await self._turn_of(request, seconds) if request.caller.far else seconds
             self._open[request] = None
-            with self.limit(left):
+            with self._connection.clocks.limit(left):
                 return await ask()
         except (NotAccepted, NotApproved):
             raise
@@ -146,7 +140,7 @@ class Requests:
             if request not in self._open:
                 raise self._failures.of_queue(what, seconds) from None
             verdict = verdict_on(cause)
-            await self.health.judge(verdict, started)
+            await self._judge_connection(verdict, started)
             error = self._failures.of_request(verdict, cause, what, seconds, lines_before)
         finally:
             current_request.reset(token)
@@ -172,42 +166,16 @@ class Requests:
         await self.ask("ping", ask, seconds, caller)
         return monotonic() - started
 
-    @contextmanager
-    def limit(self, seconds: float) -> Generator[anyio.CancelScope]:
-        """Limit a block in seconds; the clock stands still while a person is asked.
-
-        Raises:
-            TimeoutError: the time ran out.
-        """
-        scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
-        self._limits[scope] = seconds
-        if self._pauses:
-            scope.deadline = inf
-        try:
-            with scope:
-                yield scope
-        finally:
-            del self._limits[scope]
-        if scope.cancelled_caught:
-            raise TimeoutError
-
-    @contextmanager
-    def pause_clocks(self) -> Generator[None]:
-        """Stop all clocks within the block."""
-        self._pauses += 1
-        if self._pauses == 1:
-            for scope in self._limits:
-                self._limits[scope] = scope.deadline - anyio.current_time()
-                scope.deadline = inf
-        self._tell_change()
-        try:
-            yield
-        finally:
-            self._pauses -= 1
-            if not self._pauses:
-                for scope, left in self._limits.items():
-                    if scope.deadline == inf:  # else another limit was set meanwhile
-                        scope.deadline = anyio.current_time() + left
+    async def _judge_connection(self, verdict: Verdict, started: float) -> None:
+        """Tell the connection's health how a request ended that was sent at `started`."""
+        health = self._connection.health
+        if verdict in ("lost", "unsent"):
+            health.end()
+            await self._connection.last_words()
+        elif verdict == "broken":
+            health.suspect()
+        elif verdict == "late":
+            health.note_timeout(started)
 
     async def _turn_of(self, request: Request, seconds: float) -> float:
         """Wait while a question might reach the wrong far client; return the seconds left.
@@ -225,7 +193,7 @@ class Requests:
         began = monotonic()
         with anyio.fail_after(seconds):
             while others := {self._client_of(x) for x in self._open} - {""}:
-                if self._pauses and others == {client}:
+                if self._connection.clocks.are_paused and others == {client}:
                     break
                 await self._changed.wait()
         return left_of(seconds, monotonic() - began)

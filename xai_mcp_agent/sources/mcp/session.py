@@ -20,6 +20,7 @@ from ...core.events import (
     SourceConnected,
     SourceUnreachable,
 )
+from ...core.json import JsonObject
 from ...core.results import ToolResult
 from ...core.schema_check import ArgumentChecks
 from ...core.visible import visible_text
@@ -54,6 +55,8 @@ _NAME_CHARS = 200  # of a server's name
 class McpSession:
     """One live session. The task that runs `serve` opens and closes it; others only call in."""
 
+    _features: ClientFeatures  # made with the client, once the SDK is loaded
+
     def __init__(
         self,
         connection: Connection,
@@ -67,17 +70,13 @@ class McpSession:
         self.phase = "starting"
         self.was_ready = False
         self.requests = Requests(connection, failures, host)
-        self.subscriptions = Subscriptions(connection.settings.name, self.requests, updates)
+        self.subscriptions = Subscriptions(connection, self.requests, updates)
         self.listings = Listings(connection, self.requests, self._report)
         self._mode = mode
         self._observer = observer
         self._updates = updates
         self._checks = ArgumentChecks()
-        self.health = self.requests.health
-        self._features: ClientFeatures | None = None
         self._attempt: anyio.CancelScope | None = None
-        connection.on_list_changed = self._on_list_changed
-        connection.on_resource_updated = updates.notice
 
     @property
     def era(self) -> str:
@@ -99,7 +98,7 @@ class McpSession:
         Raises:
             BaseException: any failure before it was ready; see `Failures.at_start`.
         """
-        with self.requests.limit(seconds) as limit:
+        with self.connection.clocks.limit(seconds) as limit:
             self._attempt = limit
             async with (
                 self._new_client() as self.requests.client,
@@ -109,7 +108,7 @@ class McpSession:
                 self.was_ready = True
                 self.connection.in_a_hurry = False
                 on_ready()
-                await self.connection.ended.wait()
+                await self.connection.health.ended.wait()
                 is_http = self.connection.settings.transport == "http"
                 if is_http and not self.connection.closed_on_purpose:
                     # Requests may still be answered: each has its own connection.
@@ -131,7 +130,7 @@ class McpSession:
     def close(self) -> None:
         """Ask the serving task to leave; cancel a session that is not ready yet."""
         self.connection.closed_on_purpose = True
-        self.health.end()
+        self.connection.health.end()
         if self._attempt and not self.was_ready:
             self._attempt.cancel()
 
@@ -141,7 +140,6 @@ class McpSession:
         The call's limit counts from `started`.
         """
         client, features = self.requests.require_client(), self._features
-        assert features is not None, "the client was made"
         tool, limit = invocation.tool.key.name, invocation.timeout_seconds
         seconds = self.connection.settings.call_timeout_seconds
         if limit is not None:
@@ -187,7 +185,7 @@ class McpSession:
         return ServerClient(
             self._transport(),
             connection,
-            requests.pause_clocks,
+            self._notice,
             # Also if only one era is allowed: else the SDK would not request the server's name and
             # capabilities.
             mode="legacy" if self._mode == "legacy" else "auto",
@@ -206,18 +204,18 @@ class McpSession:
 
         if connection.access is None or settings.auth.use == "no":
             return http_streams(connection, None)
+
         # The host that asks for the sign-in waits for the server, or has a request under way.
-        clocks, callers = self.requests.pause_clocks, self.requests.hosts
-        auth = ServerAuth(
-            settings, connection.access, clocks, lambda: [*connection.hosts(), *callers()]
-        )
+        def hosts() -> list[Host]:
+            return [*connection.hosts(), *self.requests.hosts()]
+
+        auth = ServerAuth(settings, connection.access, connection.clocks.pause, hosts)
         return http_streams(connection, auth)
 
     async def _begin(self, tasks: TaskGroup, limit: anyio.CancelScope) -> None:
         """Start watching for changes and list the tools, after the handshake."""
         if self._mode not in ("auto", "legacy", self.era):
             raise WrongEra(self.era, self._mode)
-        assert self._features is not None
         self.phase = "listing its tools"
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
@@ -227,7 +225,7 @@ class McpSession:
         await self.listings.refresh(lists=set(LISTS) - {"tools"})
         tasks.start_soon(self.listings.relist)
         await tasks.start(self.subscriptions.serve)
-        tasks.start_soon(self.health.probe_when_in_doubt, self._probe)
+        self.connection.health.serve(tasks, self._probe)
 
     async def _probe(self) -> None:
         """Ping the server, then list again, because a change notice may have been lost."""
@@ -250,7 +248,7 @@ class McpSession:
             lists,
             opened=lambda _: task_status.started(),
             missed=self._on_missed_changes,
-            on_lost=self.health.doubt,
+            on_lost=self.connection.health.doubt,
         )
         task_status.started()  # it returned, so the server has no such stream
 
@@ -261,3 +259,15 @@ class McpSession:
     def _on_missed_changes(self) -> None:
         for name in LISTS:
             self._on_list_changed(name)
+
+    def _notice(self, method: str, params: JsonObject) -> None:
+        """Handle a notification. Servers may send thousands, so it must be quick."""
+        match method.split("/"):
+            case ["notifications", "tools" | "prompts" | "resources" as name, "list_changed"]:
+                self._on_list_changed(name)
+            case ["notifications", "resources", "updated"]:
+                self._updates.notice(str(params.get("uri")))
+            case ["notifications", "message"]:
+                self._features.log.take(params)
+            case _:
+                pass

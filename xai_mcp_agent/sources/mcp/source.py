@@ -183,7 +183,7 @@ class McpSource:
             SourceFailed: no session was ready in time.
         """
         started, session = monotonic(), self._session
-        if session is None or self.state != "ready" or session.health.is_suspect:
+        if session is None or self.state != "ready" or session.connection.health.is_suspect:
             session = await self._usable_within(seconds, started, caller)
         try:
             return await do(session)
@@ -211,7 +211,7 @@ class McpSource:
         if self.state == "closed":
             raise closed_error(self.name)
         if session := self.usable:
-            await session.health.wait_until_settled()
+            await session.connection.health.wait_until_settled()
         if session := self.usable:
             return session
         asked_at = anyio.current_time()
@@ -263,8 +263,10 @@ class McpSource:
         self, option: _Option, seconds: float
     ) -> tuple[SourceError | None, _Option | None]:
         """Run one process or connection; return the error that ended it, and the next option."""
-        connection = Connection(option.settings, StderrLog(self._mask), self._access, self._hosts)
-        connection.on_over = self._stop_using
+        stderr = StderrLog(self._mask)
+        connection = Connection(
+            option.settings, stderr, self._access, self._hosts, self._stop_using
+        )
         failures = Failures(connection, self._mask)
         session = McpSession(
             connection, option.mode, failures, self._observer, self._host, self.updates

@@ -19,7 +19,7 @@ from ...core.backoff import Backoff
 from ...core.errors import ServerError, SourceError
 from ...core.events import LISTS
 from ..base import OnUpdate
-from .connection import METHOD_NOT_FOUND, is_modern
+from .connection import METHOD_NOT_FOUND, Connection, is_modern
 from .failures import is_missing_method
 from .requests import Requests
 
@@ -43,8 +43,10 @@ _BORDERS = ("/", "?", "#")
 class Subscriptions:
     """Subscriptions of one connection: any task opens and closes them, `serve` maintains them."""
 
-    def __init__(self, server: str, requests: Requests, updates: UpdateListeners) -> None:
-        self._server = server
+    def __init__(
+        self, connection: Connection, requests: Requests, updates: UpdateListeners
+    ) -> None:
+        self._connection = connection
         self._requests = requests
         self._updates = updates
         self._open: dict[str, anyio.CancelScope] = {}
@@ -78,7 +80,9 @@ class Subscriptions:
                     raise
                 accepted = False
             if not accepted:
-                raise self._refusal(uri)
+                problem = f"it does not announce when {uri} changes."
+                name = self._connection.settings.name
+                raise ServerError(name, problem, METHOD_NOT_FOUND, _NEXT_STEP)
 
     async def close(self, uri: str) -> None:
         """End a resource's subscription; errors are only logged."""
@@ -143,14 +147,10 @@ class Subscriptions:
                 {"resource_subscriptions": [uri]},
                 opened=opened,
                 missed=partial(self._updates.notice, uri),
-                on_lost=self._requests.health.doubt,
+                on_lost=self._connection.health.doubt,
                 patience_seconds=inf,  # the request has its own timeout
             )
             task_status.started(cause or False)  # it returned, so the server has no such stream
-
-    def _refusal(self, uri: str) -> ServerError:
-        problem = f"it does not announce when {uri} changes."
-        return ServerError(self._server, problem, METHOD_NOT_FOUND, _NEXT_STEP)
 
 
 class UpdateListeners:
@@ -245,17 +245,17 @@ async def keep_listening(
     """
     pauses = Backoff()
     await pauses.before_opening()
-    is_open, cause = await _one_stream(client, filter_, opened, on_lost, patience_seconds)
+    is_open, cause = await _run_stream(client, filter_, opened, on_lost, patience_seconds)
     if not is_open:
         return cause
     while True:  # a proxy or a restart may have closed it
         await pauses.before_opening()
-        is_open, _ = await _one_stream(client, filter_, lambda _: missed(), on_lost, _ACK_SECONDS)
+        is_open, _ = await _run_stream(client, filter_, lambda _: missed(), on_lost, _ACK_SECONDS)
         if not is_open:
             on_lost()
 
 
-async def _one_stream(
+async def _run_stream(
     client: Client,
     filter_: dict[str, Any],
     opened: Opened,
