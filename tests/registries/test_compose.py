@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.any_json import SCALARS, nested
 from xai_mcp_agent import BadSetting, settings_from
 from xai_mcp_agent.registries.entries import compose
-from xai_mcp_agent.registries.offers import manifest_of
+from xai_mcp_agent.registries.offers import Listing, looks_like, manifest_of, signals_of
 from xai_mcp_agent.registries.readers import document_of
 from xai_mcp_agent.registries.server_json import (
     Refused,
@@ -22,7 +22,7 @@ from xai_mcp_agent.registries.server_json import (
     version_order,
     wrong_with_version,
 )
-from xai_mcp_agent.registries.signals import Origin, looks_like, signals_of
+from xai_mcp_agent.settings.registries import USUAL_REGISTRIES
 
 SECRET = "sk-of-the-person"
 PIECES = ["$", "${KEY}", "{KEY}", "$${", "${v}", "{v}", "{w}", "${env:KEY}", "x"]
@@ -119,7 +119,8 @@ def test_a_document_of_anything_is_read_or_refused(server: Any, meta: Any):
         made = compose(read, "it", allow=("image-tag", "runtime-options", "secret-argument"))
     except (Refused, BadSetting):
         return
-    assert signals_of(document, made, Origin("team", is_official=True), configured={"it": 3})
+    listing = Listing(USUAL_REGISTRIES["official"], document, ("1",))
+    assert list(signals_of(listing, made, "npm was not asked", "it", {"it": 3}))
     assert all(isinstance(x, str) for x in made.entry.get("args", []))
     environ = {x.variable: "x" for x in made.needs}
     read_settings = settings_from({"mcpServers": {"it": made.entry}}, environ=environ)

@@ -14,9 +14,8 @@ from .output import text_width
 
 if TYPE_CHECKING:
     from ..registries.entries import Need
-    from ..registries.offers import Listing, Offer, RegistryManifest
+    from ..registries.offers import Listing, Offer, RegistryManifest, Signal
     from ..registries.registries import ChangedEntry, FoundServer
-    from ..registries.signals import Signal
     from ..registries.store import SyncReport
 
 _INDENT = "  "

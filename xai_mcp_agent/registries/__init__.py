@@ -16,13 +16,12 @@ _HOME_OF = {
     "Offer": "offers",
     "Registries": "registries",
     "RegistryManifest": "offers",
-    "Signal": "signals",
+    "Signal": "offers",
 }
 
 if TYPE_CHECKING:
-    from .offers import Listing, Offer, RegistryManifest
+    from .offers import Listing, Offer, RegistryManifest, Signal
     from .registries import FoundServer, Registries
-    from .signals import Signal
 else:  # looked up on first use, like the package's names
 
     def __getattr__(name: str) -> Any:

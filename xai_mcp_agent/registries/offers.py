@@ -1,36 +1,61 @@
-"""Offers: the entry for a version of a server before it is written, its manifest and signals."""
+"""Offers: the entry for a version of a server before it is written, its manifest and signals.
+
+Signals are for and against a server, in words: a person decides, there is no score. Registries
+prove little (a name, at the time of publishing). An unknown fact is a signal, too.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
+from ..core.names import skeleton
+from ..core.places import INTERNET, place_of_host
 from ..settings.registries import RegistrySettings
 from ..sources.fetching import Answered, FetchLimits
-from .entries import Composition, compose
-from .readers import NpmPackage, NpmReader, npm_address
+from .entries import Composition, Need, compose
+from .readers import NpmPackage, npm_address, npm_package
 from .server_json import (
     NAME_CHARS,
     Document,
     Package,
     Refused,
     RegistryError,
+    Remote,
     clean_text,
     read_server,
+    tag_and_digest,
 )
-from .signals import Origin, Signal, signals_of
 from .store import Alarm
 
 NOT_FOUND = 404
 # For one question about one server, while a person waits.
 ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
 
+Weight: TypeAlias = Literal["good", "told", "unknown", "warning", "alarm"]
+"""good: proved or pinned. told: as the registry says. unknown: nobody knows. warning: look twice.
+alarm: it must not be used."""
+
 _MAX_ITEMS = 100  # tags, dependencies
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)")
+_MAX_EDITS = 2  # between two names that look alike
+_CHARS_PER_EDIT = 6  # shorter names may differ less
+_KINDS = {"filepath": "a file or folder", "number": "a number", "boolean": "yes or no"}
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One fact to know. `about` is its kind: namespace, package, status, integrity, ..."""
+
+    about: str
+    weight: Weight
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +148,30 @@ def make_offer(
         Refused: the server must not be used, or nothing that it offers is allowed.
         BadSetting: a value of `values` does not fit.
     """
-    configured = configured or {}
-    document = listing.document
+    configured, document = configured or {}, listing.document
     _check_status(listing, allow)
     server = read_server(document.server, has_namespace=document.has_namespace)
     taken = _VARIABLE.findall(json.dumps(configured, default=str))
     composition = compose(server, name, values=values, allow=allow, prefer=prefer, taken=taken)
-    origin = _origin(listing, composition, offline=offline)
-    signals = [
-        *map(_changed_content, listing.alarms),
-        *signals_of(document, composition, origin, name=name, configured=configured),
-    ]
-    if listing.note:
-        signals.append(Signal("status", "warning", f"{listing.note}; this is the local copy."))
-    manifest = manifest_of(document, origin.package)
-    entry = _entry(listing, composition, server.description, manifest)
-    return Offer(listing, name, composition, entry, manifest, tuple(signals))
+    package = _ask_npm(listing, composition, offline=offline)
+    signals = tuple(signals_of(listing, composition, package, name, configured))
+    manifest = manifest_of(document, package if isinstance(package, NpmPackage) else None)
+    origin = {
+        "from": listing.registry.origin_name,
+        "name": document.name,
+        "version": document.version,
+        "digest": document.digest,
+        "checksum": manifest.checksum or "",
+    }
+    description = " ".join(server.description.split())
+    entry = {
+        **composition.entry,
+        **({"description": description} if description else {}),
+        "lock": True,
+        "disabled": True,
+        "registry": {key: x for key, x in origin.items() if x},
+    }
+    return Offer(listing, name, composition, entry, manifest, signals)
 
 
 def _check_status(listing: Listing, allow: Collection[str]) -> None:
@@ -154,59 +187,28 @@ def _check_status(listing: Listing, allow: Collection[str]) -> None:
         )
 
 
-def _changed_content(alarm: Alarm) -> Signal:
-    return Signal(
-        "integrity", "alarm",
-        f"{alarm.name} {alarm.version} has changed under the same version: its digest was "
-        f"{alarm.was[:12]}, and since {alarm.seen} it is {alarm.now[:12]}.",
-    )  # fmt: skip
-
-
-def _entry(
-    listing: Listing, composition: Composition, description: str, manifest: RegistryManifest
-) -> JsonObject:
-    """Return the entry, switched off and locked, with a note of its origin."""
-    document = listing.document
-    note = {
-        "from": listing.registry.origin_name,
-        "name": document.name,
-        "version": document.version,
-        "digest": document.digest,
-        "checksum": manifest.checksum or "",
-    }
-    about = " ".join(description.split())
-    return {
-        **composition.entry,
-        **({"description": about} if about else {}),
-        "lock": True,
-        "disabled": True,
-        "registry": {key: x for key, x in note.items() if x},
-    }
-
-
-def _origin(listing: Listing, composition: Composition, *, offline: bool) -> Origin:
-    """Return the origin of a version; npm is asked about its package.
+def _ask_npm(listing: Listing, composition: Composition, *, offline: bool) -> NpmPackage | str:
+    """Ask npm about the package of a version; return why it was not asked if it was not.
 
     Raises:
         Refused: npm does not have the package, or it has no command.
     """
-    registry, way = listing.registry, composition.way
-    origin = Origin(registry.name, registry.is_official, len(listing.versions))
+    registry, way, name = listing.registry, composition.way, listing.document.name
     if not isinstance(way, Package) or way.type != "npm":
-        return origin
+        return f"packages of type {way.type} are not checked"
     if offline:
-        return replace(origin, not_asked="npm was not asked")
+        return "npm was not asked"
     title = f"its package {way.identifier} {way.version}"
     try:
         address = registry.url if registry.type == "npm" and registry.url else npm_address()
-        package = NpmReader(address).package(way.identifier, way.version, ASK_LIMITS)
+        package = npm_package(address, way.identifier, way.version, ASK_LIMITS)
     except (OSError, RegistryError) as reason:
         if isinstance(reason, Answered) and reason.status == NOT_FOUND:
-            raise Refused(listing.document.name, f"{title} does not exist on npm") from None
-        return replace(origin, not_asked=f"npm could not be asked: {str(reason).rstrip('.')}")
+            raise Refused(name, f"{title} does not exist on npm") from None
+        return f"npm could not be asked: {str(reason).rstrip('.')}"
     if not package.has_command:
-        raise Refused(listing.document.name, f"{title} has no command to run")
-    return replace(origin, package=package)
+        raise Refused(name, f"{title} has no command to run")
+    return package
 
 
 # The manifest
@@ -215,43 +217,216 @@ def _origin(listing: Listing, composition: Composition, *, offline: bool) -> Ori
 def manifest_of(document: Document, package: NpmPackage | None = None) -> RegistryManifest:
     """Return the manifest of a document, completed from its package."""
     server, package = document.server, package or NpmPackage()
-    download, checksum = _download(server)
+    text = {key: clean_text(x) for key, x in server.items()}
+    file = _file_of(server)
+    sha256 = clean_text(file.get("fileSha256"))
     schema = as_text(server.get("$schema")).rstrip("/").split("/")
-    schema_version = clean_text(schema[-2]) if len(schema) > 1 else None
+    schema_version = clean_text(schema[-2]) if len(schema) > 1 else ""
+    names = dict.fromkeys(as_texts(server.get("dependencies")), "")
+    dependencies = [*(names or as_object(server.get("dependencies"))).items()][:_MAX_ITEMS]
     return RegistryManifest(
         document.name,
         document.version,
-        _text(server.get("mcp_version")),
-        _text(server.get("schema_version")) or schema_version,
-        _text(server.get("manifest_url")) or document.place or None,
-        _text(server.get("download_url")) or download or package.tarball or None,
-        _text(server.get("checksum")) or checksum or package.integrity or None,
+        text.get("mcp_version") or None,
+        text.get("schema_version") or schema_version or None,
+        text.get("manifest_url") or document.place or None,
+        text.get("download_url") or clean_text(file.get("identifier")) or package.tarball or None,
+        text.get("checksum") or (f"sha256:{sha256}" if sha256 else package.integrity) or None,
         tuple(map(clean_text, as_texts(server.get("tags"))[:_MAX_ITEMS])),
-        _text(server.get("author")) or package.author or _repository_owner(server),
-        _text(server.get("license")) or package.license or None,
-        _dependencies(server.get("dependencies")) or package.dependencies,
+        text.get("author") or package.author or _repository_owner(server) or None,
+        text.get("license") or package.license or None,
+        {clean_text(name): clean_text(x) for name, x in dependencies} or package.dependencies,
     )
 
 
-def _download(server: JsonObject) -> tuple[str | None, str | None]:
-    """Return the address and the hash of the first package that is a file."""
-    for package in map(as_object, as_list(server.get("packages"))):
-        if sha256 := _text(package.get("fileSha256")):
-            return _text(package.get("identifier")), f"sha256:{sha256}"
-    return None, None
+def _file_of(server: JsonObject) -> JsonObject:
+    """Return the first package that is a file, or nothing."""
+    packages = map(as_object, as_list(server.get("packages")))
+    return next((x for x in packages if clean_text(x.get("fileSha256"))), JsonObject())
 
 
-def _repository_owner(server: JsonObject) -> str | None:
-    url = _text(as_object(server.get("repository")).get("url")) or ""
-    parts = url.split("/")
-    return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else None
+def _repository_owner(server: JsonObject) -> str:
+    parts = clean_text(as_object(server.get("repository")).get("url")).split("/")
+    return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else ""
 
 
-def _dependencies(value: Any) -> dict[str, str]:
-    names = dict.fromkeys(as_texts(value), "")
-    entries = list((names or as_object(value)).items())[:_MAX_ITEMS]
-    return {clean_text(str(key)): clean_text(x) for key, x in entries}
+# Signals, in the order in which a person would ask
 
 
-def _text(value: Any) -> str | None:
-    return clean_text(value) or None
+def signals_of(
+    listing: Listing,
+    composition: Composition,
+    package: NpmPackage | str,
+    name: str,
+    configured: Mapping[str, Any],
+) -> Iterator[Signal]:
+    """Yield all signals about an entry. Instead of a `package`, why npm was not asked about it."""
+    document, way = listing.document, composition.way
+    for alarm in listing.alarms:
+        yield Signal(
+            "integrity", "alarm",
+            f"{alarm.name} {alarm.version} has changed under the same version: its digest was "
+            f"{alarm.was[:12]}, and since {alarm.seen} it is {alarm.now[:12]}.",
+        )  # fmt: skip
+    yield _namespace(document, listing.registry)
+    if isinstance(way, Package):
+        yield _package(document, way.identifier, package)
+    yield from _status(listing)
+    yield from _look_alikes(document, way, name, configured)
+    yield from _integrity(way, package.integrity if isinstance(package, NpmPackage) else "")
+    for need in (*composition.needs, *composition.optional):
+        yield from _request(need)
+    yield _reach(composition)
+    for risk in composition.risks:
+        yield Signal("asks for", "warning", f"{risk[0].upper()}{risk[1:]}.")
+    for remark in composition.remarks:
+        yield Signal("note", "told", remark)
+    if listing.note:
+        yield Signal("status", "warning", f"{listing.note}; this is the local copy.")
+
+
+def _namespace(document: Document, registry: RegistrySettings) -> Signal:
+    space, owner = document.name.rpartition("/")[0], ""
+    if document.has_namespace and space.startswith(("io.github.", "com.github.")):
+        owner = f"the GitHub account {space.split('.', 2)[2]}"
+    elif document.has_namespace and "." in space:
+        owner = f"the owner of {'.'.join(reversed(space.split('.')))}"
+    if owner and registry.is_official:
+        text = f"Published by {owner}, who proved it to the registry when publishing."
+        return Signal("namespace", "good", text)
+    claim = f"that it is by {owner}" if owner else "who publishes it"
+    return Signal("namespace", "unknown", f"{registry.name} does not check {claim}.")
+
+
+def _package(document: Document, name: str, package: NpmPackage | str) -> Signal:
+    if isinstance(package, str):
+        text = f"It is not known whether {name} is its own: {package}."
+        return Signal("package", "unknown", text)
+    server = package.mcp_name
+    if not server:
+        text = f"{name} does not say which MCP server it is: anybody can name it here."
+        return Signal("package", "unknown", text)
+    if server == document.name:
+        return Signal("package", "good", f"{name} confirms that it is {server}.")
+    if document.has_namespace:
+        return Signal("package", "alarm", f"{name} says that it is {server}, not {document.name}.")
+    return Signal("package", "told", f"{name} says that it is {server}.")
+
+
+def _status(listing: Listing) -> Iterator[Signal]:
+    meta, count = listing.document.meta, len(listing.versions)
+    status, message, published, updated = (
+        clean_text(meta.get(x), NAME_CHARS).replace("\n", " ")
+        for x in ("status", "statusMessage", "publishedAt", "updatedAt")
+    )
+    if status:
+        weight = "warning" if status in ("deprecated", "deleted") else "told"
+        why = f": {message}" if message else "."
+        yield Signal("status", weight, f"Its registry calls it {status}{why}")
+    else:
+        yield Signal("status", "unknown", "Its registry does not say whether it is maintained.")
+    if meta.get("isLatest") is False:
+        yield Signal("status", "warning", "It is not the latest version.")
+    elif meta.get("isLatest") is True:
+        yield Signal("status", "told", "It is the latest version.")
+    days = [f"{word} {x}" for word, x in (("published", published), ("updated", updated)) if x]
+    if days:
+        yield Signal("status", "told", f"It was {' and '.join(days)}.")
+    versions = "One version is" if count == 1 else f"{count} versions are"
+    yield Signal("status", "told", f"{versions} known.")
+
+
+def _look_alikes(
+    document: Document, way: Package | Remote, name: str, configured: Mapping[str, Any]
+) -> Iterator[Signal]:
+    package = _without_version(way.identifier) if isinstance(way, Package) else ""
+    mine = {"name": name, "server": document.name, "package": package}
+    for other, entry in configured.items():
+        theirs = {"name": other, **_names_of(entry)}
+        if document.has_namespace and theirs["server"] == document.name:
+            yield Signal("look-alike", "told", f"You already have it, as {other}.")
+        for kind, own in mine.items():
+            like = theirs[kind]
+            if own and like and own != like and looks_like(own, like):
+                text = f"{own} looks like {like}, which you have as {other}, but is not the same."
+                yield Signal("look-alike", "warning", text)
+
+
+def looks_like(name: str, other: str) -> bool:
+    """Return whether a person may confuse two names."""
+    if skeleton(name) == skeleton(other):
+        return True
+    from rapidfuzz.distance import OSA  # here: most names are never compared
+
+    most = min(_MAX_EDITS, min(len(name), len(other)) // _CHARS_PER_EDIT)
+    return most > 0 and OSA.distance(name.lower(), other.lower(), score_cutoff=most) <= most
+
+
+def _names_of(entry: Any) -> dict[str, str]:
+    """Return the name of a configured entry in its registry, and the package it starts."""
+    registry = as_object(as_object(entry).get("registry"))
+    words = as_texts(as_object(entry).get("args"))
+    package = next((x for x in words if not x.startswith("-") and x != "run"), "")
+    return {"server": as_text(registry.get("name")), "package": _without_version(package)}
+
+
+def _without_version(package: str) -> str:
+    head = package[:1] + package[1:].partition("@")[0].partition("==")[0]
+    folder, slash, last = head.rpartition("/")
+    return folder + slash + last.partition(":")[0]
+
+
+def _integrity(way: Package | Remote, package_hash: str) -> Iterator[Signal]:
+    if isinstance(way, Remote):
+        text = "The server behind the URL may change at any time; its tools are locked."
+        yield Signal("integrity", "unknown", text)
+    elif way.type == "oci":
+        if tag_and_digest(way.identifier)[1]:
+            yield Signal("integrity", "good", "Its image is pinned by its digest.")
+        else:
+            text = "Its image is not pinned: the owner of the tag may change what runs."
+            yield Signal("integrity", "warning", text)
+    else:
+        if package_hash:
+            text = f"Its version is exact, and its hash is noted: {package_hash}."
+            yield Signal("integrity", "good", text)
+        else:
+            yield Signal("integrity", "told", "Its version is exact; its hash is not known here.")
+        text = (
+            "Its dependencies are not pinned: the runner fetches them when it starts it, and may "
+            "run their scripts."
+        )
+        yield Signal("integrity", "warning", text)
+
+
+def _request(need: Need) -> Iterator[Signal]:
+    kind = "a secret" if need.is_secret else _KINDS.get(need.format, "a value")
+    choice = "" if need.is_required else " (optional)"
+    about = f": {need.description}" if need.description else ""
+    text = f"It asks for {kind}{choice}, {need.name}, for {need.where}{about}".rstrip(".") + "."
+    yield Signal("asks for", "told", text)
+    if need.variable in os.environ:
+        text = (
+            f"{need.variable} is already set in your environment: the server gets that value as "
+            "soon as it is switched on."
+        )
+        yield Signal("asks for", "warning", text)
+
+
+def _reach(composition: Composition) -> Signal:
+    """Return the signal about what the server can reach, or what reaches it."""
+    if isinstance(composition.way, Package):
+        if composition.way.type == "oci":
+            text = "It runs in a container, with access to the network."
+            return Signal("asks for", "told", text)
+        text = "It runs as a program on this machine, and can do there whatever you can."
+        return Signal("asks for", "warning", text)
+    parts = urlsplit(as_text(composition.entry.get("url")))
+    host = parts.netloc.rpartition("@")[2]
+    place = place_of_host(parts.hostname or "") if "$" not in host else None
+    text = f"It sends the arguments of its tools to {host}"
+    if place not in (None, INTERNET):
+        return Signal("asks for", "warning", f"{text}, which is {place}: why?")
+    if parts.scheme != "https":
+        return Signal("asks for", "warning", f"{text}, unencrypted: others can read them.")
+    return Signal("asks for", "told", f"{text}.")

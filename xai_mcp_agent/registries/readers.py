@@ -12,11 +12,12 @@ import shutil
 import subprocess
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
 from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
@@ -59,35 +60,28 @@ class Page:
     next: str = ""
 
 
-class Reader(Protocol):
-    """Reader of one registry.
+ReadPage: TypeAlias = Callable[[str, str, FetchLimits], Page]
+"""Returns the page at a cursor; an OSError says why it cannot be read.
 
-    With `reports_changes` it can return the changes since a time, else all of it is read each time.
-    """
-
-    reports_changes: bool
-
-    def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """Return the page at a cursor; an OSError says why it cannot be read."""
-        ...
+From the official API, of the changes since a time, which include deleted servers.
+"""
 
 
-def reader_of(registry: RegistrySettings) -> Reader:
-    """Return the reader of a registry in the settings.
+def page_reader(registry: RegistrySettings) -> ReadPage:
+    """Return the function that reads the pages of a registry in the settings.
 
     Raises:
         RegistryError: the address of npm's registry is not known.
     """
     match registry.type:
         case "api":
-            return ApiReader(registry.url)
+            return partial(_api_page, _api(registry.url))
         case "list":
-            return ListReader(registry.path, registry.url)
+            return partial(_list_page, registry)
         case "github":
-            path = registry.path or "servers"
-            return GithubReader(registry.repository, registry.ref, path, registry.url)
+            return partial(_github_page, registry)
         case "npm":
-            return NpmReader(registry.url or npm_address(), registry.keywords)
+            return partial(_npm_page, registry.url or npm_address(), registry.keywords)
 
 
 # Documents
@@ -139,41 +133,39 @@ def _json_at(url: str, limits: FetchLimits) -> JsonObject:
         raise OSError(f"the answer cannot be read: {text}") from None
 
 
-# The official API
+# The official API, version 0.1: pages with opaque cursors, and versions
 
 
-class ApiReader:
-    """A registry with the official API, version 0.1: pages with opaque cursors, and versions."""
-
-    reports_changes = True
-
-    def __init__(self, url: str) -> None:
-        self._base = url.rstrip("/").removesuffix(_API) + f"{_API}/servers"
-
-    def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """Return a page; see `Reader.page`. Changes since a time include deleted servers."""
-        query = {"limit": str(_API_ROWS), "version": "latest", "cursor": cursor}
-        query = {key: x for key, x in (query | {"updated_since": since}).items() if x}
-        answer = _json_at(f"{self._base}?{urlencode(query)}", limits)
-        if not isinstance(answer.get("servers"), list):
-            raise OSError("the answer has no `servers`: this is not a registry of MCP servers")
-        cursor = as_text(as_object(answer.get("metadata")).get("nextCursor"))
-        return Page(list(self._documents(answer)), cursor)
-
-    def versions(self, name: str, limits: FetchLimits) -> list[Document]:
-        """Return all versions of a server, or raise an OSError (`Answered` if it has none)."""
-        answer = _json_at(f"{self._base}/{quote(name, safe='')}/versions", limits)
-        return [x for x in self._documents(answer) if x.name == name]
-
-    def _documents(self, answer: JsonObject) -> Iterator[Document]:
-        for row in as_list(answer.get("servers")):
-            server = as_object(as_object(row).get("server"))
-            parts = (str(server.get(key, ""))[:NAME_CHARS] for key in ("name", "version"))
-            name, version = (quote(x, safe="") for x in parts)
-            yield document_of(row, f"{redact_url(self._base)}/{name}/versions/{version}")
+def api_versions(url: str, name: str, limits: FetchLimits) -> list[Document]:
+    """Return all versions of a server, or raise an OSError (`Answered` if it has none)."""
+    base = _api(url)
+    answer = _json_at(f"{base}/{quote(name, safe='')}/versions", limits)
+    return [x for x in _api_documents(base, answer) if x.name == name]
 
 
-# npm
+def _api(url: str) -> str:
+    return f"{url.rstrip('/').removesuffix(_API)}{_API}/servers"
+
+
+def _api_page(base: str, cursor: str, since: str, limits: FetchLimits) -> Page:
+    query = {"limit": str(_API_ROWS), "version": "latest", "cursor": cursor, "updated_since": since}
+    query = {key: x for key, x in query.items() if x}
+    answer = _json_at(f"{base}?{urlencode(query)}", limits)
+    if not isinstance(answer.get("servers"), list):
+        raise OSError("the answer has no `servers`: this is not a registry of MCP servers")
+    cursor = as_text(as_object(answer.get("metadata")).get("nextCursor"))
+    return Page(list(_api_documents(base, answer)), cursor)
+
+
+def _api_documents(base: str, answer: JsonObject) -> Iterator[Document]:
+    for row in as_list(answer.get("servers")):
+        server = as_object(as_object(row).get("server"))
+        parts = (str(server.get(key, ""))[:NAME_CHARS] for key in ("name", "version"))
+        name, version = (quote(x, safe="") for x in parts)
+        yield document_of(row, f"{redact_url(base)}/{name}/versions/{version}")
+
+
+# npm's search by keywords. npm verifies none of the claims of packages.
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,73 +186,67 @@ class NpmPackage:
     dependencies: dict[str, str] = field(default_factory=dict[str, str])
 
 
-class NpmReader:
-    """The npm packages with some keywords. npm verifies none of their claims."""
+def npm_document(url: str, name: str, version: str, limits: FetchLimits) -> Document:
+    """Return the document of a package; raises as `npm_package` does."""
+    return _npm_document(url, _npm_manifest(url, name, version, limits))
 
-    reports_changes = False
 
-    def __init__(self, url: str, keywords: str = "") -> None:
-        self._base = url.rstrip("/")
-        self._keywords = keywords
+def npm_package(url: str, name: str, version: str, limits: FetchLimits) -> NpmPackage:
+    """Return a package's description of itself.
 
-    def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """Return a page; see `Reader.page`."""
-        start = int(cursor) if cursor.isdecimal() else 0
-        query = {"text": f"keywords:{self._keywords}", "size": str(_NPM_ROWS), "from": str(start)}
-        answer = _json_at(f"{self._base}/-/v1/search?{urlencode(query)}", limits)
-        rows, total = as_list(answer.get("objects")), answer.get("total")
-        end = start + len(rows)
-        following = str(end) if rows and isinstance(total, int) and end < total else ""
-        packages = (as_object(as_object(x).get("package")) for x in rows)
-        return Page([self._document(x) for x in packages], following)
+    Raises:
+        Answered: there is no such package, or no such version.
+        OSError: npm cannot be reached.
+    """
+    entry = _npm_manifest(url, name, version, limits)
+    dist, author = as_object(entry.get("dist")), entry.get("author")
+    dependencies = list(as_object(entry.get("dependencies")).items())[:NAME_CHARS]
+    if entry.get("version") != version:
+        raise OSError("the answer is about another version")
+    return NpmPackage(
+        name,
+        version,
+        clean_text(entry.get("mcpName"), NAME_CHARS),
+        bool(as_object(entry.get("bin")) or as_text(entry.get("bin"))),
+        clean_text(dist.get("integrity"), NAME_CHARS),
+        clean_text(dist.get("tarball"), NAME_CHARS),
+        clean_text(entry.get("license"), NAME_CHARS),
+        clean_text(as_object(author).get("name") or author, NAME_CHARS),
+        {clean_text(key, NAME_CHARS): clean_text(x, NAME_CHARS) for key, x in dependencies},
+    )
 
-    def document(self, name: str, version: str, limits: FetchLimits) -> Document:
-        """Return the document of a package; raises as `package` does."""
-        return self._document(self._manifest(name, version, limits))
 
-    def package(self, name: str, version: str, limits: FetchLimits) -> NpmPackage:
-        """Return a package's description of itself.
+def _npm_manifest(url: str, name: str, version: str, limits: FetchLimits) -> JsonObject:
+    place = f"{url.rstrip('/')}/{quote(name, safe='@')}/{quote(version, safe='')}"
+    entry = _json_at(place, limits)
+    if entry.get("name") != name:
+        raise OSError("the answer is about another package")
+    return entry
 
-        Raises:
-            Answered: there is no such package, or no such version.
-            OSError: npm cannot be reached.
-        """
-        entry = self._manifest(name, version, limits)
-        dist, author = as_object(entry.get("dist")), entry.get("author")
-        dependencies = list(as_object(entry.get("dependencies")).items())[:NAME_CHARS]
-        if entry.get("version") != version:
-            raise OSError("the answer is about another version")
-        return NpmPackage(
-            name,
-            version,
-            clean_text(entry.get("mcpName"), NAME_CHARS),
-            bool(as_object(entry.get("bin")) or as_text(entry.get("bin"))),
-            clean_text(dist.get("integrity"), NAME_CHARS),
-            clean_text(dist.get("tarball"), NAME_CHARS),
-            clean_text(entry.get("license"), NAME_CHARS),
-            clean_text(as_object(author).get("name") or author, NAME_CHARS),
-            {clean_text(key, NAME_CHARS): clean_text(x, NAME_CHARS) for key, x in dependencies},
-        )
 
-    def _manifest(self, name: str, version: str, limits: FetchLimits) -> JsonObject:
-        url = f"{self._base}/{quote(name, safe='@')}/{quote(version, safe='')}"
-        entry = _json_at(url, limits)
-        if entry.get("name") != name:
-            raise OSError("the answer is about another package")
-        return entry
+def _npm_page(url: str, keywords: str, cursor: str, _since: str, limits: FetchLimits) -> Page:
+    start = int(cursor) if cursor.isdecimal() else 0
+    query = {"text": f"keywords:{keywords}", "size": str(_NPM_ROWS), "from": str(start)}
+    answer = _json_at(f"{url.rstrip('/')}/-/v1/search?{urlencode(query)}", limits)
+    rows, total = as_list(answer.get("objects")), answer.get("total")
+    end = start + len(rows)
+    following = str(end) if rows and isinstance(total, int) and end < total else ""
+    packages = (as_object(as_object(x).get("package")) for x in rows)
+    return Page([_npm_document(url, x) for x in packages], following)
 
-    def _document(self, package: JsonObject) -> Document:
-        name, version = as_text(package.get("name")), as_text(package.get("version"))
-        identity: JsonObject = {"name": name, "version": version}
-        server: JsonObject = identity | {
-            "description": package.get("description"),
-            "repository": {"url": as_object(package.get("links")).get("repository")},
-            "packages": [{"registryType": "npm", "identifier": name, "version": version}],
-            "tags": as_texts(package.get("keywords")),
-            "author": as_object(package.get("publisher")).get("username"),
-        }
-        meta: JsonObject = {"publishedAt": package.get("date")}
-        return _checked(server, meta, redact_url(self._base), identity=identity)
+
+def _npm_document(url: str, package: JsonObject) -> Document:
+    name, version = as_text(package.get("name")), as_text(package.get("version"))
+    identity: JsonObject = {"name": name, "version": version}
+    server: JsonObject = identity | {
+        "description": package.get("description"),
+        "repository": {"url": as_object(package.get("links")).get("repository")},
+        "packages": [{"registryType": "npm", "identifier": name, "version": version}],
+        "tags": as_texts(package.get("keywords")),
+        "author": as_object(package.get("publisher")).get("username"),
+    }
+    meta: JsonObject = {"publishedAt": package.get("date")}
+    return _checked(server, meta, redact_url(url.rstrip("/")), identity=identity)
 
 
 def npm_address() -> str:
@@ -286,49 +272,35 @@ def npm_address() -> str:
     return address.rstrip("/")
 
 
-# Lists, folders and archives
+# Lists, folders and archives: all of it is one page
 
 
-class ListReader:
-    """A local file or folder, or a document at a URL."""
-
-    reports_changes = False
-
-    def __init__(self, path: str = "", url: str = "") -> None:
-        self._path, self._url = path, url
-
-    def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """Return all of it as one page; see `Reader.page`."""
-        if self._url:
-            return _page({"": fetch(self._url, limits)}, redact_url(self._url))
-        path = Path(self._path)
-        if path.is_file():
-            return _page({"": path.read_bytes()}, str(path))
-        if not path.is_dir():
-            raise OSError(f"there is no file or folder {path}")
-        return _page(dict(_files_in(path)), str(path))
+def _list_page(registry: RegistrySettings, _cursor: str, _since: str, limits: FetchLimits) -> Page:
+    """Read a local file or folder, or a document at a URL."""
+    if registry.url:
+        return _page({"": fetch(registry.url, limits)}, redact_url(registry.url))
+    path = Path(registry.path)
+    if path.is_file():
+        return _page({"": path.read_bytes()}, str(path))
+    if not path.is_dir():
+        raise OSError(f"there is no file or folder {path}")
+    return _page(dict(_files_in(path)), str(path))
 
 
-class GithubReader:
-    """The files of a repository under `path` at `ref`, a commit or branch, from its archive."""
-
-    reports_changes = False
-
-    def __init__(self, repository: str, ref: str, path: str = "", url: str = "") -> None:
-        self._repository, self._ref, self._path = repository, ref, path.strip("/")
-        self._base = (url or _ARCHIVES).rstrip("/")
-
-    def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
-        """Return all of it as one page; see `Reader.page`. Documents' places name the commit."""
-        url = f"{self._base}/{self._repository}/tar.gz/{quote(self._ref)}"
-        try:
-            commit, files = _unpack(fetch(url, limits), self._path)
-        except (tarfile.TarError, EOFError, zlib.error, ValueError) as cause:
-            raise OSError(f"its archive cannot be read: {cause}") from None
-        if not files:
-            raise OSError(f"it has nothing at {self._path or 'its root'}: check `path` and `ref`")
-        parts = (redact_url(self._base), self._repository, commit or self._ref, self._path)
-        return _page(files, "/".join(x for x in parts if x))
+def _github_page(
+    registry: RegistrySettings, _cursor: str, _since: str, limits: FetchLimits
+) -> Page:
+    """Read the archive of a repository at `ref`. Documents' places name the commit."""
+    base, folder = (registry.url or _ARCHIVES).rstrip("/"), (registry.path or "servers").strip("/")
+    url = f"{base}/{registry.repository}/tar.gz/{quote(registry.ref)}"
+    try:
+        commit, files = _unpack(fetch(url, limits), folder)
+    except (tarfile.TarError, EOFError, zlib.error, ValueError) as cause:
+        raise OSError(f"its archive cannot be read: {cause}") from None
+    if not files:
+        raise OSError(f"it has nothing at {folder or 'its root'}: check `path` and `ref`")
+    parts = (redact_url(base), registry.repository, commit or registry.ref, folder)
+    return _page(files, "/".join(x for x in parts if x))
 
 
 def _page(files: Mapping[str, bytes], place: str) -> Page:

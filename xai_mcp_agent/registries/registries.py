@@ -18,7 +18,7 @@ from ..settings.registries import RegistrySettings
 from ..settings.trust import without_untrusted
 from ..sources.fetching import Answered
 from .offers import ASK_LIMITS, NOT_FOUND, Listing, make_offer
-from .readers import ApiReader, NpmReader, reader_of
+from .readers import api_versions, npm_address, npm_document
 from .server_json import (
     NAME_CHARS,
     Document,
@@ -178,11 +178,10 @@ class Registries:
         """Fetch a registry's documents of a server; return why that failed, or nothing."""
         try:
             if registry.type == "api":
-                documents = ApiReader(registry.url).versions(name, ASK_LIMITS)
+                documents = api_versions(registry.url, name, ASK_LIMITS)
             elif registry.type == "npm":
-                reader = reader_of(registry)
-                assert isinstance(reader, NpmReader)
-                documents = [reader.document(name, version or "latest", ASK_LIMITS)]
+                address = registry.url or npm_address()
+                documents = [npm_document(address, name, version or "latest", ASK_LIMITS)]
             else:
                 return ""
         except Answered as reason:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..settings.registries import RegistrySettings
 from ..sources.fetching import Answered, FetchLimits
-from .readers import Page, Reader, reader_of
+from .readers import Page, ReadPage, page_reader
 from .server_json import Document, RegistryError, version_order
 
 _BUSY_SECONDS = 10.0
@@ -288,55 +288,61 @@ def sync_registry(
     Raises:
         RegistryError: the local copy cannot be written.
     """
-    report, limits = SyncReport(registry.name), limits or SyncLimits()
+    report = SyncReport(registry.name)
     try:
-        reader = reader_of(registry)
+        read_page = page_reader(registry)
     except RegistryError as reason:
         report.problem = str(reason)
         return report
-    if problem := _read_pages(store, registry.address, reader, limits, report):
+    if problem := _read_pages(store, registry, read_page, limits or SyncLimits(), report):
         report.problem = f"{registry.address} {problem}"
     return report
 
 
 def _read_pages(
-    store: Store, registry: str, reader: Reader, limits: SyncLimits, report: SyncReport
+    store: Store,
+    registry: RegistrySettings,
+    read_page: ReadPage,
+    limits: SyncLimits,
+    report: SyncReport,
 ) -> str:
     """Read and store pages until the last one; return why it ended early, if it did."""
     deadline, cursors = time.monotonic() + limits.seconds, set[str]()
-    progress = store.progress(registry)
+    address = registry.address
+    progress = store.progress(address)
     report.is_resumed = bool(progress.cursor)
     if not report.is_resumed:
-        progress = store.begin(registry, progress.since)
+        progress = store.begin(address, progress.since)
     while (left := deadline - time.monotonic()) > 0:
         fetch = replace(limits.fetch, seconds=min(limits.fetch.seconds, max(left, 0.1)))
         try:
-            page = reader.page(progress.cursor, progress.since, fetch)
+            page = read_page(progress.cursor, progress.since, fetch)
         except OSError as reason:
             is_refused = isinstance(reason, Answered) and reason.status in _CLIENT_ERRORS
             if is_refused and report.is_resumed and report.pages == 0:  # the cursor is too old
-                report.is_resumed, progress = False, store.begin(registry, progress.since)
+                report.is_resumed, progress = False, store.begin(address, progress.since)
                 continue
             at = f", at page {report.pages + 1}" if report.pages else ""
             later = " `registry sync` continues from there." if progress.cursor else ""
             return f"cannot be read{at}: {str(reason).rstrip('.')}.{later}"
         with store.writing():
-            if store.progress(registry) != progress:
+            if store.progress(address) != progress:
                 return "is read by another sync at the same time, which continues."
-            _store_page(store, registry, page, progress.begun, report)
+            _store_page(store, address, page, progress.begun, report)
             if page.next in cursors:
-                store.set_progress(registry, Progress(since=progress.since))
+                store.set_progress(address, Progress(since=progress.since))
                 return "gives the same cursor again and would never end. Its pages are kept."
             if not page.next:
-                if not reader.reports_changes:
-                    report.removed = store.remove_unseen(registry, progress.begun)
+                if registry.type != "api":  # only the API reports changes; the others are whole
+                    report.removed = store.remove_unseen(address, progress.begun)
                 since = _time_text(datetime.fromisoformat(progress.begun) - _OVERLAP)
-                store.set_progress(registry, Progress(since=since))
+                store.set_progress(address, Progress(since=since))
                 return ""
             cursors.add(page.next)
-            progress = store.set_progress(registry, replace(progress, cursor=page.next))
-    seconds = f"{limits.seconds:g} s"
-    return f"is not read to its end after {seconds}. `registry sync` continues from there."
+            progress = store.set_progress(address, replace(progress, cursor=page.next))
+    return (
+        f"is not read to its end after {limits.seconds:g} s. `registry sync` continues from there."
+    )
 
 
 def _store_page(store: Store, registry: str, page: Page, run: str, report: SyncReport) -> None:
