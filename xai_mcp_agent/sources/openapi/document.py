@@ -143,11 +143,10 @@ def path_of(uri: str) -> Path:
 
 def files_beside(file: Path) -> Read:
     """Return a reader for files in the document's folder and below, with links resolved."""
-    folder = file.parent.resolve()
 
     def read(uri: str) -> bytes:
         path = path_of(uri).resolve()
-        if not path.is_relative_to(folder):
+        if not path.is_relative_to(file.parent.resolve()):
             raise BadReference("leads out of the folder of the document")
         return read_file(path)
 

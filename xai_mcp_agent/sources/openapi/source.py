@@ -214,12 +214,12 @@ class DocumentReader:
         file = Path(self._settings.spec)
         try:
             data = await self._in_thread(partial(read_file, file))
+        except TimeoutError:
+            raise
         except OSError as cause:
-            if isinstance(cause, TimeoutError):
-                raise
             problem = f"{file} cannot be read: {cause.strerror or cause}."
             raise self._failed(problem, "Correct `spec` in the settings.") from cause
-        return await self._convert(data, file.as_uri(), lambda: files_beside(file), before)
+        return await self._convert(data, file.as_uri(), files_beside(file), before)
 
     async def _fetch(self, before: Offer | None) -> Offer:
         url = self._settings.spec
@@ -235,7 +235,7 @@ class DocumentReader:
         is_over = threading.Event()
         fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
         try:
-            offer = await self._convert(response.body, address, lambda: fetch, before)
+            offer = await self._convert(response.body, address, fetch, before)
         finally:
             is_over.set()
         self._validators = {
@@ -294,13 +294,11 @@ class DocumentReader:
 
         return fetch
 
-    async def _convert(
-        self, data: bytes, uri: str, reader: Callable[[], Read], before: Offer | None
-    ) -> Offer:
+    async def _convert(self, data: bytes, uri: str, read: Read, before: Offer | None) -> Offer:
         def convert_document() -> Offer:
             if before is not None and before.is_of(data):
                 return before
-            return _offer(self._settings, data, uri, reader())
+            return _offer(self._settings, data, uri, read)
 
         return await self._in_thread(convert_document)
 
