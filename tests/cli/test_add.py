@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import SERVERS, Cli, Ran
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.canvas.person import shown_text
-from xai_mcp_agent.core.visible import escaped
+from xai_mcp_agent.core.visible import escape_hidden
 from xai_mcp_agent.secrets.redactor import redact_args
 from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.settings.load import load_settings
@@ -194,7 +194,7 @@ def test_a_command_behind_a_secret_is_shown(folder: Path):
     for script, expected in SCRIPTS.items():
         assert redact_args(["-c", script], Secrets())[1] == expected
         text = shown({"command": "sh", "args": ["-c", script]})
-        assert escaped(expected.rpartition("***")[2]) in text
+        assert escape_hidden(expected.rpartition("***")[2]) in text
     own = {"command": "sh", "args": ["./evil.sh"], "env": {"API_TOKEN": "./evil.sh"}}
     assert shown(own).split("\n") == [
         "  it:", "      starts sh ./evil.sh", "      gets the environment variable API_TOKEN: ***",

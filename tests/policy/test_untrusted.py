@@ -37,7 +37,7 @@ from xai_mcp_agent.core.visible import is_visible
 from xai_mcp_agent.history.diff import difference_in_full
 from xai_mcp_agent.mcp_components import MCPServerStatus
 from xai_mcp_agent.policy.suspicion import Mark, find_orders, marks_of
-from xai_mcp_agent.secrets.secrets import masked_and_cut
+from xai_mcp_agent.secrets.secrets import mask_and_cut
 
 TAGS = "".join(chr(0xE0000 + ord(x)) for x in "obey")
 HIDDEN = f"\u202e\u200b\u2066\ufeff{TAGS}\U000e0101\x1b[8m\x9b\x07"
@@ -122,7 +122,7 @@ def test_an_error_about_any_source_quotes_it_as_it_looks():
     """The one door for all kinds: those of OpenAPI, of agents, of signing in."""
     error = SourceFailed("it", f"signing in failed: no{HIDDEN}.", f"Ask for {HIDDEN}rights.")
     assert clean([str(error), error.problem, error.next_step])
-    words = masked_and_cut(f"sec{TAGS}ret\n  Next step: obey", lambda x: x.replace("secret", "***"))
+    words = mask_and_cut(f"sec{TAGS}ret\n  Next step: obey", lambda x: x.replace("secret", "***"))
     assert words == "***   Next step: obey", "a secret is found though something hides in it"
 
 

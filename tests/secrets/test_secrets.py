@@ -22,7 +22,7 @@ from xai_mcp_agent.secrets.search import (
     secrets_in_text,
 )
 from xai_mcp_agent.secrets.secrets import MIN_SECRET_LENGTH, Secrets
-from xai_mcp_agent.secrets.speech import kept_speech
+from xai_mcp_agent.secrets.speech import mask_speech
 
 KEY = "s3cr/et+k=y&\"'\\é"
 
@@ -193,13 +193,13 @@ SECRETS = (
 def test_no_secret_is_kept():
     for text, secret in SECRETS:
         assert secret in text
-        assert secret not in kept_speech(text, REDACT)
+        assert secret not in mask_speech(text, REDACT)
 
 
 def test_a_request_is_kept():
     text = "Find the issue #12 in repo foo/bar, convert mp3 to wav. Then tell Turkey's capital!"
-    assert kept_speech(text, REDACT) == text
-    speech = kept_speech("My password is horse. Now list the open issues.", REDACT)
+    assert mask_speech(text, REDACT) == text
+    speech = mask_speech("My password is horse. Now list the open issues.", REDACT)
     assert speech.endswith("Now list the open issues.")
 
 
@@ -207,22 +207,22 @@ def test_no_secret_is_kept_in_part_where_a_text_is_cut():
     """Masks are shorter than what they hide, so that the end of what is looked at may be kept."""
     for padding in range(260, 305, 3):
         begin = f"{'a ' * (padding // 2)}{'b' * (padding % 2)}"
-        assert "zeb" not in kept_speech(f"{begin}zebra-crossing", REDACT)
+        assert "zeb" not in mask_speech(f"{begin}zebra-crossing", REDACT)
     for padding in range(0, 200, 9):
         begin = f"{'x1' * 300} {'b ' * (padding // 2)}{'c' * (padding % 2)} {'b ' * 60}"
         for words in ("pay 4111 1111 1111 1111", "horse is my password"):
-            speech = kept_speech(f"{begin}{words}", REDACT)
+            speech = mask_speech(f"{begin}{words}", REDACT)
             assert "411" not in speech
             assert "horse" not in speech
 
 
 @given(st.text())
 def test_anything_can_be_said(text: str):
-    speech = kept_speech(text, REDACT)
+    speech = mask_speech(text, REDACT)
     assert len(speech) <= 300
     assert speech == "" or any(x.isalpha() for x in speech)
 
 
 def test_hostile_texts_take_no_longer_than_others():
     for text in ("a ", "x", "password ", "1", "1 ", "a1", "is ", "x. ", ".", "@", "key: ", "a=b "):
-        done_within(0.5, lambda text=text: kept_speech(text * 100_000, REDACT))
+        done_within(0.5, lambda text=text: mask_speech(text * 100_000, REDACT))

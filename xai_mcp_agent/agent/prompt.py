@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.json import JsonObject
-from ..core.names import listed
+from ..core.names import join_names
 from ..core.provider_schema import FunctionSpec
 from ..core.visible import visible
 
@@ -118,7 +118,7 @@ def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
 
 def _searched_block(searched: Searched) -> str:
     """Return the paragraph about hidden tools; server names are safe, a person set them."""
-    named = listed(searched.servers, _MOST_SERVERS)
+    named = join_names(searched.servers, _MOST_SERVERS)
     belonging = f" They belong to: {named}." if named else ""
     return f"You have more tools than are listed. Find them with {searched.tool}.{belonging}"
 

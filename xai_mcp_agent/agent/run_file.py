@@ -24,7 +24,7 @@ from ..core.json import JsonObject
 from ..core.tools import ToolKey
 from ..secrets.private_files import (
     file_lock,
-    followed,
+    follow_link,
     make_private_folder,
     open_to_read,
     replace_private,
@@ -166,7 +166,7 @@ def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
     with _settings_locked():  # of two processes with copies of a file, one goes on
         _refuse_older(file, stamp)
         try:
-            replace_private(followed(file), data)
+            replace_private(follow_link(file), data)
         except OSError as cause:
             raise RunFileError(f"{file} cannot be written: {cause}.") from cause
         # After the file: a process killed in between leaves a usable file.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from ..core.errors import RulesUnknown
-from ..core.names import listed
+from ..core.names import join_names
 from ..core.shell import shown_command
 from ..core.tools import Tool, ToolKey, digest_of
 from ..history.wording import plain
@@ -105,7 +105,7 @@ class AgentFilter:
     def _describe_held(self, source: str, held: Collection[ToolKey], has_instructions: bool) -> str:
         names = [self._plain(x) for x in held if x.source == source]
         tools = "1 tool" if len(names) == 1 else f"{len(names):,} tools"
-        parts = [f"{tools} ({listed(names, _MOST_NAMES)})"] if names else []
+        parts = [f"{tools} ({join_names(names, _MOST_NAMES)})"] if names else []
         parts += ["its instructions"] if has_instructions else []
         command = shown_command("xai-mcp-agent", "tools", "accept", source)
         return f"{source}: {' and '.join(parts)} (read it with `{command}`)"

@@ -17,7 +17,7 @@ from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..catalog.definitions import ToolDefinition
 from ..catalog.groups import ToolChoice
 from ..core.errors import LockFailed, NoTools, XaiMcpError
-from ..core.names import did_you_mean, listed
+from ..core.names import did_you_mean, join_names
 from ..core.results import TextPart, ToolResult
 from ..core.shell import shown_command
 from ..core.tools import Tool, ToolKey
@@ -178,7 +178,7 @@ def _no_tools(
     required: Collection[str],
     without: Sequence[str],
 ) -> NoTools:
-    lacking = listed(without, _MOST_NAMES)
+    lacking = join_names(without, _MOST_NAMES)
     problem = "No tool of this agent can be used, so its model was not asked."
     if any(x in required for x in without):
         problem = f"Required, but without a tool that can be used: {lacking}. No model was asked."

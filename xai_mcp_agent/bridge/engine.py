@@ -18,7 +18,7 @@ import anyio
 from ..catalog.catalog import Catalog
 from ..catalog.definitions import Definitions
 from ..core.approval import ApprovalAnswer
-from ..core.calls import Caller, DefinitionLock, Host, ToolInvocation, left_of
+from ..core.calls import Caller, DefinitionLock, Host, ToolInvocation, remaining_seconds
 from ..core.errors import (
     ToolTimeout,
     UnknownServer,
@@ -40,7 +40,7 @@ from ..search.embeddings import Embed, Embedder
 from ..search.live import ToolSearch
 from ..search.usage import UsageMemory
 from ..search.vectors import StoredVectors
-from ..secrets.masking import masked_logs, masked_result
+from ..secrets.masking import mask_logs, mask_result
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings
 from ..sources.base import Source, ready_within
@@ -135,7 +135,7 @@ class Engine:
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
         """Call `ready`, keep the sources until `stop` is set, then close them all."""
         try:
-            with masked_logs(self.recorder.mask):
+            with mask_logs(self.recorder.mask):
                 async with anyio.create_task_group() as tasks:
                     await tasks.start(self.sessions.serve, stop)
                     await self.pool.serve(ready, stop)
@@ -180,7 +180,7 @@ class Engine:
         entry = self.settings.sources.get(source)
         if entry is None or not entry.secrets.texts:
             return result
-        return await masked_result(result, entry.secrets.redact)
+        return await mask_result(result, entry.secrets.redact)
 
     async def find_tool(
         self, server: str, name: str, timeout_seconds: float | None, caller: Caller
@@ -213,7 +213,7 @@ class Engine:
                     raise
                 # Without the names of other tools, which may not be accepted.
                 raise UnknownTool(_GONE.format(source, name)) from None
-            limit = left_of(limit, anyio.current_time() - started)
+            limit = remaining_seconds(limit, anyio.current_time() - started)
         if listed is tool and limit == invocation.timeout_seconds:
             return invocation
         return replace(invocation, tool=listed, timeout_seconds=limit)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import anyio
 from anyio.abc import TaskStatus
 
-from ..core.calls import Caller, ToolInvocation, left_of
+from ..core.calls import Caller, ToolInvocation, remaining_seconds
 from ..core.errors import SessionsUsedUp, SourceFailed
 from ..core.events import SourceEvent
 from ..core.results import ToolResult
@@ -80,7 +80,7 @@ class Sessions:
         key = self._key(server, invocation.caller)
         if key is None:
             return await source.call(invocation)
-        left = left_of(limit, anyio.current_time() - started)
+        left = remaining_seconds(limit, anyio.current_time() - started)
         self._calls[key] += 1
         try:
             return await source.call(replace(invocation, timeout_seconds=left))

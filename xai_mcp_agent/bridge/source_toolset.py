@@ -13,7 +13,7 @@ from ..agent.toolsets import Toolset
 from ..catalog.groups import ToolChoice
 from ..core.calls import ToolInvocation
 from ..core.errors import SourceFailed, XaiMcpError
-from ..core.names import listed, may_be_of
+from ..core.names import join_names, may_be_of
 from ..core.results import ToolResult
 from ..core.tools import Tool
 from .context import Context
@@ -180,7 +180,7 @@ class SourceToolset(Toolset):
             lines = {_UNDECIDED.format(", ".join((_OWN_TOOLS, *self._sources)), why): None}
         late_names = [x for x, failure in failures.items() if failure.is_late]
         if late_names:
-            names = listed(late_names, _MOST_NAMES)
+            names = join_names(late_names, _MOST_NAMES)
             lines[f"not ready yet, used as soon as they are: {names}"] = None
         return tuple(lines)
 

@@ -17,7 +17,7 @@ from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
 from ..core.errors import XaiMcpError
-from ..core.json import JsonObject, clipped
+from ..core.json import JsonObject, clip
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
 from ..core.questions import (
     SamplingMessage,
@@ -173,7 +173,7 @@ def _last_words(request: SamplingRequest) -> str:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return clipped(line, _SHOWN_CHARS)
+    return clip(line, _SHOWN_CHARS)
 
 
 async def _unheard(_text: str) -> None:

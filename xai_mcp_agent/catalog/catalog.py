@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from ..core.errors import UnknownTool
 from ..core.events import LISTS, Inventory, InventoryChanged, SourceEvent, SourceLost
-from ..core.names import did_you_mean, listed
+from ..core.names import did_you_mean, join_names
 from ..core.tools import Tool, ToolKey, definition_text, digest_of, item_key
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import ListingDigest, RecordUpdate, is_same
@@ -123,7 +123,7 @@ class Catalog:
             if (inventory := self._inventories.get(source)) and name in inventory.disabled:
                 raise UnknownTool(DISABLED.format(source, name))
             names = [x.name for x in self.tools(source)]
-            offers = listed(names, _MOST_NAMES) or "no tools"
+            offers = join_names(names, _MOST_NAMES) or "no tools"
             hint = did_you_mean(name, names) or f"It offers: {offers}."
             raise UnknownTool(f"{source} has no tool {name!r}. {hint}")
         return tool
@@ -174,9 +174,9 @@ class Catalog:
         self._tell({x.source for x in update.tools})
 
     def _known_digest(self, tool: Tool) -> str:
-        listed = self._listed.get(tool.source)
-        if listed is not None and is_same(tool, listed.tools.get(item_key(tool))):
-            return listed.digests[item_key(tool)]
+        listing = self._listed.get(tool.source)
+        if listing is not None and is_same(tool, listing.tools.get(item_key(tool))):
+            return listing.digests[item_key(tool)]
         digest = self._digests.get(tool.key)
         return digest[1] if digest is not None and digest[0] is tool else ""
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 
 from ..core.names import did_you_mean
-from ..core.patterns import Fits, fits, globs, is_wild, names_of, unmatched
+from ..core.patterns import Fits, fits, globs, is_wild, names_of, unmatched_patterns
 from ..core.tools import Tool, ToolKey
 from ..settings.sections import GroupSettings
 
@@ -136,7 +136,7 @@ class ToolFilter:
     def describe_unmatched(self, tools: Sequence[Tool]) -> tuple[str, ...]:
         """Return a line for each name of the filter that no tool has."""
         names = {name for tool in tools for name in _own_names(tool.key)}
-        wrong = unmatched((*(self.only or ()), *self.without), names)
+        wrong = unmatched_patterns((*(self.only or ()), *self.without), names)
         nearest = _some(tool.name for tool in tools)
         return tuple(f"{x!r}. {did_you_mean(x, nearest)}".rstrip() for x in wrong)
 

@@ -16,7 +16,7 @@ from ..core.approval import (
 )
 from ..core.json import JsonObject
 from ..core.tools import ToolAnnotations
-from ..core.visible import escaped
+from ..core.visible import escape_hidden
 from .form import Unfit
 from .question_page import AnswerPage
 from .terminal_questions import Ended, Read, Say, ask_until, forget_typed
@@ -43,7 +43,7 @@ _CLAIMS = {
 
 def shown_arguments(request: ApprovalRequest) -> list[tuple[str, tuple[str, ...]]]:
     """Return all arguments by name, as JSON; a text of several lines keeps them all."""
-    return [(escaped(name), _lines(value)) for name, value in request.arguments.items()]
+    return [(escape_hidden(name), _lines(value)) for name, value in request.arguments.items()]
 
 
 def claims(annotations: ToolAnnotations) -> list[str]:
@@ -54,7 +54,7 @@ def claims(annotations: ToolAnnotations) -> list[str]:
 
 def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
     """Ask at the terminal, in the thread of the run; `read` raises as `read_line` does."""
-    say("??", escaped(request.title))
+    say("??", escape_hidden(request.title))
     if request.reason:
         say("  ", f"You are asked because {request.reason}.")
     for line in request_lines(request):
@@ -81,12 +81,12 @@ class ApprovalPage(AnswerPage):
     def as_json(self) -> JsonObject:
         """Return the question as plain values, for a page or the lab's panel to show as text."""
         request = self._request
-        words = [escaped(request.description, "\n"), *claims(request.annotations)]
+        words = [escape_hidden(request.description, "\n"), *claims(request.annotations)]
         return {
-            "title": escaped(request.title),
+            "title": escape_hidden(request.title),
             "message": f"You are asked because {request.reason}." if request.reason else "",
             "arguments": [[x, "\n".join(y).lstrip("\n")] for x, y in shown_arguments(request)],
-            "server": escaped(request.server),
+            "server": escape_hidden(request.server),
             "said": [x for x in words if x] if request.server else [],
             "buttons": [[x, y, "" if x == "no" else SCOPE_WORDS[x]] for x, y in _BUTTONS.items()],
         }
@@ -105,15 +105,15 @@ def request_lines(request: ApprovalRequest) -> list[str]:
     for name, (first, *rest) in shown_arguments(request):
         lines += [f"  {name}: {first}", *(f"    {x}" for x in rest)]
     if request.server:
-        lines.append(f"{escaped(request.server)} says of the tool, in its own words:")
-        lines += [f"  | {x}" for x in escaped(request.description, "\n").split("\n")]
+        lines.append(f"{escape_hidden(request.server)} says of the tool, in its own words:")
+        lines += [f"  | {x}" for x in escape_hidden(request.description, "\n").split("\n")]
         lines += [f"  | ({x})" for x in claims(request.annotations)]
     return [*lines, *(f"{scope}: {words}" for scope, words in SCOPE_WORDS.items())]
 
 
 def _typed_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
     # Repeated, because long arguments may have scrolled the title away.
-    prompt = f"Approve {escaped(request.whole_name)}? ({', '.join(SCOPES)}): "
+    prompt = f"Approve {escape_hidden(request.whole_name)}? ({', '.join(SCOPES)}): "
     scope = ask_until(_typed_scope, prompt, say, read)
     return ApprovalAnswer(scope, _SAID_NO if scope == "no" else "", by=_AT_THE_TERMINAL)
 
@@ -129,5 +129,5 @@ def _typed_scope(typed: str) -> ApprovalScope:
 def _lines(value: Any) -> tuple[str, ...]:
     """Return a value as JSON; each line of a text has a bar, so that none looks like its end."""
     if isinstance(value, str) and "\n" in value:
-        return ("", *(f"| {x}" for x in escaped(value, "\n").split("\n")))
-    return tuple(escaped(json.dumps(value, ensure_ascii=False, indent=2), "\n").split("\n"))
+        return ("", *(f"| {x}" for x in escape_hidden(value, "\n").split("\n")))
+    return tuple(escape_hidden(json.dumps(value, ensure_ascii=False, indent=2), "\n").split("\n"))

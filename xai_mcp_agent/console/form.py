@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 from jsonschema_rs import is_valid
 
 from ..core.json import JsonObject, as_list, as_text
-from ..core.questions import seen_label
+from ..core.questions import visible_label
 from ..core.schema_check import SchemaCheck
 from ..core.schemas import properties, required, types_of, value_from_text
 
@@ -48,7 +48,7 @@ class Field:
     @property
     def label(self) -> str:
         """Return its name for a person."""
-        return as_text(self.schema.get("title")) or seen_label(self.name)
+        return as_text(self.schema.get("title")) or visible_label(self.name)
 
     @property
     def description(self) -> str:
@@ -97,7 +97,7 @@ class Field:
             return "yes" if value else "no"
         if isinstance(value, list):
             return ", ".join(self.value_text(x) for x in cast(list[Any], value))
-        return self.choices.get(value) or seen_label(str(value))
+        return self.choices.get(value) or visible_label(str(value))
 
     def problems(self, value: Any) -> list[str]:
         """Return the problems of a value, one line each."""
@@ -156,12 +156,12 @@ def _choices(spec: JsonObject) -> dict[str, str]:
         titled = [cast(JsonObject, x) for x in as_list(spec.get(key)) if isinstance(x, dict)]
         if titled and all(isinstance(x.get("const"), str) for x in titled):
             pairs = [(as_text(x["const"]), as_text(x.get("title"))) for x in titled]
-            return {value: title or seen_label(value) for value, title in pairs}
+            return {value: title or visible_label(value) for value, title in pairs}
     values = as_list(spec.get("enum"))
     if not values or not all(isinstance(x, str) for x in values):
         return {}
     names = [as_text(x) for x in as_list(spec.get("enumNames"))]
-    return {x: name or seen_label(x) for x, name in zip_longest(values, names[: len(values)])}
+    return {x: name or visible_label(x) for x, name in zip_longest(values, names[: len(values)])}
 
 
 def yes_or_no(typed: str) -> bool:

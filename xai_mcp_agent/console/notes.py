@@ -19,7 +19,7 @@ from ..agent.events import (
     ToolsSelected,
 )
 from ..agent.models.base import ModelRequest
-from ..core.names import listed
+from ..core.names import join_names
 from ..core.schemas import signature
 from ..search.selector import Selection
 from .surface import Detail
@@ -82,9 +82,9 @@ class Notes:
                 yield Note("--", text)
             case ToolsChanged(added, removed):
                 if added:
-                    yield Note("++", f"new tools: {listed(added, _MOST_NAMES)}")
+                    yield Note("++", f"new tools: {join_names(added, _MOST_NAMES)}")
                 if removed:
-                    yield Note("--", f"gone: {listed(removed, _MOST_NAMES)}")
+                    yield Note("--", f"gone: {join_names(removed, _MOST_NAMES)}")
             case ToolsSelected(_, selection):
                 yield from self._note_selection(selection)
             case ConversationFolded():

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..agent.models.base import Usage
-from ..core.json import JsonObject, clipped
-from ..core.visible import marked
+from ..core.json import JsonObject, clip
+from ..core.visible import mark_hidden
 from ..secrets.secrets import Mask
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def clean(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return marked(text, "?").expandtabs(_TAB_COLUMNS)
+    return mark_hidden(text, "?").expandtabs(_TAB_COLUMNS)
 
 
 def columns(text: str) -> int:
@@ -114,7 +114,7 @@ def counts(numbers: Mapping[str, int]) -> str:
 def one_line(text: str, most_chars: int) -> str:
     """Return the words of a text on one line, cut if it is long."""
     words = " ".join(text.split())
-    return clipped(words, most_chars)
+    return clip(words, most_chars)
 
 
 def wrap(text: str, width: int, first: str = "", after: str = "") -> list[str]:
@@ -227,4 +227,4 @@ def _value(value: Any, most_chars: int, mask: Mask) -> str:
     value = mask(value) if isinstance(value, str) else value
     if isinstance(value, str) and len(value) > most_chars:
         return f"{json.dumps(value[:most_chars], ensure_ascii=False)}..."
-    return clipped(mask(json.dumps(value, ensure_ascii=False, default=str)), most_chars)
+    return clip(mask(json.dumps(value, ensure_ascii=False, default=str)), most_chars)

@@ -19,12 +19,12 @@ _ASKS = frozenset(("elicitation", "sampling", "roots"))
 _Limit = TypeVar("_Limit", float, float | None)
 
 
-def left_of(limit: _Limit, spent_seconds: float) -> _Limit:
+def remaining_seconds(limit: _Limit, spent_seconds: float) -> _Limit:
     """Return the rest of a call's limit, or None without a limit."""
     return limit if limit is None else max(limit - spent_seconds, _SHORTEST_SECONDS)
 
 
-def checked_limit(seconds: float | None) -> float | None:
+def check_limit(seconds: float | None) -> float | None:
     """Return the limit that a program passed, after checking it.
 
     Raises:

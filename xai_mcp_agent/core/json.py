@@ -102,12 +102,12 @@ def at(document: Any, pointer: str, missing: Any = None) -> Any:
     return place
 
 
-def canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """Return the same text for equal values: sorted names, no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def clipped(text: str, at_most: int) -> str:
+def clip(text: str, at_most: int) -> str:
     """Return the text, or its beginning and three dots."""
     return text if len(text) <= at_most else f"{text[:at_most]}..."
 

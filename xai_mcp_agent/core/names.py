@@ -21,13 +21,13 @@ _SEPARATORS, _AROUND = re.compile(r"[-_.\s]+"), re.compile("_?/_?")
 # Letters and digits that look the same in most fonts.
 _LOOKS_LIKE = {
     letter: plain
-    for plain, letters in {
+    for plain, fold_letters in {
         "a": "аαɑᴀ", "b": "ьβƅʙв", "c": "сϲᴄ", "d": "ԁɗđᴅ", "e": "еєεҽᴇ", "f": "ẝꜰϝ",
         "g": "ɡցɢγ", "h": "һհħʜн", "i": "іιıɩɪ", "j": "јյϳᴊ", "k": "кκᴋ", "l": "ӏłʟ1", "m": "мᴍ",
         "n": "ոηпɴ", "o": "оοσօøᴏ0", "p": "рρᴘ", "q": "ԛգ", "r": "гʀ", "s": "ѕꜱ", "t": "тτᴛ",
         "u": "υսμᴜ", "v": "ѵνᴠ", "w": "ԝωաᴡ", "x": "хχ", "y": "уүʏ", "z": "ᴢ",
     }.items()
-    for letter in letters
+    for letter in fold_letters
 }  # fmt: skip
 _SAME = str.maketrans(_LOOKS_LIKE)
 # Invisible letters and signs, besides marks and controls.
@@ -108,7 +108,7 @@ class ShownNames:
         return ""
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def join_names(names: Sequence[str], most: int) -> str:
     """Return a list of at most `most` names in words, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
@@ -127,16 +127,16 @@ def skeleton(name: str) -> str:
     Ignored are case, alphabet, width, marks and invisible characters of the letters, and the
     separators between words.
     """
-    return folded(name).strip("_")
+    return fold_name(name).strip("_")
 
 
-def letters(name: str) -> str:
+def fold_letters(name: str) -> str:
     """Return a skeleton without separators of words: `d el` and `d-el` pass for `del`."""
-    return folded(name).replace("_", "")
+    return fold_name(name).replace("_", "")
 
 
 @lru_cache(maxsize=10_000)
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return the skeleton of a part of a name, with the separators at its ends."""
     if not (name.isascii() and name.isprintable()):
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())

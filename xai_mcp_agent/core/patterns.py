@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from .names import folded, letters, skeleton
+from .names import fold_letters, fold_name, skeleton
 from .tools import ToolKey
 
 REGEX = "regex:"
@@ -68,7 +68,7 @@ def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) 
     return tuple(expanded)
 
 
-def unmatched(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+def unmatched_patterns(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     """Return the patterns of `globs` that fit none of the names, each once."""
     exact = frozenset(names)
     missing = (x for x in dict.fromkeys(patterns) if x not in exact)
@@ -106,7 +106,7 @@ def looks(names: tuple[str, ...]) -> Looks:
     """Return all readings of these names."""
     in_letters, in_words = [""], [""]
     for name in names:
-        look = folded(name)
+        look = fold_name(name)
         in_letters.append(look.replace("_", ""))
         together = skeleton("".join(name.split()))
         in_words += {name.replace("\n", " "), look, look.strip("_"), together}
@@ -119,7 +119,7 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
     Raises:
         ValueError: one of the patterns is not valid.
     """
-    plain = [f"\n{letters(x)}\n" for x in patterns if not is_wild(x)]
+    plain = [f"\n{fold_letters(x)}\n" for x in patterns if not is_wild(x)]
     regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
     starred = {y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _starred(x)}
     single = [_texts(x)[0] for x in starred if len(_texts(x)) == 1]
@@ -140,7 +140,7 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
 
 def _starred(pattern: str) -> set[_Parts]:
     parts = pattern.split("*")
-    return {tuple(parts), tuple(map(folded, parts))}
+    return {tuple(parts), tuple(map(fold_name, parts))}
 
 
 def _texts(pattern: _Parts) -> list[str]:

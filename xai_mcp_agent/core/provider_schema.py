@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from .json import JsonObject, as_list, as_object, as_texts, canonical, is_list, parts_of
-from .schemas import DEFINITIONS, dereferenced, rewrite
+from .json import JsonObject, as_list, as_object, as_texts, canonical_json, is_list, parts_of
+from .schemas import DEFINITIONS, dereference, rewrite
 from .tools import Tool
 from .visible import is_visible, shown_parameter, visible_text
 
@@ -86,11 +86,11 @@ def _one_object(root: JsonObject) -> JsonObject:
     OpenAI: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the
     top level"; Anthropic: "input_schema does not support oneOf, allOf, or anyOf at the top level".
     """
-    schema, _ = dereferenced(root, root)
+    schema, _ = dereference(root, root)
     properties = as_object(schema.get("properties"))
     needed = as_texts(schema.get("required"))
     for word in ("allOf", "anyOf", "oneOf"):
-        parts = [dereferenced(as_object(x), root)[0] for x in as_list(schema.get(word))]
+        parts = [dereference(as_object(x), root)[0] for x in as_list(schema.get(word))]
         inner = chain.from_iterable(as_object(x.get("properties")).items() for x in parts)
         properties = {**dict(inner), **properties}
         # Of several choices, only properties that all of them require are required.
@@ -120,7 +120,7 @@ class _Provider:
 
     def _accept(self, schema: JsonObject) -> JsonObject:
         # OpenAI: "reference can only point to definitions defined at the top level".
-        schema, _ = dereferenced(schema, self._root, self._pointers)
+        schema, _ = dereference(schema, self._root, self._pointers)
         self._words_left -= 1 + len(schema)
         return _complete(dict(self._words(schema)), schema) if self._words_left > 0 else {}
 
@@ -184,7 +184,7 @@ def _unique(values: Any) -> list[Any]:
 
     OpenAI: "has non-unique elements".
     """
-    texts = {canonical(x): x for x in as_list(values)[:_MAX_VALUES] if _is_showable(x)}
+    texts = {canonical_json(x): x for x in as_list(values)[:_MAX_VALUES] if _is_showable(x)}
     return list(texts.values()) if sum(map(len, texts)) <= _MAX_VALUES else []
 
 

@@ -97,7 +97,7 @@ def too_late(question: Question) -> Answer:
     return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
 
 
-def seen_label(text: str) -> str:
+def visible_label(text: str) -> str:
     """Return a name or value of a server's form on one line, shortened, for a person."""
     return " ".join(visible_text(text, _LABEL_CHARS).split())
 
@@ -123,7 +123,7 @@ def _seen_words(schema: JsonObject) -> JsonObject:
     texts = {name: schema[name] for name in _TEXTS if isinstance(schema.get(name), str)}
     seen: JsonObject = {name: visible_text(x, _TEXTS[name]) for name, x in texts.items()}
     if names := as_list(schema.get("enumNames")):
-        seen["enumNames"] = [seen_label(x) if isinstance(x, str) else x for x in names]
+        seen["enumNames"] = [visible_label(x) if isinstance(x, str) else x for x in names]
     return {**schema, **seen}
 
 

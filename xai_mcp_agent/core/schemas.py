@@ -109,7 +109,7 @@ def under(schema: JsonObject, word: str) -> list[JsonObject]:
 # References
 
 
-def dereferenced(
+def dereference(
     schema: JsonObject, root: object, seen: frozenset[str] = frozenset()
 ) -> tuple[JsonObject, frozenset[str]]:
     """Return the schema with the target in place of its `$ref`, and all references `seen`.
@@ -152,7 +152,7 @@ class References:
         self._left_here -= 1
         if self._left_here < 0 or not levels:
             return {word: x for word, x in value.items() if word not in _VARIANTS}
-        schema, seen = dereferenced(value, self._root, seen)
+        schema, seen = dereference(value, self._root, seen)
 
         def inner(part: Any) -> Any:
             return self._resolve(part, seen, levels - 1)

@@ -51,7 +51,7 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(_INSTEAD, seen if seen.isascii() else _HIDDEN.sub("", seen))
 
 
-def marked(text: str, mark: str) -> str:
+def mark_hidden(text: str, mark: str) -> str:
     """Return the text with a mark for each invisible character, so that people notice it."""
     if not _PLAIN.search(text):
         return text
@@ -59,7 +59,7 @@ def marked(text: str, mark: str) -> str:
     return _CONTROLS.sub(mark, seen if seen.isascii() else _HIDDEN.sub(mark, seen))
 
 
-def escaped(text: str, keep: str = "") -> str:
+def escape_hidden(text: str, keep: str = "") -> str:
     """Return the text with an escape for each invisible character except those in `keep`."""
     if text.isprintable() and text.isascii():
         return text

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.json import JsonObject, as_list, as_object, is_list, is_object
-from ..core.schemas import dereferenced, required, types_of
+from ..core.schemas import dereference, required, types_of
 from .wording import LINE_CHARS, canonical, from_to, is_same, plain, quoted, shown
 
 _MAX_DEPTH = 20  # schemas refer to themselves
@@ -307,7 +307,7 @@ def _joined(labels: list[str], word: str) -> str:
 
 def _resolved(schema: Any, root: Any) -> Any:
     """Return the schema that a `$ref` leads to within its document, with its siblings."""
-    return dereferenced(schema, root)[0] if is_object(schema) else schema
+    return dereference(schema, root)[0] if is_object(schema) else schema
 
 
 def _as_choices(old: JsonObject, new: JsonObject) -> tuple[JsonObject, JsonObject]:

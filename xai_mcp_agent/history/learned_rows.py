@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from ..core.json import JsonObject
-from ..secrets.speech import kept_speech
+from ..secrets.speech import mask_speech
 from .database import portions
 from .event import Change, Subject, subject_of
 from .tables import events, learned, subjects
@@ -108,7 +108,7 @@ class Learning:
             return
         self._toolbelts.add(toolbelt)
         for text in texts:
-            if words := kept_speech(text, self._redact):
+            if words := mask_speech(text, self._redact):
                 intent = self._add(tool, toolbelt, words, time)
                 payload = {"status": "learned", "toolbelt": toolbelt, "intent": intent}
                 self._note("learned", tool, time, payload)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from ..core.visible import escaped
+from ..core.visible import escape_hidden
 
 LINE_CHARS = 76
 """Fits a terminal of 80 columns, with some space before it."""
@@ -32,12 +32,12 @@ def canonical(value: Any) -> str:
 
 def plain(text: str, chars: int) -> str:
     """Return the text on one line, without control characters, cut if it is long."""
-    return _clipped(escaped(text), chars)
+    return _clipped(escape_hidden(text), chars)
 
 
 def quoted(text: str, chars: int, keep_end: bool = False) -> str:
     """Return the text in quotes; with its end, if that is to be shown."""
-    visible, room = escaped(text), max(chars - 2, 1)
+    visible, room = escape_hidden(text), max(chars - 2, 1)
     if keep_end and len(visible) > room:
         return f"'…{visible[-room + 1 :]}'"
     return f"'{_clipped(visible, room)}'"
@@ -54,7 +54,7 @@ def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
     each = (room - 3) // 2
     if not (isinstance(old, str) and isinstance(new, str)):
         yield _arrow(_text_of(old), _text_of(new), each)
-    elif max(len(escaped(old)), len(escaped(new))) + 2 <= each:
+    elif max(len(escape_hidden(old)), len(escape_hidden(new))) + 2 <= each:
         yield f"{quoted(old, each)} → {quoted(new, each)}"
     else:
         yield from _passages(old, new, room)
@@ -69,7 +69,7 @@ def _written(value: Any) -> str:
 
 
 def _text_of(value: Any) -> str:
-    return f"'{escaped(value)}'" if isinstance(value, str) else escaped(_written(value))
+    return f"'{escape_hidden(value)}'" if isinstance(value, str) else escape_hidden(_written(value))
 
 
 def _arrow(old: str, new: str, each: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core.json import JsonObject, clipped, parts_of
+from ..core.json import JsonObject, clip, parts_of
 from ..core.names import did_you_mean
 from ..core.schema_check import SchemaCheck
 from ..core.schemas import properties, signature
@@ -161,7 +161,7 @@ class Advice:
                 for text in (x for x in parts if isinstance(x, str)):
                     if _ADDRESS.search(text) and text.casefold() not in request:
                         yield (
-                            f"Call {number}, {call.name}: {name!r} is {clipped(repr(text), _SHOWN)}"
+                            f"Call {number}, {call.name}: {name!r} is {clip(repr(text), _SHOWN)}"
                             ", which the request does not say: see whether it is right."
                         )
 

@@ -23,7 +23,7 @@ from ..core.json import JsonObject, is_object
 from ..core.patterns import fits, guard_of_looks, looks, names_of, sure_names_of
 from ..core.schemas import properties
 from ..core.tools import Tool, ToolKey
-from ..secrets.secrets import Mask, masked_and_cut
+from ..secrets.secrets import Mask, mask_and_cut
 from ..settings.conditions import (
     ANNOTATIONS,
     ANY_ARGUMENT,
@@ -243,7 +243,7 @@ class Test:
         fitting = [x for x in values if self._fits_value(x)]
         value: Any = fitting[0] if fitting else None
         if isinstance(value, str):
-            value = masked_and_cut(value, mask, _SHOWN_CHARS)
+            value = mask_and_cut(value, mask, _SHOWN_CHARS)
         return f"{self.field}, {json.dumps(value, ensure_ascii=False, default=str)}, {self._words}"
 
 

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 from annotated_types import Ge, MinLen
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
-from ..core.json import JsonObject, clipped
-from ..core.names import did_you_mean, letters, skeleton
+from ..core.json import JsonObject, clip
+from ..core.names import did_you_mean, fold_letters, skeleton
 from ..core.tools import KIND_NAMES, SourceKind, ToolKey, kind_named
 from ..history.event import NAMELESS
 from ..settings.document import ParsedObject
@@ -55,7 +55,7 @@ class SourceLock:
 
     def is_off(self, tool: str) -> bool:
         """Return whether no agent may use a tool, or one with a look-alike name."""
-        return bool(self.off) and letters(tool) in self._letters_off
+        return bool(self.off) and fold_letters(tool) in self._letters_off
 
     def looks_like(self, tool: str) -> str:
         """Return the accepted tool that a name may be confused with; empty if there is none."""
@@ -73,8 +73,8 @@ class SourceLock:
         """Return this with a tool switched on or off; names that look alike go on with it."""
         if not is_enabled:
             return replace(self, off=self.off | {tool})
-        alike = letters(tool)
-        return replace(self, off=frozenset(x for x in self.off if letters(x) != alike))
+        alike = fold_letters(tool)
+        return replace(self, off=frozenset(x for x in self.off if fold_letters(x) != alike))
 
     def with_approved(self, tool: str, word: str) -> SourceLock:
         """Return this with the calls of a tool approved; an empty word withdraws that."""
@@ -96,7 +96,7 @@ class SourceLock:
 
     @cached_property
     def _letters_off(self) -> frozenset[str]:
-        return frozenset(map(letters, self.off))
+        return frozenset(map(fold_letters, self.off))
 
     @cached_property
     def _accepted_skeletons(self) -> Mapping[str, str]:
@@ -209,4 +209,4 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> JsonObject:
 
 
 def _shown(key: object) -> str:
-    return json.dumps(clipped(str(key), _KEY_CHARS))
+    return json.dumps(clip(str(key), _KEY_CHARS))

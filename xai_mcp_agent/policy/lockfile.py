@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from ..core.errors import LockFailed
 from ..core.shell import shown_command
-from ..secrets.private_files import file_lock, followed, open_to_read, replace_file
+from ..secrets.private_files import file_lock, follow_link, open_to_read, replace_file
 from ..settings.load import LOCK_NAME
 from ..settings.models import Settings
 from .lock_document import DecisionLock, Unreadable, read_lock
@@ -223,7 +223,7 @@ def _bytes_of(path: Path) -> tuple[bytes, _Signature, bool]:
 def _write(path: Path, changes: Sequence[Change], lost: DecisionLock) -> _Content:
     """Apply changes to the file's current content, or to its last one if the file is `lost`."""
     try:
-        place = followed(path)
+        place = follow_link(path)
         if not place.parent.is_dir():
             raise ValueError("there is no such folder")
         # If folders cannot be locked, lock a file beside it.

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..core.approval import Ruling
 from ..core.calls import NO_RULING
 from ..core.tools import Tool, ToolKey
-from ..secrets.secrets import Mask, masked_and_cut
+from ..secrets.secrets import Mask, mask_and_cut
 from ..settings.rules import Rule
 from .conditions import Facts, Test, Words
 
@@ -143,5 +143,5 @@ class RuleBook:
         )
         if strongest is None:
             return ruling
-        why = masked_and_cut(strongest.why(facts, self._mask), self._mask)
+        why = mask_and_cut(strongest.why(facts, self._mask), self._mask)
         return replace(ruling, word=strongest.rule.word, rule=strongest.rule.name, why=why)

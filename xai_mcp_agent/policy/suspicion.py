@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ..core.events import Inventory
-from ..core.json import JsonObject, as_object, children, clipped, is_object
+from ..core.json import JsonObject, as_object, children, clip, is_object
 from ..core.names import skeleton
 from ..core.tools import Tool
 from ..core.visible import count_hidden, visible
@@ -142,7 +142,7 @@ def _oddities(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _one_line(text: str, at_most: int) -> str:
-    return clipped(" ".join(visible(text).split()), at_most)
+    return clip(" ".join(visible(text).split()), at_most)
 
 
 def _texts_of(tool: Tool) -> Iterator[tuple[str, str]]:

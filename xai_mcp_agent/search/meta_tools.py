@@ -9,7 +9,7 @@ from typing import Any
 
 from ..catalog.definitions import ToolDefinition
 from ..core.json import JsonObject
-from ..core.names import listed
+from ..core.names import join_names
 from ..core.results import TextPart, ToolResult
 from ..core.schemas import signature
 from ..core.tools import META, Tool, ToolAnnotations, ToolKey
@@ -124,6 +124,6 @@ def tool_line(definition: ToolDefinition) -> str:
 
 
 def _nothing(servers: Sequence[str]) -> str:
-    named = listed(servers, _MOST_SERVERS)
+    named = join_names(servers, _MOST_SERVERS)
     having = f" The tools belong to: {named}." if named else ""
     return f"No tool fits these words. Say it in other words.{having}"

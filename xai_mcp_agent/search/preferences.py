@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from ..core.patterns import Fits, globs, guard, names_of, unmatched, with_groups
+from ..core.patterns import Fits, globs, guard, names_of, unmatched_patterns, with_groups
 from ..core.tools import ToolKey
 
 Has: TypeAlias = Callable[[ToolKey], bool]
@@ -79,7 +79,7 @@ class Preferences:
             *sources,
             *(name for key in tools for name in names_of(key)),
         }
-        return unmatched((*self.always_shown, *self.blocked, *self.trusted), names)
+        return unmatched_patterns((*self.always_shown, *self.blocked, *self.trusted), names)
 
     @property
     def all_blocked(self) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ class UsageMemory:
     def learn(self, toolbelt: str, key: ToolKey, requests: Iterable[str]) -> None:
         """Remember that a tool was called well for requests in these words. Returns at once.
 
-        The same is learned once in ten minutes. Possible secrets are not stored; see `kept_speech`.
+        The same is learned once in ten minutes. Possible secrets are not stored; see `mask_speech`.
         """
         if not self.learns or key.kind == META.name:
             return

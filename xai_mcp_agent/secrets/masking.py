@@ -12,14 +12,14 @@ import anyio.to_thread
 
 from ..core.json import children, is_list, is_object
 from ..core.results import LinkPart, ResourcePart, ResultPart, TextPart, ToolResult, UnknownPart
-from .redactor import redacted
+from .redactor import redact_value
 from .secrets import Mask
 
 _LOGGERS = ("httpx2", "httpx")  # both are in use: models and agents bring their own
 
 
 @contextmanager
-def masked_logs(mask: Mask) -> Generator[None]:
+def mask_logs(mask: Mask) -> Generator[None]:
     """Mask the logs of the HTTP libraries in the whole process within the block."""
 
     def hide(record: logging.LogRecord) -> bool:
@@ -40,7 +40,7 @@ def masked_logs(mask: Mask) -> Generator[None]:
 _LARGE, _EACH_VALUE = 128 * 1024, 32
 
 
-async def masked_result(result: ToolResult, mask: Mask) -> ToolResult:
+async def mask_result(result: ToolResult, mask: Mask) -> ToolResult:
     """Return the result with secrets masked in its texts and values; binary data is unchanged."""
     if _is_large(result):
         return await anyio.to_thread.run_sync(_masked, result, mask)
@@ -78,7 +78,7 @@ def _masked_part(part: ResultPart, mask: Mask) -> ResultPart:
 def _masked_value(value: Any, mask: Mask) -> Any:
     """Return the masked value; a value without secrets is returned as it is, after one search."""
     texts = "\n".join(_texts_in(value))
-    return value if mask(texts) == texts else redacted(value, mask)
+    return value if mask(texts) == texts else redact_value(value, mask)
 
 
 def _texts_in(value: Any) -> Iterator[str]:

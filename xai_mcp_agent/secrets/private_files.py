@@ -42,7 +42,7 @@ def open_private(path: Path, flags: int) -> int:
         NotOurs: the file or the link is another user's.
         OSError: as `os.open` does.
     """
-    place = followed(path)
+    place = follow_link(path)
     file = os.open(place, flags | _ALWAYS, _FILE)
     try:
         close_to_others(place, file)
@@ -135,7 +135,7 @@ def close_to_others(path: Path, file: int | None = None) -> bool:
     return bool(mode & _OTHERS)
 
 
-def followed(path: Path) -> Path:
+def follow_link(path: Path) -> Path:
     """Return the target of a link that is ours or the system's; any other path as it is.
 
     Raises:

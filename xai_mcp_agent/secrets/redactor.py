@@ -128,7 +128,7 @@ def redact_json(text: str, redact: Callable[[str], str]) -> str:
 
     Masked as a whole it might not be JSON any more: a secret of digits may be part of a number.
     """
-    return text if redact(text) == text else json.dumps(redacted(json.loads(text), redact))
+    return text if redact(text) == text else json.dumps(redact_value(json.loads(text), redact))
 
 
 def redact_args(args: Sequence[str], secrets: Secrets) -> list[str]:
@@ -152,7 +152,7 @@ def redact_url(url: str) -> str:
     return f"{scheme}{authority}{path}{_redacted_query(parts.query)}"
 
 
-def redacted(value: Any, redact: Callable[[str], str]) -> Any:
+def redact_value(value: Any, redact: Callable[[str], str]) -> Any:
     """Return a JSON value with every text, name and number in it masked."""
     match value:
         case str():
@@ -164,9 +164,9 @@ def redacted(value: Any, redact: Callable[[str], str]) -> Any:
             shown = redact(digits)
             return value if shown == digits else shown
         case dict():
-            return {redact(name): redacted(x, redact) for name, x in as_object(value).items()}
+            return {redact(name): redact_value(x, redact) for name, x in as_object(value).items()}
         case _:
-            return [redacted(x, redact) for x in value]
+            return [redact_value(x, redact) for x in value]
 
 
 def _redacted_arg(text: str, secrets: Secrets) -> str:

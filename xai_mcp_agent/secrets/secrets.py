@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
-from ..core.json import clipped
+from ..core.json import clip
 from ..core.visible import visible
 
 MASK = "***"
@@ -21,14 +21,14 @@ Mask: TypeAlias = Callable[[str], str]
 _LOOKED_AT = 64 * 1024
 
 
-def masked_and_cut(text: str, mask: Mask, at_most: int = 300) -> str:
+def mask_and_cut(text: str, mask: Mask, at_most: int = 300) -> str:
     """Return the beginning of a stranger's text on one line, so that none of it passes for ours.
 
     It is masked before it is cut: half a secret is not recognised. Nor is one with hidden
     characters in it.
     """
     shown = mask(visible(text[:_LOOKED_AT]).replace("\n", " "))
-    return clipped(shown, at_most)
+    return clip(shown, at_most)
 
 
 # Shorter texts occur in ordinary words: masking them hides little and spoils the text.

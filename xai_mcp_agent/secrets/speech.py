@@ -29,7 +29,7 @@ _BEFORE_NAME = re.compile(rf"(?i)\S+(\s+(?:is|as|for|=)\s+(?:\w+\s+){{0,2}}{_NAM
 _TELLING = re.compile(r"\S+@\S+|\d(?:[\W_]{0,2}\d){5,}|(?<!\S)(?=\S*\d)(?=\S*[^\W\d_])\S{6,}")
 
 
-def kept_speech(text: str, redact: Callable[[str], str]) -> str:
+def mask_speech(text: str, redact: Callable[[str], str]) -> str:
     """Return the beginning of a message, masked; "" if no word is left."""
     begin = redact_beginning(text, redact, _SEARCHED_CHARS)
     shown = " ".join(begin[:_SEARCHED_CHARS].split())

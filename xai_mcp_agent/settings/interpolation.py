@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.errors import SettingsError
-from ..core.names import listed
+from ..core.names import join_names
 from ..secrets.search import secrets_in_env
 from ..secrets.secrets import Secrets
 from .document import Place, bytes_of_file
@@ -147,5 +147,5 @@ def read_env_file(folder: Path, environ: Mapping[str, str]) -> tuple[dict[str, s
     values = {name: value for name in names if (value := pairs[name])}
     if not ignored:
         return values, []
-    listing = listed(ignored, MOST_NAMES)
+    listing = join_names(ignored, MOST_NAMES)
     return values, [place.note(f"{listing}: ignored in this file. Set it before starting.")]

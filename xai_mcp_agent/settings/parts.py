@@ -20,10 +20,10 @@ from itertools import chain
 from typing import Any, cast
 
 from ..core.json import JsonObject, as_list, as_object
-from ..core.names import listed
+from ..core.names import join_names
 from ..core.patterns import globs, with_groups
 from ..core.tools import digest_of_value
-from ..core.visible import escaped
+from ..core.visible import escape_hidden
 from ..secrets.redactor import Redactor, redact_args
 from ..secrets.search import is_secret
 from ..secrets.secrets import MASK, Secrets
@@ -91,7 +91,7 @@ def part_of(
     used = {x: env[x] for x in names if x in env} if env else {}
     if not used:
         return Part(place.path, digest_of_value(written), facts, source)
-    fact = f"the file {ENV_FILE} gives {listed(sorted(used), MOST_NAMES)}"
+    fact = f"the file {ENV_FILE} gives {join_names(sorted(used), MOST_NAMES)}"
     return Part(place.path, digest_of_value([written, used]), (*facts, fact), source)
 
 
@@ -192,7 +192,7 @@ def _mask_piece(piece: str) -> str:
 
 def line(text: str) -> str:
     """Fit a text on one line, with hidden characters escaped and hosts as in DNS."""
-    plain = _HOST.sub(lambda host: _ascii_host(host[0]), escaped(text))
+    plain = _HOST.sub(lambda host: _ascii_host(host[0]), escape_hidden(text))
     more = len(plain) - _MOST_CHARS
     if more <= 0:
         return plain
@@ -247,7 +247,7 @@ def _parts_of_sections(sections: Mapping[str, Any], env: Mapping[str, str]) -> I
         if value:
             yield part_of(value, Place("", path), env=env)
     if env:
-        fact = f"gives the values of {listed(sorted(env), MOST_NAMES)}"
+        fact = f"gives the values of {join_names(sorted(env), MOST_NAMES)}"
         yield _part(ENV_FILE, sorted(env.items()), fact)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..core.names import did_you_mean
-from ..core.patterns import globs, guard, unmatched, unmatched_guards
+from ..core.patterns import globs, guard, unmatched_guards, unmatched_patterns
 
 
 class _Lists(Protocol):
@@ -39,8 +39,8 @@ def choose(names: Collection[str], lists: _Lists, absent: str) -> Choice:
 
 def _notes(names: Collection[str], lists: _Lists, absent: str) -> Iterator[str]:
     idle = {
-        "include": unmatched(lists.include, names),
-        "exclude": unmatched(lists.exclude, names),
+        "include": unmatched_patterns(lists.include, names),
+        "exclude": unmatched_patterns(lists.exclude, names),
         "disabledTools": unmatched_guards(lists.disabled_tools, names),
     }
     for key, patterns in idle.items():

@@ -27,7 +27,7 @@ import httpx2
 from ..core.errors import SourceClosed, SourceError, SourceFailed
 from ..core.places import INTERNET, OutOfPlace, place_of, place_of_host
 from ..core.util import trusted_certificates
-from ..secrets.secrets import Mask, masked_and_cut
+from ..secrets.secrets import Mask, mask_and_cut
 from .web.network_errors import CHECK_FIRST, by_which_way, proxy_of, reaching_help
 from .web.origins import is_same_host, origin_of
 
@@ -218,13 +218,13 @@ def failure_of(
     if isinstance(cause, OSError):
         problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}."
         return SourceFailed(source, problem, reaching_help("ssl_cert_file"))
-    words = masked_and_cut(str(cause), mask) or type(cause).__name__
+    words = mask_and_cut(str(cause), mask) or type(cause).__name__
     way = by_which_way(str(request.url))
     if isinstance(cause, httpx2.ConnectTimeout):
         words = f"no connection within {CONNECT_SECONDS:g} s"
     if isinstance(cause, NEVER_SENT):
         origin = "://".join(origin_of(str(request.url)))
-        problem = f"{masked_and_cut(origin, mask)} cannot be reached{way}: {words}."
+        problem = f"{mask_and_cut(origin, mask)} cannot be reached{way}: {words}."
         return SourceFailed(source, problem, reaching_help(str(cause), key))
     if isinstance(cause, httpx2.DecodingError):
         fix = "Ask whoever runs it: the response is compressed wrongly."
@@ -271,7 +271,7 @@ def redirect_request(
     }
     if reason := next((why for why, is_so in refusals.items() if is_so), ""):
         plain = str(url.copy_with(userinfo=b"", query=None, fragment=None))
-        raise NotFollowed(f"it redirects to {masked_and_cut(plain, mask)}, {reason}")
+        raise NotFollowed(f"it redirects to {mask_and_cut(plain, mask)}, {reason}")
     if not is_home:  # any other header may be a credential
         headers = {name: text for name, text in request.headers.items() if name in _HARMLESS}
         request.headers = httpx2.Headers({"host": url.netloc.decode("ascii"), **headers})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..console.text import one_line, wrap
-from ..core.json import clipped
+from ..core.json import clip
 from ..planning.plan import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source
 
 _VALUE_CHARS = _NAME_CHARS = 200
@@ -89,4 +89,4 @@ def _value_text(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         text = repr(value)
-    return clipped(text, _VALUE_CHARS)
+    return clip(text, _VALUE_CHARS)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from ..catalog.entry import CatalogEntry
 from ..console.text import clean, count, counts, one_line, wrap
-from ..core.json import JsonObject, clipped
+from ..core.json import JsonObject, clip
 from ..core.schemas import signature
 from ..core.tools import META, RESOURCE, STATIC, TEMPLATE
 from ..history.event import Subject
@@ -67,7 +67,7 @@ def tool_text(entry: CatalogEntry) -> str:
     tool = entry.require()
     marks = f" ({x})" if (x := marks_of(entry)) else ""
     first = (tool.description.strip().splitlines() or [""])[0]
-    short = clipped(first, _DESCRIPTION_CHARS)
+    short = clip(first, _DESCRIPTION_CHARS)
     titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
     words = ". ".join(x.rstrip(".") if x == titled else x for x in (titled, short) if x)
     call = f"{tool.name}({signature(tool.input_schema)})"

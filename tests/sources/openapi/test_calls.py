@@ -21,7 +21,7 @@ from tests.support.http_service import Got, HttpService, Said, as_json, http_ser
 from tests.support.processes import free_port
 from xai_mcp_agent.core.errors import SourceFailed, ToolTimeout
 from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
-from xai_mcp_agent.secrets.masking import masked_result
+from xai_mcp_agent.secrets.masking import mask_result
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
 from xai_mcp_agent.settings.openapi import (
     AsyncSettings,
@@ -82,7 +82,7 @@ async def called(
     """The result of a call, masked as the engine masks every result."""
     async with calls_of(service.url, **more) as calls:
         result = await calls.call(request or plan(), {})
-        return await masked_result(result, secrets_of(more.get("credentials")).redact)
+        return await mask_result(result, secrets_of(more.get("credentials")).redact)
 
 
 def packed(data: Iterator[bytes]) -> Iterator[bytes]:
@@ -393,7 +393,7 @@ async def followed(
 ) -> ToolResult:
     async with calls_of(service.url, credentials=BY_KEY) as calls:
         result = await calls.call(START, {}, operation, **more)
-        return await masked_result(result, secrets_of(BY_KEY).redact)
+        return await mask_result(result, secrets_of(BY_KEY).redact)
 
 
 RUNNING = as_json({"status": "running", "progress": 0.5})

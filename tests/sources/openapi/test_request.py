@@ -18,7 +18,7 @@ from starlette.requests import Request as Read
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
 from xai_mcp_agent.sources.openapi import load_service
 from xai_mcp_agent.sources.openapi.plan import Body, Location, Part, Placement, RequestPlan, Style
-from xai_mcp_agent.sources.openapi.request import build_request, put_together, request_parts
+from xai_mcp_agent.sources.openapi.request import assemble_request, build_request, request_parts
 
 pytestmark = pytest.mark.anyio
 BASE = "https://api.example.com/v1"
@@ -202,10 +202,10 @@ def test_headers_of_the_connection_are_not_for_arguments():
 
 def test_an_operators_header_counts_in_place_of_an_arguments():
     there = plan(Placement("x", "header", "x-tenant"))
-    request = put_together(request_parts(there, {"x": "other"}), {"X-Tenant": "mine"})
+    request = assemble_request(request_parts(there, {"x": "other"}), {"X-Tenant": "mine"})
     assert request.headers.get_list("x-tenant") == ["mine"]
     with pytest.raises(InvalidArguments, match="header X-B: it has a line break"):
-        put_together(request_parts(plan(), {}), {"X-B": "a\nb"})
+        assemble_request(request_parts(plan(), {}), {"X-B": "a\nb"})
 
 
 BODY = Body("application/json", is_required=True)

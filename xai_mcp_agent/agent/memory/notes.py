@@ -24,7 +24,7 @@ from typing import Any, Protocol, runtime_checkable
 from ...core.errors import XaiMcpError
 from ...search.index import LexicalIndex
 from ...search.terms import spelled_terms, weighted
-from ...secrets.private_files import followed, make_private_folder, open_private
+from ...secrets.private_files import follow_link, make_private_folder, open_private
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ class NoteStore:
                 yield self._in_memory
             return
         try:
-            file = followed(self._file.absolute())
+            file = follow_link(self._file.absolute())
             if done == "written":
                 make_private_folder(file.parent)
                 os.close(open_private(file, os.O_RDWR | os.O_CREAT))

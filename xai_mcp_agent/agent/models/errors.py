@@ -25,7 +25,7 @@ from ...core.errors import (
     ModelUnreachable,
     let_go_of_frames,
 )
-from ...core.json import as_object, clipped, is_list, is_object
+from ...core.json import as_object, clip, is_list, is_object
 from ...secrets.secrets import Secrets
 
 # Services explain at length and some repeat the whole request; this much shows what is wrong.
@@ -334,4 +334,4 @@ def _key_step(service: Service, verb: str = "Check") -> str:
 
 
 def _one_line(words: str) -> str:
-    return clipped(" ".join(words.split()).removesuffix("."), _MAX_WORDS_CHARS)
+    return clip(" ".join(words.split()).removesuffix("."), _MAX_WORDS_CHARS)

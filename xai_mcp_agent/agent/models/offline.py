@@ -19,7 +19,7 @@ from typing import Any
 
 from anyio.lowlevel import checkpoint
 
-from ...core.json import JsonObject, as_object, canonical, clipped, is_list, is_object
+from ...core.json import JsonObject, as_object, canonical_json, clip, is_list, is_object
 from ...core.provider_schema import FunctionSpec
 from ...core.schemas import example_arguments
 from ...core.threads import beside_loop
@@ -519,8 +519,8 @@ class _Turn:
 
     def _call(self, name: str, arguments: JsonObject, why: str) -> _Outcome | None:
         """Return a call's result; if it has none yet, queue the call and return None."""
-        key = canonical(arguments)
-        same = (x for x in self.outcomes if x.name == name and canonical(x.arguments) == key)
+        key = canonical_json(arguments)
+        same = (x for x in self.outcomes if x.name == name and canonical_json(x.arguments) == key)
         outcome = next(same, None)
         if outcome is None and (name, arguments, why) not in self.pending:
             self.pending.append((name, arguments, why))
@@ -562,7 +562,7 @@ class _Turn:
         return f"I would use {tool.name}, but {what}.\n{self._examples()}".strip()
 
     def _nothing_fits(self, clause: str) -> str:
-        return f'{WHO} No tool fits "{clipped(clause, 120)}".\n{self._examples()}\n{CONNECT}'
+        return f'{WHO} No tool fits "{clip(clause, 120)}".\n{self._examples()}\n{CONNECT}'
 
     def _examples(self) -> str:
         """Return up to three example requests that the tools are sure to serve."""

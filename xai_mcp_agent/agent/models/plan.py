@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from anyio import to_thread
 
-from ...core.names import listed
+from ...core.names import join_names
 from ...core.results import ToolResult
 from ...planning.plan import Plan, missing_in, step_arguments
 from ...planning.plan_run import Lacking, MadeCall, Place, RunStatus
@@ -133,7 +133,7 @@ class PlanModel:
 
     def _lack(self, lacking: tuple[Lacking, ...]) -> None:
         first = lacking[0]
-        names = listed([f"`{x.call + 1}.{x.parameter}`" for x in lacking], _MOST_NAMES)
+        names = join_names([f"`{x.call + 1}.{x.parameter}`" for x in lacking], _MOST_NAMES)
         reason = first.reason if first.reason.endswith((".", "?", "!")) else f"{first.reason}."
         self.status, self.lacking = "missing", lacking
         self.problem = (

@@ -16,10 +16,10 @@ from ...core.approval import ApprovalAnswer
 from ...core.calls import PROGRAM
 from ...core.errors import LockFailed, ReviewNeeded, UnknownTool, XaiMcpError
 from ...core.json import JsonObject
-from ...core.names import did_you_mean, listed
+from ...core.names import did_you_mean, join_names
 from ...core.questions import Question
 from ...core.tools import STATIC, Tool, ToolKey, digest_of
-from ...core.visible import escaped
+from ...core.visible import escape_hidden
 from ...history.diff import differences
 from ...history.event import NAMELESS, tool_subject
 from ...history.recording.reports import decision_event
@@ -184,7 +184,7 @@ class Deciding(Tools):
         if not servers:
             return ""
         return (
-            f"There are decisions about {listed(servers, _MOST_NAMES)}, which the settings do "
+            f"There are decisions about {join_names(servers, _MOST_NAMES)}, which the settings do "
             "not have. If you renamed a server, rename it in the lock file too: decisions do not "
             "follow a new name."
         )
@@ -277,7 +277,7 @@ class Deciding(Tools):
         digest = digest_of(text)
         if decisions.has_accepted_instructions(server):
             return [Review(server, "", digest, "accepted")]
-        lines = tuple(escaped(self.engine.recorder.mask(text), "\n").split("\n"))
+        lines = tuple(escape_hidden(self.engine.recorder.mask(text), "\n").split("\n"))
         return [Review(server, "", digest, decisions.standing_of_instructions(server), lines)]
 
 
@@ -317,7 +317,7 @@ class _ToolsEver:
             await self.ask_server()
         for name in missing:
             if name not in self._tools:
-                names = listed(self.names, _MOST_NAMES) or "none yet"
+                names = join_names(self.names, _MOST_NAMES) or "none yet"
                 hint = did_you_mean(name, self.names) or f"Known: {names}."
                 raise UnknownTool(f"{self._server} has no tool {name!r}, and had none. {hint}")
 

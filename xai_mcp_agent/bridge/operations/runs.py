@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from anyio import to_thread
 
 from ...core.approval import RunFacts
-from ...core.calls import checked_limit
+from ...core.calls import check_limit
 from ...core.tools import ToolKey
 from ...search.preferences import Preferences
 from ..context import Context
@@ -74,7 +74,7 @@ class Runs(Tools):
         from ...planning.plan_run import places_of
         from ..plan_runs import PlanTools, kept_plan
 
-        checked_limit(timeout_seconds)
+        check_limit(timeout_seconds)
         plan = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
         places = places_of(given or {}, plan)
         await self.engine.rules.renew()

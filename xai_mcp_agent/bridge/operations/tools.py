@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from ...catalog.entry import CatalogEntry
-from ...core.calls import ToolInvocation, checked_limit, left_of
+from ...core.calls import ToolInvocation, check_limit, remaining_seconds
 from ...core.errors import UnknownTool, XaiMcpError
 from ...core.events import SourceStatus
 from ...core.json import JsonObject
@@ -222,13 +222,13 @@ class Tools(Context):
         """
         engine, limit = self.engine, timeout_seconds
         if limit is not None:
-            limit = checked_limit(limit)
+            limit = check_limit(limit)
         arguments = {} if arguments is None else arguments
         listed = engine.catalog.named(server, tool)  # the pipeline checks that it still exists
         if listed is None:
             started = anyio.current_time()
             listed = await engine.find_tool(server, tool, limit, self.caller)
-            limit = left_of(limit, anyio.current_time() - started)
+            limit = remaining_seconds(limit, anyio.current_time() - started)
         progress = None if on_progress is None else _as_async(on_progress)
         invocation = ToolInvocation(listed, arguments, self.caller, "", limit, progress, meta)
         return await engine.calls.run(invocation, engine.perform)

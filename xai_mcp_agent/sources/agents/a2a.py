@@ -23,7 +23,7 @@ from .messages import (
     UpdateReader,
     as_old_rest,
     as_old_rpc,
-    sent_message,
+    build_message,
     snake,
     text_in,
 )
@@ -103,7 +103,7 @@ class A2aAgent:
 
     async def _send(self, request: Request) -> AsyncGenerator[Update]:
         """Send a message; yield the updates of a stream, or the one of a whole response."""
-        streams, message = self.card.streams, sent_message(request)
+        streams, message = self.card.streams, build_message(request)
         params: JsonObject = {"configuration": {} if streams else {"returnImmediately": True}}
         if self._interface.is_old:
             params = {"configuration": {"blocking": streams}}

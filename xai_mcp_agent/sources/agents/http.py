@@ -18,7 +18,7 @@ import httpx2
 from ...core.errors import ServerError, SourceClosed, SourceError, SourceFailed
 from ...core.json import is_object
 from ...core.provider_schema import function_description
-from ...secrets.secrets import Mask, masked_and_cut
+from ...secrets.secrets import Mask, mask_and_cut
 from ...settings.sources import AgentSettings
 from ..http import (
     NotFollowed,
@@ -146,7 +146,7 @@ class AgentHttp:
         seen = function_description(text)
         if _TRACEBACK in seen:
             seen = seen.strip().rpartition("\n")[2]
-        return masked_and_cut(" ".join(seen.split()), self._mask, at_most)
+        return mask_and_cut(" ".join(seen.split()), self._mask, at_most)
 
     def failed(self, problem: str, next_step: str) -> SourceFailed:
         """Return the error that it cannot be used. `problem` is in our words."""

@@ -73,7 +73,7 @@ def text_in(parts: Iterator[AnswerPart] | list[AnswerPart] | tuple[AnswerPart, .
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
-def sent_message(request: Request) -> JsonObject:
+def build_message(request: Request) -> JsonObject:
     """The parameters of a message as 1.0 has them."""
     parts: list[JsonObject] = [{"text": request.message}]
     if request.data is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from ...core.calls import ToolInvocation, left_of
+from ...core.calls import ToolInvocation, remaining_seconds
 from ...core.errors import InvalidArguments, SourceError, SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory, Observer
 from ...core.results import OnProgress, ToolResult
@@ -85,7 +85,7 @@ class AgentSource(ReadSource["A2aAgent"]):
         answer, notes = Answer(), list[str]()
         progress = _Progress(invocation.on_progress, agent.words, notes)
         try:
-            with anyio.fail_after(left_of(limit, anyio.current_time() - started)):
+            with anyio.fail_after(remaining_seconds(limit, anyio.current_time() - started)):
                 await agent.ask(request, answer, progress.tell)
         except TimeoutError as cause:
             stopped = " We asked it to stop." if answer.task_id else ""

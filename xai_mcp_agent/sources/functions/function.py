@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import to_jsonable_python
 
-from ...core.calls import ToolInvocation, left_of
+from ...core.calls import ToolInvocation, remaining_seconds
 from ...core.errors import InvalidArguments, SourceFailed, ToolTimeout, UnknownTool
 from ...core.json import JsonObject
 from ...core.results import ResultPart, ToolResult
@@ -154,7 +154,7 @@ class FunctionCalls:
         try:
             result = await self.threads.run(
                 partial(function.call, invocation.arguments, watched.call),
-                left_of(limit, anyio.current_time() - started),
+                remaining_seconds(limit, anyio.current_time() - started),
                 partial(watched.watch, listener),
             )
         except TimeoutError as cause:

@@ -40,7 +40,7 @@ def stamp_of(settings: FunctionSettings) -> object:
     return file_stamp(file)
 
 
-def imported(settings: FunctionSettings) -> ModuleType:
+def import_functions(settings: FunctionSettings) -> ModuleType:
     """Import the file or the module as it is now. Blocks as long as the import takes.
 
     Raises:

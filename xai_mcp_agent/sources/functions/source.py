@@ -20,7 +20,7 @@ from ..choice import choose
 from ..reading import ReadSource
 from ..threads import TooManyLeft
 from .function import Function, FunctionCalls
-from .modules import PRIVATE, imported, stamp_of
+from .modules import PRIVATE, import_functions, stamp_of
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, type(lru_cache(len)))
 
@@ -97,7 +97,7 @@ def _read_functions(settings: FunctionSettings) -> FunctionFile:
     Raises:
         SourceFailed: it cannot be read or imported; names the line and what to do.
     """
-    module = imported(settings)
+    module = import_functions(settings)
     file = getattr(module, "__file__", None) or ""
     public = dict(_public(module, settings.include))
     choice = choose(public, settings, "which is not one of its functions")

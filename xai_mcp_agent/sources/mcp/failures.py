@@ -16,8 +16,8 @@ from ...core.errors import (
     XaiMcpError,
 )
 from ...core.json import JsonObject, as_object
-from ...secrets.redactor import redacted
-from ...secrets.secrets import Mask, masked_and_cut
+from ...secrets.redactor import redact_value
+from ...secrets.secrets import Mask, mask_and_cut
 from ..web.network_errors import (
     CHECK_FIRST,
     FEWER_FILES,
@@ -181,7 +181,7 @@ class Failures:
         sent = getattr(cause, "data", None) if TROUBLE not in data else None
         return self._error(
             kind, problem, next_step, stderr_tail=self._connection.stderr.since(lines_before),
-            code=code, status=status, data=redacted(sent, self._mask),
+            code=code, status=status, data=redact_value(sent, self._mask),
         )  # fmt: skip
 
     def of_queue(self, what: str, seconds: float) -> ToolTimeout:
@@ -260,7 +260,7 @@ class Failures:
         return _http_status(cause) or (last if last >= 300 else None)
 
     def _words_of(self, cause: BaseException) -> str:
-        return masked_and_cut(_words_of(root_cause(cause)), self._mask, _SHOWN_WORDS)
+        return mask_and_cut(_words_of(root_cause(cause)), self._mask, _SHOWN_WORDS)
 
 
 def verdict_on(cause: BaseException) -> Verdict:

@@ -31,7 +31,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from ...core.backoff import Backoff
 from ...core.util import trusted_certificates
-from ...secrets.secrets import masked_and_cut
+from ...secrets.secrets import mask_and_cut
 from ..http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
 from ..web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from .auth.errors import AuthFailure
@@ -356,13 +356,13 @@ class ServerHttpClient(httpx2.AsyncClient):
     def _with_head(self, words: str, body: bytes) -> str:
         """Append the beginning of a body to `words`, on one line and without HTML tags."""
         text = html.unescape(_TAG.sub(" ", body[:_MAX_REFUSAL_BYTES].decode("utf-8", "replace")))
-        head = masked_and_cut(" ".join(text.split()), self._mask)
+        head = mask_and_cut(" ".join(text.split()), self._mask)
         return f"{words}: {head}" if head else words
 
     def _words(self, cause: Exception) -> str:
         if has_too_many_files(cause):
             return "too many open files here"
-        return masked_and_cut(f"{type(cause).__name__}: {cause}", self._mask).rstrip(": .")
+        return mask_and_cut(f"{type(cause).__name__}: {cause}", self._mask).rstrip(": .")
 
 
 class _StandingStream(httpx2.AsyncByteStream):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ...core.calls import PROGRAM, Caller, FarClient, Host, left_of
+from ...core.calls import PROGRAM, Caller, FarClient, Host, remaining_seconds
 from ...core.errors import NotAccepted, NotApproved, XaiMcpError
 from ...core.json import JsonObject
 from .connection import Connection, is_modern
@@ -196,7 +196,7 @@ class Requests:
                 if self._connection.clocks.are_paused and others == {client}:
                     break
                 await self._changed.wait()
-        return left_of(seconds, monotonic() - began)
+        return remaining_seconds(seconds, monotonic() - began)
 
     def _client_of(self, request: Request) -> str:
         """Return the id of the far client that a request lets the server ask; empty if none."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
-from ...core.calls import Host, ToolInvocation, left_of
+from ...core.calls import Host, ToolInvocation, remaining_seconds
 from ...core.errors import ServerError
 from ...core.events import (
     LISTS,
@@ -143,7 +143,7 @@ class McpSession:
         tool, limit = invocation.tool.key.name, invocation.timeout_seconds
         seconds = self.connection.settings.call_timeout_seconds
         if limit is not None:
-            seconds = left_of(limit, monotonic() - started)
+            seconds = remaining_seconds(limit, monotonic() - started)
         request = Request(invocation.caller, may_ask=True)
         # Without a listener the SDK requests no progress.
         listener = invocation.on_progress

@@ -20,7 +20,7 @@ import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from ...core.errors import BadSetting, SourceFailed, XaiMcpError
-from ...secrets.secrets import Secret, Secrets, masked_and_cut
+from ...secrets.secrets import Secret, Secrets, mask_and_cut
 from ...settings.interpolation import Variables
 from ...settings.openapi import ANY_SCHEME, CredentialsByScheme, CredentialSettings
 from ...settings.validation import ValidationContext, known_keys
@@ -323,7 +323,7 @@ class ClientTokens:
             fix = "Write its new address as `tokenUrl` under `auth`."
             raise self._failed(grant, problem, fix)
         if response.status != 200:
-            words = masked_and_cut(response.words, self._secrets.redact)
+            words = mask_and_cut(response.words, self._secrets.redact)
             problem = f"refused with HTTP {response.status}: {words}"
             fix = "Check `clientId`, `clientSecret` and `scopes` under `auth` of the service."
             raise self._failed(grant, problem, fix)

@@ -17,7 +17,7 @@ import httpx2
 from ...core.errors import Misdirected, SourceError
 from ...core.json import as_object
 from ...core.places import INTERNET, LINK_LOCAL, OutOfPlace, place_of_host
-from ...secrets.secrets import Mask, masked_and_cut
+from ...secrets.secrets import Mask, mask_and_cut
 from ..http import NotFollowed, WebClient, failure_of, place_of_peer, read_until, redirect_request
 from ..web.network_errors import proxy_of
 from ..web.origins import is_same_host, origin_of
@@ -164,7 +164,7 @@ class ServiceClient:
         return replace(head, body=body, is_cut=not is_whole)
 
     def _misdirected(self, problem: str) -> Misdirected:
-        text = masked_and_cut(problem, self._mask)
+        text = mask_and_cut(problem, self._mask)
         fix = f"Correct `{self._key}`, if the service has moved."
         return Misdirected(self.name, f"{text}.", fix)
 

@@ -25,14 +25,14 @@ from ...core.backoff import Backoff
 from ...core.errors import Misdirected, SourceError, ToolTimeout, XaiMcpError
 from ...core.json import at
 from ...core.results import OnProgress, TextPart, ToolResult
-from ...secrets.secrets import Mask, masked_and_cut
+from ...secrets.secrets import Mask, mask_and_cut
 from ...settings.openapi import AsyncSettings, OpenApiSettings, OperationSettings
 from ..polling import NotYet, poll
 from ..web.origins import origin_of
 from .auth import ClientTokens, ServiceAuth, grants_for
 from .client import ResponseTooLarge, ServiceClient, ServiceResponse
 from .plan import RequestPlan
-from .request import RequestParts, put_together, request_parts
+from .request import RequestParts, assemble_request, request_parts
 from .results import result_of
 from .templates import override
 
@@ -104,7 +104,7 @@ class ServiceCalls:
                 parts = await anyio.to_thread.run_sync(write)
                 if check is not None:
                     check()
-                request = put_together(parts, settings.headers)
+                request = assemble_request(parts, settings.headers)
                 response = await self._client.send(request, places, auth=auth)
                 job = job_of(response, operation, base)
                 if job is None:
@@ -130,8 +130,8 @@ class ServiceCalls:
         async def ask(method: str, url: str) -> ServiceResponse:
             parts = RequestParts(method, url, {"Accept": "application/json, */*"})
             if origin_of(url) != origin_of(base):
-                return await self._client.send(put_together(parts))
-            request = put_together(parts, self._settings.headers)
+                return await self._client.send(assemble_request(parts))
+            request = assemble_request(parts, self._settings.headers)
             return await self._client.send(request, places, auth=auth)
 
         return ask
@@ -205,7 +205,7 @@ class JobWatch:
         verdict = self._verdict(response)
         if verdict == "done":
             return await self._read(job, response, whole)
-        status = masked_and_cut(self._status(response), self._mask)
+        status = mask_and_cut(self._status(response), self._mask)
         problem = f"The job ended as {status}."
         if verdict == "unexpected":
             words = f"an unexpected status, {status!r}" if status else "no status"
@@ -261,7 +261,7 @@ class JobWatch:
         done = done if isinstance(done, int | float) else 0
         # A fraction or a percentage.
         total = (1.0 if done <= 1 else 100.0) if done else None
-        status = masked_and_cut(self._status(response), self._mask)
+        status = mask_and_cut(self._status(response), self._mask)
         await on_progress(float(done), total, status)
 
     async def _read(self, job: Job, response: ServiceResponse, whole: ToolResult) -> ToolResult:
@@ -306,7 +306,7 @@ class JobWatch:
         is_safe = parts.scheme in ("https", base.scheme)
         if is_safe and {parts.hostname, parts.netloc} & set(self._settings.hosts):
             return
-        address = masked_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
+        address = mask_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
         raise Misdirected(
             self._name, f"its job is at another host, {address}, which is not asked.",
             f"If that is right, add {parts.hostname!r} to `hosts` under `async` of the operation.",

@@ -74,7 +74,7 @@ def build_request(
         InvalidArguments: an argument is missing or unknown, or cannot be written in its place.
         BadSetting: there is no base URL.
     """
-    return put_together(request_parts(plan, arguments, base_url=base_url))
+    return assemble_request(request_parts(plan, arguments, base_url=base_url))
 
 
 def request_parts(
@@ -89,7 +89,7 @@ def can_be_header(name: str) -> bool:
     return bool(TOKEN.fullmatch(name)) and name.lower() not in _CONNECTION_HEADERS
 
 
-def put_together(
+def assemble_request(
     parts: RequestParts, extra_headers: Mapping[str, str] | None = None
 ) -> httpx2.Request:
     """Assemble a request; `extra_headers` from the settings replace the other headers.

@@ -34,7 +34,7 @@ from ...core.results import (
     is_outage,
 )
 from ...secrets.private_files import make_private_folder, replace_private
-from ...secrets.secrets import Mask, masked_and_cut
+from ...secrets.secrets import Mask, mask_and_cut
 from ..web.json_text import LONG_BYTES, read_json
 from .client import ServiceResponse
 
@@ -128,7 +128,7 @@ def _text(response: ServiceResponse) -> str:
 
 def _binary(response: ServiceResponse, mask: Mask) -> ResultPart:
     data = base64.b64encode(response.body).decode()
-    kind = masked_and_cut(response.media_type, mask) or "application/octet-stream"
+    kind = mask_and_cut(response.media_type, mask) or "application/octet-stream"
     if kind.startswith("image/"):
         return ImagePart(data, kind)
     if kind.startswith("audio/"):
@@ -154,7 +154,7 @@ def _refusal(response: ServiceResponse, mask: Mask) -> ToolResult:
         words = f"{words[:_MAX_REFUSAL_CHARS]} [...]"
     lines = [f"HTTP {_status(response, mask)}{':' if words else '.'} {words}".rstrip()]
     if wait := response.headers.get("retry-after"):
-        lines.append(f"It asks to wait: Retry-After {masked_and_cut(wait, mask, 40)}.")
+        lines.append(f"It asks to wait: Retry-After {mask_and_cut(wait, mask, 40)}.")
     if response.status < 400:
         lines.append("It redirects, but does not say where.")
     if help_ := _HELP.get(response.status):
@@ -184,7 +184,7 @@ def _problem(problem: Mapping[str, Any]) -> str:
 
 
 def _status(response: ServiceResponse, mask: Mask) -> str:
-    return f"{response.status} {masked_and_cut(response.reason, mask)}".strip()
+    return f"{response.status} {mask_and_cut(response.reason, mask)}".strip()
 
 
 # Files

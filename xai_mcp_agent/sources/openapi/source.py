@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from ...core.calls import ToolInvocation, left_of
+from ...core.calls import ToolInvocation, remaining_seconds
 from ...core.errors import BadSetting, SourceClosed, SourceError, SourceFailed, UnknownTool
 from ...core.events import Inventory, Observer
-from ...core.patterns import unmatched
+from ...core.patterns import unmatched_patterns
 from ...core.places import INTERNET, OutOfPlace
 from ...core.results import ToolResult
 from ...core.tools import OPENAPI
@@ -111,7 +111,8 @@ class OpenApiSource(ReadSource[Offer]):
                 operation.plan,
                 invocation.arguments,
                 self._settings.operations.get(name),
-                timeout_seconds=timeout and left_of(timeout, anyio.current_time() - started),
+                timeout_seconds=timeout
+                and remaining_seconds(timeout, anyio.current_time() - started),
                 on_progress=invocation.on_progress,
                 check=invocation.check,
                 places=self._places(base_url),
@@ -347,7 +348,7 @@ def _inventory_of(
     """Return the inventory that these settings make of the operations."""
     choice = choose(operations, settings, "which the document does not have")
     unknown = [f"`operations` names {x!r}, which the document does not have."
-               for x in unmatched(settings.operations, operations)]  # fmt: skip
+               for x in unmatched_patterns(settings.operations, operations)]  # fmt: skip
     notes = (
         *_first((f"no tool: {x}" for x in problems), "operations are no tools"),
         *_first((*choice.notes, *unknown), "names are not in the document"),

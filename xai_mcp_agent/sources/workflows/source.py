@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from ...core.calls import ToolInvocation, left_of
+from ...core.calls import ToolInvocation, remaining_seconds
 from ...core.errors import SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory
 from ...core.json import JsonObject, as_list
@@ -179,7 +179,7 @@ class WorkflowSource(ReadSource[Workflow]):
         """Run a workflow that `read` returned; see `call`. Some of the limit is spent already."""
         output = Output(self._mask)
         try:
-            with anyio.fail_after(left_of(limit, spent_seconds)):
+            with anyio.fail_after(remaining_seconds(limit, spent_seconds)):
                 async with self._turns:
                     if invocation.check is not None:
                         invocation.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from ....core.json import as_object, as_text, clipped
+from ....core.json import as_object, as_text, clip
 from ....settings.server import ServerSettings
 
 _SHOWN_CHARS = 200
@@ -116,7 +116,7 @@ def flow_error(cause: Exception, server: ServerSettings) -> AuthFailure:
 
 def one_line(text: str) -> str:
     """Return the beginning of a foreign text on one line."""
-    return clipped(" ".join(text.split()).rstrip("."), _SHOWN_CHARS)
+    return clip(" ".join(text.split()).rstrip("."), _SHOWN_CHARS)
 
 
 def _oauth_error(body: str) -> str:
