@@ -73,7 +73,7 @@ class MCPCallTool(Component):
     is_error: OutArg[bool]
 
     def execute(self, ctx) -> None:
-        canvas.ports.outputs(self, canvas.servers.tool_result(ctx, **canvas.ports.inputs(self)))
+        canvas.ports.outputs(self, canvas.servers.call_tool(ctx, **canvas.ports.inputs(self)))
 
 
 @xai_component(color="rgb(6, 88, 63)")

@@ -55,7 +55,7 @@ def test_a_copy_of_ctx_is_still_one_run() -> None:
 
 def pid(ctx: Ctx) -> str:
     """Of the server process that this run uses."""
-    return servers.call_tool(ctx, "it", "pid", {}, None).text
+    return servers.call_tool(ctx, "it", "pid", {})["text"]
 
 
 def test_workflows_that_alternate_in_one_thread_keep_their_servers(
@@ -82,7 +82,7 @@ def test_a_new_run_follows_the_settings_and_the_trust_that_changed_since_one_tha
     before = pid(left)
     use_servers(it=entry(), more=entry())
     new: Ctx = {}
-    assert servers.call_tool(new, "more", "echo", {"text": "hi"}, None).text == "hi"
+    assert servers.call_tool(new, "more", "echo", {"text": "hi"})["text"] == "hi"
     assert pid(new) == pid(left) == before
     del new
     monkeypatch.delenv("XAI_MCP_TRUST")

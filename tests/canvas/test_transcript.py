@@ -80,9 +80,9 @@ def test_a_node_without_a_model_is_reported_with_what_it_asked_and_got(file: Pat
     """Lines of one workflow share a run, and those of another do not."""
     for _ in range(2):
         ctx: dict[str, Any] = {}
-        servers.call_tool(ctx, "it", "echo", {"text": "hi"}, None)
+        servers.call_tool(ctx, "it", "echo", {"text": "hi"})
         with pytest.raises(UnknownTool):
-            servers.call_tool(ctx, "it", "ecko", None, None)
+            servers.call_tool(ctx, "it", "ecko", {})
     lines = read_transcript(file)
     runs = [x["run"] for x in lines]
     assert [runs.count(x) for x in dict.fromkeys(runs)] == [4, 4]
@@ -102,7 +102,7 @@ def test_a_call_in_the_history_has_the_run_of_the_transcript(file: Path) -> None
     for _ in range(2):
         run_agent(ctx, "helper", 'Shout "ahoy".', outcome=CanvasRun())
     run_tool(ctx, "helper", "shout", "ahoy", None)
-    servers.call_tool(ctx, "it", "echo", {"text": "hi"}, None)
+    servers.call_tool(ctx, "it", "echo", {"text": "hi"})
     calls = [x.payload for x in bridge_of(ctx).history() if x.change == "called"]
     lines = [x for x in read_transcript(file) if x["event"] in ("ToolFinished", "NodeFinished")]
     for key in ("run_id", "call_id"):
@@ -126,7 +126,7 @@ def test_secrets_of_settings_environment_and_agent_are_masked(
     shouting(ctx, provider="offline", api_key="key-of-the-agent")
     said = f"{PASSWORD} tok-of-the-environment key-of-the-agent"
     run_agent(ctx, "helper", f'Shout "{said}".', outcome=CanvasRun())
-    servers.call_tool(ctx, "it", "echo", {"text": said}, None)
+    servers.call_tool(ctx, "it", "echo", {"text": said})
     noted(file, arguments={"token": "short"})
     text = file.read_text(encoding="utf-8")
     assert "*** *** ***" in text
@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_written_is_reported_once_and_the_run_goes_on(
 ) -> None:
     monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(tmp_path / "no" / "such" / "folder.jsonl"))
     for _ in range(2):
-        assert servers.call_tool({}, "it", "echo", {"text": "hi"}, None).text
+        assert servers.call_tool({}, "it", "echo", {"text": "hi"})["text"]
     errors = capsys.readouterr().err
     assert errors.count("No transcript is written") == 1
     assert "XAI_MCP_TRANSCRIPT" in errors

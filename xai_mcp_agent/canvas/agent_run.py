@@ -39,12 +39,12 @@ from ..views.plans import plan_text
 from ..views.tools import review_text
 from .agents import agent_in, agent_named, notes_on, settings_of, spec_of
 from .at_node import Stage, on_stage, recorder
-from .conversations import conversation_with, is_nothing, keep, kept_for
+from .conversations import conversation_with, is_nothing, long_results_in, store_long_results
 from .lease import BridgeLease, busy
 from .node_answers import as_dict, branch_answer, collect_approval
 from .panel.chat import note_conversation, take_question
 from .ports import as_text, inputs, outputs
-from .run_state import KeptRun, kept_run
+from .run_state import ResumableRun, resumable_run
 from .sampling import AgentSampler
 from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tools_chosen
 
@@ -113,7 +113,7 @@ def run_agent(
     start = _read_request(question, conversation, outcome)
     name = agent_named(ctx, name, "AgentRun", runs=True)
     with (
-        kept_run(
+        resumable_run(
             run_state, wait_for_approval, name, start, granted_in(ctx), facts_in(ctx)
         ) as waiting,
         _at_work(ctx, name, "AgentRun", show, waiting and waiting.approvals) as work,
@@ -123,7 +123,7 @@ def run_agent(
         def think(ctx: Any, do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
             # Copy here: on the loop, a long conversation would hold up all others.
             outcome.follow(run)
-            keep(ctx, run.state.kept)
+            store_long_results(ctx, run.state.kept)
             do(event)
 
         async def emit(event: RunEvent) -> None:
@@ -139,7 +139,7 @@ def run_agent(
         work.on_thought = on_thought
         if on_approval:
             work.approve_by(on_approval)
-        work.results = kept_for(ctx, outcome.conversation)
+        work.results = long_results_in(ctx, outcome.conversation)
         try:
             finished = work.stage.perform(
                 partial(_carry_out, run, spec.model, work, waiting, needs_sources)
@@ -149,7 +149,7 @@ def run_agent(
         finally:
             outcome.follow(run)
             note_conversation(outcome.conversation)
-            keep(ctx, run.state.kept)
+            store_long_results(ctx, run.state.kept)
             ctx["last_answer"] = outcome.answer or None
 
 
@@ -171,7 +171,7 @@ async def _carry_out(
     run: AgentRun,
     model: Model,
     work: _AgentWork,
-    waiting: KeptRun | None,
+    waiting: ResumableRun | None,
     needs_sources: bool,
     operations: Operations,
 ) -> RunFinished:
@@ -297,12 +297,12 @@ def run_tool(
             await calls.make(state, "")
             (event,) = calls.answers(state, "")
             (shown,) = ready.pages.shown([event.result])
-            keep(ctx, ready.pages.texts)
+            store_long_results(ctx, ready.pages.texts)
             await emit(event)
             return event.result, shown
 
         work.lend_model(lambda _: None)  # the node has no total to add the usage to
-        work.results = kept_for(ctx, chat.messages)
+        work.results = long_results_in(ctx, chat.messages)
         result, shown = work.stage.perform(go)
     chat = chat.with_messages(call_message("", [call]), *result_messages([(call, shown, result)]))
     return CanvasRun(chat.messages, visible(text_of_result(result)))

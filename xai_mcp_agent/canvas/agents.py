@@ -117,7 +117,7 @@ def init_agent(
     settings = settings_on(model_settings, "model_settings", _INIT, env_of(ctx))
     provider, model = _model_in(provider, model, settings, _INIT, OFFLINE)
     if not provider:
-        _refuse_unsaid(settings)
+        _require_provider(settings)
     ctx[_PREFIX + name] = {
         **tools_in(toolbelt_spec, "toolbelt_spec", _INIT),
         "agent_provider": provider or OFFLINE,
@@ -387,7 +387,7 @@ def _one_of(own: str, settings: JsonObject, key: str, new: str, node: str) -> st
     return own or of_model
 
 
-def _refuse_unsaid(settings: JsonObject) -> None:
+def _require_provider(settings: JsonObject) -> None:
     """Raise BadSetting for an address or a key without a provider, which would have no effect."""
     if keys := [x for x in ("base_url", "api_key") if x in settings]:
         raise BadSetting(

@@ -15,6 +15,7 @@ from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..bridge.transcript import Recorder, transcript_file, workflow_name
 from ..console.console import Console
+from ..console.notebook import is_in_lab
 from ..core.calls import Caller
 from ..core.json import JsonObject
 from ..core.results import ToolResult
@@ -23,7 +24,6 @@ from ..sources.canvas import DrawnTool
 from .agents import learn_keys, own_agents
 from .drawn_tools import DrawnToolset
 from .lease import bridge_of
-from .panel.channel import is_in_lab
 from .panel.recorder import PanelRecorder
 from .person import InteractiveHost
 from .workflow_thread import WorkflowThread
@@ -143,7 +143,7 @@ class AtNode:
     def call(
         self, server: str, tool: str, arguments: JsonObject, timeout_seconds: float | None
     ) -> ToolResult:
-        """Call a tool of a server and show it like a call of an agent.
+        """Call a tool of a server, show it like a call of an agent, and note its answer.
 
         Raises:
             XaiMcpError: see `Bridge.call_tool`.
@@ -170,7 +170,13 @@ class AtNode:
                 stage.show(ToolFinished(_CALL, name, arguments, result, seconds, "", server))
                 return result
 
-            return stage.perform(do)
+            result = stage.perform(do)
+        self.note(result)
+        return result
+
+    def note(self, result: ToolResult) -> None:
+        """Put the result of a tool into the transcript."""
+        self.answer.update(text=result.text, structured=result.structured, is_error=result.is_error)
 
 
 @contextmanager

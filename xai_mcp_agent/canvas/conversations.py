@@ -64,7 +64,7 @@ def conversation_with(conversation: Any, question: Any, node: str) -> Any:
     return [*Conversation(conversation).messages, {"role": "user", "content": text}]
 
 
-def kept_for(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
+def long_results_in(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
     """Return the whole texts, by id, of the results that this conversation shows in part."""
     excerpts = [x for x in map(text_of, conversation) if '"result_id"' in x]
     results: dict[str, str] = ctx.get(_RESULTS, {})
@@ -73,7 +73,7 @@ def kept_for(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:
     }
 
 
-def keep(ctx: Any, texts: Mapping[str, str]) -> None:
+def store_long_results(ctx: Any, texts: Mapping[str, str]) -> None:
     """Keep these results for later nodes."""
     results: dict[str, str] = {**ctx.get(_RESULTS, {}), **texts}
     while len(results) > 1 and sum(map(len, results.values())) > _MOST_CHARS:

@@ -25,6 +25,7 @@ from ..bridge.faces import Bridge
 from ..bridge.operations import Operations
 from ..bridge.source_toolset import Failure
 from ..console.console import Console
+from ..console.notebook import at_end_of_cell, kernel
 from ..console.screen import warn_beside_runs
 from ..settings.entry import SourceSettings
 from ..settings.load import find_settings, load_settings
@@ -32,7 +33,6 @@ from ..settings.models import Settings
 from ..settings.trust import without_untrusted
 from .drawn_tools import drawn_in
 from .installation import warn_of_stale_components
-from .panel.channel import at_end_of_cell, kernel
 from .person import agreed_settings
 from .workshop.run import watch
 
@@ -46,7 +46,7 @@ _adding = threading.Lock()
 _bridges: dict[str, Bridge] = {}
 _resting: dict[Bridge, Future[None]] = {}  # bridges without a run, until their time is over
 _leases: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
-_has_told = threading.Event()
+_announced = threading.Event()
 
 
 class BridgeLease:
@@ -241,15 +241,15 @@ def _stays(name: str, bridge: Bridge) -> bool:
         _resting[bridge] = rest = bridge.submit(Operations.rest)
     end = partial(_end_unused, name, bridge)
     rest.add_done_callback(lambda rested: rested.cancelled() or _aside(end))
-    _tell_once(len(seconds), max(seconds))
+    _announce(len(seconds), max(seconds))
     return True
 
 
-def _tell_once(count: int, seconds: float) -> None:
+def _announce(count: int, seconds: float) -> None:
     """Print that servers stay, the first time that happens in this kernel."""
-    if _has_told.is_set():
+    if _announced.is_set():
         return
-    _has_told.set()
+    _announced.set()
     stay, end = (
         ("1 server stays", "it ends") if count == 1 else (f"{count} servers stay", "they end")
     )

@@ -38,75 +38,72 @@ class _Use:
     """One use of a drawn tool."""
 
     ctx: Any
-    is_given: bool = False
+    has_output: bool = False
     output: Any = None
 
 
-@dataclass
-class _Approval:
-    """One call that a branch decides on."""
-
-    answer: ApprovalScope | None = None
-
-
-class _Here(threading.local):
-    """The innermost use and call of this thread. A loop's timers would keep a context variable."""
+class _Innermost(threading.local):
+    """What this thread's nodes answer. A loop's timers would keep a context variable."""
 
     use: _Use | None = None
-    approval: _Approval | None = None
+    approvals: list[ApprovalScope] | None = None
 
 
-_here = _Here()
+_innermost = _Innermost()
 
 
 def collect_output(ctx: Any, run: Callable[[], None]) -> Any:
     """Run the nodes of a drawn tool, and return their output from `give_output`, or None."""
-    use, around = _Use(ctx), ctx.pop(_KEY, None)
-    outer, _here.use = _here.use, use
+    use, before = _Use(ctx), ctx.pop(_KEY, None)
+    outer, _innermost.use = _innermost.use, use
     try:
         run()
     finally:
-        _here.use = outer
-        left = ctx.pop(_KEY, None)
-        if around is not None:
-            ctx[_KEY] = around
-    return use.output if use.is_given else left
+        _innermost.use = outer
+        foreign = ctx.pop(_KEY, None)
+        if before is not None:
+            ctx[_KEY] = before
+    return use.output if use.has_output else foreign
 
 
 def give_output(ctx: Any, values: Sequence[Any]) -> None:
     """Set the output of the running drawn tool: one value, or several as a list."""
     output = values[0] if len(values) == 1 else (list(values) or None)
-    use = _here.use
+    use = _innermost.use
     if use is not None and use.ctx is ctx:
-        use.is_given, use.output = True, output
+        use.has_output, use.output = True, output
     else:  # for a tool that is not ours, or runs in another thread
         ctx[_KEY] = output
 
 
 def collect_approval(run: Callable[[], None]) -> ApprovalScope | None:
-    """Run the nodes of a branch, and return their answer from `give_approval`."""
-    approval = _Approval()
-    outer, _here.approval = _here.approval, approval
+    """Run the nodes of a branch, and return their answer; of several, a no counts, else the last.
+
+    They answer by `give_approval`.
+    """
+    answers = list[ApprovalScope]()
+    outer, _innermost.approvals = _innermost.approvals, answers
     try:
         run()
     finally:
-        _here.approval = outer
-    return approval.answer
+        _innermost.approvals = outer
+    if "no" in answers:
+        return "no"
+    return answers[-1] if answers else None
 
 
 def give_approval(answer: str) -> None:
-    """Answer the waiting call. Of several answers a no counts, else the last.
+    """Answer the waiting call.
 
     Raises:
         BadSetting: no call waits, or the answer is unknown.
     """
-    approval, scope = _here.approval, scope_of(answer.casefold())
-    if approval is None:
+    answers, scope = _innermost.approvals, scope_of(answer.casefold())
+    if answers is None:
         raise BadSetting("AgentApprove answers nothing here: draw it in on_approval of AgentRun.")
     if scope is None:
         raise BadSetting(f"`answer` of AgentApprove must be one of {', '.join(SCOPES)}.")
-    if approval.answer != "no":
-        approval.answer = scope
+    answers.append(scope)
 
 
 async def branch_answer(

@@ -23,6 +23,7 @@ from anyio import to_thread
 from ..bridge.transcript import workflow_name
 from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
+from ..console.notebook import kernel
 from ..console.question_page import AnswerPage, Page
 from ..console.question_words import host_of, words_of
 from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
@@ -41,7 +42,6 @@ from ..core.questions import (
 from ..policy.approval_trust import approvals_in
 from ..settings.models import Part, Settings
 from ..settings.trust import TrustStore, trust_command, without_parts
-from .panel.channel import kernel
 from .panel.questions import asking, is_attended
 from .workflow_thread import WorkflowThread
 

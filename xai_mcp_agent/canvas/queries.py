@@ -147,18 +147,14 @@ def tool_history(
         BadSetting: `since` or `until` is not a time.
         UnknownServer, UnknownTool: the name is neither in the settings nor in the history.
     """
-    options = _history_options(ports)
+    options, limit = _history_options(ports), ports.get("limit") or _USUAL_LIMIT
     named = {"server_name": server_name, "tool_name": tool_name, **ports}
     fields = {port: value for port, value in named.items() if value}
 
     async def read(operations: Operations) -> tuple[list[Event], bool, Records | None]:
-        events = await _events(operations, server_name, tool_name, options)
+        events = await _events(operations, server_name, tool_name, {**options, "limit": limit + 1})
         records = None if tool_name else await operations.records()
-        return (
-            events,
-            await _has_older(operations, server_name, tool_name, options, events),
-            records,
-        )
+        return events[-limit:], len(events) > limit, records
 
     with at_node(ctx, _HISTORY, "history", **fields) as work:
         try:
@@ -194,15 +190,6 @@ async def _events(
         raise
 
 
-async def _has_older(
-    operations: Operations, server: str, tool: str, options: dict[str, Any], events: list[Event]
-) -> bool:
-    if not events:
-        return False
-    before = {**options, "until": events[0].position - 1, "limit": 1}
-    return bool(await _events(operations, server, tool, before))
-
-
 def _require(bridge: Bridge, records: Records, server: str) -> None:
     """Raise UnknownServer for a name that neither the settings nor the history have."""
     if server and all(x.shown_source != server for x in (*records.sources, *records.tools)):
@@ -216,7 +203,6 @@ def _history_options(ports: dict[str, Any]) -> dict[str, Any]:
         "failed": bool(ports.get("failed")),
         "agent": ports.get("agent_name") or None,
         "text": ports.get("text_in_it") or "",
-        "limit": ports.get("limit") or _USUAL_LIMIT,
     }
 
 

@@ -35,8 +35,8 @@ from .ports import optional
 _NODE = "AgentRun"
 
 
-class KeptRun:
-    """One run and its file. Made in the workflow's thread, within `kept_run`.
+class ResumableRun:
+    """One run and its file. Made in the workflow's thread, within `resumable_run`.
 
     `start` is what the run begins with, `approvals` the answers so far, `mask` hides secrets. The
     file exists from the first wait until the run ends with an answer. A resumed run writes each
@@ -114,14 +114,14 @@ class KeptRun:
 
 
 @contextmanager
-def kept_run(
+def resumable_run(
     named: Any,
     asks_nobody: Any,
     agent: str,
     conversation: Conversation,
     granted: set[tuple[ToolKey, str]],
     facts: RunFacts,
-) -> Generator[KeptRun | None]:
+) -> Generator[ResumableRun | None]:
     """Yield the run in the file of this name, for as long as it continues here.
 
     Without a name it yields None.
@@ -142,6 +142,6 @@ def kept_run(
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
     with held(file):
-        run = KeptRun(file, agent, conversation, granted, facts)
+        run = ResumableRun(file, agent, conversation, granted, facts)
         run.approvals.asks_nobody = bool(asks_nobody)
         yield run

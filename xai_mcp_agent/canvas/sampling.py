@@ -16,8 +16,9 @@ from ..agent.conversation import call_message
 from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
+from ..console.text import one_line
 from ..core.errors import XaiMcpError
-from ..core.json import JsonObject, clip
+from ..core.json import JsonObject
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
 from ..core.questions import (
     SamplingMessage,
@@ -62,14 +63,15 @@ class AgentSampler:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
             model_request = self._model_request(request)
             limit = f"{request.max_tokens} tokens at most"
-            shown = _short(_last_words(request))
+            shown = one_line(_last_words(request), _SHOWN_CHARS)
             self._tell(f"{request.server} asks the model of {self._name} ({limit}): {shown}")
             try:
-                reply = await model.reply(model_request, _unheard)
+                reply = await model.reply(model_request, _drop_text)
             except XaiMcpError as cause:
                 raise SamplingRefused(f"the model gave no answer: {cause}") from cause
             self._count(reply.usage)
-            self._tell(f"it answered {request.server}: {_short(reply.text or '(a tool)')}")
+            answer = one_line(reply.text or "(a tool)", _SHOWN_CHARS)
+            self._tell(f"it answered {request.server}: {answer}")
             chars = sum(len(x.arguments) for x in reply.calls)
             return await beside_loop(chars, lambda: self._reply_of(reply, model.name, request))
         finally:
@@ -171,10 +173,5 @@ def _last_words(request: SamplingRequest) -> str:
     return "\n".join(describe(x) for x in parts if not isinstance(x, ToolUse | ToolUseResult))
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return clip(line, _SHOWN_CHARS)
-
-
-async def _unheard(_text: str) -> None:
+async def _drop_text(_text: str) -> None:
     """Drop streamed text: it is not the agent's own."""

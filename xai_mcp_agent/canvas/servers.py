@@ -14,7 +14,7 @@ from ..bridge.transcript import new_run_id
 from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
-from ..core.results import ResourcePart, ToolResult, bytes_of, describe
+from ..core.results import ResourcePart, bytes_of, describe
 from ..core.util import fill_template
 from ..views.changes import change_json
 from ..views.servers import (
@@ -52,27 +52,14 @@ def call_tool(
     ctx: Any,
     server_name: str,
     tool_name: str,
-    arguments: JsonObject | None = None,
+    arguments: JsonObject,
     timeout_seconds: float | None = None,
-) -> ToolResult:
-    """Call a tool; None as the limit means the server's own."""
-    values = arguments or {}
-    fields = {"server": server_name, "tool": tool_name, "arguments": values}
+) -> dict[str, Any]:
+    """Return the result of a tool; None as the limit means the server's own."""
+    fields = {"server": server_name, "tool": tool_name, "arguments": arguments}
     with at_node(ctx, "MCPCallTool", server_name, new_run_id(), **fields) as work:
-        result = work.call(server_name, tool_name, values, timeout_seconds)
-        work.answer.update(text=result.text, structured=result.structured, is_error=result.is_error)
-    return result
-
-
-def tool_result(ctx: Any, **ports: Any) -> dict[str, Any]:
-    """Call a tool, and return the values for the ports of MCPCallTool."""
-    result = call_tool(ctx, **ports)
-    return {
-        "text": result.text,
-        "structured": result.structured,
-        "parts": parts_json(result),
-        "is_error": result.is_error,
-    }
+        result = work.call(server_name, tool_name, arguments, timeout_seconds)
+    return {**work.answer, "parts": parts_json(result)}
 
 
 def read_resource(

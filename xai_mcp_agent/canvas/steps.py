@@ -56,7 +56,7 @@ def call_step(ctx: Any, call: str, results: Any) -> dict[str, Any]:
     fields = {"server": step.source, "tool": step.tool, "arguments": arguments}
     with at_node(ctx, _NODE, step.source, new_run_id(), **fields) as work:
         result = _result_of(ctx, work, step, arguments)
-        work.answer.update(text=result.text, structured=result.structured, is_error=result.is_error)
+        work.note(result)
     if result.is_error:
         raise StepFailed(f"{step.name} failed: {result.text} Correct its `call`, or what is wired.")
     value = value_of(result)

@@ -43,13 +43,13 @@ class NestedTooDeep(XaiMcpError):
     """An agent's tools run the agent itself, over and over."""
 
 
-class _Here(threading.local):
+class _Current(threading.local):
     """The innermost run that this thread works for: a drawn tool of an agent may run another."""
 
-    innermost: WorkflowThread | None = None
+    run: WorkflowThread | None = None
 
 
-_here = _Here()
+_current = _Current()
 
 
 def is_inside_an_agent() -> bool:
@@ -64,7 +64,7 @@ def is_running(agent: str) -> bool:
 
 def _running_agents() -> Iterator[str]:
     """Yield the agents that run in this thread, the innermost first."""
-    run = _here.innermost
+    run = _current.run
     while run is not None:
         if run.agent:
             yield run.agent
@@ -82,11 +82,11 @@ class WorkflowThread:
         self.bridge = bridge
         self.caller = Caller("person")  # the caller of this run's calls
         self.agent = agent
-        self.outer = _here.innermost
+        self.outer = _current.run
         self._inner: WorkflowThread | None = None
         self._tick = tick
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._is_unwanted = False  # the caller has stopped waiting for what the thread does now
+        self._is_abandoned = False  # the caller has stopped waiting for what the thread does now
         self._interrupted: Future[Any] | None = None  # of the nodes that an interrupt hit
 
     async def run(self, do: Callable[[], T]) -> T:
@@ -120,15 +120,15 @@ class WorkflowThread:
             OutOfTime: the drawn tool that this is part of exceeded its limit.
         """
         self._check_nesting()
-        _here.innermost, outer = self, self.outer
+        _current.run, outer = self, self.outer
         if outer is not None:
             outer._inner = self
         try:
-            if outer is not None and outer._is_unwanted:
+            if outer is not None and outer._is_abandoned:
                 _out_of_time()
             return self._perform(do)
         finally:
-            _here.innermost = outer
+            _current.run = outer
             if outer is not None:
                 outer._inner = None
 
@@ -186,11 +186,11 @@ class WorkflowThread:
             self._interrupted = done
             raise
         finally:
-            self._is_unwanted = False
+            self._is_abandoned = False
             del done  # as in `run`
 
     def _stop_inner(self) -> None:
-        self._is_unwanted = True
+        self._is_abandoned = True
         inner = self._inner
         while inner is not None:
             inner.post(_out_of_time)

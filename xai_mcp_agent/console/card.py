@@ -34,6 +34,7 @@ from .text import (
     laid_out,
     opening,
     short_arguments,
+    template,
 )
 from .waiting import Clock, Waiting
 
@@ -47,7 +48,6 @@ _FOLD_CHARS, _CARD_CHARS, _LEAST_CHARS = 20_000, 300_000, 300
 _QUESTION_CHARS, _ANSWER_CHARS = 4_000, 50_000
 _OPENING_LINES, _OPENING_CHARS = 3, 300  # characters of a call's error
 _NOTE_LINES = 4  # further lines are folded
-_WHOLE_ANSWER = "The whole answer is on the node's port <code>last_response</code>."
 # A card is drawn as a whole, so drawing is limited: interval, share of the time, bytes a second.
 _PAUSE_SECONDS = 0.3
 _PAUSE_FOR_WORK = 10.0  # factor for the time that drawing took here
@@ -181,8 +181,7 @@ class RunCard:
         self._speech, self._view.answer = [], ""
         text = self._mask(event.text.strip())
         if text and event.call_count:
-            thought = _markup(markdown_as_html(self._cut(text)))
-            self._view.entries.append(_macros().thought(thought))
+            self._view.entries.append(_macros().thought(markdown_as_html(self._cut(text))))
         elif text:
             self._view.answer = self._answer(text)
 
@@ -204,7 +203,7 @@ class RunCard:
         # Masked again: pretty-printing decodes JSON's escapes.
         call.result = self._cut(self._mask(laid_out(text, 2)) + notes)
         if call.is_error:
-            call.opening = _with_code(clean(opening(text, _OPENING_LINES, _OPENING_CHARS)))
+            call.opening = code_marks_as_html(clean(opening(text, _OPENING_LINES, _OPENING_CHARS)))
         self._view.entries[call.key] = _macros().fold(call, call.key)
 
     def _finish(self, event: RunFinished) -> None:
@@ -218,7 +217,7 @@ class RunCard:
     def _fail(self, event: RunFailed) -> None:
         self.ended_with = event.error
         error = clean(opening(self._mask(event.error), _FOLD_CHARS, _FOLD_CHARS))
-        self._view.error = _with_code(error)
+        self._view.error = code_marks_as_html(error)
         self._view.has_failed = True
         self._plain.append(f"!! {self._name} stopped: {error}")
         self._end("failed: it had no tools" if event.stopped == "no_tools" else "")
@@ -234,13 +233,13 @@ class RunCard:
         text, body = clean(self._mask(note.text)), note.body
         if note.mark == "!!":
             self._plain.append(f"!! {text}")
-            self._view.entries.append(_macros().trouble("", _with_code(text)))
+            self._view.entries.append(_macros().trouble("", code_marks_as_html(text)))
             return
         if text.count("\n") >= _NOTE_LINES:
             text, _, body = text.partition("\n")
         key = len(self._view.entries)
         details = self._cut(self._mask(body)) if body else ""
-        self._view.entries.append(_macros().note(_with_code(text), details, key))
+        self._view.entries.append(_macros().note(code_marks_as_html(text), details, key))
 
     def _cut(self, text: str) -> str:
         """Cut the text of a fold to its limit, and say how much more there is."""
@@ -251,8 +250,8 @@ class RunCard:
     def _answer(self, text: str) -> Markup:
         head = first_paragraphs(text, _ANSWER_CHARS)
         left = len(text) - len(head)
-        more = f"\n<p>... {count(left, 'more character')}. {_WHOLE_ANSWER}</p>" if left else ""
-        return _markup(markdown_as_html(head) + more)
+        page = markdown_as_html(head)
+        return page + _macros().rest(count(left, "more character")) if left else page
 
     def _draw_soon(self) -> None:
         if self._is_old and not self.is_over and self._clock() >= self._next_drawing:
@@ -278,19 +277,7 @@ class RunCard:
 
 @cache
 def _macros() -> Any:
-    from .text import template
-
     return template(_HTML).module
-
-
-def _markup(text: str) -> Markup:
-    from markupsafe import Markup  # imported with jinja2
-
-    return Markup(text)
-
-
-def _with_code(text: str) -> Markup:
-    return _markup(code_marks_as_html(text))
 
 
 def _pretty(arguments: JsonObject | None, mask: Mask) -> str:

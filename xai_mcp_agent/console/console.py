@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_SERVERS, _PERSON = "servers", "person"  # seconds between looks at what is awaited
+_SERVERS, _PERSON = "servers", "person"  # keys of waits
 
 
 class Console:
@@ -57,8 +57,7 @@ class Console:
         if detail is None:
             detail = detail_in_environment(os.environ.get(VARIABLE, ""))
         self._voice = self._screen.enter(self._name, detail)
-        self._lines = RunLines(self._name, self._screen, self._voice, self._clock)
-        self._lines.mask = self._mask
+        self._lines = RunLines(self._name, self._screen, self._voice, self._clock, self.masked)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
@@ -74,7 +73,7 @@ class Console:
 
     def hide(self, mask: Mask) -> None:
         """Mask these secrets in all texts of strangers from now on."""
-        self._mask = self._lines.mask = mask
+        self._mask = mask
 
     def masked(self, text: str) -> str:
         """Return the text without the secrets that are masked here."""
@@ -157,5 +156,5 @@ class Console:
             voice.card(lambda: card.draw(page, text, is_last))
 
         return RunCard(
-            self._name, voice.detail, draw, self._clock, mask=self._mask, margin=voice.margin
+            self._name, voice.detail, draw, self._clock, mask=self.masked, margin=voice.margin
         )

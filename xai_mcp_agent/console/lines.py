@@ -23,7 +23,6 @@ from .text import (
     MOST_CHARS,
     Line,
     Style,
-    as_it_is,
     clean,
     columns,
     laid_out,
@@ -47,8 +46,8 @@ class RunLines:
     `mask` hides secrets in all texts of strangers.
     """
 
-    def __init__(self, name: str, screen: Screen, voice: Voice, clock: Clock) -> None:
-        self.mask: Mask = as_it_is
+    def __init__(self, name: str, screen: Screen, voice: Voice, clock: Clock, mask: Mask) -> None:
+        self._mask = mask
         self._name = name
         self._screen = screen
         self._voice = voice
@@ -79,7 +78,7 @@ class RunLines:
                 self._finish_thought(text)
             case ToolStarted():
                 limit = MOST_CHARS if self._is_verbose else ARGUMENT_CHARS
-                arguments = short_arguments(event.arguments, self.mask, limit)
+                arguments = short_arguments(event.arguments, self._mask, limit)
                 self.say("->", f"{event.tool}({arguments})")
             case ToolFinished():
                 self._finish_tool(event)
@@ -97,7 +96,7 @@ class RunLines:
     def tick(self, waiting: Waiting) -> None:
         """Write what is awaited, if it is time to."""
         rewrites = self._screen.can_rewrite(self._voice)
-        text = self.mask(waiting.to_rewrite() if rewrites else waiting.to_add())
+        text = self._mask(waiting.to_rewrite() if rewrites else waiting.to_add())
         if not text:
             return
         self.end_speech()  # the stream has paused; it continues below
@@ -110,7 +109,7 @@ class RunLines:
     def say(self, mark: str, text: str, *, style: Style = "") -> None:
         """Write lines that begin with a mark."""
         self.end_speech()
-        first, masked = self._take_gutter(), self.mask(text)
+        first, masked = self._take_gutter(), self._mask(text)
         style = style or ("red" if mark == "!!" else "")
         self._voice.lines(*marked_lines(mark, masked, self._voice.width, first, self._body, style))
 
@@ -118,7 +117,7 @@ class RunLines:
         """End the streamed line, complete or not."""
         text, self._speech = self._speech, ""
         if text.strip():
-            self._write_speech(self._wrap(self.mask(text)))
+            self._write_speech(self._wrap(self._mask(text)))
 
     def _show_trouble(self, event: RunEvent) -> None:
         """Write what went wrong, and in which run."""
@@ -150,7 +149,7 @@ class RunLines:
         tail = self._speech[end:]
         if columns(tail) > len(tail) or len(tail) > _MOST_WORD:
             end = len(self._speech)  # letters that may break anywhere, or no word
-        *whole, last = self._wrap(self.mask(self._speech[:end]))
+        *whole, last = self._wrap(self._mask(self._speech[:end]))
         space = " " if self._speech[:end].endswith(" ") else ""
         lead = len(self._body if whole else self._gutter)
         self._speech = last[lead:] + space + self._speech[end:]
@@ -162,7 +161,7 @@ class RunLines:
         self.end_speech()
         has_spoken, self._has_spoken = self._has_spoken, False
         if text.strip() and not has_spoken:
-            text = opening(self.mask(text.strip()), MOST_CHARS, MOST_CHARS)
+            text = opening(self._mask(text.strip()), MOST_CHARS, MOST_CHARS)
             self._write_speech(self._wrap(text))
 
     def _finish_tool(self, event: ToolFinished) -> None:
@@ -177,7 +176,7 @@ class RunLines:
 
     def _show_text(self, mark: str, title: str, text: str) -> None:
         """Write a long text under its title, or a short one beside it; the lab folds the rest."""
-        text = clean(self.mask(text))  # masked before cutting: half a secret is not recognised
+        text = clean(self._mask(text))  # masked before cutting: half a secret is not recognised
         width, after = self._voice.width, f"{self._body}   "
         if "\n" not in text and columns(f"{after}{title}: {text[:width]}") <= width:
             self.say(mark, f"{title}: {text}")
@@ -189,13 +188,13 @@ class RunLines:
         self._voice.lines(*(Line(x.rstrip()) for x in wrap(head, width, after, after)))
         if more and self._voice.surface.kind == "lab":
             # Masked again: pretty-printing decodes JSON's escapes.
-            whole = self.mask(laid_out(text, 2))
+            whole = self._mask(laid_out(text, 2))
             self._voice.fold(more, clean(opening(whole, MOST_CHARS, MOST_CHARS)), len(after))
         elif more:
             self._voice.lines(Line(after + more, "faint"))
 
     def _short_error(self, result: ToolResult) -> str:
-        text = self.mask(result.text.strip()) or "it failed and did not say why."
+        text = self._mask(result.text.strip()) or "it failed and did not say why."
         return opening(text, _ERROR_LINES, _ERROR_CHARS)
 
     def _wrap(self, text: str) -> list[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
+    from markupsafe import Markup
 
 _SCHEMES = ("https://", "http://", "mailto:")
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -24,15 +25,15 @@ _BARE_SCHEME = re.compile(r"(?<![\w.+-])https?\Z", re.IGNORECASE)
 _LONGEST_SCHEME = len("https")
 
 
-def markdown_as_html(text: str) -> str:
+def markdown_as_html(text: str) -> Markup:
     """Return the text as HTML that is safe on any page and fetches nothing."""
     # Cleaned afterwards: an entity may spell an invisible character.
-    return clean(_parser().render(_encodable(clean(text))))
+    return _markup(clean(_parser().render(_encodable(clean(text)))))
 
 
-def code_marks_as_html(text: str) -> str:
+def code_marks_as_html(text: str) -> Markup:
     """Return a cleaned text with only backticks set as code."""
-    return _CODE.sub(r"<code>\1</code>", html.escape(text))
+    return _markup(_CODE.sub(r"<code>\1</code>", html.escape(text)))
 
 
 def first_paragraphs(text: str, most_chars: int) -> str:
@@ -44,9 +45,15 @@ def first_paragraphs(text: str, most_chars: int) -> str:
     return head[:end].rstrip()
 
 
+def _markup(page: str) -> Markup:
+    from markupsafe import Markup  # imported here: only the lab needs it
+
+    return Markup(page)
+
+
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # imported here: only the lab needs it
+    from markdown_it import MarkdownIt  # imported here, as in `_markup`
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.inline.ruler.before("escape", "bare_address", _bare_address)

@@ -14,6 +14,7 @@ from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
 from ..core.errors import BadSetting
+from .notebook import kernel
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surf
     # A Windows console may show the codes instead; nothing says which do.
     colours = kind == "lab" or (kind == "terminal" and os.name != "nt")
     # A kernel sets it for its children, whose captured output is for a program.
-    if environment.get("FORCE_COLOR") and not _is_in_kernel():
+    if environment.get("FORCE_COLOR") and kernel() is None:
         colours = environment["FORCE_COLOR"] != "0"
     if environment.get("NO_COLOR"):
         colours = False
@@ -208,11 +209,6 @@ def _report_once(reason: Exception) -> None:
 def _is_of_a_kernel(stream: Any) -> bool:
     """Return whether a stream goes to a cell's output and is not captured."""
     return type(stream).__module__.startswith("ipykernel.")
-
-
-def _is_in_kernel() -> bool:
-    shell = sys.modules.get("IPython")
-    return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
 
 def _terminal(stream: Any) -> int | None:

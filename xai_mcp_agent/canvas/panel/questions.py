@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from secrets import token_hex
 
+from ...console.notebook import is_in_lab, kernel
 from ...console.question_page import AnswerPage, serving
 from . import channel
 
@@ -34,8 +35,7 @@ def attend(page: str, *, answers: bool) -> None:
 
 def is_attended() -> bool:
     """Return whether the panel can ask; wait a moment for its page to come."""
-    kernel = channel.kernel()
-    if not channel.is_in_lab() or not getattr(kernel, "_supports_kernel_subshells", False):
+    if not is_in_lab() or not getattr(kernel(), "_supports_kernel_subshells", False):
         return False
     return _attended.wait(_ATTEND_SECONDS)
 

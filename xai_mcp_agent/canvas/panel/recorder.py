@@ -14,7 +14,7 @@ from .channel import BRIEF, tell
 
 _STREAM_SECONDS = 0.08  # between two events of streamed text, or of a tool's progress
 _STREAM_PAUSE = 10.0  # or this many times the rendering time
-_TOLD = BRIEF | {
+_SENT = BRIEF | {
     "RunStarted", "ToolStarted", "ToolFinished", "ThoughtFinished", "ModelAskedAgain",
     "RunFinished", "RunFailed", "NodeStarted", "NodeFinished", "NodeFailed",
 }  # fmt: skip
@@ -33,20 +33,20 @@ class PanelRecorder(Recorder):
         super().__init__(file, who, secrets, self._hear)
         self._also = listen
         self._page = ""
-        self._said = ""
+        self._streamed = ""
         self._next = 0.0
 
     def event(self, event: RunEvent, at: float) -> None:
         """Record an event, and send streamed text too."""
         match event:
             case TextArrived(text):
-                self._said += text
+                self._streamed += text
                 self._stream()
                 return
             case ThoughtFinished(text=text) | RunFinished(answer=text):
-                self._said, self._page = "", self._as_html(text.strip())
+                self._streamed, self._page = "", self._as_html(text.strip())
             case ModelAskedAgain():
-                self._said = ""
+                self._streamed = ""
             case _:
                 pass
         super().event(event, at)
@@ -58,7 +58,7 @@ class PanelRecorder(Recorder):
             if (now := time.monotonic()) < self._next:
                 return
             self._next = now + _STREAM_SECONDS
-        if line["event"] in _TOLD:
+        if line["event"] in _SENT:
             tell(**_without_run(line), html=self._page)
         self._page = ""
 
@@ -66,8 +66,8 @@ class PanelRecorder(Recorder):
         if (now := time.monotonic()) < self._next:
             return
         # An incomplete word may be the beginning of a secret.
-        whole = max(self._said.rfind(" "), self._said.rfind("\n")) + 1
-        tell("Text", **_without_run(self._who), html=self._as_html(self._said[:whole]))
+        whole = max(self._streamed.rfind(" "), self._streamed.rfind("\n")) + 1
+        tell("Text", **_without_run(self._who), html=self._as_html(self._streamed[:whole]))
         pause = (time.monotonic() - now) * _STREAM_PAUSE
         self._next = time.monotonic() + max(_STREAM_SECONDS, pause)
 

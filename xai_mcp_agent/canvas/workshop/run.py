@@ -16,11 +16,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ...console.notebook import at_end_of_cell, kernel, last_error, shell
 from ...console.surface import surface_of
 from ...console.text import wrap
 from ...core.errors import node_in
 from ...core.json import JsonObject
-from ..panel.channel import at_end_of_cell, kernel, last_error, shell, tell
+from ..panel.channel import tell
 from .goals import Judged, judge_run
 from .lessons import LESSONS, Lesson, lesson_of_file
 from .problems import why_stopped
