@@ -44,7 +44,7 @@ _GARBAGE = 20_000, 50, 100  # Python's own thresholds are for less memory: a fou
 # begin so. What shares something costly, such as the lab and its browser, is in one process.
 _LONGEST_FIRST = {
     "test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel", "test_faults": None,
-    "test_stores": "stores", "test_kernel": None, "test_tables": None,
+    "test_stores": "stores", "test_kernel": "kernel", "test_tables": None,
     "test_ending": None, "test_family": None, "test_closing": None, "test_loss": None,
     "test_other_clients": None, "test_compiled": None, "test_loop": None,
 }  # fmt: skip

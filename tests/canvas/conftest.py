@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from tests.support.kernels import Kernel, kernel
 from tests.support.processes import http_server
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
@@ -30,6 +31,13 @@ def library() -> Iterator[dict[str, Any]]:
     """The example library, already running; its entry in the settings."""
     with http_server(SERVERS / "library.py") as url:
         yield {"url": url}
+
+
+@pytest.fixture(scope="session")
+def one_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """The kernel of all files `test_kernel*`, which `move` it to their folders."""
+    with kernel(tmp_path_factory.mktemp("kernel")) as running:
+        yield running
 
 
 @pytest.fixture

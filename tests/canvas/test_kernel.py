@@ -2,19 +2,18 @@
 
 An event loop runs there already, modules stay imported from run to run, and an interrupt goes to
 every process of the kernel's group. No server stays for the next run here; see
-`test_kernel_warm.py`.
+`test_kernel_warm.py`. What ends the kernel is in `test_kernels_end.py`, which is last.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.kernels import Kernel, kernel
+from tests.support.kernels import Kernel
 from tests.support.model_endpoint import hangs, model_endpoint
 from tests.support.processes import is_running, pid_in
 from tests.support.scripts import compile_workflow
@@ -56,18 +55,17 @@ def settings(pid_file: Path) -> Path:
         {"command": warm_python(), "args": [str(SERVERS / f"{name}.py")]}
         for name in ("library", "units")
     )
+    gone = {"command": "no-such-program-anywhere"}
     servers = {"library": library, "units": units, "workshop": workshop_entry(pid_file)}
+    servers |= {"gone": gone}
     file.write_text(json.dumps({"mcpServers": servers, "keepWarm": 0}), encoding="utf-8")
     return file
 
 
 @pytest.fixture(scope="module")
-def shell(folder: Path, pid_file: Path, settings: Path) -> Iterator[Kernel]:
+def shell(one_kernel: Kernel, folder: Path, settings: Path) -> Kernel:
     """One kernel for all tests here, as one Output panel serves many runs."""
-    with kernel(folder, XAI_MCP_SETTINGS=str(settings)) as running:
-        yield running
-        running.run("%run failing.py")
-    assert not is_running(pid_in(pid_file)), "a server outlived its kernel"
+    return one_kernel.move(folder, XAI_MCP_SETTINGS=str(settings))
 
 
 def failing() -> Workflow:
@@ -130,7 +128,7 @@ def test_a_persons_mistake_is_reported_in_a_few_lines(shell: Kernel) -> None:
     assert all(len(x) < 90 or "mcp_settings.json" in x for x in message), "as wide as the panel"
     text = " ".join(line.strip() for line in message)
     assert "No MCP server 'libary' in " in text
-    assert "Known: library, units, workshop." in text
+    assert "Known: library, gone, units, workshop." in text
 
 
 def test_what_a_failed_run_used_ends_with_it(shell: Kernel, pid_file: Path) -> None:
@@ -138,3 +136,20 @@ def test_what_a_failed_run_used_ends_with_it(shell: Kernel, pid_file: Path) -> N
     assert shell.run("%run failing.py").error == "UnknownServer"
     assert not is_running(pid_in(pid_file))
     assert shell.value(BRIDGES) == "[]"
+
+
+def test_the_card_of_a_run_without_tools_says_why(shell: Kernel, folder: Path) -> None:
+    unwired = Workflow("unwired")
+    belt, helper = unwired.node("AgentMakeToolbelt"), unwired.node("AgentInit")
+    unwired.main(belt, helper, unwired.node("AgentRun", question="Count the wibbles."))
+    counting = agent_workflow("counting", "http://127.0.0.1:9/v1", "gone")
+    scripts = [compile_workflow(x.write(folder)).name for x in (counting, unwired)]
+    ended, other = (shell.run(f"%run {x}") for x in scripts)
+    page = ended.displayed[-1]["text/html"]
+    assert "Stopped by an error" in page
+    assert page.count("no-such-program-anywhere") == 1
+    assert "failed: it had no tools" in page.rpartition("xai-end")[2]
+    page = other.displayed[-1]["text/html"]
+    assert "Draw a line from" in page
+    assert "I have no tools." in page
+    assert "Draw a line from" not in other.output

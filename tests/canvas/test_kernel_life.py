@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 import json
-import signal
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import pytest
 
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
-from tests.support.kernels import Kernel, kernel
+from tests.support.kernels import Kernel
 from tests.support.processes import wait_until
 
 MOST_GROWTH_MB = 8.0  # of twenty runs; one that kept its bridge would cost more
@@ -80,8 +78,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     journal = str(folder / "journal")
     servers = {
         "it": entry(journal=journal, child="polite"),
-        "apart": entry(journal=journal, child="apart", slow_end=1),
-        "stubborn": entry(journal=journal, ignore_eof=True, child="deaf"),
         "hanging": entry(journal=journal, hang=True),
     }
     settings = json.dumps({"mcpServers": servers, "keepWarm": 0})
@@ -90,10 +86,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(folder: Path) -> Iterator[Kernel]:
-    """One kernel, that lives again and again."""
-    with kernel(folder) as running:
-        yield running
+def shell(one_kernel: Kernel, folder: Path) -> Kernel:
+    """The kernel, with what these tests need."""
+    ran = one_kernel.move(folder).run(BEGIN)
+    assert not ran.error, ran.traceback
+    return one_kernel
 
 
 @pytest.fixture
@@ -102,15 +99,6 @@ def journal(folder: Path) -> Path:
     file = folder / "journal"
     file.unlink(missing_ok=True)
     return file
-
-
-@pytest.fixture
-def shell(running: Kernel) -> Kernel:
-    """The kernel, with what these tests need; its last test may have left it in any state."""
-    if running.value("'before' in dir()") != "True":
-        ran = running.run(BEGIN)
-        assert not ran.error, ran.traceback
-    return running
 
 
 def left_in(shell: Kernel) -> list[str]:
@@ -209,19 +197,3 @@ def test_an_interrupt_in_a_turn_leaves_what_was_done_in_the_conversation(
     assert "It may have been carried out" in messages[4]["content"]
     ports = "(run.stopped.value, run.last_response.value, run.usage.value['calls'])"
     assert shell.value(ports) == "('error', '', 2)"
-
-
-def test_restarting_a_busy_kernel_ends_what_ran_in_it(shell: Kernel, journal: Path) -> None:
-    """It cannot be asked then, and is killed."""
-    node = "make(MCPCallTool, server_name='stubborn', tool_name='never')"
-    shell.begin(lambda: calls_in(journal) == 1, f"play({{}}, {node})")
-    shell.restart()
-    wait_until(lambda: none_runs(journal), "all are gone")
-
-
-def test_a_kernel_that_is_killed_leaves_nothing(shell: Kernel, journal: Path) -> None:
-    shell.run("ctx = {}; play(ctx, make(MCPListTools, server_name='stubborn'), "
-              "make(MCPListTools, server_name='apart'))")  # fmt: skip
-    assert len(pids_in(journal)) == 4
-    shell.end_by(signal.SIGKILL)
-    wait_until(lambda: none_runs(journal), "all are gone")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from tests.support import fault_server
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
-from tests.support.kernels import Kernel, Ran, kernel
+from tests.support.kernels import Kernel, Ran
 from tests.support.processes import is_running, wait_until
 
 BEGIN = """
@@ -52,18 +51,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(folder: Path) -> Iterator[Kernel]:
-    """One kernel for all tests here."""
-    with kernel(folder) as running:
-        yield running
-
-
-@pytest.fixture
-def shell(running: Kernel) -> Kernel:
-    """The kernel, with what these tests need; the test before may have ended it."""
-    if running.value("'call' in dir()") != "True":
-        assert not running.run(BEGIN).error
-    return running
+def shell(one_kernel: Kernel, folder: Path) -> Kernel:
+    """The kernel, with what these tests need."""
+    assert not one_kernel.move(folder).run(BEGIN).error
+    return one_kernel
 
 
 @pytest.fixture
@@ -212,17 +203,3 @@ def test_in_a_fork_of_the_kernel_nothing_stays(shell: Kernel, settle: Settle) ->
     ours = pids(shell, "it")
     assert last_number(shell.run(FORK)) == 0
     assert pids(shell, "it") == ours
-
-
-def test_nothing_stays_when_the_kernel_ends_or_begins_anew(
-    shell: Kernel, settle: Settle, tmp_path: Path
-) -> None:
-    for end in (signal.SIGTERM, None):
-        journal = tmp_path / f"journal-{end}"
-        settle(it=entry(journal=str(journal), child="polite", ignore_eof=True))
-        shell.run(BEGIN + "call('it')")
-        assert len(pids_in(journal)) == 2
-        if end is not None:
-            shell.end_by(end)
-        shell.restart()
-        wait_until(lambda journal=journal: none_runs(journal), f"all are gone ({end})")

@@ -22,6 +22,7 @@ from xai_mcp_agent.cli.init import init_folder
 
 from .conftest import SERVERS, workshop_entry
 
+IMPORT = "from xai_mcp_agent.canvas.panel.runs import ask, begin_anew"
 NODE = """
 from xai_components.base import Component, InArg, xai_component
 
@@ -70,12 +71,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shell(folder: Path) -> Iterator[Kernel]:
     """The panel's kernel."""
     with kernel(folder, JPY_SESSION_NAME="chat", XAI_MCP_TRUST="1") as running:
-        running.run("from xai_mcp_agent.canvas.panel.runs import ask, begin_anew")
         yield running
 
 
 def ask(shell: Kernel, path: str, question: str = "") -> Ran:
-    return shell.run(f"ask({path!r}, {question!r})")
+    return shell.run(f"{IMPORT}; ask({path!r}, {question!r})")
 
 
 def events(ran: Ran, event: str) -> list[dict[str, Any]]:
@@ -90,6 +90,23 @@ def node_states(ran: Ran) -> list[dict[str, Any]]:
 def answer(ran: Ran, number: int = -1) -> str:
     """An answer of an agent, the last one, without its marks."""
     return events(ran, "RunFinished")[number]["answer"]
+
+
+def test_a_run_of_xircuits_is_reported_as_well_and_a_notebook_tells_nothing(
+    shell: Kernel, folder: Path
+) -> None:
+    """The panel connects to a kernel that has just started and has imported nothing yet."""
+    path = adding(folder)
+    script = compile_workflow(folder / path).name
+    shell.run("import xai_mcp_agent.canvas")
+    ran = shell.run(f"%run {script}")
+    assert [x["state"] for x in node_states(ran)].count("done") == 2
+    assert events(ran, "Began")[0]["path"] == path
+    assert events(ran, "NodeFinished")[0]["text"] == "42"
+    assert events(ran, "Ended")[0]["state"] == "done"
+    shell.run("import os; os.environ['JPY_SESSION_NAME'] = 'a.ipynb'")
+    assert shell.run(f"%run {script}").events == ()
+    shell.run("os.environ['JPY_SESSION_NAME'] = 'chat'")
 
 
 def test_a_conversation_goes_on_until_a_new_one_begins(shell: Kernel, folder: Path) -> None:
@@ -208,33 +225,8 @@ def test_where_no_panel_attends_a_question_is_asked_on_a_page_that_the_chat_lead
     shred = calls(("shredder_shred", {"paper": "will"}))
     with model_endpoint([shred, says("It is shredded.")]) as endpoint:
         path = talking(folder, "shredding", endpoint.base_url, "shredder")
-        ran = shell.run(f"ask({path!r}, 'Shred the will.')", approve)
+        ran = shell.run(f"{IMPORT}; ask({path!r}, 'Shred the will.')", approve)
     assert answer(ran) == "It is shredded."
-
-
-def test_a_run_of_xircuits_is_followed_where_the_panel_came_before_it(folder: Path) -> None:
-    """The panel connects to a kernel that has just started and has imported nothing yet."""
-    path = adding(folder)
-    compile_workflow(folder / path)
-    with kernel(folder, JPY_SESSION_NAME="run", XAI_MCP_TRUST="1") as running:
-        running.run("import xai_mcp_agent.canvas")
-        ran = running.run(f"%run {path.replace('.xircuits', '.py')}")
-    assert [x["state"] for x in node_states(ran)].count("done") == 2
-
-
-def test_a_run_of_xircuits_is_reported_as_well_and_a_notebook_tells_nothing(
-    shell: Kernel, folder: Path
-) -> None:
-    path = adding(folder)
-    ask(shell, path)
-    ran = shell.run(f"%run {path.replace('.xircuits', '.py')}")
-    assert events(ran, "Began")[0]["path"] == path
-    assert events(ran, "NodeFinished")[0]["text"] == "42"
-    assert events(ran, "Ended")[0]["state"] == "done"
-    shell.run("import os; session = os.environ['JPY_SESSION_NAME']")
-    shell.run("os.environ['JPY_SESSION_NAME'] = 'a.ipynb'")
-    assert shell.run(f"%run {path.replace('.xircuits', '.py')}").events == ()
-    shell.run("os.environ['JPY_SESSION_NAME'] = session")
 
 
 def pid_after(shell: Kernel, folder: Path) -> int:

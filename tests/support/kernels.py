@@ -47,6 +47,22 @@ class Kernel:
         self._client = _new_client(manager)
         self._on_event: Callable[[dict[str, Any]], None] | None = None
 
+    def move(self, folder: Path, **variables: str) -> Kernel:
+        """Have all that follows run in this folder, with these variables; start anew if it ended.
+
+        No name of an earlier test is left, though modules are.
+        """
+        if not self._manager.is_alive():
+            self.restart()
+        there = child_environment(folder, **variables)
+        ran = self.run(
+            f"%reset -f\nimport os; os.chdir({str(folder)!r})\n"
+            "for name in [x for x in os.environ if x.startswith('XAI_')]: del os.environ[name]\n"
+            f"os.environ.update({there!r})"
+        )
+        assert not ran.error, ran.traceback
+        return self
+
     def run(self, code: str, on_event: Callable[[dict[str, Any]], None] | None = None) -> Ran:
         """Run code to its end; `on_event` is given what the lab's panel gets, as it comes."""
         self._on_event = on_event
@@ -107,8 +123,8 @@ class Kernel:
                 case "display_data":
                     displayed.append(content["data"])
                 case "status" if content["execution_state"] == "idle":
-                    told = tuple(displayed), tuple(events)
-                    return Ran(texts["stdout"], texts["stderr"], error, traceback, *told)
+                    rich = tuple(displayed), tuple(events)
+                    return Ran(texts["stdout"], texts["stderr"], error, traceback, *rich)
                 case channel.MESSAGE:
                     events.append(content)
                     if self._on_event:

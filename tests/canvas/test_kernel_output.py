@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.support.kernels import Kernel, kernel
+from tests.support.kernels import Kernel
 from xai_mcp_agent.console.surface import CARD
 
 _RUN = """
@@ -38,14 +36,13 @@ print(out.getvalue())
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    with kernel(tmp_path_factory.mktemp("console")) as running:
-        yield running
+def shell(one_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Kernel:
+    return one_kernel.move(tmp_path_factory.mktemp("console"))
 
 
-def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(running: Kernel) -> None:
-    ran = running.run(_RUN)
-    captured = running.run(_CAPTURED)
+def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(shell: Kernel) -> None:
+    ran = shell.run(_RUN)
+    captured = shell.run(_CAPTURED)
     assert "\x1b[34m--\x1b[0m by hand" in ran.output
     assert "\x1b[31m<" not in ran.output
     (fold,) = ran.displayed
@@ -58,11 +55,11 @@ def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(running: Ker
     assert captured.displayed == ()
 
 
-def test_a_run_ends_with_one_card_and_is_reported_nowhere_else(running: Kernel) -> None:
+def test_a_run_ends_with_one_card_and_is_reported_nowhere_else(shell: Kernel) -> None:
     """The last one is output of its own: not every program that shows output draws anew."""
-    running.run(_RUN)
-    ran = running.run(f"show = 'normal'{_AGENT}")
-    quiet = running.run(f"show = 'quiet'{_AGENT}")
+    shell.run(_RUN)
+    ran = shell.run(f"show = 'normal'{_AGENT}")
+    quiet = shell.run(f"show = 'quiet'{_AGENT}")
     first, last = ran.displayed
     assert first[CARD]["state"] == "running"
     assert last[CARD] == {"id": first[CARD]["id"], "state": "done"}
