@@ -42,7 +42,7 @@ from .events import (
 )
 from .found_tools import Finds, found_in
 from .messages import ADDED, Message, as_text, joined
-from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
+from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage, ignore_text
 from .prompt import Searched, build_system_prompt, uses
 from .results import ResultPages
 from .state import RunLimits, RunState
@@ -273,7 +273,7 @@ class AgentRun:
     async def _ask_aside(self, request: ModelRequest) -> ModelReply:
         """Return the reply to a request outside the run's turns; it is not shown."""
         await self._emit(ModelAsked(self.state.step, request))
-        reply = await self._model.reply(request, _unheard, self._on_again)
+        reply = await self._model.reply(request, ignore_text, self._on_again)
         self.count(reply.usage)
         return reply
 
@@ -407,7 +407,3 @@ class AgentRun:
     @property
     def _output_schema(self) -> JsonObject | None:
         return self._spec.output.schema if self._spec.output else None
-
-
-async def _unheard(_: str) -> None:
-    """Drop streamed text that is not part of an answer."""

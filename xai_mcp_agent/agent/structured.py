@@ -16,7 +16,7 @@ from ..core.schema_check import SchemaCheck
 from ..core.threads import beside_loop
 from .arguments import NOT_JSON, read_json, without_fence
 from .messages import Message
-from .models.base import Model, ModelReply, ModelRequest
+from .models.base import Model, ModelReply, ModelRequest, ignore_text
 
 AskAgain: TypeAlias = Callable[[ModelReply, str, str], Awaitable[ModelReply]]
 """Asks for another reply: takes the last one, what is wrong with it, and a text for the model."""
@@ -125,7 +125,7 @@ async def ask_for_json(
     sent = [system_message, *(x for x in messages if x["role"] != "system")]
 
     async def ask() -> ModelReply:
-        return await model.reply(ModelRequest(tuple(sent), (), False, 0.0, schema), _unheard)
+        return await model.reply(ModelRequest(tuple(sent), (), False, 0.0, schema), ignore_text)
 
     async def ask_again(reply: ModelReply, _: str, correction: str) -> ModelReply:
         sent.append({"role": "assistant", "content": reply.text or "(nothing)"})
@@ -140,7 +140,3 @@ async def ask_for_json(
     raise ModelAnswerInvalid(
         f"{model.name} declined: {reply.refusal}", [f"declined: {reply.refusal}"]
     )
-
-
-async def _unheard(_: str) -> None:
-    """Drop streamed text: JSON answers are not shown as they arrive."""

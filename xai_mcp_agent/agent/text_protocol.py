@@ -50,15 +50,8 @@ _LAST_WORD = re.compile(r"[!-~]{0,20}\Z")
 class ToolTextModel:
     """A model that is asked for calls in text; its caller sees function calls."""
 
-    calls_functions = True
-
     def __init__(self, model: Model) -> None:
         self._model = model
-
-    @property
-    def name(self) -> str:
-        """Name of the inner model."""
-        return self._model.name
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
@@ -80,10 +73,6 @@ class ToolTextModel:
             await stream.end(reply.text)
         return replace(reply, added={})
 
-    async def aclose(self) -> None:
-        """Close the inner model."""
-        await self._model.aclose()
-
 
 class ToolCallingModel:
     """A model as one agent's run asks it: with functions, or in text if that is chosen.
@@ -92,8 +81,6 @@ class ToolCallingModel:
     tags of a model's training are read from its text until it calls its first function.
     """
 
-    calls_functions = True
-
     def __init__(
         self, model: Model, choice: ProtocolChoice, emit: Emit, count: Callable[[Usage], None]
     ) -> None:
@@ -101,11 +88,6 @@ class ToolCallingModel:
         is_text = choice == "text" or (choice == "auto" and not model.calls_functions)
         self.protocol: ToolProtocol = "text" if is_text else "native"
         self._has_called_functions = self._has_asked = False
-
-    @property
-    def name(self) -> str:
-        """Name of the model."""
-        return self._model.name
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
@@ -129,10 +111,6 @@ class ToolCallingModel:
         longer = replace(request, messages=(*request.messages, *asked))
         self._count(reply.usage)
         return await self._reply(longer, on_text, on_again)
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self._model.aclose()
 
     async def _reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None

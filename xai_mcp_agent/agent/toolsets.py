@@ -16,7 +16,7 @@ from ..core.names import ShownNames, did_you_mean
 from ..core.results import ToolResult
 from ..core.tools import META, Tool, ToolKey
 from ..search.meta_tools import is_meta_tool
-from ..search.selector import Selector, ShowEverything
+from ..search.selector import BudgetSelector
 
 _TOOLS_IN_A_ROW = 200  # to name and filter; it takes a few milliseconds
 # Of all names, if a model asked for one that resembles none of them.
@@ -226,12 +226,12 @@ class AgentTools:
         names: Names = (),
         *,
         filters: Sequence[Filter] = (),
-        selector: Selector | None = None,
+        selector: BudgetSelector | None = None,
         record: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
         call: Callable[[ToolInvocation, Call], Awaitable[ToolResult]] | None = None,
         learn: Learn | None = None,
     ) -> None:
-        self.selector: Selector = selector or ShowEverything()
+        self.selector = selector or BudgetSelector()
         self.learn = learn or _unlearned
         self.names = names  # so far, for a run that resumes later
         self._toolset = CombinedToolset(*parts)

@@ -1,4 +1,4 @@
-"""Which of the available tools a request to a model shows, and finding tools without a model.
+"""Search among tools, and the selection of tools that a request to a model shows.
 
 The names here are public (see docs/python.md); inner modules may change at any time.
 """

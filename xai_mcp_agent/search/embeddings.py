@@ -150,16 +150,16 @@ class DenseIndex(Generic[K]):
         return is_done
 
     def prepared(self, keys: Iterable[K]) -> int:
-        """How many of these keys have a vector."""
+        """Return how many of these keys have a vector."""
         with self._lock:
             return sum(self._texts.get(x) in self._vectors for x in keys)
 
     def knows(self, query: str) -> bool:
-        """Whether the vector of this query is cached."""
+        """Return whether the vector of this query is cached."""
         return _cut(query.strip()) in self._queries
 
     def look_up(self, query: str, parts: Sequence[str] = ()) -> None:
-        """Have the model make the vectors of a query and of its parts, unless they are cached."""
+        """Ask the model for the vectors of a query and its parts, unless they are cached."""
         with self._lock:
             texts = dict.fromkeys(_query_texts(query, parts))
             new = [x for x in texts if x not in self._queries]
@@ -177,7 +177,7 @@ class DenseIndex(Generic[K]):
         self._for_query.ask(new, take, QUERY_SECONDS)
 
     def compare(self, query: str, parts: Sequence[str] = ()) -> Comparison[K] | None:
-        """The keys compared with a query and its parts; None while their vectors are not known."""
+        """Compare the keys with a query and its parts; None as long as vectors are missing."""
         with self._lock:
             texts = _query_texts(query, parts)
             vectors = [self._queries[x] for x in texts if x in self._queries]
@@ -189,7 +189,7 @@ class DenseIndex(Generic[K]):
             return Comparison(rows, self._numpy.round(cosines, _DIGITS))
 
     def _rows_and_matrix(self) -> tuple[dict[K, int], Any]:
-        """The row of each key that has a vector, and the vectors; those no longer used go."""
+        """Return the row of each key that has a vector, and all vectors; drop unused vectors."""
         if self._table is None:
             texts = dict.fromkeys(x for x in self._texts.values() if x in self._vectors)
             self._vectors = {x: self._vectors[x] for x in texts}
@@ -199,7 +199,7 @@ class DenseIndex(Generic[K]):
         return self._table
 
     def _missing(self) -> list[str]:
-        """The texts without a vector, those that failed most often last."""
+        """Return the texts without a vector; the ones that failed most often come last."""
         with self._lock:
             texts = dict.fromkeys(x for x in self._texts.values() if x not in self._vectors)
             return sorted(texts, key=self._failures.__getitem__)
@@ -207,16 +207,16 @@ class DenseIndex(Generic[K]):
     def _add(self, vectors: Mapping[str, Any]) -> None:
         with self._lock:
             self._vectors |= vectors
-            # Those of another length were stored by another model that had the same name.
+            # Vectors of another length were stored by another model of the same name.
             length = self._length or len(next(iter(self._vectors.values()), ()))
             self._vectors = {x: y for x, y in self._vectors.items() if len(y) == length}
             self._table = None
 
     def _unit_vectors(self, answer: Any, count: int) -> Any:
-        """The vectors in an answer of the model, each of length 1.
+        """Return the vectors in an answer of the model, scaled to length 1.
 
         Raises:
-            BadVector: it has no vector for each text.
+            BadVector: there is not one vector of numbers for each text.
         """
         try:
             vectors = self._numpy.array([list(x) for x in answer], "f8")
@@ -232,13 +232,13 @@ class DenseIndex(Generic[K]):
 
 
 class Comparison(Generic[K]):
-    """Keys compared with a query and its parts. `rows` are those of the cosines, by key."""
+    """Keys compared with a query and its parts. `rows` are the rows of the cosines, by key."""
 
     def __init__(self, rows: Mapping[K, int], cosines: Any) -> None:
         self._rows, self._cosines = rows, cosines
 
     def nearest(self, limit: int, among: Collection[K] | None = None) -> set[K]:
-        """The keys nearest to the query and to each part, so many of each; none by chance."""
+        """Return up to `limit` keys near the query, and near each part; none by chance."""
         keys = [*(self._rows if among is None else self._rows.keys() & among)]
         nearest = set[K]()
         for column in self._cosines[[self._rows[x] for x in keys]].T:
@@ -248,15 +248,15 @@ class Comparison(Generic[K]):
         return nearest
 
     def closeness(self, keys: Iterable[K]) -> dict[K, Closeness]:
-        """How close those of these keys are that have a vector."""
+        """Return how close these keys are, as far as they have a vector."""
         cosines = {x: self._cosines[self._rows[x]].tolist() for x in keys if x in self._rows}
-        # Where nothing is near, the nearest says little.
+        # If nothing is near, the nearest key says little.
         best = [max(_NEAR, *x) for x in zip(*cosines.values(), strict=True)]
         return {key: _closeness(x, best) for key, x in cosines.items()}
 
 
 class _PatientModel:
-    """Asks an embedder with a time limit; after a failure it is left alone for a minute."""
+    """An embedder that is asked with a time limit, and left alone for a minute if it fails."""
 
     def __init__(self, embedder: Embedder, what: str) -> None:
         self._embedder, self._what = embedder, what
@@ -265,7 +265,7 @@ class _PatientModel:
         self._has_warned = False
 
     def ask(self, texts: list[str], take: Callable[[Any], None], seconds: float) -> bool:
-        """Whether the model answered in time, and `take` took it. A late answer is taken, too."""
+        """Return whether the model answered in time. `take` gets the answer, also a late one."""
         is_late = self._late is not None and self._late.is_alive()
         if is_late or time.monotonic() < self._retry_at:
             return False
@@ -276,7 +276,7 @@ class _PatientModel:
                 take(self._embedder.embed(texts))
                 self._retry_at = 0.0
                 done.set_result(None)
-            except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            except BaseException as error:  # noqa: BLE001 - `done.result` raises it
                 done.set_exception(error)
 
         # Not in a pool: Python would wait at its end for a function that hangs.
@@ -296,7 +296,7 @@ class _PatientModel:
 
     def _fail(self, texts: Sequence[str], reason: str) -> None:
         self._retry_at = time.monotonic() + PAUSE_SECONDS
-        for text in texts:  # what a person asked for is not for the log
+        for text in texts:  # a person's request does not belong in the log
             for words in (text, json.dumps(text)[1:-1]):
                 reason = reason.replace(words, "...")
         logger.log(
@@ -308,7 +308,7 @@ class _PatientModel:
 
 
 def numpy_module() -> Any:
-    """numpy, which takes a moment to load.
+    """Return numpy, which takes a moment to load.
 
     Raises:
         NoEmbeddings: it is not installed.

@@ -1,4 +1,4 @@
-"""Tools that a person or a program found, or has explained."""
+"""Results of a person's or a program's searches: found, explained and selected tools."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class ExplainedTool:
 
 @dataclass(frozen=True, slots=True)
 class SelectedTool:
-    """The tool that fits best what somebody wants, why, and which others may be meant.
+    """The tool that fits a request best, why, and the other tools that may be meant.
 
     `confidence` is about the share of cases in which such a tool was the right one, 0 to 1.
-    `reasons` also tell whether an agent's call of it would be asked for.
+    `reasons` also say whether an agent's call of it would need approval.
     """
 
     tool: Tool

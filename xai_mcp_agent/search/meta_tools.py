@@ -1,4 +1,4 @@
-"""`tool_search` and `tool_explain`: what they are for a model, and how their answers read."""
+"""`tool_search` and `tool_explain`: their definitions, and the texts of their answers."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ class Finding:
 
 
 def is_meta_tool(key: ToolKey) -> bool:
-    """Whether it is one of the two."""
+    """Return whether it is one of the two."""
     return key in _KEYS
 
 
 def names_in(structured: JsonObject | None) -> list[str]:
-    """The shown names in an answer of one of the two."""
+    """Return the shown names in an answer of one of the two."""
     return [x["name"] for x in (structured or {}).get("tools", ())]
 
 
 def search_answer(
     findings: Sequence[Finding], servers: Sequence[str], called_with: str = ""
 ) -> ToolResult:
-    """What `tool_search` answers: a line for each tool, the best first.
+    """Return the answer of `tool_search`: a line for each tool, the best first.
 
-    `called_with` is the tool that calls them, where they are not called themselves.
+    `called_with` is the tool that calls them, if they are not called themselves.
     """
     if not findings:
         return ToolResult.of_text(_nothing(servers))
@@ -91,7 +91,7 @@ def search_answer(
 def explain_answer(
     definition: ToolDefinition, example: JsonObject, called_with: str = ""
 ) -> ToolResult:
-    """What `tool_explain` answers: the whole definition and a call. See `search_answer`."""
+    """Return the answer of `tool_explain`: the definition and a call. See `search_answer`."""
     function = definition.function
     name = called_with or function.name
     arguments = {"tool": function.name, "arguments": example} if called_with else example
@@ -107,13 +107,13 @@ def explain_answer(
 
 
 def unknown_answer(problem: str, findings: Sequence[Finding]) -> ToolResult:
-    """What `tool_explain` answers where there is no such tool: those that may be meant."""
+    """Return the answer of `tool_explain` for an unknown tool: the tools that may be meant."""
     lines = [problem, *(tool_line(x.definition) for x in findings)]
     return ToolResult((TextPart("\n".join(lines)),), is_error=True)
 
 
 def tool_line(definition: ToolDefinition) -> str:
-    """A tool in one line for a model: what it takes, does, and of which server it is."""
+    """Return a tool in one line for a model: its parameters, purpose and server."""
     function, source = definition.function, definition.tool.source
     takes = signature(function.parameters).replace("no parameters", "")
     if len(takes) > _SIGNATURE_CHARS:

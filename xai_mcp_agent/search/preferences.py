@@ -1,6 +1,6 @@
-"""What a person prefers: which tools are always shown, never used, or trusted.
+"""Preferences of a person: tools that are always shown, never used, or trusted.
 
-A name may be that of a tool, of a server and of a group at once: then it means all of them.
+A name may belong to a tool, a server and a group at once; then it means all of them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..core.patterns import Fits, globs, guard, names_of, unmatched_patterns, wi
 from ..core.tools import ToolKey
 
 Has: TypeAlias = Callable[[ToolKey], bool]
-"""Whether a tool is in a group."""
+"""Returns whether a tool is in a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Matcher:
-    """All that some patterns mean: names that fit, and groups that are no patterns."""
+    """The meaning of some patterns: names that fit, and groups without patterns."""
 
     fits: Fits
     sets: tuple[Has, ...]
@@ -32,10 +32,9 @@ class _Matcher:
 class Preferences:
     """Patterns of tools, and the groups of patterns that these may name.
 
-    A pattern is the name of a tool, of a server, or `server/tool`, or that of a group, each
-    perhaps with `*` in it. What is blocked is so under each name that looks like it; the others are
-    compared with case. `sets` are groups that are no patterns:
-    what tells of a tool whether it is in them.
+    A pattern is the name of a tool, a server or a group, or `server/tool`, each perhaps with `*` in
+    it. Blocked names also block names that look alike; the others are compared with case. `sets`
+    are groups without patterns: functions that know whether a tool is in them.
     """
 
     always_shown: tuple[str, ...] = ()
@@ -45,11 +44,11 @@ class Preferences:
     sets: Mapping[str, Has] = field(default_factory=dict[str, Has])
 
     def with_sets(self, sets: Mapping[str, Has]) -> Preferences:
-        """The same, where the names of these may be written, too."""
+        """Return these preferences with more groups that patterns can name."""
         return replace(self, sets=sets)
 
     def joined(self, other: Preferences) -> Preferences:
-        """What either of the two prefers. A group of both has what it has in either."""
+        """Return the preferences of both. A group of the same name has the patterns of both."""
         names = dict.fromkeys((*self.groups, *other.groups))
         return Preferences(
             (*self.always_shown, *other.always_shown),
@@ -60,19 +59,19 @@ class Preferences:
         )
 
     def is_always_shown(self, key: ToolKey) -> bool:
-        """Whether it is shown in every request."""
+        """Return whether it is shown in every request."""
         return self._always_shown.has(key)
 
     def is_blocked(self, key: ToolKey) -> bool:
-        """Whether agents may not use it. A tool without a source of its own never is."""
+        """Return whether agents may not use it; never for a tool without a source."""
         return bool(key.source and self.blocked) and self._blocked.has(key)
 
     def is_trusted(self, key: ToolKey) -> bool:
-        """Whether it comes before others that fit as well."""
+        """Return whether it comes before others that fit as well."""
         return self._trusted.has(key)
 
     def idle(self, tools: Iterable[ToolKey], sources: Iterable[str] = ()) -> tuple[str, ...]:
-        """The patterns that name none of these tools and sources, and no group."""
+        """Return the patterns that name none of these tools and sources, and no group."""
         names = {
             *self.groups,
             *self.sets,
@@ -83,7 +82,7 @@ class Preferences:
 
     @property
     def all_blocked(self) -> tuple[str, ...]:
-        """The patterns of what is blocked, those in groups too."""
+        """Return the patterns of blocked tools, with the patterns of groups."""
         return self._with_groups(self.blocked)
 
     @cached_property

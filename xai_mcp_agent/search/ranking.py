@@ -18,7 +18,7 @@ from .usage import NOTHING_REMEMBERED, Remembered
 
 T = TypeVar("T", Tool, JsonObject)
 
-# Rules and trust change the order of so many candidates.
+# Candidates whose order rules and trust change: so many times the limit, and at least so many.
 _CANDIDATES, _MIN_CANDIDATES = 2, 32
 # A trusted tool comes before one that fits up to a tenth better, and not before the right one.
 TRUST = 1.1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from ..catalog.definitions import ToolDefinition
 from ..core.json import JsonObject
@@ -91,56 +90,40 @@ class Selection:
         }
 
 
-class Selector(Protocol):
-    """Decides for every request of one run, one after the other; perhaps in a worker thread."""
-
-    def select(
-        self, available: Sequence[ToolDefinition], found_tools: Sequence[ToolKey] = ()
-    ) -> Selection:
-        """Return the selection of the next request.
-
-        `found_tools` are tools that the run has found, explained or used, the newest last.
-        """
-        ...
-
-
-class ShowEverything:
-    """Shows everything available."""
-
-    def select(
-        self, available: Sequence[ToolDefinition], found_tools: Sequence[ToolKey] = ()
-    ) -> Selection:
-        """Return all tools except those that find others."""
-        others = (x for x in available if not is_meta_tool(x.tool.key))
-        return Selection(tuple(Shown(x, _ALL_FIT) for x in others))
-
-
 class BudgetSelector:
-    """Shows all tools if they fit the budget; else core tools, and those the run has found.
+    """Shows all tools if they fit the budget, else core tools and tools that the run has found.
 
-    Core tools are those that `is_always_shown` names, drawn tools, and our own tools that find
-    others. The order only grows at its end until the budget is full: then the oldest found tool is
-    shortened first, and then left out. Only as many tools are examined as can have room.
+    Core tools are drawn tools, our own tools that find others, and tools that are always shown. The
+    order only grows at its end until the budget is full: then the oldest found tool is shortened
+    first, and then left out. Only as many tools are examined as can have room. A budget of 0 is no
+    limit.
+
+    It decides for the requests of one run, one after the other, perhaps in a worker thread.
     """
 
-    def __init__(self, budget_tokens: int, is_always_shown: Callable[[ToolKey], bool]) -> None:
+    def __init__(
+        self, budget_tokens: int = 0, is_always_shown: Callable[[ToolKey], bool] = lambda _: False
+    ) -> None:
         self._budget = budget_tokens
         self._is_always_shown = is_always_shown
         self._most = budget_tokens // _MIN_TOKENS + 1
         self._parts: _Parts | None = None
         self._forms: dict[ToolKey, list[ToolDefinition]] = {}  # from the whole to the shortest
-        # State of the selection before: its order, and how far the found tools were shortened.
+        # Of the last selection: its order, and how far the found tools were shortened.
         self._order: Mapping[ToolKey, None] = {}
         self._steps: Mapping[ToolKey, int] = {}
 
     def select(
         self, available: Sequence[ToolDefinition], found_tools: Sequence[ToolKey] = ()
     ) -> Selection:
-        """See `Selector`; never exceeds the budget."""
+        """Return the selection of the next request; it never exceeds the budget.
+
+        `found_tools` are tools that the run has found, explained or used, the newest last.
+        """
         if self._parts is None or self._parts.available is not available:
             self._parts = self._parts_of(available)
         parts = self._parts
-        if parts.tokens <= self._budget:
+        if not self._budget or parts.tokens <= self._budget:
             shown = tuple(Shown(x, _ALL_FIT) for x in parts.all_but_search)
             return Selection(shown, budget_tokens=self._budget)
         core, no_room = self._fit_core(parts.core)
@@ -190,7 +173,7 @@ class BudgetSelector:
     def _fit_found(
         self, definitions: Mapping[ToolKey, ToolDefinition], room: int
     ) -> tuple[list[Shown], list[LeftOut]]:
-        """As many as fit, the newest as whole as can be, and none longer than it was shown."""
+        """Return the found tools that fit; the newest are the longest, and none grows again."""
         shortest = [self._form(x, _FOUND, MAX_STEPS) for x in definitions.values()]
         left_out = self._without_room(reversed(shortest), room)[::-1]
         gone = {x.definition.tool.key for x in left_out}

@@ -123,6 +123,10 @@ class AskedAgain:
 OnAgain: TypeAlias = Callable[[AskedAgain], Awaitable[None]]
 
 
+async def ignore_text(_: str) -> None:
+    """Ignore streamed text, for a reply that is not shown as it arrives."""
+
+
 class Model(Protocol):
     """One model of one service. Used from one event loop, by any number of runs at once.
 
