@@ -16,7 +16,7 @@ from ..core.names import did_you_mean
 from ..core.patterns import globs, guard
 from ..core.results import ToolResult
 from ..core.tools import STATIC, SourceKind, Tool, ToolKey
-from ..policy.rules import RuleGate
+from ..policy.rules import RuledTool, RuleGate, reason
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from ..settings.entry import SourceSettings
@@ -55,7 +55,6 @@ class OwnTools:
 class _OwnSettings(SourceSettings):
     kind: ClassVar[SourceKind] = STATIC
     noun: ClassVar[str] = "tool"
-    shapes: ClassVar[tuple[str, ...]] = ()
 
 
 def settings_with(settings: Settings) -> Settings:
@@ -230,6 +229,20 @@ class Context:
             return await engine.search.search(query, among, limit, ranking, remembered)
 
         return search
+
+    def ruled(
+        self, tool: Tool, caller: Caller | None = None, arguments: JsonObject | None = None
+    ) -> RuledTool:
+        """Return what rules and approvals say of an agent's call; without arguments, of any call.
+
+        The default caller is that of this context.
+        """
+        caller = caller or self.caller
+        ruling = self.engine.rules.ruling(tool, caller, arguments)
+        if ruling.word == "deny":
+            return RuledTool(tool, ruling, "deny", reason(ruling))
+        verdict = self.engine.approvals.verdict(tool, caller, ruling)
+        return RuledTool(tool, ruling, verdict.word, verdict.reason)
 
     def is_denied(self, tool: Tool) -> bool:
         """Return whether `approval` of settings or toolbelt denies every call of the tool."""

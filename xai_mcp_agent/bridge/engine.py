@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -233,7 +234,8 @@ class Engine:
 
     def record_static(self, tools: Iterable[Tool]) -> None:
         """Record that these tools exist from the start."""
-        for kind, group in groupby(sorted(tools, key=_kind), key=_kind):
+        kind_of = attrgetter("key.kind")
+        for kind, group in groupby(sorted(tools, key=kind_of), key=kind_of):
             self.recorder.seeded(kind_named(kind), group)
 
     async def _find(
@@ -301,7 +303,3 @@ def _retrieve_error(future: asyncio.Future[None]) -> None:
 
 def _kind_of(settings: Settings, source: str) -> SourceKind:
     return settings.kind_of(source) or MCP
-
-
-def _kind(tool: Tool) -> str:
-    return tool.key.kind

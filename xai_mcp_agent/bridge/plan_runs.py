@@ -55,7 +55,7 @@ _TURNS_BESIDE_CALLS = 2
 class PlanTools(Toolset):
     """Tools of a plan's calls; each call goes through the call pipeline.
 
-    `doubted` are the positions of calls that may have been carried out without a result.
+    `uncertain` are the positions of calls that may have been carried out without a result.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class PlanTools(Toolset):
         self._named = [tool_of(x, source) for x in plan.calls]
         self._tools: Sequence[Tool] = ()
         self.by_call: dict[int, Tool] = {}
-        self.doubted = set[int]()
+        self.uncertain = set[int]()
 
     @property
     def reads(self) -> set[int]:
@@ -132,14 +132,14 @@ class PlanTools(Toolset):
             return await self._context.call(invocation)
         except (SourceClosed, ToolTimeout):  # the arguments of an earlier process are unknown
             if not invocation.tool.annotations.read_only:
-                self.doubted.add(number_of(invocation.call_id))
+                self.uncertain.add(number_of(invocation.call_id))
             raise
         except NotApproved as refused:
             raise XaiMcpError(str(refused) or refused.for_model) from None
 
 
-class KeptPlan:
-    """Run of a plan: what it resumes from, and its file, if it has one.
+class SavedRun:
+    """Run of a plan: the state that it resumes from, and its file, if it has one.
 
     The file is written before and after each call, so that nothing is done twice, even if the
     process ends. `given` are all arguments given so far.
@@ -190,14 +190,14 @@ class KeptPlan:
 
     async def model(self, tools: PlanTools) -> PlanModel:
         """Return the plan as a model that has the results so far."""
-        model = PlanModel(self._plan, self.given, tools.reads, tools.doubted)
+        model = PlanModel(self._plan, self.given, tools.reads, tools.uncertain)
         for number, (result, seconds) in self._saved.get("results", {}).items():
             await model.take(int(number), result_from_json(result), seconds)
         for event in self._run.state.made.values():
             await model.take(number_of(event.call_id), event.result, event.seconds)
         return model
 
-    def doubted(self, reads: Collection[int], again: int | None) -> ToolCall | None:
+    def uncertain(self, reads: Collection[int], again: int | None) -> ToolCall | None:
         """Return the call that may have been carried out, and is not to be made `again`.
 
         Raises:
@@ -222,7 +222,7 @@ class KeptPlan:
             BadSetting: no such call waits to be made again.
             RunFileError: the file cannot be written.
         """
-        if call := self.doubted(tools.reads, again):
+        if call := self.uncertain(tools.reads, again):
             number = number_of(call.id)
             problem = MAY_BE_MADE.format(number + 1, self._plan.calls[number].name)
             return PlanRun("unknown", model.made, problem=problem, waiting_run=self._run)
@@ -294,9 +294,9 @@ class KeptPlan:
 
 
 @asynccontextmanager
-async def kept_plan(
+async def saved_run(
     resume: PlanRun | WaitingRun | str | Path | None, plan: Plan, arguments: Mapping[Place, object]
-) -> AsyncGenerator[KeptPlan]:
+) -> AsyncGenerator[SavedRun]:
     """Return the run to resume, or a new one; a file stays locked meanwhile.
 
     Raises:
@@ -307,12 +307,12 @@ async def kept_plan(
     state = RunState(Conversation(plan.request or "Run the plan."))
     new = WaitingRun(Path(), "", digest_of_plan(plan), state)
     if before is None or isinstance(before, WaitingRun):
-        yield KeptPlan(before or new, plan, arguments, has_file=False)
+        yield SavedRun(before or new, plan, arguments, has_file=False)
         return
     with ExitStack() as locks:
         new = replace(new, file=place_of(before))
         before = await to_thread.run_sync(partial(_read, new, locks))
-        yield KeptPlan(before, plan, arguments, has_file=True)
+        yield SavedRun(before, plan, arguments, has_file=True)
 
 
 def _read(new: WaitingRun, locks: ExitStack) -> WaitingRun:

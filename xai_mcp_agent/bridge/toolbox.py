@@ -17,7 +17,6 @@ from ..core.calls import ToolInvocation
 from ..core.errors import DefinitionChanged, NotAccepted, NotApproved, XaiMcpError
 from ..core.results import ToolResult
 from ..core.tools import ToolKey
-from ..policy.breaker import BreakerNews
 from ..search.preferences import Preferences
 from ..search.selector import BudgetSelector
 from ..settings.sections import BUDGET_VARIABLE
@@ -49,7 +48,7 @@ class CheckedCalls:
         self._engine = engine
         self._tell = tell
         self._reported: set[str] = set()
-        self._breaker_news = BreakerNews(engine.breakers)
+        self._breaker_news: dict[str, str] = {}  # the last of each source
 
     async def call(self, invocation: ToolInvocation, perform: Call) -> ToolResult:
         """Call a tool, if every step of the pipeline lets it through."""
@@ -66,8 +65,16 @@ class CheckedCalls:
             self._tell_once(str(refused))
             raise XaiMcpError(refused.for_model) from None
         finally:
-            if news := self._breaker_news.of(invocation.tool.source):
-                self._tell(news)
+            self._tell_breaker_news(invocation.tool.source)
+
+    def _tell_breaker_news(self, source: str) -> None:
+        breaker, before = self._engine.breakers.of(source), self._breaker_news.get(source, "")
+        if breaker is None or breaker.news == before:
+            return
+        self._breaker_news[source] = breaker.news
+        # That calls go through again is news for those who heard that they did not.
+        if before or breaker.until is not None:
+            self._tell(breaker.news)
 
     def _tell_once(self, text: str) -> None:
         if text and text not in self._reported:

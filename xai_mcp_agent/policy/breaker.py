@@ -37,7 +37,7 @@ _MOST_CHARS = 300  # of the last error: a longer quote would bury the rest
 
 
 class CircuitBreaker:
-    """Circuit breaker of one source. `news` is its last change, `changes` their number."""
+    """Circuit breaker of one source. `news` is its last change, for a person."""
 
     def __init__(self, source: str, settings: BreakerSettings, mask: Callable[[str], str]) -> None:
         self.source, self.settings, self._mask = source, settings, mask
@@ -46,7 +46,7 @@ class CircuitBreaker:
         self.pause = settings.seconds
         self.probe: object = None  # the call that probes the source
         self.shared_at = 0.0  # when a failure shared by all waiting calls was last counted
-        self.changes, self.news = 0, ""
+        self.news = ""
 
     async def guard(
         self,
@@ -125,7 +125,7 @@ class CircuitBreaker:
         return "" if self.until is None else f"{self._why()} {self._when()}"
 
     def _tell(self, text: str) -> None:
-        self.changes, self.news = self.changes + 1, f"{self.source}: {text}"
+        self.news = f"{self.source}: {text}"
         logger.info("%s", self.news)  # callers get an exception
 
     def _why(self) -> str:
@@ -207,20 +207,3 @@ def _verdict(
             return "failed" if is_outage(status) else "worked"  # it answered, with a refusal
         case _:
             return None
-
-
-class BreakerNews:
-    """The changes of breakers that one reader has not seen yet."""
-
-    def __init__(self, breakers: CircuitBreakers) -> None:
-        self._breakers = breakers
-        self._read: dict[str, int] = {}
-
-    def of(self, source: str) -> str:
-        """Return the last change of a source's breaker since the last call; empty if none."""
-        circuit = self._breakers.of(source)
-        if circuit is None or circuit.changes == self._read.get(source, 0):
-            return ""
-        is_first = source not in self._read
-        self._read[source] = circuit.changes
-        return circuit.news if circuit.until is not None or not is_first else ""

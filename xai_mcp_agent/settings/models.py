@@ -125,23 +125,23 @@ class Settings:
     keep_warm_seconds: float = KEEP_WARM_SECONDS
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
-    def add(self, source: SourceSettings, taken: Collection[str] = ()) -> str:
+    def add(self, source: SourceSettings, in_use: Collection[str] = ()) -> str:
         """Add a source that the file does not have, and return its name.
 
-        It replaces an added source of the same name and origin, unless that source is in `taken`
-        and differs. If another source has its name, it gets a number.
+        It replaces an added source of the same name and origin, unless that source is `in_use` and
+        differs. If another source has its name, it gets a number.
         """
         names = (f"{source.name}_{x}" if x > 1 else source.name for x in itertools.count(1))
-        name = next(x for x in names if self._is_free(x, source, taken))
+        name = next(x for x in names if self._is_free(x, source, in_use))
         self.sources[name] = replace(source, name=name)
         self.added.add(name)
         return name
 
-    def _is_free(self, name: str, source: SourceSettings, taken: Collection[str]) -> bool:
+    def _is_free(self, name: str, source: SourceSettings, in_use: Collection[str]) -> bool:
         before = self.sources.get(name)
         if before is None:
             return name not in {*self.problems, *self.group_names}
-        if name in taken and before != replace(source, name=name):
+        if name in in_use and before != replace(source, name=name):
             return False
         return name in self.added and before.origin == source.origin
 

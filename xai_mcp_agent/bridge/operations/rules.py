@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...core.calls import Caller
 from ...core.json import JsonObject
 from ...core.tools import Tool
-from ...policy.rules import RuledTool, reason
+from ...policy.rules import RuledTool
 from ...settings.rules import Rule, rules_of_store
 from ..store import folder_of, rules_in
 from .history import Reading
@@ -36,14 +36,14 @@ class Rules(Tools, Reading):
         """
         await self.engine.rules.read()
         entries, failed = await self.listed(self.choice(names) if names else None)
-        return [self._ruled(caller, x.require(), None) for x in entries.values()], failed
+        return [self.ruled(x.require(), caller) for x in entries.values()], failed
 
     async def ruled_call(
         self, caller: Caller, tool: Tool, arguments: JsonObject | None = None
     ) -> RuledTool:
         """Return what rules and approvals say of one call; without arguments, of any call."""
         await self.engine.rules.read()
-        return self._ruled(caller, tool, arguments)
+        return self.ruled(tool, caller, arguments)
 
     async def stored_rules(self) -> StoredRules:
         """Return the rules in the store, whether or not they are in force here.
@@ -83,13 +83,6 @@ class Rules(Tools, Reading):
         stored = await self.answer(change)
         await self.engine.rules.renew()
         return stored
-
-    def _ruled(self, caller: Caller, tool: Tool, arguments: JsonObject | None) -> RuledTool:
-        ruling = self.engine.rules.ruling(tool, caller, arguments)
-        if ruling.word == "deny":
-            return RuledTool(tool, ruling, "deny", reason(ruling))
-        verdict = self.engine.approvals.verdict(tool, caller, ruling)
-        return RuledTool(tool, ruling, verdict.word, verdict.reason)
 
     def _check_rules(self, rules: Sequence[JsonObject]) -> None:
         rules_of_store(rules, folder_of(self.engine.settings))

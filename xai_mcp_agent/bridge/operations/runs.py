@@ -72,23 +72,23 @@ class Runs(Tools):
         from ...agent.run_file import remove_used
         from ...planning.plan import Plan, plan_as_json, plan_from_json
         from ...planning.plan_run import places_of
-        from ..plan_runs import PlanTools, kept_plan
+        from ..plan_runs import PlanTools, saved_run
 
         check_limit(timeout_seconds)
         plan = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
         places = places_of(given or {}, plan)
         await self.engine.rules.renew()
-        async with kept_plan(resume, plan, places) as kept_run:
-            caller = kept_run.caller(
+        async with saved_run(resume, plan, places) as saved:
+            caller = saved.caller(
                 self.caller, agent, set() if granted is None else granted, facts or RunFacts()
             )
             context = Context(self.engine, caller, self.own)
             tools = PlanTools(context, plan, source, timeout_seconds)
-            await tools.prepare(kept_run.made, context.preferences(preferences))
+            await tools.prepare(saved.made, context.preferences(preferences))
             tools.check(places)
-            model = await kept_run.model(tools)
+            model = await saved.model(tools)
             again = None if again is None else again - 1
-            run = await kept_run.go(tools, model, context, tell or (lambda _: None), again)
-            if kept_run.has_file and forgets and run.is_finished:
+            run = await saved.go(tools, model, context, tell or (lambda _: None), again)
+            if saved.has_file and forgets and run.is_finished:
                 await to_thread.run_sync(remove_used, run.waiting_run.file, run.waiting_run.stamp)
             return run

@@ -251,31 +251,24 @@ class Search(Tools):
     ) -> UsableTools:
         """Return the tools that are not denied, with their weights."""
         await self.engine.rules.prepare(tools.values(), self.caller)
-        left = {key: x for key, x in tools.items() if self._verdict(x)[0] != "deny"}
+        ruled = {key: self.ruled(x) for key, x in tools.items()}
+        left = {key: x for key, x in ruled.items() if x.word != "deny"}
         weights = dict[ToolKey, float]()
-        for key, tool in left.items():
-            preferred = 1.0 + self.engine.rules.ruling(tool, self.caller).prefer
-            weight = max(0.0, preferred * (TRUST if preferences.is_trusted(key) else 1.0))
+        for key, x in left.items():
+            trust = TRUST if preferences.is_trusted(key) else 1.0
+            weight = max(0.0, (1.0 + x.ruling.prefer) * trust)
             if weight != 1.0:
                 weights[key] = weight
-        return UsableTools(left, weights, failed or {})
+        return UsableTools({key: x.tool for key, x in left.items()}, weights, failed or {})
 
     def calls_asked_for(self, tool: Tool) -> Iterator[str]:
         """Yield whether a person is asked about an agent's calls of a tool, and why."""
-        word, reason = self._verdict(tool)
-        if word == "ask":
-            yield f"an agent's call of it is asked for: {reason}"
-        for one in self.engine.rules.ruling(tool, self.caller).perhaps:
+        ruled = self.ruled(tool)
+        if ruled.word == "ask":
+            yield f"an agent's call of it is asked for: {ruled.reason}"
+        for one in ruled.ruling.perhaps:
             does = "deny it" if one.word == "deny" else "have it asked for"
             yield f"the rule {one.rule!r} may {does}"
-
-    def _verdict(self, tool: Tool) -> tuple[str, str]:
-        """Return the verdict on an agent's calls of a tool: `allow`, `ask` or `deny`, and why."""
-        ruling = self.engine.rules.ruling(tool, self.caller)
-        if ruling.word == "deny":
-            return "deny", ruling.why
-        verdict = self.engine.approvals.verdict(tool, self.caller, ruling)
-        return verdict.word, verdict.reason
 
 
 def _show_nobody(_: tuple[str, ...]) -> None:

@@ -113,15 +113,15 @@ class Tools(Context):
         self.settings.source(server)
         return self.engine.breakers.reset(server)
 
-    async def add_source(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
+    async def add_source(self, source: SourceSettings, in_use: Collection[str] = ()) -> str:
         """Add a source that no settings file has; return its name.
 
         It is started on first use, like those of the file. It replaces one of its name, which is
-        closed unless it is the same; the names in `kept` are not replaced.
+        closed unless it is the same; sources `in_use` are not replaced.
         """
         settings = self.engine.settings
         before = dict(settings.sources)
-        name = settings.add(source, kept)
+        name = settings.add(source, in_use)
         if name in before and before[name] != settings.sources[name]:
             self.engine.breakers.reset(name)
             await self.engine.pool.stop(name)
