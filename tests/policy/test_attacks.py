@@ -256,7 +256,7 @@ def test_a_server_that_comes_back_changed_for_a_call_is_noticed_before_that_is_s
         """It was held to its definition just before the loss."""
         engine = operations.engine
         tool = engine.catalog.require("shop", "pay")
-        await engine.decisions.hold(tool, True)
+        await engine.decisions.require_accepted(tool, True)
         check = partial(engine.decisions.check, tool)
         await engine.pool.running()["shop"].call(ToolInvocation(tool, {}, check=check))
 

@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.warm_python import warm_python
 from tests.support.watchdog import done_within
 from xai_mcp_agent import LockFailed, settings_from
 from xai_mcp_agent.core.tools import ToolKey
@@ -31,13 +31,15 @@ CHILD_SECONDS = 60.0
 DECIDING = """
 import sys, anyio
 from pathlib import Path
-from tests.policy.test_lockfile import off
 from xai_mcp_agent.policy.lockfile import LockFile
 
 async def decide(file, name):
-    lock = LockFile(Path(file))
+    def switch_off(lock):
+        return lock.with_source("mcp:a", lock.of("mcp:a").with_enabled(tool, is_enabled=False))
+
     for number in range(5):
-        await lock.change(off(f"{name}{number}"))
+        tool = f"{name}{number}"
+        await LockFile(Path(file)).change(switch_off)
 
 anyio.run(decide, *sys.argv[1:])
 """
@@ -47,7 +49,7 @@ def off(tool: str) -> Change:
     """A person switches a tool off."""
 
     def change(lock: DecisionLock) -> DecisionLock:
-        return lock.with_source("mcp:a", lock.of("mcp:a").switched(tool, is_enabled=False))
+        return lock.with_source("mcp:a", lock.of("mcp:a").with_enabled(tool, is_enabled=False))
 
     return change
 
@@ -90,7 +92,7 @@ async def test_a_decision_counts_at_once_here_and_at_the_next_look_elsewhere(pat
 
 async def test_decisions_of_several_processes_at_once_are_all_kept(path: Path):
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", DECIDING, str(path)]
+    command = [warm_python(), "-c", DECIDING, str(path)]
     children = [subprocess.Popen([*command, name], cwd=root) for name in "ab"]
     for child in children:
         assert child.wait(CHILD_SECONDS) == 0
@@ -278,7 +280,7 @@ def test_a_name_that_looks_like_one_that_is_off_is_off():
     alike = ["delete_all", "delete-all", "Delete.All", "d\u0435lete_all", "delete\u200b_all"]
     assert [source.is_off(x) for x in alike] == [True] * len(alike)
     assert not source.is_off("delete_some")
-    assert source.switched("delete-all", is_enabled=True).off == frozenset()
+    assert source.with_enabled("delete-all", is_enabled=True).off == frozenset()
     for name in ("pay\u200b", "p\u0430y", "P\u0391Y", "\uff50\uff41\uff59", "pa\u0301y", "-pay-"):
         assert read_lock(of_source(off=["pay"], accepted={})).of("mcp:a").is_off(name), ascii(name)
         assert read_lock(of_source(off=[name])).of("mcp:a").is_off("pay"), ascii(name)

@@ -244,7 +244,7 @@ def as_written(number: int, when: dict[str, str], then: str) -> dict[str, Any]:
 BOTH = [{"when": {"server": "never"}, "then": {"is": x}} for x in ("red", "blue")]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(_RULES, st.sampled_from(["red", "blue"]), st.lists(st.sampled_from(["red", "blue", "x"])))
 def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
     drawn: list[Any], server: str, values: list[str]

@@ -132,13 +132,13 @@ async def test_rules_that_were_read_hold_until_they_cannot_be_read_anew():
         return stored
 
     gate = RuleGate((), str, read_stored=read)
-    await gate.look()
+    await gate.ensure_read()
     is_away[0] = True
-    await gate.look()
+    await gate.ensure_read()
     assert gate.book.rules == stored
     for _ in range(2):
         await gate.renew()  # a run begins
         with pytest.raises(RulesUnknown):
-            await gate.look()
+            await gate.ensure_read()
     is_away[0] = False
-    await gate.look()
+    await gate.ensure_read()

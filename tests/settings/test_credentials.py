@@ -97,7 +97,7 @@ _TEXTS = st.sampled_from(
 _ENTRIES = st.dictionaries(_KEYS, nested(SCALARS | st.floats() | _TEXTS, _KEYS, 12))
 
 
-@examples(max_examples=50)
+@examples(max_examples=25)
 @given(entry=_ENTRIES)
 def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any):
     """Keys are names and may be shown."""

@@ -136,12 +136,12 @@ def planning_of(
     """
 
     async def select(request: str, tools: Mapping[ToolKey, Tool]) -> SelectedTool | None:
-        usable = await operations.allowed(tools, operations.preferences(preferences))
+        usable = await operations.usable_among(tools, operations.preferences(preferences))
         return await operations.select_among(usable, request, preferences)
 
     async def make_plan(request: str, tools: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
         among = {key: x.tool for key, x in tools.items()}
-        usable = await operations.allowed(among, operations.preferences(preferences))
+        usable = await operations.usable_among(among, operations.preferences(preferences))
         by_key = await operations.plan_among(usable, request)
         # Under the names that the model reads.
         calls = tuple(replace(x, tool=tools[x.tool].name) for x in by_key.calls)

@@ -114,7 +114,7 @@ class Context:
     def entry(self, tool: Tool) -> CatalogEntry:
         """Return the tool with its decisions, as of the last `decisions.read`."""
         lock = self.lock_of(tool.source)
-        return self.engine.decisions.marked(self.engine.catalog.entry_of(tool), lock)
+        return self.engine.decisions.with_decisions(self.engine.catalog.entry_of(tool), lock)
 
     async def tool(self, server: str, name: str) -> Tool:
         """Return one tool of a server, connecting it if needed.
@@ -230,7 +230,7 @@ class Context:
 
         return search
 
-    def ruled(
+    def verdict_on(
         self, tool: Tool, caller: Caller | None = None, arguments: JsonObject | None = None
     ) -> RuledTool:
         """Return what rules and approvals say of an agent's call; without arguments, of any call.

@@ -192,11 +192,11 @@ class AioBridge(_Face, adapt=_awaits):
         return await self.portal.awaited(do, self.operations, *args, **options)
 
     async def _listen(
-        self, server: str, whats: Sequence[str], on_change: OnChange | None
+        self, server: str, topics: Sequence[str], on_change: OnChange | None
     ) -> AioSubscription:
         tell = None if on_change is None else partial(_on_loop, get_running_loop(), on_change)
-        changes = await self.run(Operations.listen, server, whats, tell)
-        return AioSubscription(self.portal, changes, partial(_leave, self, server, whats, changes))
+        changes = await self.run(Operations.listen, server, topics, tell)
+        return AioSubscription(self.portal, changes, partial(_leave, self, server, topics, changes))
 
 
 class Bridge(_Face, adapt=_waits):
@@ -332,14 +332,14 @@ class Bridge(_Face, adapt=_waits):
         return self.aio.portal.submit(do, self.aio.operations, *args, **options)
 
     def _listen(
-        self, server: str, whats: Sequence[str], on_change: OnChange | None
+        self, server: str, topics: Sequence[str], on_change: OnChange | None
     ) -> Subscription:
-        aio, changes = self.aio, self.run(Operations.listen, server, whats, on_change)
-        return Subscription(aio.portal, changes, partial(_leave, aio, server, whats, changes))
+        aio, changes = self.aio, self.run(Operations.listen, server, topics, on_change)
+        return Subscription(aio.portal, changes, partial(_leave, aio, server, topics, changes))
 
 
-async def _leave(aio: AioBridge, server: str, whats: Sequence[str], changes: Changes) -> None:
-    await aio.run(Operations.stop_listening, server, whats, changes)
+async def _leave(aio: AioBridge, server: str, topics: Sequence[str], changes: Changes) -> None:
+    await aio.run(Operations.stop_listening, server, topics, changes)
 
 
 def _on_loop(loop: AbstractEventLoop, on_change: OnChange, what: str) -> None:

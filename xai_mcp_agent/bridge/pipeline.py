@@ -92,7 +92,7 @@ class CallPipeline:
                 lock = self._lock_of(source, invocation.caller)
                 invocation = await self._current(invocation, lock)
                 if lock:
-                    await self._decisions.hold(invocation.tool, lock)
+                    await self._decisions.require_accepted(invocation.tool, lock)
                     check = partial(self._decisions.check, invocation.tool)
                     invocation = replace(invocation, check=check)
             invocation = self._with_fitting_arguments(invocation)

@@ -180,7 +180,7 @@ class Approvals:
 
     async def _ask(self, invocation: ToolInvocation, verdict: Verdict, digest: str) -> None:
         tool, approvals = invocation.tool, invocation.caller.approvals
-        call = await self._awaited(invocation, verdict, digest)
+        call = await self._awaited_call(invocation, verdict, digest)
         answer = approvals.take(call)
         if answer is None and approvals.asks_nobody:
             raise ApprovalAwaited(call)
@@ -200,7 +200,7 @@ class Approvals:
                 approvals.granted.add((tool.key, digest))
                 await self._approve_for_good(tool.key, digest)
 
-    async def _awaited(
+    async def _awaited_call(
         self, invocation: ToolInvocation, verdict: Verdict, digest: str
     ) -> AwaitedCall:
         tool = invocation.tool

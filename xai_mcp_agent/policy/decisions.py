@@ -138,7 +138,7 @@ class Decisions:
         is_accepted = digest == self._accepted(key) or may_take_first
         return is_accepted and not self.why_unknown()
 
-    async def hold(self, tool: Tool, lock: DefinitionLock) -> None:
+    async def require_accepted(self, tool: Tool, lock: DefinitionLock) -> None:
         """Check that a locked tool is as accepted. With `first`, a first listing is accepted.
 
         Raises:
@@ -203,13 +203,13 @@ class Decisions:
         digest, seen = self._as_accepted.get(tool.key, ("", tool))
         return seen if digest and digest == self._accepted(tool.key) else None
 
-    def marked(self, entry: CatalogEntry, lock: DefinitionLock = False) -> CatalogEntry:
+    def with_decisions(self, entry: CatalogEntry, lock: DefinitionLock = False) -> CatalogEntry:
         """Return the entry with the decisions about its tool, for a source with this lock."""
         digest = self._catalog.digest(entry.tool) if entry.tool is not None else ""
         is_changed = "" != self._accepted(entry.key) != digest != ""
         return replace(entry, is_changed=is_changed, **self._marks(entry.key, digest, lock))
 
-    def marked_record(self, record: ToolRecord, lock: DefinitionLock = False) -> ToolRecord:
+    def record_with_decisions(self, record: ToolRecord, lock: DefinitionLock = False) -> ToolRecord:
         """Return the record with the current decisions instead of the recorded ones."""
         return replace(record, **self._marks(record.subject.key, record.definition, lock))
 
@@ -218,7 +218,7 @@ class Decisions:
         is_enabled = not self.is_off(key)
         return {"is_enabled": is_enabled, "accepted": self._accepted(key), "is_held": is_held}
 
-    def known_tools(self, source: str) -> list[ToolKey]:
+    def decided_tools(self, source: str) -> list[ToolKey]:
         """Return the tools of a source with a decision, for every kind it ever had."""
         return [
             ToolKey(kind, source, tool)
@@ -227,7 +227,7 @@ class Decisions:
             for tool in {**dict.fromkeys(lock.accepted or ()), **dict.fromkeys(sorted(lock.off))}
         ]
 
-    def without_server(self, servers: Iterable[str]) -> list[str]:
+    def decided_servers_beside(self, servers: Iterable[str]) -> list[str]:
         """Return the MCP servers with a decision that are not among these."""
         decided = (name for kind, name, _ in self._file.lock.by_source() if kind == MCP.name)
         return [x for x in decided if x not in {*servers}]
@@ -298,7 +298,7 @@ class Decisions:
         def change(lock: DecisionLock) -> DecisionLock:
             for tool in tools:
                 name = source_name(tool.kind, tool.source)
-                switched = lock.of(name).switched(tool.tool or "", is_enabled=is_enabled)
+                switched = lock.of(name).with_enabled(tool.tool or "", is_enabled=is_enabled)
                 lock = lock.with_source(name, switched)
             return lock
 

@@ -14,13 +14,14 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from annotated_types import Ge, MinLen
-from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic import ConfigDict, StringConstraints, ValidationError
 
 from ..core.json import JsonObject, clip
 from ..core.names import did_you_mean, fold_letters, skeleton
 from ..core.tools import KIND_NAMES, SourceKind, ToolKey, kind_named
 from ..history.event import NAMELESS
 from ..settings.document import ParsedObject
+from ..settings.validation import adapter
 
 VERSION = 1
 ALWAYS = "always"
@@ -69,7 +70,7 @@ class SourceLock:
         instructions = instructions or self.instructions
         return replace(self, accepted=accepted, instructions=instructions)
 
-    def switched(self, tool: str, *, is_enabled: bool) -> SourceLock:
+    def with_enabled(self, tool: str, *, is_enabled: bool) -> SourceLock:
         """Return this with a tool switched on or off; names that look alike go on with it."""
         if not is_enabled:
             return replace(self, off=self.off | {tool})
@@ -172,7 +173,7 @@ def read_lock(text: str) -> DecisionLock:
         raise Unreadable(f"line {line} is a mark of an unresolved git merge.", fix)
     try:
         json.loads(text, object_pairs_hook=_require_unique)
-        lock = TypeAdapter(DecisionLock).validate_json(text)
+        lock = adapter(DecisionLock).validate_json(text)
     except json.JSONDecodeError as cause:
         where = f"line {cause.lineno}, column {cause.colno}"
         raise Unreadable(f"it is not JSON, at {where}: {cause.msg}.") from None

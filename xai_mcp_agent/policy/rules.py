@@ -123,7 +123,7 @@ class RuleGate:
         with suppress(RulesUnknown):
             await self.read()
 
-    async def look(self) -> None:
+    async def ensure_read(self) -> None:
         """Read the rules of the store if they are unknown; raises as `read`."""
         if self._stored is None:
             await self.read()
@@ -134,7 +134,7 @@ class RuleGate:
         Raises:
             RulesUnknown: the rules of the store count, but cannot be read.
         """
-        await self.look()
+        await self.ensure_read()
         tools = list(tools)
         if self.book.rules and len(tools) > _QUICK_TOOLS:
             await anyio.to_thread.run_sync(self._rule, tools, caller)
@@ -154,7 +154,7 @@ class RuleGate:
         if not _is_ruled(tool, caller):
             return invocation
         try:
-            await self.look()
+            await self.ensure_read()
         except RulesUnknown as why:
             refusal = _UNKNOWN.format(invocation.name)
             raise RuleDenied(tool.source, tool.name, refusal, str(why)) from why

@@ -180,7 +180,7 @@ class Deciding(Tools):
     async def unused_decisions(self) -> str:
         """Return a line about decisions for servers that the settings do not have, or ""."""
         await self.engine.decisions.read()
-        servers = self.engine.decisions.without_server(self.settings.names)
+        servers = self.engine.decisions.decided_servers_beside(self.settings.names)
         if not servers:
             return ""
         return (
@@ -291,7 +291,7 @@ class _ToolsEver:
         self._decisions = context.engine.decisions
         self._server = server
         self._tools = {
-            x: [self._decisions.marked(CatalogEntry(ToolKey(STATIC.name, source, x)))]
+            x: [self._decisions.with_decisions(CatalogEntry(ToolKey(STATIC.name, source, x)))]
             for x in drawn
         }
         self._look()
@@ -389,11 +389,11 @@ class _ToolsEver:
 
     def _look(self) -> None:
         entries = {x.key: x for x in self._engine.catalog.entries(self.source)}
-        for key in self._decisions.known_tools(self.source):
+        for key in self._decisions.decided_tools(self.source):
             entries.setdefault(key, CatalogEntry(key))
         by_name: dict[str, list[CatalogEntry]] = {}
         for key, entry in entries.items():
-            by_name.setdefault(key.name, []).append(self._decisions.marked(entry))
+            by_name.setdefault(key.name, []).append(self._decisions.with_decisions(entry))
         self._tools |= by_name
 
 

@@ -116,7 +116,7 @@ class History(Tools, Reading):
         records = await self.look_up(lambda history: history.records(when(at)))
         if at is None:
             await self.engine.decisions.read()
-            records.tools = {x: self._marked(y) for x, y in records.tools.items()}
+            records.tools = {x: self._with_decisions(y) for x, y in records.tools.items()}
         return records
 
     async def stats(self, since: datetime | None = None) -> Stats:
@@ -137,7 +137,7 @@ class History(Tools, Reading):
         """
         record = await self.look_up(lambda history: history.tool_record(server, tool))
         await self.engine.decisions.read()
-        return self._marked(record)
+        return self._with_decisions(record)
 
     async def difference(
         self, server: str | None = None, tool: str | None = None, *, before: At, after: At = None
@@ -210,7 +210,7 @@ class History(Tools, Reading):
         await self.engine.rules.renew()
 
         async def refresh(name: str) -> None:
-            results[name] = await self._refreshed(name, force)
+            results[name] = await self._refresh_one(name, force)
 
         async with anyio.create_task_group() as tasks:
             for name in servers:
@@ -221,14 +221,14 @@ class History(Tools, Reading):
         """Record that these drawn tools exist from the start of a run."""
         self.engine.record_static(tools)
 
-    async def _refreshed(self, server: str, force: bool) -> Refreshed:
+    async def _refresh_one(self, server: str, force: bool) -> Refreshed:
         position, before, trouble = 0, None, ""
         try:
             position, before = await self.answer(lambda history: history.last_listed(server))
         except StoreFailed as reason:
             trouble = str(reason)
         try:
-            tools = await self._listed_again(server, force)
+            tools = await self._list_again(server, force)
             entries = await self.entries({server: tools})
         except XaiMcpError as error:
             return Refreshed(
@@ -245,7 +245,7 @@ class History(Tools, Reading):
         changed = None if changes is None else tuple(changes)
         return Refreshed(server, tuple(entries.values()), before, changed, trouble=trouble)
 
-    async def _listed_again(self, server: str, force: bool) -> tuple[Tool, ...]:
+    async def _list_again(self, server: str, force: bool) -> tuple[Tool, ...]:
         engine = self.engine
         engine.breakers.reset(server)  # a person asks for it
         source = engine.pool.start(server)
@@ -254,9 +254,9 @@ class History(Tools, Reading):
                 return await self.tools_of(server)  # listed once, by connecting
             return (await source.refresh(self.caller)).tools
 
-    def _marked(self, record: ToolRecord) -> ToolRecord:
+    def _with_decisions(self, record: ToolRecord) -> ToolRecord:
         lock = self.lock_of(record.subject.source)
-        return self.engine.decisions.marked_record(record, lock)
+        return self.engine.decisions.record_with_decisions(record, lock)
 
 
 def zoned(moment: datetime | None) -> datetime | None:

@@ -92,9 +92,9 @@ class Planning(Search, Reading):
         limit_seconds: float = MODEL_SECONDS,
     ) -> Plan:
         """Like `plan_tools`, among these tools."""
-        plan = await self.planned(usable, lambda x: x.plan(request))
+        plan = await self.ask_planner(usable, lambda x: x.plan(request))
         if model is not None and usable.tools:
-            plan = await self._planned_by(model, usable, plan, limit_seconds)
+            plan = await self._plan_by_model(model, usable, plan, limit_seconds)
         calls = tuple(
             replace(x, reasons=(*x.reasons, *self.calls_asked_for(usable.tools[x.tool])))
             for x in plan.calls
@@ -126,7 +126,7 @@ class Planning(Search, Reading):
         keys = [names.key(x) for x in after]
         words = request.strip() or None
         followed = await self._followers(keys[-1]) if keys else None
-        tools = await self.planned(usable, lambda x: x.next_tools(keys, words, limit, followed))
+        tools = await self.ask_planner(usable, lambda x: x.next_tools(keys, words, limit, followed))
         return Suggested(tools, usable.failed)
 
     async def _followers(self, key: ToolKey) -> Mapping[ToolKey, int] | None:
@@ -153,8 +153,8 @@ class Planning(Search, Reading):
         """Like `check_wires`, against these tools."""
         calls = named_calls(plan) if isinstance(plan, Plan) else plan
         # In a thread: the nearest names for thousands of calls take a while.
-        wired, problems = await anyio.to_thread.run_sync(self._wired, usable, calls)
-        problems += await self.planned(usable, lambda x: x.wire_problems(wired))
+        wired, problems = await anyio.to_thread.run_sync(self._wire, usable, calls)
+        problems += await self.ask_planner(usable, lambda x: x.wire_problems(wired))
         checked = sum(x.tool in usable.tools for x in wired)
         return CheckedCalls(sorted(problems, key=lambda x: x.call), checked, len(calls))
 
@@ -180,7 +180,7 @@ class Planning(Search, Reading):
         places = [x.entry.key for x in hits]
         place = places.index(key) + 1 if key in places else 0
         usable = await self.usable_tools(choice, preferences)
-        plan = await self.planned(usable, lambda x: x.plan(request))
+        plan = await self.ask_planner(usable, lambda x: x.plan(request))
         step = next((n for n, x in enumerate(plan.calls, 1) if x.tool == key), 0)
         await self.engine.rules.prepare([listed], self.caller)
         ruling = self.engine.rules.ruling(listed, self.caller)
@@ -207,7 +207,7 @@ class Planning(Search, Reading):
         }
         return [words for words, is_so in obstacles.items() if is_so]
 
-    async def _planned_by(
+    async def _plan_by_model(
         self, model: Model, usable: UsableTools, rough: Plan, limit_seconds: float
     ) -> Plan:
         """Return the plan of a model, or the rough plan with the reason why it stands."""
@@ -216,7 +216,7 @@ class Planning(Search, Reading):
         from ...agent.structured import ask_for_json
 
         request, mask = rough.request, self.engine.recorder.mask
-        advice = await self.planned(usable, lambda x: x.advice(request))
+        advice = await self.ask_planner(usable, lambda x: x.advice(request))
         messages = ({"role": "user", "content": advice.question},)
         try:
             with anyio.fail_after(limit_seconds):
@@ -232,11 +232,11 @@ class Planning(Search, Reading):
         stands = mask(_STANDS.format(model.name, why))
         return replace(rough, reasons=(*rough.reasons, stands))
 
-    async def planned(self, usable: UsableTools, do: Callable[[Planner], T]) -> T:
+    async def ask_planner(self, usable: UsableTools, do: Callable[[Planner], T]) -> T:
         """Call `do` with a planner of these tools, in a thread; it must not keep it."""
         return await self.engine.planner.use(usable.tools, do, usable.weights)
 
-    def _wired(
+    def _wire(
         self, usable: UsableTools, calls: Sequence[NamedCall]
     ) -> tuple[list[WiredCall], list[WireProblem]]:
         """Return the calls with the keys of their tools, and problems of those without."""

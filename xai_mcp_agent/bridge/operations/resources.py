@@ -78,27 +78,27 @@ class Resources(Context):
         return await (await self._features(server)).ping()
 
     async def listen(
-        self, server: str, whats: Sequence[str], on_change: OnChange | None = None
+        self, server: str, topics: Sequence[str], on_change: OnChange | None = None
     ) -> Changes:
         """Subscribe to changes of these resources or lists, until `stop_listening`."""
         changes = Changes(on_change)
-        for what in whats:
-            await (await self._features(server)).subscribe(what, changes.put)
+        for topic in topics:
+            await (await self._features(server)).subscribe(topic, changes.put)
         self.engine.feeds.add(changes)
         return changes
 
-    async def stop_listening(self, server: str, whats: Sequence[str], changes: Changes) -> None:
+    async def stop_listening(self, server: str, topics: Sequence[str], changes: Changes) -> None:
         """End the subscriptions of `listen`. Connects nothing."""
         self.engine.feeds.discard(changes)
         changes.end()
         source = self.engine.sessions.running(server, self.caller)
         features = None if source is None else source.features(self.caller)
-        for what in whats:
+        for topic in topics:
             if features is not None:
-                await features.unsubscribe(what, changes.put)
+                await features.unsubscribe(topic, changes.put)
             else:
                 updates = self.engine.sessions.updates(server, self.caller)
-                (updates or self.engine.updates[server]).remove(what, changes.put)
+                (updates or self.engine.updates[server]).remove(topic, changes.put)
 
     async def _features(self, server: str) -> SourceFeatures:
         source = await self.engine.sessions.source(server, self.caller)

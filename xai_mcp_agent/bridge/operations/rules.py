@@ -35,15 +35,15 @@ class Rules(Tools, Reading):
         The second value says why some servers have none. No call is made.
         """
         await self.engine.rules.read()
-        entries, failed = await self.listed(self.choice(names) if names else None)
-        return [self.ruled(x.require(), caller) for x in entries.values()], failed
+        entries, failed = await self.list_entries(self.choice(names) if names else None)
+        return [self.verdict_on(x.require(), caller) for x in entries.values()], failed
 
     async def ruled_call(
         self, caller: Caller, tool: Tool, arguments: JsonObject | None = None
     ) -> RuledTool:
         """Return what rules and approvals say of one call; without arguments, of any call."""
         await self.engine.rules.read()
-        return self.ruled(tool, caller, arguments)
+        return self.verdict_on(tool, caller, arguments)
 
     async def stored_rules(self) -> StoredRules:
         """Return the rules in the store, whether or not they are in force here.

@@ -68,7 +68,7 @@ class Search(Tools):
         choice = self.choice_of(servers)
         if len(servers) == 1 and choice is not None and not choice.groups:
             await self.tools_of(servers[0])
-        tools, failed = await self.connected(choice)
+        tools, failed = await self.tools_by_source(choice)
         entries = await self.entries(tools)
         keys = _keys_like(entries, named)
         if usable:
@@ -111,7 +111,7 @@ class Search(Tools):
             raise BadSetting(f"{min(unknown)!r} is no kind: write tool, prompt or resource.")
         preferences = self.preferences(preferences)
         choice = self.choice(servers) if servers else choice
-        entries, failed = await self.listed(choice)
+        entries, failed = await self.list_entries(choice)
         search = self.engine.search
         if features := set(kinds) - {"tool"}:
             search, entries = self.engine.wide_search, entries if "tool" in kinds else {}
@@ -218,7 +218,7 @@ class Search(Tools):
         blocked by the settings or the `preferences`, or denied with any arguments: as for an agent,
         whoever the caller is.
         """
-        tools, failed = await self.connected(choice)
+        tools, failed = await self.tools_by_source(choice)
         return await self._usable_of(tools, self.preferences(preferences), own, failed)
 
     async def _usable_of(
@@ -241,9 +241,9 @@ class Search(Tools):
                 if not (decisions.is_off(x.key) or preferences.is_blocked(x.key))
                 and not (lock and self.entry(x).is_held)
             }
-        return await self.allowed(left, preferences, failed)
+        return await self.usable_among(left, preferences, failed)
 
-    async def allowed(
+    async def usable_among(
         self,
         tools: Mapping[ToolKey, Tool],
         preferences: Preferences,
@@ -251,7 +251,7 @@ class Search(Tools):
     ) -> UsableTools:
         """Return the tools that are not denied, with their weights."""
         await self.engine.rules.prepare(tools.values(), self.caller)
-        ruled = {key: self.ruled(x) for key, x in tools.items()}
+        ruled = {key: self.verdict_on(x) for key, x in tools.items()}
         left = {key: x for key, x in ruled.items() if x.word != "deny"}
         weights = dict[ToolKey, float]()
         for key, x in left.items():
@@ -263,7 +263,7 @@ class Search(Tools):
 
     def calls_asked_for(self, tool: Tool) -> Iterator[str]:
         """Yield whether a person is asked about an agent's calls of a tool, and why."""
-        ruled = self.ruled(tool)
+        ruled = self.verdict_on(tool)
         if ruled.word == "ask":
             yield f"an agent's call of it is asked for: {ruled.reason}"
         for one in ruled.ruling.perhaps:

@@ -153,11 +153,11 @@ class Tools(Context):
             self.engine.marks = version, marks
         return [x for x in marks if not servers or x.source in servers]
 
-    async def listed(
+    async def list_entries(
         self, choice: ToolChoice | None
     ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
         """Return the entries of a choice, or of all tools; and why sources failed to connect."""
-        tools, failed = await self.connected(choice)
+        tools, failed = await self.tools_by_source(choice)
         return await self.entries(tools), failed
 
     async def entries(self, tools: Mapping[str, Sequence[Tool]]) -> dict[ToolKey, CatalogEntry]:
@@ -167,7 +167,7 @@ class Tools(Context):
             await self.engine.catalog.digest_all(of_source)
         return {x.key: self.entry(x) for of_source in tools.values() for x in of_source}
 
-    async def connected(
+    async def tools_by_source(
         self, choice: ToolChoice | None
     ) -> tuple[dict[str, Sequence[Tool]], dict[str, str]]:
         """Return the tools of a choice, or of all, by source; and why sources failed to connect."""
@@ -261,7 +261,7 @@ class Tools(Context):
         for server, name in _splits_of(tool):
             if server in self.settings.sources or server in self.settings.problems:
                 return server, name
-        entries, _ = await self.listed(None)
+        entries, _ = await self.list_entries(None)
         return ToolNames(entries).key(tool).source, tool
 
 
