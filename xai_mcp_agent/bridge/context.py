@@ -20,7 +20,6 @@ from ..policy.rules import RuledTool, RuleGate, reason
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from ..settings.entry import SourceSettings
-from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE
 from .engine import Engine
 from .pipeline import Perform
@@ -57,12 +56,6 @@ class _OwnSettings(SourceSettings):
     noun: ClassVar[str] = "tool"
 
 
-def settings_with(settings: Settings) -> Settings:
-    """Return the settings with `canvas` as a source."""
-    own = _OwnSettings(name=CANVAS_SOURCE, transport="canvas", secrets=settings.secrets)
-    return replace(settings, sources={**settings.sources.copy(), CANVAS_SOURCE: own})
-
-
 class Context:
     """An engine, the caller, and the caller's `own` tools.
 
@@ -75,7 +68,11 @@ class Context:
         self.engine = engine
         self.caller = caller
         self.own = None if CANVAS_SOURCE in engine.settings.names else own
-        self.settings = engine.settings if self.own is None else settings_with(engine.settings)
+        self.settings = settings = engine.settings
+        if self.own is not None:
+            canvas = _OwnSettings(name=CANVAS_SOURCE, transport="canvas", secrets=settings.secrets)
+            sources = {**settings.sources.copy(), CANVAS_SOURCE: canvas}
+            self.settings = replace(settings, sources=sources)
 
     def start_sources(
         self, names: Iterable[str], *, is_anew: bool = False

@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 class ApprovalTrust:
     """Which approvals in the lock file of these settings count."""
 
-    def __init__(self, settings: Settings, store: TrustStore | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._file = settings.file
         self._is_vouched = settings.is_from_python or settings.is_vouched
-        self._store = store or TrustStore()
+        self._store = TrustStore()
 
     def counts(self, source: str, tool: str, word: str) -> bool:
         """Whether this user agreed to an approval, or named the settings in their own program."""

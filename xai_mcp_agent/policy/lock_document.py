@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from annotated_types import Ge, MinLen
 from pydantic import ConfigDict, StringConstraints, ValidationError
@@ -173,7 +173,7 @@ def read_lock(text: str) -> DecisionLock:
         raise Unreadable(f"line {line} is a mark of an unresolved git merge.", fix)
     try:
         json.loads(text, object_pairs_hook=_require_unique)
-        lock = adapter(DecisionLock).validate_json(text)
+        lock = cast(DecisionLock, adapter(DecisionLock).validate_json(text))
     except json.JSONDecodeError as cause:
         where = f"line {cause.lineno}, column {cause.colno}"
         raise Unreadable(f"it is not JSON, at {where}: {cause.msg}.") from None

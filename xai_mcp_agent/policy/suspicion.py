@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -94,22 +94,16 @@ class Mark:
         return f"{where}: {self.reason}" + (f": {self.words!r}" if self.words else "")
 
 
-def marks_of(
-    inventories: Mapping[str, Inventory], sources: Collection[str] | None = None
-) -> list[Mark]:
-    """Return marks for suspicious texts in all inventories, or only in these `sources`.
-
-    The other inventories provide the names of other sources' tools.
-    """
+def marks_of(inventories: Mapping[str, Inventory]) -> list[Mark]:
+    """Return marks for suspicious texts in these inventories."""
     names = _Names(inventories)
     marks: list[Mark] = []
     for source, inventory in inventories.items():
-        if sources is None or source in sources:
-            texts = [("instructions", inventory.instructions)] if inventory.instructions else []
-            marks += _marks(source, "", texts, names)
-            for tool in inventory.tools:
-                marks += _marks(source, tool.name, _texts_of(tool), names)
-                marks += names.look_alikes(tool)
+        texts = [("instructions", inventory.instructions)] if inventory.instructions else []
+        marks += _marks(source, "", texts, names)
+        for tool in inventory.tools:
+            marks += _marks(source, tool.name, _texts_of(tool), names)
+            marks += names.look_alikes(tool)
     return marks
 
 

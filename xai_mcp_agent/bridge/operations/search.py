@@ -22,7 +22,6 @@ from ...search.ranking import TRUST
 from .tools import Tools
 
 if TYPE_CHECKING:
-    from ...agent.toolsets import AgentTools
     from ...search.selector import Selection
 
 _RECORD_SECONDS = 3.0  # for the history to say since when a tool is known
@@ -151,11 +150,10 @@ class Search(Tools):
         usable: UsableTools,
         request: str,
         preferences: Preferences | None = None,
-        alternatives: int = _ALTERNATIVES,
     ) -> SelectedTool | None:
         """Like `select_tool`, among these tools."""
         search = self.search_for(self.preferences(preferences))
-        ranked = await search(request, usable.tools, 1 + max(alternatives, 0))
+        ranked = await search(request, usable.tools, 1 + _ALTERNATIVES)
         if not ranked:
             return None
         best = ranked[0]
@@ -176,21 +174,14 @@ class Search(Tools):
         sources = SourceToolset(self, self.choice(self.settings.usable), {})
         tools, _ = agent_tools(self, [sources], budget_tokens=budget_tokens)
         left_out = await sources.connect(_show_nobody)
-        problems = tuple(map(str, self.settings.problems.values()))
-        return await self.selection_of(tools, question), (*problems, *left_out)
-
-    async def selection_of(
-        self, tools: AgentTools, question: str, preferences: Preferences | None = None
-    ) -> Selection:
-        """Return the agent's tools that a request shows, after a search for a question if any."""
         available = await tools.available()
         among = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
         keys: list[ToolKey] = []
         if question.strip():
-            search = self.search_for(self.preferences(preferences))
-            hits = await search(question, among, DEFAULT_RESULTS)
+            hits = await self.search_for(self.preferences())(question, among, DEFAULT_RESULTS)
             keys = [x.tool.key for x in reversed(hits)]  # the best is the last to be left out
-        return tools.selector.select(available.definitions, keys)
+        selection = tools.selector.select(available.definitions, keys)
+        return selection, (*map(str, self.settings.problems.values()), *left_out)
 
     async def explain_tool(self, server: str, tool: str) -> ExplainedTool:
         """Return one tool with its entry and an example call, connecting its server if needed.
