@@ -160,7 +160,6 @@ class AgentSettings(SourceSettings):
     noun: ClassVar = "agent"
     example: ClassVar = '{"url": ...}'
 
-    transport: Annotated[str, INTERNAL] = "a2a"
     url: Annotated[Url, remembering(secrets_in_text)] = field(repr=False)
     headers: Headers = field(default_factory=dict[str, str], hash=False)
     bearer: Annotated[HeaderText, remembering(_whole)] = field(default="", repr=False)
@@ -169,6 +168,9 @@ class AgentSettings(SourceSettings):
     exclude: Texts = ()
     call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = AGENT_TIMEOUT_SECONDS
     start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "transport", "a2a")
 
     @model_validator(mode="after")
     def _check_access(self) -> Self:
