@@ -67,7 +67,7 @@ def mcp_without_a_model() -> Workflow:
 
 
 def plan_and_run() -> Workflow:
-    """A request planned without a model, and its plan run."""
+    """A request planned without a model, and the plan carried out."""
     flow = Workflow("ex15_plan_and_run")
     use = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")

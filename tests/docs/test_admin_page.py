@@ -75,4 +75,4 @@ def test_every_route_event_and_status_is_on_the_page():
 
 def test_the_limit_on_the_page_is_that_of_the_code():
     limit = ApprovalRequest("server", "tool", {}).limit_seconds
-    assert f"within {limit:g} seconds it is no" in text_of(PAGE)
+    assert f"After {limit:g} seconds without an answer it is no" in text_of(PAGE)
