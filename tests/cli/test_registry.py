@@ -146,7 +146,6 @@ def test_add_writes_an_entry_that_is_switched_off_and_pinned(
         ("NOTES_TOKEN", True), ("NOTES_DIR", False),
     ]  # fmt: skip
     assert "// mine" in (work / "mcp_settings.json").read_text()
-    assert (work / "mcp_settings.json.bak").exists()
     read = load_settings(work / "mcp_settings.json")
     assert read.sources["notes"].disabled
     assert read.problems == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +17,6 @@ from ..core.names import did_you_mean, nearest
 from ..core.schemas import signature
 from ..core.shell import shown_command
 from ..core.tools import Tool
-from ..secrets.search import is_secret, secrets_in_args, secrets_in_headers, secrets_in_url
 from ..settings.editing import sections_with, text_without
 from ..settings.load import load_settings
 from ..settings.models import Part
@@ -27,10 +26,9 @@ from .output import folded, replace_text, say
 from .settings_file import (
     check_free,
     check_replaceable,
-    file_to_write,
     loaded_or_new,
+    notes_on_secrets,
     problem_of,
-    problem_of_access,
     problem_of_name,
     references,
     tools_once,
@@ -40,7 +38,6 @@ from .settings_file import (
 )
 from .typed import TYPED, entry_of, is_url, name_for
 
-_REFERENCE = re.compile(r"\$\{[^}]+\}")
 _HOW = (
     "Put -- before a command that has options of its own: "
     "xai-mcp-agent servers add NAME -- npx -y some-server"
@@ -152,14 +149,16 @@ def add(
         raise typer.BadParameter(_what_is_missing(name))
     _check_texts(name, cwd, *words, *(env or []), *(header or []))
     _check_fitting(words, env=env, header=header, cwd=cwd)
-    file = _file_for(name, frame.settings, replaces=replace)
+    loaded, file = loaded_or_new(frame.settings)
+    if replace:
+        check_replaceable(name, loaded, file)
+    else:
+        check_free(name, loaded, file, _TAKEN)
     entry = _entry(words, env or [], header or [], transport, cwd)
     missing = _missing_variables(name, entry, file)
-    notes = notes_on_secrets(entry, file)
-    backup = write_server(
-        file, name, entry, replaces=replace, backs_up=replace, is_secret=bool(notes)
-    )
+    backup = write_server(file, name, entry, replaces=replace)
     trust_server(file, name)
+    notes = notes_on_secrets(entry, file)
     if not frame.as_json:
         _say_written(name, file, backup, notes)
     tools, error = _checked(name, entry, file, missing, is_wanted=not no_check)
@@ -168,17 +167,6 @@ def add(
     undo = shown_command("xai-mcp-agent", "servers", "remove", name)
     errors = [f"{error}\nThe entry was written anyway; `{undo}` removes it again."]
     return Report(json, _tools_text(tools), errors if error else ())
-
-
-def _file_for(name: str, settings: Path | None, *, replaces: bool) -> Path:
-    """Return the file to write the entry to, once it is known that the name may be used there."""
-    loaded = loaded_or_new(settings)
-    file = file_to_write(loaded, settings)
-    if replaces:
-        check_replaceable(name, loaded, file)
-    else:
-        check_free(name, loaded, file, _TAKEN)
-    return file
 
 
 def _missing_variables(name: str, entry: JsonObject, file: Path) -> list[str]:
@@ -240,35 +228,6 @@ def _header(word: str) -> tuple[str, str]:
     if not match:
         raise typer.BadParameter("--header wants 'Name: value'.")
     return match[1], match[2]
-
-
-def plain_secrets(entry: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values in the entry that look like secrets in plain text."""
-    where = [f"the variable {k}" for k, x in entry.get("env", {}).items() if _is_plain(k, x)]
-    for key, value in entry.get("headers", {}).items():
-        if any(not _REFERENCE.search(x) for x in secrets_in_headers({key: value}) if x):
-            where.append(f"the header {key}")
-    plain_url = _REFERENCE.sub("", str(entry.get("url", "")))
-    where += ["the URL"] * any(x for x in secrets_in_url(plain_url))
-    args = [str(x) for x in entry.get("args", [])]
-    where += ["an argument"] * any(not _REFERENCE.search(x) for x in secrets_in_args(args) if x)
-    for one in where:
-        yield (
-            f"{one} looks like a secret, and stands in the file as it is. Put it into a variable "
-            "of your environment, and write '${NAME}' in its place."
-        )
-
-
-def notes_on_secrets(entry: Mapping[str, Any], file: Path) -> list[str]:
-    """Return warnings about plain secrets in the file and about who can read it."""
-    notes = list(plain_secrets(entry))
-    if notes and (readable := problem_of_access(file)):
-        notes.append(readable)
-    return notes
-
-
-def _is_plain(name: str, value: str) -> bool:
-    return is_secret(name, value) and not _REFERENCE.search(value)
 
 
 def _say_written(name: str, file: Path, backup: Path | None, notes: Sequence[str]) -> None:

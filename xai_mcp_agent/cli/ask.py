@@ -105,7 +105,7 @@ def ask(
     question = _question(question)
     output = _schema(schema)
     is_watched = sys.stdout.isatty() and not frame.as_json
-    with frame.bridge(*(server or ()), is_needed=model == OFFLINE) as (bridge, names):
+    with frame.bridge(*(server or ()), needs_server=model == OFFLINE) as (bridge, names):
         agent_model = replace(
             AgentModel.of(model or OFFLINE),
             base_url=base_url,

@@ -27,13 +27,13 @@ def disable(frame: StoreFrame, server: DecidedServer, tools: Tools) -> Report:
 
     Running workflows notice it when their next agent starts. `call` still calls them.
     """
-    with frame.bridge(server, is_needed=False) as (bridge, [name]):
+    with frame.bridge(server, needs_server=False) as (bridge, [name]):
         return _report(bridge.disable(name, *tools))
 
 
 def enable(frame: StoreFrame, server: DecidedServer, tools: Tools) -> Report:
     """Switch tools on again that were switched off."""
-    with frame.bridge(server, is_needed=False) as (bridge, [name]):
+    with frame.bridge(server, needs_server=False) as (bridge, [name]):
         return _report(bridge.enable(name, *tools))
 
 
@@ -87,7 +87,7 @@ def approve(
     """
     if show == bool(server) or (not show and not tools) or (withdraw and digest):
         raise typer.BadParameter("Name a server and its tools, or give --list.")
-    with frame.bridge(server, is_needed=False) as (bridge, names):
+    with frame.bridge(server, needs_server=False) as (bridge, names):
         if show:
             return _approvals(bridge)
         (name,), tools = names, tools or []

@@ -13,14 +13,13 @@ from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
 from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
-from .add import notes_on_secrets, plain_secrets
 from .frame import Frame, Report
 from .hosts import HostFile, HostServer, host_files
 from .output import folded
 from .settings_file import (
     check_free,
-    file_to_write,
     loaded_or_new,
+    notes_on_secrets,
     problem_of,
     problem_of_name,
     references,
@@ -55,8 +54,7 @@ def discover(
 
 
 def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | None) -> Report:
-    loaded = loaded_or_new(settings)
-    file = file_to_write(loaded, settings)
+    loaded, file = loaded_or_new(settings)
     additions = [_choose(word, servers) for word in words]
     for number, (name, server) in enumerate(additions):
         if problem := problem_of_name(name):
@@ -68,8 +66,7 @@ def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | 
             where = problem.key_path.removeprefix("mcpServers.")
             raise SettingsError(str(server.file), where, problem.problem, problem.fix)
     for name, server in additions:
-        is_secret = any(plain_secrets(server.entry))
-        write_server(file, name, server.entry, backs_up=False, is_secret=is_secret)
+        write_server(file, name, server.entry)
         trust_server(file, name)
     notes = {name: notes_on_secrets(server.entry, file) for name, server in additions}
     taken = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in additions]

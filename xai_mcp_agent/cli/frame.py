@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
 from .options import AsJson, SettingsFile, Store
 from .output import echo_json, say
-from .typed import is_beside, name_of_typed, server_named
+from .typed import name_of_server, server_of_word, typed_server
 
 if TYPE_CHECKING:
     from ..history.history import History
@@ -102,58 +102,49 @@ class Frame(Output):
     """Frame of commands that use the settings."""
 
     settings: Path | None = None
+    store: str | None = None
 
     @contextmanager
     def bridge(
-        self, *servers: str | None, is_needed: bool = True, store: str | None = None
+        self, *servers: str | None, needs_server: bool = True
     ) -> Generator[tuple[Bridge, list[str]]]:
         """Open a bridge and yield it with the names of these servers.
 
         A server may be given as a URL or a command. Trust in the settings file is asked for, unless
-        all servers are given in that way and the file is not used. If the server itself
-        `is_needed`, not only its history, there must be settings, and a name from the history is
-        refused.
+        all servers are given in that way and the file is not used. A command that `needs_server`
+        and not only its history needs settings, and refuses a name that only the history has.
 
         Raises:
             SettingsError: the file cannot be read, or nothing in it may be used.
             BadParameter: one of `servers` is an empty name.
         """
         require_names(servers)
-        with self.open(*servers, store=store) as bridge:
+        with self.open(*servers) as bridge:
             words = [x for x in servers if x is not None]
-            names = [server_named(bridge, x, is_needed=is_needed) for x in words]
-            if is_needed and not bridge.settings.file and not bridge.settings.added:
+            names = [server_of_word(bridge, x, needs_server=needs_server) for x in words]
+            if needs_server and not bridge.settings.file and not bridge.settings.added:
                 raise no_settings(bridge.settings)
             yield bridge, list(dict.fromkeys(names))
 
-    def open(self, *servers: str | None, store: str | None = None) -> Bridge:
+    def open(self, *servers: str | None) -> Bridge:
         """Open a bridge with the trusted part of the settings.
 
         Raises:
             SettingsError: the file cannot be read, or nothing in it may be used.
         """
         loaded = load_settings(self.settings)
-        beside = bool(servers) and all(x is not None and is_beside(x, loaded) for x in servers)
-        asks = self.can_ask and not beside
+        are_typed = bool(servers) and all(
+            x is not None and typed_server(x, loaded) for x in servers
+        )
+        asks = self.can_ask and not are_typed
         usable = agreed_settings(loaded) if asks else without_untrusted(loaded)
-        if loaded.usable and not usable.usable and not beside:
+        if loaded.usable and not usable.usable and not are_typed:
             raise _not_trusted(loaded)
-        return Bridge(usable, store=store)
+        return Bridge(usable, store=self.store)
 
 
-@dataclass(frozen=True)
 class StoreFrame(Frame):
-    """The frame of commands that read or write a history."""
-
-    store: str | None = None
-
-    @contextmanager
-    def bridge(
-        self, *servers: str | None, is_needed: bool = True, store: str | None = None
-    ) -> Generator[tuple[Bridge, list[str]]]:
-        """See `Frame.bridge`."""
-        with super().bridge(*servers, is_needed=is_needed, store=store or self.store) as opened:
-            yield opened
+    """Frame of commands that read or write a history."""
 
     @contextmanager
     def history(self, nothing: object = (), *, follow: bool = False) -> Generator[History]:
@@ -166,10 +157,14 @@ class StoreFrame(Frame):
             NothingYet: there is none; a command that leaves it alone reports `nothing` as JSON.
             StoreFailed: it cannot be used, or the named one does not exist.
         """
-        with _without_shm(replace(self._place, is_still=bool(self.store) and not follow)) as place:
+        place = find_place(without_untrusted(load_settings(self.settings)), self.store)
+        if self.store and place.file:
+            # Somebody who names a file wants to see its content, whichever project wrote it.
+            place = replace(place, any_project=True, is_still=not follow)
+        with _without_shm(place) as place:
             history = _open_history(place, is_named=bool(self.store))
             if history is None:
-                raise NothingYet(self._nothing_yet(nothing))
+                raise NothingYet(_nothing_yet(place, nothing))
             try:
                 yield history
             finally:
@@ -178,23 +173,7 @@ class StoreFrame(Frame):
     def name_in_history(self, server: str | None) -> str | None:
         """Return the history's name of a server, also of a URL or a command. Starts nothing."""
         require_names([server])
-        return server and name_of_typed(server, self.settings)
-
-    def _nothing_yet(self, json: object) -> Report:
-        place = self._place
-        if place.is_off:
-            return Report(json, f"The history is off: {' '.join(NOTHING_KEPT)}")
-        return Report(
-            json,
-            f"Nothing is remembered yet in {place.shown}. It begins when a workflow or a command "
-            "uses a server.",
-        )
-
-    @property
-    def _place(self) -> Place:
-        place = find_place(without_untrusted(load_settings(self.settings)), self.store)
-        # Somebody who names a file wants to see its content, whichever project wrote it.
-        return replace(place, any_project=True) if self.store and place.file else place
+        return server and name_of_server(server, self.settings)
 
 
 def require_names(words: Iterable[str | None]) -> None:
@@ -260,6 +239,16 @@ def _without_shm(place: Place) -> Generator[Place]:
         yield replace(place, file=copy)
 
 
+def _nothing_yet(place: Place, json: object) -> Report:
+    if place.is_off:
+        return Report(json, f"The history is off: {' '.join(NOTHING_KEPT)}")
+    return Report(
+        json,
+        f"Nothing is remembered yet in {place.shown}. It begins when a workflow or a command uses "
+        "a server.",
+    )
+
+
 def _open_history(place: Place, *, is_named: bool) -> History | None:
     if place.file is not None and not place.file.exists():
         if is_named:
@@ -277,24 +266,26 @@ def _open_history(place: Place, *, is_named: bool) -> History | None:
         return None
 
 
-_OPTIONS: dict[str, Any] = {"store": Store, "settings": SettingsFile, "as_json": AsJson}
+_OPTIONS: dict[type[Output], dict[str, Any]] = {
+    Output: {"as_json": AsJson},
+    Frame: {"settings": SettingsFile, "as_json": AsJson},
+    StoreFrame: {"store": Store, "settings": SettingsFile, "as_json": AsJson},
+}
 
 
 def framed(function: Callable[..., Report | None]) -> Callable[..., None]:
     """Make a command of a function: its parameters plus the options of its frame."""
     signature = inspect.signature(function, eval_str=True)
     first, *own = signature.parameters.values()
-    known = {x.name: x.default for x in fields(first.annotation)}
-    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    frame_class: type[Output] = first.annotation
     options = [
-        inspect.Parameter(name, keyword, default=known[name], annotation=x)
-        for name, x in _OPTIONS.items()
-        if name in known
+        inspect.Parameter(name, first.kind, default=getattr(frame_class, name), annotation=option)
+        for name, option in _OPTIONS[frame_class].items()
     ]
 
     @wraps(function)
     def command(**words: Any) -> None:
-        frame = first.annotation(**{x.name: words.pop(x.name) for x in options})
+        frame = frame_class(**{x.name: words.pop(x.name) for x in options})
         try:
             report = function(frame, **words)
         except NothingYet as nothing:

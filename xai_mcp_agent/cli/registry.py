@@ -9,14 +9,19 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..canvas.person import ask_here
+from ..console.console import Console
+from ..console.terminal_questions import why_not_here
 from ..core.errors import BadSetting, SettingsError, XaiMcpError
 from ..core.json import JsonObject
+from ..core.questions import Question
 from ..core.shell import shown_command
-from ..settings.document import read_document
+from ..settings.document import Place, read_document
+from ..settings.load import layout_of
 from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
 from .frame import LOOK, Frame, Report
@@ -33,7 +38,6 @@ from .registry_text import (
 )
 from .settings_file import (
     check_free,
-    file_to_write,
     loaded_or_new,
     problem_of,
     tools_once,
@@ -47,7 +51,6 @@ if TYPE_CHECKING:
     from ..registries.registries import Registries
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
-_MAPS = ("mcpServers", "servers")
 _NAME_IT = "Choose another name with --as, or remove the entry first."
 _KINDS = {"number": "number", "boolean": "boolean"}
 
@@ -98,7 +101,7 @@ def search(
     limit: Limit = 10,
 ) -> Report:
     """Search the local copy of the registries. It asks nobody over the network."""
-    with _open_registries(frame) as (registries, _):
+    with _open_registries(frame, loaded_or_new(frame.settings)[0]) as registries:
         servers = registries.search(query, limit, registry=registry)
     text = "\n".join(line for x in servers for line in found_text(x))
     none = "No server matches. `xai-mcp-agent registry sync` fetches new ones."
@@ -121,7 +124,8 @@ def show(
     """
     from ..registries.server_json import Refused
 
-    with _open_registries(frame) as (registries, loaded):
+    loaded, _ = loaded_or_new(frame.settings)
+    with _open_registries(frame, loaded) as registries:
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         try:
             offer = registries.offer(
@@ -153,7 +157,8 @@ def sync(
     from ..registries.store import SyncLimits
 
     limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
-    with _open_registries(frame) as (registries, loaded):
+    loaded, _ = loaded_or_new(frame.settings)
+    with _open_registries(frame, loaded) as registries:
         reports = registries.sync(registry, limits)
         changed = registries.changed_entries(_configured(loaded))
     lines = [line for x in reports for line in report_text(x)]
@@ -185,8 +190,8 @@ def add(
     It lists what is known of it and what it asks for. It starts nothing without --try. If there is
     an alarm, it writes nothing and the exit status is 3.
     """
-    with _open_registries(frame) as (registries, loaded):
-        file = file_to_write(loaded, frame.settings)
+    loaded, file = loaded_or_new(frame.settings)
+    with _open_registries(frame, loaded) as registries:
         own = as_name or _own_name(name)
         check_free(own, loaded, file, _NAME_IT)
         listing = registries.find(name, registry=registry, version=version, offline=offline)
@@ -210,7 +215,9 @@ def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Rep
     frame.tell(offer_text(offer))
     if offer.alarms:
         why = " ".join(x.text for x in offer.alarms)
-        error = f"Nothing was written. {why} {_what_to_do(offer)}".rstrip()
+        is_changed = bool(offer.listing.alarms)
+        step = "If you know why it changed, add --accept-change." if is_changed else ""
+        error = f"Nothing was written. {why} {step or 'Ask its publisher.'}"
         if frame.as_json:
             say(f"error: {error}", to_stderr=True)
         return Report(json, errors=[error], status=LOOK)
@@ -223,12 +230,6 @@ def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Rep
         json["tools"] = tools
         lines.append(f"Started once, and ended. Its tools: {', '.join(tools) or 'none'}.")
     return Report({**json, "written": str(file)}, "\n".join([*lines, *_next_steps(offer, file)]))
-
-
-def _what_to_do(offer: Offer) -> str:
-    if offer.listing.alarms:
-        return "If you know why it changed, add --accept-change."
-    return "Ask its publisher."
 
 
 def _next_steps(offer: Offer, file: Path) -> list[str]:
@@ -249,11 +250,10 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
 
 
 @contextmanager
-def _open_registries(frame: Frame) -> Generator[tuple[Registries, Settings]]:
-    """Yield the trusted registries of a settings file, and all its settings."""
+def _open_registries(frame: Frame, loaded: Settings) -> Generator[Registries]:
+    """Yield the trusted registries of the settings."""
     from ..registries.registries import Registries
 
-    loaded = loaded_or_new(frame.settings)
     usable = without_untrusted(loaded)
     if usable.registries != loaded.registries and not frame.as_json:
         say(
@@ -261,17 +261,16 @@ def _open_registries(frame: Frame) -> Generator[tuple[Registries, Settings]]:
             f"them: {trust_command(loaded.file)}", to_stderr=True,
         )  # fmt: skip
     with Registries(usable) as registries:
-        yield registries, loaded
+        yield registries
 
 
-def _configured(loaded: Settings) -> dict[str, Any]:
-    """Return the entries of the file as they are written."""
+def _configured(loaded: Settings) -> Mapping[str, Any]:
+    """Return the servers of the file as they are written."""
     if loaded.is_from_python or not loaded.file:
         return {}
-    document = read_document(Path(loaded.file))
-    key = next((x for x in _MAPS if x in document), None)
-    entries: Any = document[key] if key else document
-    return cast(dict[str, Any], entries) if isinstance(entries, dict) else {}
+    layout = layout_of(read_document(Path(loaded.file)), Place(loaded.file))
+    _, servers, _ = layout.sources[0]
+    return servers
 
 
 def _own_name(name: str) -> str:
@@ -318,11 +317,6 @@ def _write(offer: Offer, file: Path) -> None:
 
 def _ask_for_inputs(offer: Offer) -> dict[str, str]:
     """Ask the person at the terminal for missing values; return none if nobody is there."""
-    from ..canvas.person import ask_here
-    from ..console.console import Console
-    from ..console.terminal_questions import why_not_here
-    from ..core.questions import Question
-
     needs = [x for x in offer.composition.needs if not x.is_secret]
     if not needs or why_not_here():
         return {}

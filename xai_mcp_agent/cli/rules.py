@@ -65,7 +65,7 @@ def why(
 
 def list_rules(frame: StoreFrame) -> Report:
     """List the rules in the store."""
-    with frame.bridge(is_needed=False) as (bridge, _):
+    with frame.bridge(needs_server=False) as (bridge, _):
         return _report(bridge, bridge.stored_rules())
 
 
@@ -76,7 +76,7 @@ def put(
 ) -> Report:
     """Put rules into the store; a rule of the same name is replaced."""
     rules, _ = _read(file)
-    with frame.bridge(is_needed=False) as (bridge, _):
+    with frame.bridge(needs_server=False) as (bridge, _):
         _require_lasting(bridge, frame)
         return _report(bridge, bridge.put_rules(rules, only=only))
 
@@ -86,7 +86,7 @@ def remove(
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="The names of the rules.")],
 ) -> Report:
     """Remove rules from the store."""
-    with frame.bridge(is_needed=False) as (bridge, _):
+    with frame.bridge(needs_server=False) as (bridge, _):
         _require_lasting(bridge, frame)
         ids = [str(x["name"]) for x in bridge.stored_rules().rules]
         for name in names:

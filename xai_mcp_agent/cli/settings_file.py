@@ -14,6 +14,7 @@ from ..core.errors import SettingsError
 from ..core.json import JsonObject
 from ..core.shell import shown_command
 from ..secrets.private_files import file_lock, replace_file, replace_private
+from ..secrets.search import is_secret, secrets_in_args, secrets_in_headers, secrets_in_url
 from ..settings.editing import sections_with, text_with_server
 from ..settings.load import FILE_NAME, load_settings, settings_from
 from ..settings.models import SECTIONS, Settings
@@ -26,22 +27,20 @@ if TYPE_CHECKING:
 
 _LOCK_SECONDS = 20.0
 _REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)\}")
+_ANY_REFERENCE = re.compile(r"\$\{[^}]+\}")
 _SERVERS = "mcpServers"
 _CANVAS = "canvas"  # the name of drawn tools
 _OTHERS_READ = 0o044
 _OTHERS = tuple(f"{x}." for x in SECTIONS if x != _SERVERS)
 
 
-def loaded_or_new(settings: Path | None) -> Settings:
-    """Return the settings, or empty settings if the named file does not exist yet."""
+def loaded_or_new(settings: Path | None) -> tuple[Settings, Path]:
+    """Return the settings, and the file to write: the named one, the one in use, or a new one."""
     if settings is not None and not settings.exists():
-        return settings_from({"mcpServers": {}}, file=str(settings))
-    return load_settings(settings)
-
-
-def file_to_write(loaded: Settings, settings: Path | None) -> Path:
-    """Return the named file, the one in use, or a new one in the working folder."""
-    return Path(settings or loaded.file or FILE_NAME).absolute()
+        loaded = settings_from({_SERVERS: {}}, file=str(settings))
+    else:
+        loaded = load_settings(settings)
+    return loaded, Path(settings or loaded.file or FILE_NAME).absolute()
 
 
 def problem_of_name(name: str) -> str:
@@ -52,14 +51,6 @@ def problem_of_name(name: str) -> str:
         f"{name!r} cannot be a server's name: it must not have / or invisible characters, or be "
         f"{_CANVAS!r}."
     )
-
-
-def problem_of_access(file: Path) -> str:
-    """Return a warning if other users can read the file, or ""."""
-    if os.name == "nt" or not file.exists() or not file.stat().st_mode & _OTHERS_READ:
-        return ""
-    command = shown_command("chmod", "600", str(file))
-    return f"Others on this machine can read the file. To end that: {command}"
 
 
 def check_free(name: str, loaded: Settings, file: Path, fix: str) -> None:
@@ -78,12 +69,11 @@ def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
     Raises:
         SettingsError: the name is taken; says by what.
     """
-    sections = sections_with(file, name) if file.exists() else []
-    taken = [x for x in sections if x in SECTIONS and x != _SERVERS]
     if name in loaded.group_names:
         problem = "there is a group of this name, which a server cannot replace."
         raise SettingsError(str(file), name, problem, "Choose another name.")
-    if taken:
+    sections = sections_with(file, name) if file.exists() else []
+    if taken := [x for x in sections if x in SECTIONS and x != _SERVERS]:
         problem = "there is a source of this name, which is not an MCP server and would stay."
         command = shown_command("xai-mcp-agent", "servers", "remove", name)
         fix = f"Take it out first ({command}), or choose another name."
@@ -100,33 +90,62 @@ def problem_of(
 ) -> SettingsError | None:
     """Return the problem a run would have with an entry, once these variables are set."""
     environ = {**os.environ, **dict.fromkeys(variables, "x")}
-    document = {"mcpServers": {name: entry}}
+    document = {_SERVERS: {name: entry}}
     read = settings_from(document, file=str(file), folder=file.parent, environ=environ)
     return read.problems.get(name)
 
 
 def write_server(
-    file: Path, name: str, entry: JsonObject, *, replaces: bool = False, backs_up: bool = True,
-    is_secret: bool = False,
-) -> Path | None:  # fmt: skip
-    """Add or replace an entry, and create the file if needed; return the path of the backup, if
-    any.
+    file: Path, name: str, entry: JsonObject, *, replaces: bool = False
+) -> Path | None:
+    """Add or replace an entry, and create the file if needed.
 
-    Writing an entry does not trust it: see `trust_server`. If it `is_secret`, a new file is private
-    to this user.
+    Returns the path of the backup of a file in which it replaced one. Writing an entry does not
+    trust it: see `trust_server`. A new file that holds a secret is private to this user.
 
     Raises:
         SettingsError: the file cannot be written or extended.
     """
     with writing(file):
         text = text_with_server(file, name, entry, replaces=replaces)
-        if is_secret and not os.path.lexists(file):
-            replace_private(file, text.encode())
-            return None
-        if backs_up:
+        if replaces:
             return replace_text(file, text)
-        replace_file(file.resolve() if file.is_symlink() else file, text.encode())
+        if not os.path.lexists(file) and plain_secrets(entry):
+            replace_private(file, text.encode())
+        else:
+            replace_file(file.resolve(), text.encode())
     return None
+
+
+def plain_secrets(entry: JsonObject) -> list[str]:
+    """Return the places in the entry with what looks like a secret in plain text."""
+    env, headers = entry.get("env", {}), entry.get("headers", {})
+    args = [str(x) for x in entry.get("args", [])]
+    url = _ANY_REFERENCE.sub("", str(entry.get("url", "")))
+    where = [f"the variable {k}" for k, x in env.items() if is_secret(k, x) and _is_plain(x)]
+    for key, value in headers.items():
+        if any(map(_is_plain, secrets_in_headers({key: value}))):
+            where.append(f"the header {key}")
+    where += ["the URL"] * any(secrets_in_url(url))
+    where += ["an argument"] * any(map(_is_plain, secrets_in_args(args)))
+    return where
+
+
+def _is_plain(secret: str) -> bool:
+    return bool(secret) and not _ANY_REFERENCE.search(secret)
+
+
+def notes_on_secrets(entry: JsonObject, file: Path) -> list[str]:
+    """Return warnings about plain secrets in an entry of the file, and about who can read it."""
+    notes = [
+        f"{place} looks like a secret, and stands in the file as it is. Put it into a variable of "
+        "your environment, and write '${NAME}' in its place."
+        for place in plain_secrets(entry)
+    ]
+    if notes and os.name != "nt" and file.stat().st_mode & _OTHERS_READ:
+        command = shown_command("chmod", "600", str(file))
+        notes.append(f"Others on this machine can read the file. To end that: {command}")
+    return notes
 
 
 @contextmanager
@@ -164,7 +183,7 @@ def tools_once(name: str, entry: JsonObject, file: Path) -> list[Tool]:
     Raises:
         XaiMcpError: it cannot be used.
     """
-    document = {"mcpServers": {name: entry}}
+    document = {_SERVERS: {name: entry}}
     loaded = settings_from(document, file=str(file), folder=file.parent)
     with Bridge(loaded, store="off") as bridge:
         bridge.settings.source(name)

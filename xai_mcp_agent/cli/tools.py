@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, cast
 
@@ -34,10 +34,6 @@ _NO_PAGES = (
     "leave them out with --all and --at."
 )
 _AS_NOTED = "Decisions are shown as the history noted them; `tools list` has what counts now."
-
-
-Listed = Mapping[str, Sequence[CatalogEntry]]
-"""Tools by their servers."""
 
 ServerOrDocument = Annotated[
     str | None,
@@ -91,11 +87,11 @@ class ToolsPage:
     limit: int | None = None
     offset: int = 0
 
-    def left_text(self, shown: Listed, total: int) -> str:
+    def left_text(self, listing: ToolListing) -> str:
         """Return how to see the other tools, or "" if these are all."""
         if self == ToolsPage():
             return ""
-        here = sum(map(len, shown.values()))
+        total, here = listing.total, len(listing.entries)
         left = total - self.offset - here
         if left > 0:
             return f"{left:,} more of {total:,}: go on with --offset {self.offset + here}."
@@ -136,63 +132,56 @@ def list_tools(
     if everything:
         return _known_now(frame, server)
     with frame.bridge(server) as (bridge, names):
-        name = names[0] if names else None
-        listed, listing = _list(bridge, name, page)
-        of_one = bool(name) and bridge.settings.group(name or "") is None
+        is_group = bool(names) and bridge.settings.group(names[0]) is not None
+        servers = [] if is_group else [*(names or bridge.usable_servers())]
+        if not is_group:
+            for name in names:
+                bridge.settings.source(name)
+            connect(bridge, servers)
+        try:
+            listing = bridge.list_tools(*names, **asdict(page))
+        except SourceError as reason:
+            listing = ToolListing(failed={names[0]: str(reason)})
     if as_list:
-        return _names_report(frame, listed, listing, page, of_one=of_one)
-    return _listing_report(listed, listing, page)
+        return _names_report(frame, listing, page, of_one=bool(names) and not is_group)
+    return _listing_report(listing, page, servers)
 
 
-def _list(bridge: Bridge, server: str | None, page: ToolsPage) -> tuple[Listed, ToolListing]:
-    """Connect one server or group, or all, and return one page of the tools."""
-    names = [server] if server else list(bridge.usable_servers())
-    is_group = bool(server) and bridge.settings.group(server or "") is not None
-    if server and not is_group:
-        bridge.settings.source(server)
-    if not is_group:
-        connect(bridge, names)
-    try:
-        listing = bridge.list_tools(*([server] if server else []), **asdict(page))
-    except SourceError as reason:
-        listing = ToolListing(failed={server or "": str(reason)})
-    listed: dict[str, list[CatalogEntry]] = {}
-    if page == ToolsPage() and not is_group:  # also servers without tools
-        listed = {name: [] for name in names if name not in listing.failed}
+def _listing_report(listing: ToolListing, page: ToolsPage, servers: Sequence[str]) -> Report:
+    """Report the tools of each server; the whole list also names the servers without tools."""
+    tools: dict[str, list[CatalogEntry]] = {}
+    if page == ToolsPage():
+        tools = {name: [] for name in servers if name not in listing.failed}
     for entry in listing.entries:
-        listed.setdefault(entry.key.source, []).append(entry)
-    return listed, listing
-
-
-def _listing_report(listed: Listed, listing: ToolListing, page: ToolsPage) -> Report:
+        tools.setdefault(entry.key.source, []).append(entry)
     lines = list[str]()
-    for name, tools in listed.items():
-        lines += [f"{name}:", *(f"  {tool_text(tool)}" for tool in tools)]
-    if left := page.left_text(listed, listing.total):
+    for name, entries in tools.items():
+        lines += [f"{name}:", *(f"  {tool_text(x)}" for x in entries)]
+    if left := page.left_text(listing):
         lines.append(left)
-    errors = list(listing.failed.values())
     json = {
-        "tools": {name: [tool_json(x) for x in tools] for name, tools in listed.items()},
+        "tools": {name: [tool_json(x) for x in entries] for name, entries in tools.items()},
         "total": listing.total,
         "failed": listing.failed,
         "decisions": listing.trouble,
         "notes": list(listing.notes),
     }
     trouble = [unknown_text(listing.trouble)] if listing.trouble else []
-    return Report(json, "\n".join(lines), errors, [*listing.notes, *trouble], int(bool(trouble)))
+    notes = [*listing.notes, *trouble]
+    return Report(json, "\n".join(lines), listing.failed.values(), notes, int(bool(trouble)))
 
 
 def _names_report(
-    frame: StoreFrame, listed: Listed, listing: ToolListing, page: ToolsPage, *, of_one: bool
+    frame: StoreFrame, listing: ToolListing, page: ToolsPage, *, of_one: bool
 ) -> Report:
     """Report names to paste into a list on the canvas, or as JSON for the settings.
 
     They are plain for one source, else `source/tool`.
     """
-    keys = [x.key for entries in listed.values() for x in entries]
+    keys = [x.key for x in listing.entries]
     names = [x.name if of_one else f"{x.source}/{x.name}" for x in keys]
     errors = [*listing.failed.values(), *([listing.trouble] if listing.trouble else [])]
-    if left := page.left_text(listed, listing.total):
+    if left := page.left_text(listing):
         say(left, to_stderr=True)
     if not frame.as_json and names:
         typer.echo(clean(json.dumps(names, ensure_ascii=False)[1:-1]))
@@ -230,7 +219,7 @@ def _known_now(frame: StoreFrame, server: str | None) -> Report:
     Raises:
         UnknownServer: neither the settings nor the history have it.
     """
-    with frame.bridge(server, is_needed=False) as (bridge, names):
+    with frame.bridge(server, needs_server=False) as (bridge, names):
         name = names[0] if names else None
         failed = _connect(bridge, name)
         records, place = bridge.records(), bridge.store().place

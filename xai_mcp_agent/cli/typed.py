@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -32,86 +32,72 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _RANDOM = re.compile(r"(?=.*[0-9])[A-Za-z0-9_-]{16,}")
 _COMMON_HOSTS = re.compile(r"^(?:www|mcp|api)\.(?=.+\.)")
 _COMMON_PARTS = ("", "mcp", "sse", "v1")
-_RUNNERS = ("npx", "uvx", "uv", "bunx", "pnpm", "yarn", "docker", "podman", "pipx", "dnx", "node",
-            "deno", "bun")  # fmt: skip
+_RUNNER = re.compile(
+    r"npx|uvx?|bunx?|pnpm|yarn|docker|podman|pipx|dnx|node|deno|python[\d.]*|\$\{python\}"
+)
 _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh")
 _NOT_PACKAGES = ("run", "exec", "dlx", "tool", "x")
-_MARK_CHARS = 16  # long enough that no other address has the same digest
-_MOST_CHARS = 40  # the name becomes part of the names of tools
+_DIGEST_CHARS = 16  # long enough that no other address has the same digest
+_MAX_CHARS = 40  # the name becomes part of the names of tools
 
 
-def server_named(bridge: Bridge, word: str, *, is_needed: bool = True) -> str:
+def server_of_word(bridge: Bridge, word: str, *, needs_server: bool = True) -> str:
     """Return the name of a server; add it to the bridge if it is a URL or a command.
 
-    If the settings have the same server, their entry counts. If the server itself `is_needed`, the
-    name of such a server in the history is refused.
+    With `needs_server` the name that only the history has for such a server is refused.
 
     Raises:
         SettingsError: the URL or the command cannot be used.
         UnknownServer: it is a name that only the history has.
     """
-    if is_beside(word, bridge.settings):
-        source = _typed(word, bridge.settings)
-        return _same_in(bridge.settings, source) or bridge.add_source(source)
-    if not _is_known(word, bridge.settings):
-        _check_path(word)
-        if is_needed and _OWN_NAME.fullmatch(word):
-            raise _own_name(word)
+    if server := typed_server(word, bridge.settings):
+        is_configured = server.name in bridge.settings.servers
+        return server.name if is_configured else bridge.add_source(server)
+    if not _is_configured(word, bridge.settings):
+        if (word.endswith(".py") or os.path.dirname(word)) and not os.path.exists(word):
+            problem = f"there is no file {word!r}, nor a server of that name."
+            raise SettingsError(TYPED, "", problem, "Correct it.")
+        if needs_server and _OWN_NAME.fullmatch(word):
+            raise UnknownServer(
+                f"{word!r} is the history's name for a server that was typed, and does not say how "
+                "to reach it. Type its URL, file or command again: that of "
+                f"{word.rpartition('-')[0]!r}.",
+                word, (),
+            )  # fmt: skip
     return word
 
 
-def name_of_typed(word: str, settings: Path | None) -> str:
+def name_of_server(word: str, settings: Path | None) -> str:
     """Return the name of a server in the history; it may be a URL or a command. Starts nothing."""
     if not is_typed(word):
         return word
-    loaded = without_untrusted(load_settings(settings))
-    if _is_known(word, loaded):
-        return word
-    source = _typed(word, loaded)
-    return _same_in(loaded, source) or source.name
+    server = typed_server(word, without_untrusted(load_settings(settings)))
+    return server.name if server else word
 
 
-def is_beside(word: str, settings: Settings) -> bool:
-    """Return whether a word is a URL or a command, and not a name in the settings."""
-    return not _is_known(word, settings) and is_typed(word)
+def typed_server(word: str, settings: Settings) -> ServerSettings | None:
+    """Return the server that a URL or a command means; None for a name.
 
+    If the settings have the same server, it is that one.
 
-def _typed(word: str, settings: Settings) -> ServerSettings:
+    Raises:
+        SettingsError: the URL or the command cannot be used.
+    """
+    if _is_configured(word, settings) or not is_typed(word):
+        return None
     entry = entry_of([word])
     variables = Variables(os.environ, os.getcwd(), settings.secrets)
-    return ServerSettings.read(own_name_for(entry), entry, Place(TYPED), variables)
+    typed = ServerSettings.read(own_name_for(entry), entry, Place(TYPED), variables)
+    enabled = (x for x in settings.servers.values() if not x.disabled)
+    return next((x for x in enabled if _target(x) == _target(typed)), typed)
 
 
-def _check_path(word: str) -> None:
-    """Report a path that does not exist, rather than an unknown name."""
-    if (word.endswith(".py") or os.path.dirname(word)) and not os.path.exists(word):
-        raise SettingsError(
-            TYPED, "", f"there is no file {word!r}, nor a server of that name.", "Correct it."
-        )
-
-
-def _own_name(word: str) -> UnknownServer:
-    return UnknownServer(
-        f"{word!r} is the history's name for a server that was typed, and does not say how "
-        f"to reach it. Type its URL, file or command again: that of "
-        f"{word.rpartition('-')[0]!r}.",
-        word, (),
-    )  # fmt: skip
-
-
-def _is_known(word: str, settings: Settings) -> bool:
+def _is_configured(word: str, settings: Settings) -> bool:
     return settings.kind_of(word) is not None or word in settings.group_names
 
 
-def _same_in(settings: Settings, typed: ServerSettings) -> str:
-    """Return the server of the settings with the same command or URL, if any."""
-    for name, server in settings.servers.items():
-        if not server.disabled and _way_to(server) == _way_to(typed):
-            return name
-    return ""
-
-
-def _way_to(server: ServerSettings) -> Sequence[object]:
+def _target(server: ServerSettings) -> Sequence[object]:
+    """Return what a server starts or reaches."""
     if server.transport != "stdio":
         return (server.url.rstrip("/"),)
     return (server.command, server.args, server.cwd)
@@ -161,24 +147,28 @@ def entry_of(words: Sequence[str]) -> JsonObject:
     return {"command": command, **({"args": args} if args else {})}
 
 
-def name_for(entry: Mapping[str, object]) -> str:
+def name_for(entry: JsonObject) -> str:
     """Return a readable name for a server, from its host or its command."""
-    url = entry.get("url")
-    words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
-    name = _host_name(str(url)) if url else _command_name(words)
-    return _NOT_IN_NAMES.sub("_", name).strip("_-")[:_MOST_CHARS].strip("_-") or "server"
+    name = _host_name(str(entry["url"])) if "url" in entry else _command_name(_words(entry))
+    return _NOT_IN_NAMES.sub("_", name).strip("_-")[:_MAX_CHARS].strip("_-") or "server"
 
 
-def own_name_for(entry: Mapping[str, object]) -> str:
+def own_name_for(entry: JsonObject) -> str:
     """Return `name_for` plus a digest of the address, the name for history and decisions.
 
     Decisions about one server must not apply to another program or host. A file has the same name
     from every folder, and a URL the same name whatever key it holds.
     """
-    url = entry.get("url")
-    words = _without_keys(str(url)) if url else _location(entry)
+    if "url" in entry:
+        words = _without_keys(str(entry["url"]))
+    else:
+        words = [os.path.realpath(x) if _is_file(x) else x for x in _words(entry)]
     digest = hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{name_for(entry)}-{digest[:_MARK_CHARS]}"
+    return f"{name_for(entry)}-{digest[:_DIGEST_CHARS]}"
+
+
+def _words(entry: JsonObject) -> list[str]:
+    return [str(entry["command"]), *map(str, entry.get("args", ()))]
 
 
 def _without_keys(url: str) -> list[str]:
@@ -193,12 +183,6 @@ def _without_keys(url: str) -> list[str]:
     secret = {*secrets_in_url(url)}
     query = [f"{k}={'' if v in secret else v}" for k, v in parse_qsl(parts.query, True)]
     return [parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower(), parts.path, *query]
-
-
-def _location(entry: Mapping[str, object]) -> list[str]:
-    """Return the words of a command, with absolute paths for its files."""
-    words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
-    return [os.path.realpath(x) if _is_file(x) else x for x in words]
 
 
 def _is_file(word: str) -> bool:
@@ -219,28 +203,14 @@ def _host_name(url: str) -> str:
 def _command_name(words: Sequence[str]) -> str:
     """Return the name of the package, image, module or script that runs, else the program."""
     program = _stem(words[0])
-    is_runner = program.lower() in _RUNNERS
-    if not is_runner and not re.fullmatch(r"\$\{python\}|python[\d.]*", program.lower()):
+    names = [x for x in words[1:] if not x.startswith("-") and x not in _NOT_PACKAGES]
+    if not names or not _RUNNER.fullmatch(program.lower()):
         return program
-    rest = list(words[1:])
-    if "-m" in rest[:-1]:
-        return rest[rest.index("-m") + 1]
-    for word in reversed(rest) if program in ("docker", "podman") else rest:
-        if not word.startswith("-") and word not in _NOT_PACKAGES:
-            return _stem(_package(word) if is_runner else word)
-    return program
-
-
-def _package(word: str) -> str:
-    """Return a package or image without its owner and version."""
-    last = word.rpartition("/")[2]
-    return re.split(r"[@:=<>~]", last, maxsplit=1)[0] or last
+    name = _stem(names[-1] if program in ("docker", "podman") else names[0])
+    return re.split(r"[@:=<>~]", name, maxsplit=1)[0] or name  # without a version
 
 
 def _stem(word: str) -> str:
+    """Return the last part of a path, package or image, without the suffix of a program."""
     name = Path(word.replace("\\", "/")).name
-    return name.rpartition(".")[0] if name.endswith((".py", ".js", ".mjs", ".ts", ".exe")) else name
-
-
-def _list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return name.rpartition(".")[0] if name.endswith((".exe", *_SCRIPTS)) else name
