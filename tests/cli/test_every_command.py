@@ -132,6 +132,16 @@ def test_a_command_keeps_the_contract_of_all(
     assert not (strange / "started").exists()
 
 
+def test_settings_that_cannot_be_read_are_named_with_the_place(folder: Path, cli: Cli):
+    (folder / "mcp_settings.json").write_text('{"mcpServers": {"a": }')
+    for command in ("servers check", "tools list", "history show"):
+        ran = cli(f"{command} --json")
+        assert (ran.status, "at line 1, column 22: this is not JSON" in ran.json["error"]) == (
+            1,
+            True,
+        )
+
+
 def test_help_fits_and_has_words_of_people(cli: Cli):
     for words in commands():
         text = cli(" ".join(words), "--help").out

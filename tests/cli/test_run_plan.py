@@ -70,6 +70,7 @@ def test_a_run_stops_at_a_missing_value_and_continues_once_it_is_given(
     assert ran.json["results"][-1] == {"result": 0}
     assert journal() == ["filed the deed", "filed the diary"]
     assert cli("plan run plan.json --give 2.paper").status == 2
+    assert "nothing.json cannot be read" in cli("plan run nothing.json").err
     ran = cli("plan run plan.json --give 9.paper=1")
     assert (ran.status, "no place for '9.paper'" in ran.err) == (1, True)
 

@@ -220,7 +220,12 @@ def test_a_document_shows_its_tools_and_where_each_argument_goes(folder: Path, c
     assert [(x["name"], x["method"]) for x in shown_tools["tools"]] == [("get_thing", "GET")]
     assert shown_tools["tools"][0]["plan"]["base_url"] == "http://x.test"
     assert shown_tools["problems"][0]["method"] == "PUT"
-    for words, text in (("none.yaml", "cannot be read"), ("shop.json get_things", "get_thing")):
+    (folder / "rules.json").write_text("{}")
+    for words, text in (
+        ("none.yaml", "cannot be read"),
+        ("rules.json", "has neither `openapi` nor `swagger`"),
+        ("shop.json get_things", "get_thing"),
+    ):
         ran = cli(f"tools list {words}")
         assert (ran.status, text in ran.err) == (1, True)
     with bakery() as address:

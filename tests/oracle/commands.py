@@ -1,7 +1,7 @@
-"""What the command prints with `--json`, in its workspace: shapes and values, status and stderr.
+"""What each command prints with `--json`: its shape, its exit status, and what stands on stderr.
 
-Each row is a command in the order in which somebody might type them; later ones see what earlier
-ones left. The words of a row are a part of it, so that a command that moves shows as one fact.
+The commands are typed in the order in which somebody might type them; later ones see what earlier
+ones left. Mistakes, options and texts for people have tests of their own in `tests/cli`.
 
 Left out: `login` and `logout` (no JSON), `approve` of a waiting run (only the canvas makes one),
 and the lessons' workflows (seconds each).
@@ -9,34 +9,31 @@ and the lessons' workflows (seconds each).
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
-from threading import Timer
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
-from tests.support import fault_server
 from tests.support.fault_server import entry
 from tests.support.registry_service import registry_service
 from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
+from xai_mcp_agent.cli.main import run
 
 from .tables import Rows, stable, stable_text
 
 Step: TypeAlias = tuple[str, str]
 """A name and the words of the command, as a shell reads them, without spaces in a word."""
 
-_LIMIT_SECONDS = 240.0  # bounds a hang, however busy the machine is
 _MAX_LIST_CHARS, _MIN_ITEMS = 1500, 2  # of a list; the others look alike
 _MAX_CHARS = 400  # of a text that is printed
-_MAX_LINES = 12  # of what is told on stderr
+_MAX_LINES = 12  # on stderr
 _SPACE = "_"
-_ROOT = Path(__file__).parents[2]
 _AT_HOME = {
     "home/.cursor/mcp.json": {"mcpServers": {"docs": {"command": "npx", "args": ["-y", "docs"]}}}
 }
@@ -44,20 +41,12 @@ _AT_HOME = {
 # The workspace that `init` makes: four servers and a file of functions.
 _WORKSPACE: tuple[Step, ...] = (
     ("init", "init ."),
-    ("init again", "init ."),
     ("servers", "servers check"),
     ("servers, the list", "servers list"),
     ("servers, what is odd in them", "servers check units --descriptions"),
-    ("servers, no such one", "servers check unit"),
-    ("tools of a group", "tools list reading"),
     ("tools, a page", "tools list --limit 2 --offset 1"),
-    ("tools, by name", "tools list units --named list_*"),
     ("tools as a list", "tools list units --as-list"),
-    ("tools, no such server", "tools list unit"),
     ("call", "call units convert_units value=5 from_unit=mile to_unit=kilometre"),
-    ("call, JSON", 'call shopping add_item {"item":"bread","count":2}'),
-    ("call, a wrong argument", "call units convert_units value=five from_unit=mile"),
-    ("call, no such tool", "call units convert"),
     ("call, a tool that fails", "call units convert_units value=5 from_unit=mile to_unit=litre"),
     ("search", "search convert_miles --limit 2 --server units"),
     ("explain", "tools explain units convert_units --request How_far_are_5_miles"),
@@ -66,9 +55,7 @@ _WORKSPACE: tuple[Step, ...] = (
     ("plan", "plan make How_many_kilometres_are_5_miles? --server units"),
     ("check-wires", "plan check plan.json"),
     ("run-plan", "plan run plan.json --state run.json"),
-    ("run-plan, a wrong file", "plan run nothing.json"),
     ("ask", "ask How_many_kilometres_are_5_miles? --server units"),
-    ("ask, no such server", "ask Hello --server unit"),
     ("draw", "plan draw --list"),
     ("draw a plan", "plan draw plan.json --out drawn.xircuits"),
     ("stats", "history stats"),
@@ -79,33 +66,18 @@ _WORKSPACE: tuple[Step, ...] = (
     ("usage", "tools usage"),
     ("refresh", "tools refresh units"),
     ("tools there ever were", "tools list units --all"),
-    ("tools as they were", "tools list units --at 3"),
     ("disable", "tools disable units list_units"),
-    ("tools that are usable", "tools list units --usable"),
-    ("enable", "tools enable units list_units"),
-    ("enable again", "tools enable units list_units"),
-    ("accept, nothing is locked", "tools accept units"),
     ("history", "history show --server units --limit 3"),
-    ("history of what failed", "history show --failed"),
     ("history of an agent", "history show --agent agent --limit 1"),
-    ("rules check", "rules check units"),
     ("rules put", "rules put rules.json"),
-    ("rules list", "rules list"),
     ("rules why", "rules why units convert_units value=5"),
-    ("rules remove", "rules remove miles"),
-    ("rules remove, no such one", "rules remove miles"),
     ("openapi", "tools list service.json"),
-    ("openapi of a tool", "tools list service.json add_thing"),
-    ("openapi, no document", "tools list rules.json"),
     ("add", "servers add clock --no-check -- python server.py"),
-    ("add again", "servers add clock --no-check -- python server.py"),
-    ("add, and it works", "servers add echo -- {python} -S -E {server}"),
+    ("add, and it works", "servers add again -- examples/servers/units.py"),
     ("remove", "servers remove clock"),
-    ("remove, no such one", "servers remove clock"),
     ("discover", "servers discover"),
     ("discover, taken", "servers discover --take docs"),
     ("adopt", "adopt examples/ex01_quickstart.xircuits --output adopted"),
-    ("check-lessons", "workshop check nowhere"),
     ("wrong usage", "tools list --limit none"),
     ("no such command", "tool"),
 )
@@ -114,38 +86,24 @@ _WORKSPACE: tuple[Step, ...] = (
 _ODD: tuple[Step, ...] = (
     ("servers", "servers check"),
     ("refresh", "tools refresh"),
-    ("call what is not accepted", "call locked echo text=a"),
     ("accept", "tools accept locked"),
-    ("accept with a wrong digest", "tools accept locked echo --digest " + "0" * 32),
-    ("approve", "tools approve shredder shred"),
-    ("approve, the list", "tools approve --list"),
     ("rules check", "rules check shredder"),
     ("rules why", "rules why shredder shred paper=contract"),
     ("ask for what is destroyed", "ask Shred_the_paper_'deed' --server shredder"),
     ("call of a crashing one", "call crash echo text=a"),
-    ("call of a disabled one", "call off echo"),
-    ("call of a wrong one", "call unset echo"),
-    ("trust", "trust"),
-    ("trust, the list", "trust --list"),
     ("registry sync", "registry sync"),
     ("registry search", "registry search notes --limit 1"),
     ("registry show", "registry show io.github.example-org/notes"),
-    ("registry show, no such one", "registry show io.github.example-org/notez"),
     ("registry add", "registry add io.github.example-org/notes"),
 )
 
 # A folder whose settings nobody has agreed to.
 _STRANGE: tuple[Step, ...] = (
-    ("servers", "servers check"),
     ("trust", "trust"),
     ("trust, agreed", "trust --yes"),
     ("trust, the list", "trust --list"),
-    ("servers, agreed", "servers check"),
     ("trust withdrawn", "trust --withdraw"),
 )
-
-# Settings that cannot be read.
-_BROKEN: tuple[Step, ...] = (("servers", "servers check"), ("tools", "tools list"))
 
 _RULES = [{"name": "miles", "when": {"tool": "convert_units", "args.from_unit": "mile"},
            "then": "ask"}]  # fmt: skip
@@ -186,20 +144,15 @@ _FILES = {"plan.json": _PLAN, "rules.json": _RULES, "service.json": _SERVICE}
 
 def record(folder: Path) -> Rows:
     """Type all commands; the folders are independent of each other."""
-    with registry_service() as registry, ThreadPoolExecutor(2) as threads:
+    with registry_service() as registry:
         odd = {"mcp_settings.json": _odd_settings(registry.url)}
         strange = {"mcpServers": {"it": entry(), "far": {"url": "http://127.0.0.1:9/mcp"}}}
-        broken = {"mcp_settings.json": '{"mcpServers": {"a": }'}
         trusted = {"XAI_MCP_TRUST": "1", "npm_config_registry": registry.url}
-        tasks = [
-            threads.submit(typed, folder / "workspace", _FILES, _WORKSPACE, trusted),
-            threads.submit(typed, folder / "odd servers", odd, _ODD, trusted),
-            threads.submit(
-                typed, folder / "not trusted", {"mcp_settings.json": strange}, _STRANGE, {}
-            ),
-            threads.submit(typed, folder / "broken settings", broken, _BROKEN, trusted),
-        ]
-        return {name: x for one in tasks for name, x in one.result(_LIMIT_SECONDS).items()}
+        return {
+            **typed(folder / "workspace", _FILES, _WORKSPACE, trusted),
+            **typed(folder / "odd servers", odd, _ODD, trusted),
+            **typed(folder / "not trusted", {"mcp_settings.json": strange}, _STRANGE, {}),
+        }
 
 
 def _odd_settings(registry: str) -> Mapping[str, Any]:
@@ -228,48 +181,30 @@ def typed(
         file.parent.mkdir(parents=True, exist_ok=True)
         text = value if isinstance(value, str) else json.dumps(value)
         file.write_text(text, encoding="utf-8")
-    kept = {x: y for x, y in os.environ.items() if x in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
-    environment = {**kept, "TZ": "UTC", "HOME": str(home), **variables}
-    with _shell(environment) as shell:
-        return {f"{folder.name}: {name}": _row(shell, project, line) for name, line in steps}
+    usual = {x: y for x, y in os.environ.items() if x in ("PATH", "PYTHONPATH", "LANG", "TMPDIR")}
+    environment = {**usual, "TZ": "UTC", "HOME": str(home), **variables}
+    with (
+        patch.object(sys, "executable", warm_python()),
+        patch.dict(os.environ, environment, clear=True),
+        chdir(project),
+    ):
+        return {f"{folder.name}: {name}": _row(folder, line) for name, line in steps}
 
 
-@contextmanager
-def _shell(environment: Mapping[str, str]) -> Generator[subprocess.Popen[str]]:
-    shell = subprocess.Popen(
-        [warm_python(), "-m", "tests.oracle.shell"],
-        cwd=_ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    watchdog = Timer(_LIMIT_SECONDS, shell.kill)
-    watchdog.start()
-    try:
-        with shell:
-            yield shell
-    finally:
-        watchdog.cancel()
-
-
-def _row(shell: subprocess.Popen[str], work: Path, line: str) -> Any:
-    assert shell.stdin is not None
-    assert shell.stdout is not None
-    words = [_word(x) for x in line.split()]
+def _row(folder: Path, line: str) -> Any:
+    words = [x.replace(_SPACE, " ") if x[0].isupper() else x for x in line.split()]
     at = words.index("--") if "--" in words else len(words)
     words[at:at] = [] if "json" in words else ["--json"]
-    stdout, stderr = work.parent / "stdout", work.parent / "stderr"
-    for file in (stdout, stderr):
-        file.unlink(missing_ok=True)
-    task = {"words": words, "folder": str(work), "stdout": str(stdout), "stderr": str(stderr)}
-    shell.stdin.write(json.dumps({**task, "variables": {}}) + "\n")
-    shell.stdin.flush()
-    status = int(shell.stdout.readline())
-    errors = _lines(stderr.read_text(encoding="utf-8"), work.parent)
-    row = {"words": line, "status": status, "out": _out(stdout.read_text("utf-8"), work.parent)}
+    out, err = io.StringIO(), io.StringIO()
+    status = 0
+    with patch.object(sys, "stdin", io.StringIO()), redirect_stdout(out), redirect_stderr(err):
+        try:
+            run(words)
+        except SystemExit as ended:
+            status = ended.code
+    errors = _lines(err.getvalue(), folder)
+    row = {"words": line, "status": status, "out": _out(out.getvalue(), folder)}
     return {**row, "err": errors} if errors else row
-
-
-def _word(word: str) -> str:
-    filled = word.replace("{python}", sys.executable).replace("{server}", fault_server.__file__)
-    return filled.replace(_SPACE, " ") if word[0].isupper() else filled
 
 
 def _out(text: str, folder: Path) -> Any:

@@ -15,6 +15,7 @@ Rows: TypeAlias = dict[str, Any]
 
 FOLDER = Path(__file__).parent / "tables"
 _ROOT = Path(__file__).parents[2]
+_PYTHON = sys.executable
 _VARIABLE = "..."
 _MAX_DIFFERENCES = 40
 _ERROR_FIELDS = (
@@ -95,7 +96,7 @@ def stable_text(text: str, *folders: Path) -> str:
     """The text with names for folders, ports, times, digests and processes."""
     for folder in folders:
         text = text.replace(str(folder), "FOLDER")
-    text = text.replace(sys.executable, "PYTHON").replace(str(_ROOT), "REPOSITORY")
+    text = text.replace(_PYTHON, "PYTHON").replace(str(_ROOT), "REPOSITORY")
     text = re.sub(r"/\S*/warm-\w+/python\b", "PYTHON", text)
     for pattern, name in _IN_TEXT:
         text = pattern.sub(name, text)
