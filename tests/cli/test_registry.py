@@ -343,26 +343,25 @@ def test_a_package_of_npm_is_added_by_its_name(
     assert "left-pad-mcp-lookalike 0.0.1 does not exist on npm" in unknown
 
 
-@pytest.mark.parametrize(
-    ("configured", "said"),
-    [
-        ({"n0tes": {"command": "x"}}, "notes looks like n0tes"),
-        ({"nоtes": {"command": "x"}}, "notes looks like nоtes"),  # noqa: RUF001
-        ({"mine": {"command": "npx", "args": ["-y", "@example-org/note-mcp@1.0.0"]}},
-         "@example-org/notes-mcp looks like @example-org/note-mcp, which you have as mine"),
-        ({"mine": {"command": "x", "registry": {"name": "io.github.examp1e-org/notes"}}},
-         f"{NOTES} looks like io.github.examp1e-org/notes"),
-    ],
-    ids=["digit", "letter", "package", "namespace"],
-)  # fmt: skip
+LOOK_ALIKES: list[tuple[dict[str, Any], str]] = [
+    ({"n0tes": {"command": "x"}}, "notes looks like n0tes"),
+    ({"nоtes": {"command": "x"}}, "notes looks like nоtes"),  # noqa: RUF001
+    ({"mine": {"command": "npx", "args": ["-y", "@example-org/note-mcp@1.0.0"]}},
+     "@example-org/notes-mcp looks like @example-org/note-mcp, which you have as mine"),
+    ({"mine": {"command": "x", "registry": {"name": "io.github.examp1e-org/notes"}}},
+     f"{NOTES} looks like io.github.examp1e-org/notes"),
+]  # fmt: skip
+
+
 def test_a_look_alike_of_what_is_configured_is_a_warning(
-    work: Path, service: RegistryService, offer: Any, configured: dict[str, Any], said: str
+    work: Path, service: RegistryService, offer: Any
 ):
     registries = {"official": False, "team": {"url": service.url}}
-    file = work / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": configured, "registries": registries}))
-    (signal,) = signals(offer(f"show {NOTES}"), "look-alike")
-    assert signal.startswith(f"warning: {said}")
+    for configured, said in LOOK_ALIKES:
+        file = work / "mcp_settings.json"
+        file.write_text(json.dumps({"mcpServers": configured, "registries": registries}))
+        (signal,) = signals(offer(f"show {NOTES}"), "look-alike")
+        assert signal.startswith(f"warning: {said}")
 
 
 # Hostile words
@@ -560,7 +559,7 @@ def test_add_asks_for_values_but_no_secrets_and_shows_the_next_steps(work: Path)
 
 
 def test_no_link_in_a_folder_of_a_stranger_is_written_through(
-    work: Path, tmp_path: Path, offer: Any
+    work: Path, tmp_path: Path, cli: Cli, offer: Any
 ):
     """git brings links along: one may lead to what a shell reads at its start."""
     mine = tmp_path / "mine.txt"
@@ -569,6 +568,7 @@ def test_no_link_in_a_folder_of_a_stranger_is_written_through(
         (work / trap).symlink_to(mine)
     (work / "mcp_settings.json.2.bak").symlink_to(tmp_path / "not there yet")
     offer(f"add {NOTES}")
+    assert cli("servers add library --replace --no-check -- some-server").status == 0
     assert (mine.read_text(), (tmp_path / "not there yet").exists()) == ("mine", False)
     assert not (work / "mcp_settings.json").is_symlink()
     assert "notes" in entries(work)

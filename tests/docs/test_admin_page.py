@@ -14,10 +14,11 @@ import httpx2
 import pytest
 
 from tests.support.admin import SECONDS, TOKEN, check, serving_admin
+from tests.support.commands import SERVERS, write_settings
 from tests.support.pages import ROOT, Row, blocks_of, rows_of, text_of
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.admin.document import EVENTS, OPERATIONS
-from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.policy.approvals import ApprovalRequest
 
 PAGE = ROOT / "docs" / "admin.md"
@@ -28,9 +29,13 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """The interface for a folder as `xai-mcp-agent init` makes it."""
-    folder = init_folder(tmp_path_factory.mktemp("admin-page")).folder
-    with Bridge.open(folder / "mcp_settings.json") as bridge, serving_admin(bridge) as address:
+    """The interface for those servers of `xai-mcp-agent init` that the page names."""
+    servers = {
+        x: {"command": warm_python(), "args": [str(SERVERS / f"{x}.py")]}
+        for x in ("library", "units")
+    }
+    file = write_settings(tmp_path_factory.mktemp("admin-page"), servers)
+    with Bridge.open(file) as bridge, serving_admin(bridge) as address:
         bridge.connect(wait=True)
         yield address
 
