@@ -21,25 +21,25 @@ _AT_ONCE = 4  # scenarios have ports of their own, and wait for their programs h
 
 def main(arguments: list[str]) -> int:
     """Run what is asked for; 0 only if every scored scenario passed, 3 if nothing could be run."""
-    wanted = _parsed(arguments)
+    options = _options(arguments)
     try:
         suite.install()
-        if wanted.install:
+        if options.install:
             return 0
-        known = [*suite.client_scenarios(), *server_scenarios()]
-        chosen = _chosen(known, wanted.names)
+        scenarios = [*suite.client_scenarios(), *server_scenarios()]
+        chosen = _chosen(scenarios, options.names)
     except CannotRun as cause:
         print(f"Conformance: not run, {cause}", file=sys.stderr)
         return 3
     with kept_warm():
-        outcomes = [_told(outcome) for outcome in _run(chosen)]
+        outcomes = [_print(outcome) for outcome in _run(chosen)]
     print(report.summary(outcomes))
-    if wanted.write:
+    if options.write:
         page.write(report.COMMAND, report.tables(outcomes, version("mcp")))
     return 0 if outcomes and report.is_good(outcomes) else 1
 
 
-def _parsed(arguments: list[str]) -> argparse.Namespace:
+def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
     about = (
         "scenarios (tools_call), specs (2026-07-28), sets (extension) or sides (client, server); "
@@ -48,30 +48,23 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help=about)
     parser.add_argument("--install", action="store_true", help="only fetch what is needed")
     parser.add_argument("--write", action="store_true", help=f"write {page.PAGE.name}")
-    found = parser.parse_args(arguments)
-    if found.write and found.names:
+    options = parser.parse_args(arguments)
+    if options.write and options.names:
         parser.error("--write takes the results of all scenarios.")
-    return found
+    return options
 
 
 def _chosen(scenarios: list[Scenario], names: list[str]) -> list[Scenario]:
     """Those with one of the names, at one of the specs, of one of the sets, of one of the sides."""
-    known = {
-        "name": {x.name for x in scenarios},
-        "spec": {x.spec for x in scenarios},
-        "kind": {x.kind for x in scenarios},
-        "side": {x.side for x in scenarios},
-    }
-    strangers = [x for x in names if not any(x in values for values in known.values())]
+    fields = ("name", "spec", "kind", "side")
+    values = {field: {getattr(x, field) for x in scenarios} for field in fields}
+    strangers = set(names).difference(*values.values())
     if strangers:
         raise CannotRun(
-            f"there is no {', '.join(strangers)}. See `python -m tests.conformance -h`."
+            f"there is no {', '.join(sorted(strangers))}. See `python -m tests.conformance -h`."
         )
-    wanted = {field: values.intersection(names) for field, values in known.items()}
-    return [
-        x for x in scenarios
-        if all(not values or getattr(x, field) in values for field, values in wanted.items())
-    ]  # fmt: skip
+    chosen = {field: values[field].intersection(names) for field in fields}
+    return [x for x in scenarios if all(not y or getattr(x, f) in y for f, y in chosen.items())]
 
 
 def _run(scenarios: list[Scenario]) -> Iterator[Outcome]:
@@ -82,7 +75,7 @@ def _run(scenarios: list[Scenario]) -> Iterator[Outcome]:
         yield from sets.result()
 
 
-def _told(outcome: Outcome) -> Outcome:
+def _print(outcome: Outcome) -> Outcome:
     print(report.line(outcome), flush=True)
     return outcome
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
 
-from xai_mcp_agent import Answer, Bridge, JsonObject, Question, SignInRequest, Tool
+from xai_mcp_agent import Answer, Bridge, JsonObject, Question, SignInRequest
 
 SERVER = "under-test"
 # Below the suite's own limit, so that what hung says so.
 _CALL_SECONDS = 20.0
 
-# The suite knows this address, and what would be found there.
+# The suite knows this address, and what is there.
 _WHO_WE_ARE = "https://conformance-test.local/client-metadata.json"
 _SETTING_OF = {
     "client_id": "clientId",
@@ -58,10 +58,10 @@ def main(url: str, scenario: str, context: JsonObject) -> None:
 
 def credentials(scenario: str, context: JsonObject) -> JsonObject:
     """What a person would write under `auth`: who we are, where that was arranged beforehand."""
-    given = {_SETTING_OF[name]: x for name, x in context.items() if name in _SETTING_OF}
+    auth = {_SETTING_OF[name]: x for name, x in context.items() if name in _SETTING_OF}
     if "client-credentials" in scenario:
-        return {"grant": "client_credentials", **given}
-    return given or {"clientMetadataUrl": _WHO_WE_ARE}
+        return {"grant": "client_credentials", **auth}
+    return auth or {"clientMetadataUrl": _WHO_WE_ARE}
 
 
 def sign_in(request: SignInRequest) -> str:
@@ -79,7 +79,8 @@ def call_every_tool(bridge: Bridge, _context: JsonObject) -> None:
 
 def only_list(bridge: Bridge, _context: JsonObject) -> None:
     """List the tools; their schemas must not be followed to where they point."""
-    _show(bridge.list_tools(SERVER))
+    for tool in bridge.list_tools(SERVER):
+        print(f"{tool.name}: {tool.description[:200]}")
 
 
 def call_what_is_asked(bridge: Bridge, context: JsonObject) -> None:
@@ -122,15 +123,6 @@ _ACTS: dict[str, Callable[[Bridge, JsonObject], None]] = {
 def _call(bridge: Bridge, tool: str, arguments: JsonObject) -> None:
     result = bridge.call_tool(SERVER, tool, arguments)
     print(f"{tool}: {'failed: ' if result.is_error else ''}{result.text[:200]}")
-
-
-def _show(tools: list[Tool]) -> None:
-    print("\n".join(_lines(tools)))
-
-
-def _lines(tools: list[Tool]) -> Iterator[str]:
-    for tool in tools:
-        yield f"{tool.name}: {tool.description[:200]}"
 
 
 if __name__ == "__main__":

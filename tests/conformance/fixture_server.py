@@ -1,18 +1,15 @@
 """The server that the suite's scenarios for servers expect: tools, prompts and resources.
 
-Over stdio, or with a port over HTTP: `python -m tests.conformance.fixture_server [PORT]`. It speaks
-both eras. The gateway stands in front of it when the suite runs; alone it passes everything, too.
+It speaks both eras over stdio, and the gateway stands in front of it when the suite runs.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import warnings
 from typing import Any
 
 import mcp.types as t
-import uvicorn
 from mcp import MCPError
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -264,8 +261,4 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        app = new_server().streamable_http_app(host="127.0.0.1")
-        uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
-    else:
-        asyncio.run(serve_stdio(new_server()))
+    asyncio.run(serve_stdio(new_server()))

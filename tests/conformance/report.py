@@ -30,7 +30,7 @@ def line(outcome: Outcome) -> str:
 
 def summary(outcomes: Iterable[Outcome]) -> str:
     """How many passed of each set, on one line."""
-    parts = [f"{title}: {_score(found)}" for title, found in _sets(outcomes)]
+    parts = [f"{title}: {_score(group)}" for title, group in _sets(outcomes)]
     return "Conformance: " + "; ".join(parts) + "."
 
 
@@ -48,7 +48,7 @@ def tables(outcomes: list[Outcome], version: str) -> str:
             "",
             "| set | passed |",
             "| --- | --- |",
-            *(f"| {title} | {_score(found)}{_missed(found)} |" for title, found in _sets(outcomes)),
+            *(f"| {title} | {_score(group)}{_missed(group)} |" for title, group in _sets(outcomes)),
         ]
     )
 
@@ -64,7 +64,7 @@ def _sets(outcomes: Iterable[Outcome]) -> list[tuple[str, list[Outcome]]]:
             spec=outcome.scenario.spec, side=outcome.scenario.side
         )
 
-    return [(text, list(found)) for text, found in groupby(outcomes, title)]
+    return [(text, list(group)) for text, group in groupby(outcomes, title)]
 
 
 def _score(outcomes: list[Outcome]) -> str:

@@ -55,8 +55,8 @@ def server_scenarios() -> list[Scenario]:
     Raises:
         CannotRun: the suite does not start.
     """
-    found = [x for spec in SPECS for x in listed(spec, ask("list", "--requirements", spec))]
-    return sorted(found, key=lambda x: KINDS.index(x.kind))
+    scenarios = [x for spec in SPECS for x in listed(spec, ask("list", "--requirements", spec))]
+    return sorted(scenarios, key=lambda x: KINDS.index(x.kind))
 
 
 def listed(spec: str, listing: str) -> Iterator[Scenario]:
@@ -121,5 +121,5 @@ def _run_set(url: str, spec: str, scenarios: list[Scenario], folder: Path) -> It
         for path in results.glob("*/checks.json")
     }
     for x in scenarios:
-        found = checks.get(f"server-{x.name}", [])
-        yield judged(x, found, 0, 0.0, words if x.is_scored else "")
+        own = checks.get(f"server-{x.name}", [])
+        yield judged(x, own, 0, 0.0, words if x.is_scored else "")

@@ -87,9 +87,9 @@ def install() -> None:
     Raises:
         CannotRun: there is no npm, or it could not.
     """
-    wanted = f"{SUITE} {NODE}"
+    versions = f"{SUITE} {NODE}"
     stamp = FOLDER / ".installed"
-    if stamp.is_file() and stamp.read_text() == wanted:
+    if stamp.is_file() and stamp.read_text() == versions:
         return
     npm = shutil.which("npm")
     if npm is None:
@@ -103,7 +103,7 @@ def install() -> None:
         raise CannotRun(f"npm was not done within {_INSTALL_SECONDS} s.") from cause
     if done.returncode:
         raise CannotRun(f"npm could not install it: {done.stderr.strip()[-_SHOWN_CHARS:]}")
-    stamp.write_text(wanted)
+    stamp.write_text(versions)
 
 
 def client_scenarios() -> list[Scenario]:
@@ -112,17 +112,17 @@ def client_scenarios() -> list[Scenario]:
     Raises:
         CannotRun: the suite does not start.
     """
-    found = [Scenario(name, spec, "required") for spec in SPECS for name in _required(spec)]
+    scenarios = [Scenario(name, spec, "required") for spec in SPECS for name in _required(spec)]
     for name, versions in _offered().items():
         if versions == ["extension"]:
-            found.append(Scenario(name, "", "extension"))
+            scenarios.append(Scenario(name, "", "extension"))
         elif versions == [OLD_SPEC]:
-            found.append(Scenario(name, OLD_SPEC, "back-compat"))
+            scenarios.append(Scenario(name, OLD_SPEC, "back-compat"))
         else:
-            known = {(x.name, x.spec) for x in found}
-            later = [x for x in versions if x in SPECS and (name, x) not in known]
-            found += [Scenario(name, spec, "later") for spec in later]
-    return sorted(found, key=lambda x: (KINDS.index(x.kind), x.spec))
+            required = {(x.name, x.spec) for x in scenarios}
+            later = [x for x in versions if x in SPECS and (name, x) not in required]
+            scenarios += [Scenario(name, spec, "later") for spec in later]
+    return sorted(scenarios, key=lambda x: (KINDS.index(x.kind), x.spec))
 
 
 def run(scenario: Scenario) -> Outcome:
@@ -165,8 +165,8 @@ def judged(
 def _why_skipped(checks: list[dict[str, Any]], output: str) -> str:
     if checks:
         return "not one of its checks applied to what the client did"
-    said = next((x for x in output.splitlines() if "SKIPPED" in x), "")
-    return said or f"nothing was checked: {output.strip()[-_SHOWN_CHARS:]}"
+    reason = next((x for x in output.splitlines() if "SKIPPED" in x), "")
+    return reason or f"nothing was checked: {output.strip()[-_SHOWN_CHARS:]}"
 
 
 def _required(spec: str) -> list[str]:
@@ -177,8 +177,8 @@ def _required(spec: str) -> list[str]:
 
 def _offered() -> dict[str, list[str]]:
     """Every scenario for clients, with the versions it can be run at."""
-    found = re.findall(r"^  - (\S+) \[(.+)\]$", _clients_of(ask("list")), re.MULTILINE)
-    return {name: versions.split(",") for name, versions in found}
+    offers = re.findall(r"^  - (\S+) \[(.+)\]$", _clients_of(ask("list")), re.MULTILINE)
+    return {name: versions.split(",") for name, versions in offers}
 
 
 def _clients_of(listed: str) -> str:

@@ -13,16 +13,8 @@ from typing import Any
 
 from tests.support import http_faults
 from tests.support.fault_http import Fault as Answer
-from tests.support.fault_http import (
-    FaultHttp,
-    Hang,
-    cut_short,
-    cut_stream,
-    drop,
-    fault_http,
-    first,
-    refuse,
-)
+from tests.support.fault_http import FaultHttp, fault_http
+from tests.support.http_faults import Hang, cut_short, cut_stream, drop, first, refuse
 
 from .fault import LATE_SECONDS, SILENT_SECONDS, Call, Entry, Fault, Server
 
@@ -204,7 +196,7 @@ _CALLED = (
     _failing("http_502", "stands behind a gateway with trouble", refuse(502)),
     _working("http_502_read", "stands behind a gateway with trouble, for a tool that only reads",
              first(1, refuse(502))),
-    *_in_both_eras("http_session_expired", "has forgotten the session", _forgetting, **_READING),
+    *_in_both_eras("http_session_expired", "has forgotten the session", _forgetting, call=Call()),
     _failing("http_html_call", "shows a page to sign in", refuse(200, "<html>", "text/html")),
     _failing("http_accepted", "accepts the call, and gives no answer", refuse(202)),
     _failing("http_batch", "answers with a list", refuse(200, "[]", "application/json")),

@@ -33,7 +33,7 @@ _MARK = "FAULT_RUN"
 # process has its own, the SDK tries for 5 s to tell the server, and the machine may be busy.
 _SLACK_SECONDS = 10.0
 _PAUSE_SECONDS = 0.05  # between two calls of the healthy server
-_GONE_SECONDS = 10.0  # after the end of a server was told, until the last of its processes is gone
+_GONE_SECONDS = 10.0  # from the end of a server to the end of its last process
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
                 ThreadPoolExecutor(len(faults)) as threads,
                 ThreadPoolExecutor(len(faults)) as steps,
             ):
-                sittings = [_Sitting(bridge, x, folder, steps) for x in faults]
-                reports = list(threads.map(_Sitting.report, sittings))
+                fault_runs = [_FaultRun(bridge, x, folder, steps) for x in faults]
+                reports = list(threads.map(_FaultRun.report, fault_runs))
     return Run(
         reports={x.fault.name: x for x in reports},
         healthy_calls=healthy.calls,
@@ -98,7 +98,7 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
     )
 
 
-class _Sitting:
+class _FaultRun:
     """One fault in its turn. Every exception of a step is kept, ours or not."""
 
     def __init__(self, bridge: Bridge, fault: Fault, folder: Path, steps: Executor) -> None:
@@ -203,7 +203,7 @@ def _entry_of(fault: Fault, folder: Path, servers: ExitStack) -> Entry:
     made = servers.enter_context(fault.server(own)) if callable(fault.server) else fault.server
     if "url" in made:
         return made
-    # All that a process starts inherits it, so whatever is left can be found.
+    # All that a process starts inherits it, so everything left can be identified.
     return {**made, "env": {**made.get("env", {}), _MARK: _mark(fault.name)}, "cwd": str(own)}
 
 
@@ -223,16 +223,16 @@ def _outliving(name: str) -> tuple[int, ...]:
 
 
 def _marked(name: str) -> tuple[int, ...]:
-    wanted, found = f"{_MARK}={_mark(name)}\0".encode(), list[int]()
+    mark, pids = f"{_MARK}={_mark(name)}\0".encode(), list[int]()
     numbers = os.listdir("/proc") if os.path.isdir("/proc") else ()
     for number in filter(str.isdecimal, numbers):
         try:
             with open(f"/proc/{number}/environ", "rb", buffering=0) as environment:
-                if wanted in environment.read() and is_running(int(number)):
-                    found.append(int(number))
+                if mark in environment.read() and is_running(int(number)):
+                    pids.append(int(number))
         except OSError:
             continue  # it has ended meanwhile, or belongs to somebody else
-    return tuple(found)
+    return tuple(pids)
 
 
 def _left_since(before: Census) -> tuple[str, ...]:

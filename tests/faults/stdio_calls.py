@@ -82,7 +82,7 @@ CALLS = (
              again=Call("echo", {"text": "x"}, seconds=20)),  # before it ends by itself
     _in_call("crash_loop", "dies of every call", _DYING, again=_DYING, last=Call()),
     Fault("schema_change", "has other tools after it died and came back",
-          speaking(journal="journal", discover="mute", mode="legacy",
+          speaking(journal="journal", mode="legacy",
                    then={"tools": [{"name": "new", "inputSchema": {"type": "object"}}]}),
           call=_DYING, last=Call("new", {}), again=Call("echo", {"text": "x"})),
     _in_call("invalid_json", "writes half a JSON object between two messages",

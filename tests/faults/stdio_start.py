@@ -62,7 +62,7 @@ def _saying(name: str, does: str, *first: list[Any]) -> Fault:
 
 def _silent_once(name: str, does: str, **options: Any) -> Fault:
     """Silent when it is started first, healthy from then on: nothing has to happen in between."""
-    healthy = dict.fromkeys(options, "")
+    healthy = {"hang": False, "on": {}}
     server = speaking(**options, then=healthy, journal="starts", startTimeout=SILENT_SECONDS)
     return Fault(name, does, server, call=None, connect_seconds=SILENT_SECONDS)
 
@@ -73,17 +73,18 @@ STARTING = (
     Fault("bad_command", "its command does not exist", _not_installed, call=None, mend=_install),
     Fault("slow_start", "is silent for two seconds, then works", speaking(delay=2)),
     Fault("discover_ignored", "does not answer when it is asked for the newer protocol",
-          speaking(discover="mute", probeTimeout=0.5), connect_seconds=0.5),
+          speaking(on={"server/discover": []}, probeTimeout=0.5), connect_seconds=0.5),
     Fault("slower_than_the_probe",
           "speaks only the newer protocol, and answers after the limit for that question",
           speaking(era="modern", delay=1, probeTimeout=0.3)),
     Fault("discover_kills", "ends when it is asked for something it does not know",
-          speaking(discover="die")),
-    Fault("banner_stdout", "greets people on its standard output", speaking(banner=True)),
+          speaking(on={"server/discover": [["exit", 7]]})),
+    Fault("banner_stdout", "greets people on its standard output",
+          speaking(stdout="Starting up ...\n")),
     Fault("bom_crlf", "begins with a byte order mark and ends lines as Windows does",
-          speaking(bom=True, crlf=True)),
+          speaking(stdout="\ufeff", crlf=True)),
     _failing("version_unknown", "answers with a protocol version of 1999", version="1999-01-01"),
-    _failing("init_error", "refuses the handshake", init_error="licence expired"),
+    _failing("init_error", "refuses the handshake", ["error", -32000, "licence expired"]),
     Fault("init_twice", "answers the handshake twice",
           speaking(on={"initialize": [["reply", _INITIALIZED], ["reply", _INITIALIZED]]})),
     _saying("notice_flood_before_answer", "sends 5,000 notices before it answers the handshake",
@@ -104,15 +105,19 @@ STARTING = (
     _failing("stdin_closed_at_start", "closes its standard input and lives on",
              ["close", 0], ["pause", 60]),
     _failing("fork_and_exit", "leaves its work to a child and ends", child="heir", exit=0),
-    Fault("flood_stderr", "writes 8 MB to stderr before it is ready", entry(stderr_mb=8)),
+    Fault("flood_stderr", "writes 8 MB to stderr before it is ready",
+          entry(on={"initialize": [["stderr", "x" * 999 + "\n", 8000], ["usual"]]})),
     _failing("stderr_endless_line", "writes 2 MB to stderr without ever ending the line, then dies",
              ["stderr", "x" * 1000, 2000], ["exit", 4]),
     _failing("stderr_binary", "writes bytes of no encoding to stderr, then dies",
              ["stderr", "\x00\xff\xfe\x1b[31m\x00\n"], ["exit", 4]),
-    _failing("list_error", "refuses to list its tools", list="error"),
-    _failing("list_dies", "dies when it is asked for its tools", list="die"),
+    _failing("list_error", "refuses to list its tools",
+             on={"tools/list": [["error", -32000, "cannot list: database locked"]]}),
+    _failing("list_dies", "dies when it is asked for its tools",
+             on={"tools/list": [["exit", 8]]}),
     _silent_once("hang_handshake", "starts and never answers", hang=True),
-    _silent_once("list_hang", "does not answer when it is asked for its tools", list="hang"),
+    _silent_once("list_hang", "does not answer when it is asked for its tools",
+                 on={"tools/list": []}),
 )  # fmt: skip
 
 ENDING = (

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.callers import Answering
 from tests.support.warm_python import warm_python
+from tests.support.warm_servers import WarmServers, warm_servers
 from xai_mcp_agent import Bridge, ToolResult
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.approval import ApprovalAnswer, ApprovalRequest, ApprovalScope
@@ -90,6 +91,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "library.py").write_text(_LIBRARY, encoding="utf-8")
     write_settings(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def servers() -> Iterator[WarmServers]:
+    """Settings with the gallery, and the process that keeps their servers."""
+    with warm_servers() as servers:
+        yield servers
 
 
 def write_settings(folder: Path, **sections: Any) -> None:

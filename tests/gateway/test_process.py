@@ -20,10 +20,11 @@ import pytest
 from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
-from tests.support.kept_servers import KeptServers, client_of, kept_servers
 from tests.support.processes import is_running, wait_until
+from tests.support.warm_servers import WarmServers, client_of
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.operations import Operations
+from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.gateway import process
 from xai_mcp_agent.sources import relay, warm
 
@@ -34,12 +35,6 @@ pytestmark = [
 SECONDS = 60.0
 
 
-@pytest.fixture
-def kept() -> Generator[KeptServers]:
-    with kept_servers() as kept:
-        yield kept
-
-
 async def server_of(client: Client) -> int:
     """The number of the gallery's process, as a client sees it."""
     result = await client.call_tool("gallery_process", {})
@@ -47,19 +42,19 @@ async def server_of(client: Client) -> int:
     return result.structured_content["result"]
 
 
-def ended(kept: KeptServers, *pids: int) -> None:
+def ended(servers: WarmServers, *pids: int) -> None:
     """Wait until these processes have ended and nothing of them is left."""
     wait_until(lambda: not any(map(is_running, pids)), "they have ended")
-    wait_until(lambda: not kept.left(), "nothing is left")
+    wait_until(lambda: not servers.left(), "nothing is left")
 
 
-async def test_clients_that_come_at_once_share_one_process(kept: KeptServers) -> None:
-    servers: list[int] = []
+async def test_clients_that_come_at_once_share_one_process(servers: WarmServers) -> None:
+    pids: list[int] = []
 
     async def use() -> None:
-        async with client_of(kept.command("--attach")) as client:
-            servers.append(await server_of(client))
-            if len(servers) == 2:
+        async with client_of(servers.command("--attach")) as client:
+            pids.append(await server_of(client))
+            if len(pids) == 2:
                 both.set()
             await over.wait()
 
@@ -69,36 +64,39 @@ async def test_clients_that_come_at_once_share_one_process(kept: KeptServers) ->
         tasks.start_soon(use)
         with anyio.fail_after(SECONDS):
             await both.wait()
-        (one,) = await anyio.to_thread.run_sync(kept.processes)
-        assert (one["connections"], servers[0]) == (2, servers[1])
+        (one,) = await anyio.to_thread.run_sync(servers.processes)
+        assert (one["connections"], pids[0]) == (2, pids[1])
         assert [(x["name"], x["state"]) for x in one["servers"]] == [("gallery", "ready")]
         over.set()
-    stopped = await anyio.to_thread.run_sync(kept.run, "--stop")
-    said = stopped.stdout, stopped.stderr
-    assert said == (f"Process {one['pid']} has ended.\n", "")
-    await anyio.to_thread.run_sync(ended, kept, one["pid"], *servers)
+    stopped = await anyio.to_thread.run_sync(servers.run, "--stop")
+    assert (stopped.stdout, stopped.stderr) == (f"Process {one['pid']} has ended.\n", "")
+    await anyio.to_thread.run_sync(ended, servers, one["pid"], *pids)
 
 
 def test_another_value_of_a_variable_is_another_process(
-    kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+    servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = warm.place_of(kept.file)
-    assert warm.place_of(kept.file) == before
+    before = warm.place_of(servers.file)
+    assert warm.place_of(servers.file) == before
     monkeypatch.setenv("TOKEN", "another")
-    assert warm.place_of(kept.file).socket != before.socket
+    assert warm.place_of(servers.file).socket != before.socket
 
 
-def test_it_ends_when_nobody_uses_it(kept: KeptServers) -> None:
-    done = kept.run("--socket", "--idle", "1")
+def test_it_ends_when_nobody_uses_it(
+    servers: WarmServers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = servers.run("--socket", "--idle", "1")
     assert done.returncode == 0, done.stderr
     assert "serve --attach" in done.stdout
-    assert kept.left() == []
-    assert "No process keeps" in kept.run("--status").stdout
+    assert servers.left() == []
+    with pytest.raises(SystemExit):
+        run(["serve", "--status", "--settings", str(servers.file)])
+    assert "No process keeps" in capsys.readouterr().out
 
 
-def test_one_that_cannot_start_says_its_last_words(kept: KeptServers) -> None:
+def test_one_that_cannot_start_says_its_last_words(servers: WarmServers) -> None:
     with pytest.raises(warm.WarmProcessFailed, match=r"No such option.*--nonsense"):
-        warm.ensure(warm.place_of(kept.file), ["--nonsense"])
+        warm.ensure(warm.place_of(servers.file), ["--nonsense"])
 
 
 @asynccontextmanager
@@ -113,13 +111,13 @@ async def tiny(operations: Operations) -> AsyncGenerator[process.Served]:
 
 
 @pytest.fixture
-def running(kept: KeptServers) -> Generator[tuple[warm.WarmPlace, Bridge]]:
+def running(servers: WarmServers) -> Generator[tuple[warm.WarmPlace, Bridge]]:
     """The place of a process in a thread of ours, and the bridge on whose loop it is."""
-    place = warm.place_of(kept.file)
+    place = warm.place_of(servers.file)
     place.folder.mkdir(mode=0o700, parents=True)
     with Bridge({}) as bridge:
-        run = process._Process(place, SECONDS, (is_ready := threading.Event()).set).run
-        done = bridge.submit(run, tiny)
+        serve = process._Process(place, SECONDS, (is_ready := threading.Event()).set).run
+        done = bridge.submit(serve, tiny)
         assert is_ready.wait(SECONDS)
         yield place, bridge
         warm.ask(place, stop=True)

@@ -52,9 +52,9 @@ def serving(*words: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.search(r"http://\S+/mcp", line)
-        assert found, line
-        yield process, found[0]
+        address = re.search(r"http://\S+/mcp", line)
+        assert address, line
+        yield process, address[0]
     finally:
         process.kill()
         process.communicate(timeout=10)
@@ -111,7 +111,7 @@ async def test_over_http_each_group_has_an_address_and_each_client_needs_the_tok
 
 def test_what_cannot_be_served_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is started."""
-    for words, told in {
+    for words, message in {
         (): "Give one of --stdio, --http, --socket",
         ("--stdio", "--http"): "Give one of --stdio, --http, --socket",
         ("--http", "--host", "0.0.0.0"): "give the token that clients must send",
@@ -122,4 +122,4 @@ def test_what_cannot_be_served_says_so(folder: Path, capsys: pytest.CaptureFixtu
         with pytest.raises(SystemExit) as ended:
             run(["serve", *words])
         assert ended.value.code != 0
-        assert told in " ".join(capsys.readouterr().err.split()), words
+        assert message in " ".join(capsys.readouterr().err.split()), words

@@ -26,9 +26,9 @@ def names(result: ToolResult) -> list[str]:
 def test_a_client_finds_reads_and_calls_a_tool(connect: Connect) -> None:
     """Spec 3: search, explain, call; a client's model can call what is listed, and no more."""
     client = connect(shown="search")
-    found = client.call("tool_search", query="lend somebody a book")
-    assert names(found)[0] == "library_lend"
-    assert found.text.endswith("Call them with `execute_tool`, by these names.")
+    matches = client.call("tool_search", query="lend somebody a book")
+    assert names(matches)[0] == "library_lend"
+    assert matches.text.endswith("Call them with `execute_tool`, by these names.")
     explained = client.call("tool_explain", tool="library/lend").text
     assert 'Example: execute_tool {"tool": "library_lend", "arguments": {"book_id"' in explained
     for name in ("library/lend", "library_lend", "lend"):
@@ -81,8 +81,8 @@ def test_an_endpoint_knows_no_tools_but_its_own(folder: Path, connect: Connect) 
     write_settings(folder, groups={"letters": {"include": ["library/write_letter"]}})
     client = connect(names=("letters",), shown="search")
     assert client.call("list_tools").structured["listed"] == ["library_write_letter"]
-    found = client.call("tool_search", query="lend a book and write a letter")
-    assert names(found) == ["library_write_letter"]
+    matches = client.call("tool_search", query="lend a book and write a letter")
+    assert names(matches) == ["library_write_letter"]
     refused = client.call("execute_tool", tool="library/lend", arguments={"book_id": "b7"})
     assert (refused.is_error, "library/lend" in refused.text) == (True, True)
 

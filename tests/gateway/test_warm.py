@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from tests.support.asking_server import asking_entry, form
-from tests.support.kept_servers import KeptServers, kept_servers
 from tests.support.processes import is_running, wait_until
+from tests.support.warm_servers import WarmServers
 from xai_mcp_agent import Answer, Bridge, Tool
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.sources import warm
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no such sockets")
-
-
-@pytest.fixture
-def kept() -> Generator[KeptServers]:
-    with kept_servers() as kept:
-        yield kept
 
 
 def process_of(bridge: Bridge) -> int:
@@ -43,51 +36,51 @@ def seen(bridge: Bridge) -> dict[str, Any]:
 
 
 def test_runs_share_the_process_of_a_server_and_see_the_same_as_without(
-    kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+    servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Bridge.open(kept.file) as bridge:
+    with Bridge.open(servers.file) as bridge:
         alone, as_usual = process_of(bridge), seen(bridge)
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
-    with Bridge.open(kept.file) as one, Bridge.open(kept.file) as other:
+    with Bridge.open(servers.file) as one, Bridge.open(servers.file) as other:
         shared = process_of(one)
         assert process_of(other) == shared != alone
         assert seen(one) == as_usual
-    (process,) = kept.processes()
+    (process,) = servers.processes()
     assert (process["connections"], is_running(shared)) == (0, True)
-    kept.stop()
-    with Bridge.open(kept.file) as bridge:
+    servers.stop()
+    with Bridge.open(servers.file) as bridge:
         # The calls of three runs. The process that keeps the server writes down none.
         assert [x.calls for x in bridge.stats().sources] == [3 + 3 + 1]
 
 
 def test_a_lost_process_is_started_again_and_without_one_servers_are_started_as_usual(
-    kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+    servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
-    with Bridge.open(kept.file) as bridge:
+    with Bridge.open(servers.file) as bridge:
         process_of(bridge)
     monkeypatch.setattr(warm, "START_SECONDS", 0.0)  # as if that had been long ago
-    with Bridge.open(kept.file) as bridge:
+    with Bridge.open(servers.file) as bridge:
         first = process_of(bridge)
-        (process,) = kept.processes()
+        (process,) = servers.processes()
         os.kill(process["pid"], 9)
         wait_until(lambda: not is_running(first), "its server has ended")
         assert process_of(bridge) != first
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(kept.file.parent / ("long" * 30)))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(servers.file.parent / ("long" * 30)))
     words: list[str] = []
-    with Bridge(load_settings(kept.file), warn=words.append) as bridge:
+    with Bridge(load_settings(servers.file), warn=words.append) as bridge:
         assert is_running(process_of(bridge))
     assert [x for x in words if "too long for the path of a socket" in x]
 
 
-def test_a_kept_server_asks_who_sits_in_front_of_the_run(
-    kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+def test_a_shared_server_asks_who_sits_in_front_of_the_run(
+    servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
-    kept.file.write_text(json.dumps({"mcpServers": {"asking": asking_entry(startTimeout=60)}}))
-    with Bridge.open(kept.file, answer=lambda _: Answer("accept", {"colour": "red"})) as bridge:
+    servers.file.write_text(json.dumps({"mcpServers": {"asking": asking_entry(startTimeout=60)}}))
+    with Bridge.open(servers.file, answer=lambda _: Answer("accept", {"colour": "red"})) as bridge:
         assert "red" in bridge.call_tool("asking", "ask", form()).text
-    (process,) = kept.processes()
+    (process,) = servers.processes()
     assert [x["state"] for x in process["servers"]] == ["ready"]
 
 
@@ -95,24 +88,24 @@ def test_a_kept_server_asks_who_sits_in_front_of_the_run(
     "entry", [{"url": "http://127.0.0.1:9/mcp"}, {"command": "notes", "keepWarm": 0}]
 )
 def test_servers_behind_a_url_and_those_with_a_state_are_not_shared(
-    entry: dict[str, Any], kept: KeptServers, monkeypatch: pytest.MonkeyPatch
+    entry: dict[str, Any], servers: WarmServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(warm.WARM_VARIABLE, "1")
-    kept.file.write_text(json.dumps({"mcpServers": {"notes": entry}}))
-    settings = load_settings(kept.file)
+    servers.file.write_text(json.dumps({"mcpServers": {"notes": entry}}))
+    settings = load_settings(servers.file)
     assert warm.WarmRoute(settings, pytest.fail)(settings.sources["notes"]).through == ()
-    assert kept.left() == []
+    assert servers.left() == []
 
 
 @pytest.mark.parametrize("is_on", ["1", "0"])
 def test_for_changed_settings_a_kernel_has_a_new_bridge_if_another_process_keeps_the_servers(
-    kept: KeptServers, monkeypatch: pytest.MonkeyPatch, is_on: str
+    servers: WarmServers, monkeypatch: pytest.MonkeyPatch, is_on: str
 ) -> None:
     """That process has other settings, too."""
     monkeypatch.setenv(warm.WARM_VARIABLE, is_on)
-    with Bridge(load_settings(kept.file)) as bridge:
-        assert bridge.run(Operations.renew, load_settings(kept.file))
-        changed = json.loads(kept.file.read_text())
+    with Bridge(load_settings(servers.file)) as bridge:
+        assert bridge.run(Operations.renew, load_settings(servers.file))
+        changed = json.loads(servers.file.read_text())
         changed["mcpServers"]["more"] = {"command": "more"}
-        kept.file.write_text(json.dumps(changed))
-        assert bridge.run(Operations.renew, load_settings(kept.file)) == (is_on == "0")
+        servers.file.write_text(json.dumps(changed))
+        assert bridge.run(Operations.renew, load_settings(servers.file)) == (is_on == "0")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.bridges import bridge_with, wait_for_tool
-from tests.support.fault_http import fault_http, refuse
+from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.histories import asked, changes_of, records_of, told_by
+from tests.support.http_faults import refuse
 from tests.support.living_server import SET_TOOLS, living_server, tool
 from xai_mcp_agent import Bridge, JsonObject, SourceError
 from xai_mcp_agent.history.event import Project

@@ -9,8 +9,9 @@ import anyio
 import pytest
 
 from tests.support.bridges import bridge_with, status_of
-from tests.support.fault_http import fault_http, refuse
+from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
+from tests.support.http_faults import refuse
 from tests.support.processes import wait_until
 from xai_mcp_agent import (
     Bridge,

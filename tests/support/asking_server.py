@@ -64,11 +64,11 @@ def asking() -> MCPServer:
                 return types.InputRequiredResult(
                     request_state=str(done + 1), input_requests={"it": request}
                 )
-            return _told((ctx.input_responses or {})["it"])
+            return _result_of((ctx.input_responses or {})["it"])
         whose = ServerMessageMetadata(related_request_id=ctx.request_id) if says_whose else None
         for _ in range(rounds):
             answer = await ctx.session.send_request(request, result_type, metadata=whose)
-        return _told(answer)
+        return _result_of(answer)
 
     inside, full = Counter[str](), defaultdict[str, anyio.Event](anyio.Event)
 
@@ -102,8 +102,8 @@ def asking() -> MCPServer:
     @server.tool()
     async def declared(ctx: Context) -> str:
         """What the client says it can do."""
-        known = ctx.client_capabilities or types.ClientCapabilities()
-        return known.model_dump_json(by_alias=True, exclude_none=True)
+        declared = ctx.client_capabilities or types.ClientCapabilities()
+        return declared.model_dump_json(by_alias=True, exclude_none=True)
 
     @server.tool()
     async def demand(capability: str, ctx: Context) -> str:
@@ -143,7 +143,7 @@ def page(url: str, message: str = "Sign in there.") -> dict[str, Any]:
     return {"method": "elicitation/create", "params": params}
 
 
-def _told(answer: Any) -> types.CallToolResult:
+def _result_of(answer: Any) -> types.CallToolResult:
     text = json.dumps(answer.model_dump(by_alias=True, exclude_none=True, mode="json"))
     return types.CallToolResult(content=[types.TextContent(text=text)])
 

@@ -63,7 +63,8 @@ class AuthorizationServer:
 
     `denies`: the error a person's browser is sent back with.
     `shows_page`: a person agrees or refuses there; without it everybody agrees at once.
-    `issuer_told`: the `iss` in redirects; None: its own, empty: none. `grants`: the most it gives.
+    `redirect_issuer`: the `iss` in redirects; None: its own, empty: none.
+    `grants`: the most it gives.
     """
 
     url: str = ""
@@ -73,7 +74,7 @@ class AuthorizationServer:
     registers: bool = True
     codes_are_expired: bool = False
     is_down: bool = False
-    issuer_told: str | None = None
+    redirect_issuer: str | None = None
     grants: frozenset[str] | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     clients: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -118,7 +119,7 @@ class AuthorizationServer:
 
     async def _metadata(self, _request: Request) -> Response:
         self.asked.append("metadata")
-        told = {
+        fields = {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
@@ -127,7 +128,7 @@ class AuthorizationServer:
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": True,
         }
-        return JSONResponse({**told, **self.metadata})
+        return JSONResponse({**fields, **self.metadata})
 
     async def _register(self, request: Request) -> Response:
         self.asked.append("register")
@@ -141,29 +142,29 @@ class AuthorizationServer:
         self.asked.append("authorize")
         query = request.query_params
         client = self.clients.get(query["client_id"])
-        known = client and client["redirect_uris"]
-        if client is None or (known and query["redirect_uri"] not in known):
+        registered = client and client["redirect_uris"]
+        if client is None or (registered and query["redirect_uri"] not in registered):
             return PlainTextResponse("unknown client, or another redirect_uri", 400)
         if query["response_type"] != "code" or query["code_challenge_method"] != "S256":
             return PlainTextResponse("no code with S256", 400)
         if self.shows_page and "decision" not in query:
             return HTMLResponse(_agreement(query))
         self.scopes_asked.append(query.get("scope", ""))
-        told = {"state": query["state"]}
-        issuer = self.url if self.issuer_told is None else self.issuer_told
-        told |= {"iss": issuer} if issuer else {}
+        fields = {"state": query["state"]}
+        issuer = self.url if self.redirect_issuer is None else self.redirect_issuer
+        fields |= {"iss": issuer} if issuer else {}
         denial = "access_denied" if query.get("decision") == "refuse" else self.denies
         if denial:
-            told |= {"error": denial, "error_description": "The person said no."}
+            fields |= {"error": denial, "error_description": "The person said no."}
         else:
-            told["code"] = secrets.token_urlsafe(16)
-            self.codes[told["code"]] = _Grant(
+            fields["code"] = secrets.token_urlsafe(16)
+            self.codes[fields["code"]] = _Grant(
                 query["client_id"],
                 query.get("scope", ""),
                 query["code_challenge"],
                 query["redirect_uri"],
             )
-        return RedirectResponse(f"{query['redirect_uri']}?{urlencode(told)}", 302)
+        return RedirectResponse(f"{query['redirect_uri']}?{urlencode(fields)}", 302)
 
     async def _token(self, request: Request) -> Response:
         form = {name: str(value) for name, value in (await request.form()).items()}
@@ -203,17 +204,17 @@ class AuthorizationServer:
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
         if grant is None or self.codes_are_expired:
-            return _refused("invalid_grant", told="the code has expired")
+            return _refused("invalid_grant", description="the code has expired")
         if (grant.client_id, grant.challenge) != (client_id, challenge):
-            return _refused("invalid_grant", told="wrong proof")
+            return _refused("invalid_grant", description="wrong proof")
         if grant.redirect_uri != form["redirect_uri"]:
-            return _refused("invalid_grant", told="wrong address")
+            return _refused("invalid_grant", description="wrong address")
         return self._give(grant)
 
     def _for_refresh_token(self, form: dict[str, str], client_id: str) -> Response:
         grant = self.refresh_tokens.pop(form["refresh_token"], None)
         if grant is None or grant.client_id != client_id:
-            return _refused("invalid_grant", told="the refresh token was used before")
+            return _refused("invalid_grant", description="the refresh token was used before")
         return self._give(grant)
 
     def _give(self, grant: _Grant, *, renewable: bool = True) -> Response:
@@ -221,11 +222,11 @@ class AuthorizationServer:
         grant = replace(grant, scope=" ".join(scopes))
         token, refresh = f"access-{secrets.token_urlsafe(24)}", f"refresh-{secrets.token_urlsafe()}"
         self.tokens[token] = (grant.scope, time.time() + _TOKEN_SECONDS)
-        told = {"access_token": token, "token_type": "Bearer", "expires_in": _TOKEN_SECONDS}
+        fields = {"access_token": token, "token_type": "Bearer", "expires_in": _TOKEN_SECONDS}
         if renewable:
             self.refresh_tokens[refresh] = grant
-            told["refresh_token"] = refresh
-        return JSONResponse({**told, "scope": grant.scope})
+            fields["refresh_token"] = refresh
+        return JSONResponse({**fields, "scope": grant.scope})
 
 
 @dataclass
@@ -292,12 +293,12 @@ class Protected:
             return JSONResponse(servers)
         if request.method != "POST":
             return None
-        wanted = self.scope_for.get(_tool_in(await request.body()), "")
+        scope = self.scope_for.get(_tool_in(await request.body()), "")
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         granted = (self.service.scope_of(token) or "").split()
-        if not wanted or not granted or wanted in granted:
+        if not scope or not granted or scope in granted:
             return None
-        challenge = f'Bearer error="insufficient_scope", scope="{wanted}"'
+        challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
         return PlainTextResponse("more", 403, {"www-authenticate": challenge})
 
 
@@ -336,14 +337,14 @@ def _add_tools(server: MCPServer) -> None:
 
 def _agreement(query: Mapping[str, str]) -> str:
     """The page on which a person is asked whether the client may have access."""
-    kept = "".join(
+    fields = "".join(
         f'<input type="hidden" name="{html.escape(name)}" value="{html.escape(value)}">'
         for name, value in query.items()
     )
     buttons = "".join(
         f'<button name="decision" value="{x}">{x.title()}</button>' for x in ("agree", "refuse")
     )
-    return f"<!doctype html><title>The service</title><form>{kept}{buttons}</form>"
+    return f"<!doctype html><title>The service</title><form>{fields}{buttons}</form>"
 
 
 def _tool_in(body: bytes) -> str:
@@ -355,8 +356,8 @@ def _tool_in(body: bytes) -> str:
     return message["params"]["name"] if is_call else ""
 
 
-def _refused(error: str, status: int = 400, told: str = "") -> Response:
-    more = {"error_description": told} if told else {}
+def _refused(error: str, status: int = 400, description: str = "") -> Response:
+    more = {"error_description": description} if description else {}
     return JSONResponse({"error": error, **more}, status)
 
 

@@ -53,21 +53,21 @@ def at_once(
     """Make calls (host, server, tool, arguments) at the same time; results, or errors."""
 
     async def go(operations: Operations) -> list[Any]:
-        found: list[Any] = [None] * len(calls)
+        results: list[Any] = [None] * len(calls)
 
         async def call(number: int) -> None:
             host, server, tool, arguments = calls[number]
             one = operations.for_caller(Caller("agent", f"agent{number}", host=host))
             try:
-                found[number] = await one.call_tool(
+                results[number] = await one.call_tool(
                     server, tool, arguments, timeout_seconds=limits.get(number)
                 )
             except SourceError as error:
-                found[number] = error
+                results[number] = error
 
         async with anyio.create_task_group() as tasks:
             for number in range(len(calls)):
                 tasks.start_soon(call, number)
-        return found
+        return results
 
     return bridge.run(go)

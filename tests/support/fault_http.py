@@ -14,10 +14,8 @@ import json
 import queue
 import socket
 import ssl
-import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
@@ -29,6 +27,10 @@ from .http_service import ThreadServer
 _POLL_SECONDS = 0.02
 _FREE_SECONDS = 20.0
 _STREAM_END = object()
+
+
+Fault: TypeAlias = Callable[[Any, dict[str, Any]], None]
+"""Answers, or does not answer, a request in place of the server."""
 
 
 class FaultHttp:
@@ -257,87 +259,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         with suppress(ValueError):
             self.owner.streams.remove(events)
-
-
-Fault: TypeAlias = Callable[[Any, dict[str, Any]], None]
-"""Answers, or does not answer, a request in place of the server."""
-
-
-def refuse(status: int, body: str = "", kind: str = "text/plain", **headers: str) -> Fault:
-    """Answer with this status and body."""
-    return lambda handler, _: handler.answer(status, body.encode(), kind, **headers)
-
-
-def first(times: int, fault: Fault) -> Fault:
-    """Each server goes wrong so many times, and answers as a healthy one does from then on."""
-    seen: Counter[FaultHttp] = Counter()
-
-    def answer(handler: Any, message: dict[str, Any]) -> None:
-        seen[handler.owner] += 1
-        (fault if seen[handler.owner] <= times else _healthy)(handler, message)
-
-    return answer
-
-
-def during(seconds: float, fault: Fault) -> Fault:
-    """A server goes wrong for so long from its first request on, by its own clock; then it is well.
-
-    Who comes back earlier than that meets the fault once more.
-    """
-    began: list[float] = []
-
-    def answer(handler: Any, message: dict[str, Any]) -> None:
-        began.append(time.monotonic())
-        is_over = began[-1] >= began[0] + seconds
-        (_healthy if is_over else fault)(handler, message)
-
-    return answer
-
-
-def _healthy(handler: Any, message: dict[str, Any]) -> None:
-    handler.answer_well(message) if message else handler.stream_well()
-
-
-def drop(handler: Any, _message: dict[str, Any]) -> None:
-    """Close the connection without an answer."""
-    handler.close_connection = True
-    handler.connection.shutdown(socket.SHUT_RDWR)
-
-
-def cut_short(handler: Any, message: dict[str, Any]) -> None:
-    """Begin a JSON answer and close the connection in its middle."""
-    handler.send_response(200)
-    handler.send_header("content-type", "application/json")
-    handler.send_header("content-length", "1000")
-    handler.end_headers()
-    handler.wfile.write(b'{"jsonrpc": "2.0", "id": %d, "result"' % message["id"])
-    drop(handler, message)
-
-
-def cut_stream(handler: Any, message: dict[str, Any]) -> None:
-    """Begin an event stream and close the connection before the answer."""
-    handler.send_response(200)
-    handler.send_header("content-type", "text/event-stream")
-    handler.send_header("transfer-encoding", "chunked")
-    handler.end_headers()
-    drop(handler, message)
-
-
-class Hang:
-    """Does not answer until it is released; `asked` is set when a request came."""
-
-    def __init__(self) -> None:
-        self.asked = threading.Event()
-        self.gone = threading.Event()
-        self._released = threading.Event()
-
-    def __call__(self, handler: Any, _message: dict[str, Any]) -> None:
-        self.asked.set()
-        handler.connection.settimeout(FOR_EVER_SECONDS)
-        with suppress(OSError):
-            if handler.connection.recv(1) == b"":
-                self.gone.set()  # the client gave the request up
-        handler.close_connection = True
 
 
 def _encoded(answer: Any) -> bytes:

@@ -1,21 +1,20 @@
-"""An MCP server of our own that misbehaves as it is told; standard library, so it starts at once.
+"""A misbehaving MCP server of our own, on the standard library alone, so it starts at once.
 
 Run as a child it speaks over stdio: `python -S fault_server.py '{"exit": 3}'`, or with `@FILE` for
 many options; `entry(exit=3)` is what a settings file holds for that. `fault_http.py` puts the same
 server behind a URL.
 
 Options, all of them optional:
-- at the start: `delay` (seconds), `exit` (a code), `hang`, `stderr` (text), `stderr_mb`, `banner`,
-  `bom`, `child` (starts a child of its own: "polite", "deaf" to SIGTERM, "apart" in a session of
+- at the start: `delay` (seconds), `exit` (a code), `hang`, `stderr` (text), `stdout` (text),
+  `child` (starts a child of its own: "polite", "deaf" to SIGTERM, "apart" in a session of
   its own, also deaf, an "heir" to its stdout, a "daemon", which cuts itself loose, or the
   "double" child of a child that is gone),
   `journal` (a file that gets a line for each start and each message)
-- `era`: "legacy" (default), "modern", or "both"; `discover`: "mute", "die"; `version` (what it
-  answers to initialize), `init_error` (a text), `instructions`, `no_tools`
+- `era`: "legacy" (default), "modern", or "both"; `version` (its answer to initialize),
+  `instructions`, `no_tools`
 - listing: `tools` (in place of the usual ones), `many` (so many more), `page` (tools on a page),
   `cursor`: "loop", "endless";
-  `ttl_ms`; `list`: "hang", "error", "die"; `echo_notice` (a change notice after each listing);
-  `prompts`, `resources` (what it has of these, else it has no such lists);
+  `ttl_ms`; `prompts`, `resources` (what it has of these, else it has no such lists);
   `mute_listen` (no word about subscriptions to resources)
 - `on`: for a method, what is done in place of the usual answer: see `perform`
 - `crlf` (lines end as on Windows)
@@ -81,11 +80,11 @@ class FaultServer:
     def usual(self, message: dict) -> Iterator[dict | bytes]:
         """The answer that a message gets where nothing else was said."""
         method, request = message.get("method", "(answer)"), message.get("id")
-        known = _METHODS.get(method)
+        answer_to = _METHODS.get(method)
         if method == "(answer)":
             self.answers.append(message)
-        elif known is not None and self._is_of_my_era(method):
-            for answer in known(self, message):
+        elif answer_to is not None and self._is_of_my_era(method):
+            for answer in answer_to(self, message):
                 yield _with_id(answer, request)
         elif request is not None:
             yield _error(request, -32601, "Method not found")
@@ -93,11 +92,10 @@ class FaultServer:
     def perform(self, message: dict, steps: list) -> Iterator[dict | bytes]:
         """Do these steps, each a list: what, and with what. In texts ID is the request's.
 
-        `line` (a text), `write` (the same, without an end), `reply` (a result), `usual`, `pause`
-        (seconds), `exit` (a code), `close` (a file number), `stderr` (a text,
-        and perhaps how often), `drip` (a text that
-        is written again and again for ever), `times` (how often,
-        and a text that is written).
+        `line` (a text), `write` (the same, without an end), `reply` (a result), `error` (code and
+        text), `usual`, `pause` (seconds), `exit` (a code), `close` (a file number), `stderr` (a
+        text, and perhaps how often), `drip` (a text that is written again and again for ever),
+        `times` (how often, and a text that is written).
         """
         for what, *how in steps:
             match what:
@@ -107,6 +105,8 @@ class FaultServer:
                     _write_all(1, self._filled(how[0], message).encode("latin-1"))
                 case "reply":
                     yield _with_id(how[0], message.get("id"))
+                case "error":
+                    yield _error(message.get("id"), *how)
                 case "usual":
                     yield from self.usual(message)
                 case "pause":
@@ -146,14 +146,12 @@ class FaultServer:
 
     def _is_of_my_era(self, method: str) -> bool:
         era = self.options.get("era", "legacy")
-        wanted = {"initialize": "legacy", "server/discover": "modern"}.get(method, era)
-        is_probe = method == "server/discover" and "discover" in self.options
-        return era in ("both", wanted) or is_probe
+        return era in (
+            "both",
+            {"initialize": "legacy", "server/discover": "modern"}.get(method, era),
+        )
 
     def initialize(self, message: dict) -> Iterator[dict]:
-        if "init_error" in self.options:
-            yield _error(0, -32000, self.options["init_error"])
-            return
         offered = message["params"]["protocolVersion"]
         yield {
             "protocolVersion": self.options.get("version", offered),
@@ -163,21 +161,17 @@ class FaultServer:
         }
 
     def discover(self, _message: dict) -> Iterator[dict]:
-        how = self.options.get("discover")
-        if how == "die":
-            os._exit(7)
-        if how != "mute":
-            yield {
-                "supportedVersions": [MODERN],
-                "capabilities": self._capabilities(),
-                "instructions": self.options.get("instructions", ""),
-                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fault", "version": "1"}},
-                **_FOR_LISTS,
-            }
+        yield {
+            "supportedVersions": [MODERN],
+            "capabilities": self._capabilities(),
+            "instructions": self.options.get("instructions", ""),
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fault", "version": "1"}},
+            **_FOR_LISTS,
+        }
 
     def listen(self, message: dict) -> Iterator[dict]:
-        wanted = message["params"]["notifications"]
-        if self.options.get("mute_listen") and "resourceSubscriptions" in wanted:
+        filter_ = message["params"]["notifications"]
+        if self.options.get("mute_listen") and "resourceSubscriptions" in filter_:
             return
         self._listener = message["id"]
         yield {
@@ -190,20 +184,10 @@ class FaultServer:
         }
 
     def list_tools(self, message: dict) -> Iterator[dict]:
-        how = self.options.get("list")
-        if how == "die":
-            os._exit(8)
-        if how == "hang":
-            return
-        if how == "error":
-            yield _error(0, -32000, "cannot list: database locked")
-            return
         if self.options.get("no_tools"):
             yield _error(0, -32601, "Method not found")
-            return
-        yield self._page((message.get("params") or {}).get("cursor"))
-        if self.options.get("echo_notice"):
-            yield self.notice()
+        else:
+            yield self._page((message.get("params") or {}).get("cursor"))
 
     def list_features(self, message: dict) -> Iterator[dict]:
         name = message["method"].partition("/")[0]
@@ -394,8 +378,8 @@ def _listed(name: str) -> dict:
     schema: dict = {"type": "object"}
     if name == "echo":
         schema = {**schema, "properties": {"text": {"type": "string"}}, "required": ["text"]}
-    told = _TOOLS.get(name)
-    return {"name": name, "description": (told and told.__doc__) or name, "inputSchema": schema}
+    tool = _TOOLS.get(name)
+    return {"name": name, "description": (tool and tool.__doc__) or name, "inputSchema": schema}
 
 
 def _text(text: str) -> dict:
@@ -429,20 +413,13 @@ def _prepare(options: dict) -> None:
     time.sleep(options.get("delay", 0))
     if "stderr" in options:
         os.write(2, options["stderr"].encode("utf-8"))
-    if "stderr_mb" in options:
-        os.write(2, b"")
-        for _ in range(options["stderr_mb"] * 16):
-            os.write(2, b"x" * 65535 + b"\n")
     if "child" in options:
         _start_child(options)
     if "exit" in options:
         sys.exit(options["exit"])
     if options.get("hang"):
         time.sleep(FOR_EVER_SECONDS)
-    if options.get("banner"):
-        _write_all(1, b"Starting up ...\n")
-    if options.get("bom"):
-        os.write(1, b"\xef\xbb\xbf")
+    _write_all(1, options.get("stdout", "").encode())
 
 
 def _start_child(options: dict) -> None:
@@ -495,7 +472,7 @@ def _serve_stdio(options: dict) -> None:
         journal(options, "finished")
 
 
-def _given(text: str = "{}") -> str:
+def _options_text(text: str = "{}") -> str:
     if text.startswith("@"):
         with open(text[1:], encoding="utf-8") as file:
             return file.read()
@@ -515,7 +492,7 @@ def main() -> None:
     watchdog = threading.Timer(FOR_EVER_SECONDS, os._exit, [99])
     watchdog.daemon = True
     watchdog.start()
-    options = json.loads(_given(*sys.argv[1:]))
+    options = json.loads(_options_text(*sys.argv[1:]))
     for _ in range(_starts_before(options)):
         options |= options.pop("then", {})
     if os.path.exists(options.get("until", "")):

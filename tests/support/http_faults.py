@@ -1,6 +1,6 @@
-"""What a server behind a URL may do with the bytes of an answer; each is set in `FaultHttp.faults`.
+"""Faults of a server behind a URL, each a function that is set in `FaultHttp.faults`.
 
-They answer as slowly, as long and as wrongly as they are told, and stop when the client has gone.
+They refuse, break off, or answer too slowly, too long or wrongly, and stop when the client is gone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -18,12 +19,69 @@ from typing import Any
 from xai_mcp_agent import Bridge
 
 from .bridges import bridge_with
-from .fault_http import Fault, FaultHttp, drop, fault_http
+from .fault_http import Fault, FaultHttp, fault_http
 from .fault_server import FOR_EVER_SECONDS
 
 _JSON = "application/json"
 _STREAM = "text/event-stream"
 _MIB = 1024 * 1024
+
+
+def refuse(status: int, body: str = "", kind: str = "text/plain", **headers: str) -> Fault:
+    """Answer with this status and body."""
+    return lambda handler, _: handler.answer(status, body.encode(), kind, **headers)
+
+
+def first(times: int, fault: Fault) -> Fault:
+    """Each server goes wrong so many times, and answers as a healthy one does from then on."""
+    seen: Counter[FaultHttp] = Counter()
+
+    def answer(handler: Any, message: dict[str, Any]) -> None:
+        seen[handler.owner] += 1
+        (fault if seen[handler.owner] <= times else _healthy)(handler, message)
+
+    return answer
+
+
+def _healthy(handler: Any, message: dict[str, Any]) -> None:
+    handler.answer_well(message) if message else handler.stream_well()
+
+
+def drop(handler: Any, _message: dict[str, Any]) -> None:
+    """Close the connection without an answer."""
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def cut_short(handler: Any, message: dict[str, Any]) -> None:
+    """Begin a JSON answer and close the connection in its middle."""
+    handler.send_response(200)
+    handler.send_header("content-type", "application/json")
+    handler.send_header("content-length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"jsonrpc": "2.0", "id": %d, "result"' % message["id"])
+    drop(handler, message)
+
+
+def cut_stream(handler: Any, message: dict[str, Any]) -> None:
+    """Begin an event stream and close the connection before the answer."""
+    handler.send_response(200)
+    handler.send_header("content-type", "text/event-stream")
+    handler.send_header("transfer-encoding", "chunked")
+    handler.end_headers()
+    drop(handler, message)
+
+
+class Hang:
+    """Does not answer, until the client gives up; `asked` is set when a request came."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+
+    def __call__(self, handler: Any, _message: dict[str, Any]) -> None:
+        self.asked.set()
+        _is_gone(handler, FOR_EVER_SECONDS)
+        handler.close_connection = True
 
 
 @contextmanager

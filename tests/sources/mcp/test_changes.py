@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bridges import bridge_with, names_of, wait_for_tool
+from tests.support.bridges import bridge_with, wait_for_tool
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge
 
 LISTING = "tools/list"
+NOTICE = '{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}'
 MANY = 100  # calls: as many as a server could have had listings meanwhile
 
 
@@ -33,19 +34,11 @@ def test_a_tool_that_is_added_appears_without_asking(galleries: Bridge, server: 
     assert galleries.call_tool(server, f"new_on_{server}").text == f"I am new_on_{server}."
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_a_burst_of_notices_causes_one_listing_which_the_next_step_of_a_run_has(era: str):
-    with bridge_with(it=entry(era=era)) as bridge:
-        before = names_of(bridge.list_tools("it"))
-        assert listings(bridge) == 1
-        bridge.call_tool("it", "set_tools", {"tools": ["late"], "notices": 100})
-        assert names_of(bridge.list_tools("it")) == [*before, "late"]
-        assert listings(bridge) == 2
-
-
 def test_a_server_that_sends_a_notice_for_each_listing_is_not_asked_for_ever(tmp_path: Path):
     journal = tmp_path / "journal"
-    with bridge_with(it=entry(echo_notice=True, journal=str(journal))) as bridge:
+    with bridge_with(
+        it=entry(on={LISTING: [["usual"], ["line", NOTICE]]}, journal=str(journal))
+    ) as bridge:
         bridge.list_tools("it")
 
         def asked() -> int:

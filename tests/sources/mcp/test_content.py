@@ -57,8 +57,8 @@ def test_prompts_are_listed_filled_in_and_completed(books: Bridge, galleries: Br
     assert galleries.complete("fault", "any", "name", "x") == Completion()
     everything = books.complete(server, prompt, "day")
     assert (len(everything.values), everything.total, everything.has_more) == (100, 150, True)
-    known = {"day": "day-007"}
-    assert books.complete(server, DAY, "line", "", known).values == ("template day-007",)
+    context = {"day": "day-007"}
+    assert books.complete(server, DAY, "line", "", context).values == ("template day-007",)
     template = Resource(DAY, "note", is_template=True)
     assert books.complete(server, template, "line").values == ("template unknown",)
 

@@ -136,7 +136,7 @@ def test_prompts_and_resources_are_listed_with_the_tools_and_answered_from_the_c
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_a_burst_of_notices_lists_anew_what_changed_and_nothing_else(era: str):
+def test_a_burst_of_notices_lists_once_what_changed_and_the_next_step_has_it(era: str):
     with bridge_with(it=entry(era=era, prompts=[REVIEW], resources=[])) as bridge:
         bridge.connect(wait=True)
         other = {**REVIEW, "name": "other"}
@@ -145,6 +145,9 @@ def test_a_burst_of_notices_lists_anew_what_changed_and_nothing_else(era: str):
         assert [x.name for x in bridge.list_prompts("it")] == ["review", "other"]
         assert [x.name for x in bridge.prompts()["it"]] == ["review", "other"]
         assert asked(bridge) == {"tools": 1, "prompts": 2, "resources": 1}
+        bridge.call_tool("it", "set_tools", {"tools": ["late"], "notices": 100})
+        assert names_of(bridge.list_tools("it"))[-1] == "late"
+        assert asked(bridge) == {"tools": 2, "prompts": 2, "resources": 1}
 
 
 REFUSED = '{"jsonrpc": "2.0", "id": ID, "error": {"code": 1, "message": "no"}}'

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import bridge_with, status_of, wait_for_loss, wait_for_state
-from tests.support.fault_http import FaultHttp, Hang, drop, fault_http, first
+from tests.support.fault_http import FaultHttp, fault_http
 from tests.support.fault_server import entry
-from tests.support.http_faults import call
+from tests.support.http_faults import Hang, call, drop, first
 from tests.support.mcp_servers import gallery_process
 from tests.support.processes import free_port, is_running, wait_until
 from tests.support.watchdog import ends_within
@@ -110,15 +110,6 @@ def test_a_real_server_behind_a_url_may_be_killed_and_started_again_at_any_time(
             again = {bridge.call_tool(x, "process").text for x in ("modern", "legacy")}
         assert len(first) == len(again) == 1
         assert first != again
-
-
-def test_a_call_is_sent_again_over_a_new_session_when_the_old_one_is_forgotten():
-    """MCP, transports: 404 means that the session is gone; the call was not carried out."""
-    with fault_http(sessions=True) as peer, bridge_with(it=peer.entry()) as bridge:
-        bridge.list_tools("it")
-        peer.forget_sessions()
-        assert call(bridge, "once more") == "once more"
-        assert peer.peer.seen_methods().count("tools/call") == 1
 
 
 def test_a_connection_that_is_cut_costs_one_call_and_is_not_repeated_blindly():

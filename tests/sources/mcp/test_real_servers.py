@@ -120,8 +120,8 @@ def test_the_everything_server_answers(everything: Bridge, server: str):
     assert b"Resource 2" in bytes_of(binary)
     departments = everything.complete(server, "completable-prompt", "department", "S")
     assert departments.values == ("Sales", "Support")
-    known = {"department": "Sales"}
-    assert everything.complete(server, "completable-prompt", "name", "", known).values
+    context = {"department": "Sales"}
+    assert everything.complete(server, "completable-prompt", "name", "", context).values
     inside = everything.get_prompt(
         server, "resource-prompt", {"resourceType": "Text", "resourceId": "1"}
     )

@@ -50,7 +50,7 @@ def test_the_older_era_is_asked_once_for_all_who_listen(books: Bridge, server: s
     with books.subscribe(server, TODAY) as one, books.subscribe(server, TODAY) as other:
         assert books.call_tool(server, "subscriptions").structured == {"result": [TODAY]}
         books.call_tool(server, "write", {"text": "line", "uri": f"{TODAY}/line/1"})
-        assert one.wait(SECONDS) == TODAY, "MCP: it may be told of what is below it"
+        assert one.wait(SECONDS) == TODAY, "MCP: a change below it counts"
         one.close()
         assert other.wait(SECONDS) == TODAY
         assert books.call_tool(server, "subscriptions").structured == {"result": [TODAY]}
@@ -109,16 +109,16 @@ def test_a_listener_that_raises_harms_nobody(books: Bridge, caplog: pytest.LogCa
 @pytest.mark.anyio
 @pytest.mark.parametrize("server", ["stdio", "http_old"])
 async def test_a_program_with_a_loop_hears_on_that_loop(books: Bridge, server: str):
-    heard, ours = anyio.Event(), asyncio.get_running_loop()
+    changed, ours = anyio.Event(), asyncio.get_running_loop()
 
     def hear(_: str) -> None:
         assert asyncio.get_running_loop() is ours
-        heard.set()
+        changed.set()
 
     async with await books.aio.subscribe(server, TODAY, hear) as subscription:
         await books.aio.call_tool(server, "write", {"text": "x"})
         with anyio.fail_after(SECONDS):
-            await heard.wait()
+            await changed.wait()
             assert await subscription.wait() == TODAY
     async with await books.aio.watch(server) as lists:
         await books.aio.call_tool(server, "add", {"name": f"aio-{server}"})

@@ -21,7 +21,8 @@ from tests.support.authorization_server import (
     go_there,
     protected_server,
 )
-from tests.support.fault_http import fault_http, refuse
+from tests.support.fault_http import fault_http
+from tests.support.http_faults import refuse
 from tests.support.processes import free_port, listens, wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, SignInRequest
@@ -125,8 +126,8 @@ REFUSED: dict[str, tuple[dict[str, Any], Callable[[SignInRequest], str], str]] =
         go_there,
         "does not register clients by itself (HTTP 403)",
     ),
-    "wrong issuer": ({"issuer_told": "https://evil.example"}, go_there, "it is not safe"),
-    "no issuer": ({"issuer_told": ""}, go_there, "it is not safe"),
+    "wrong issuer": ({"redirect_issuer": "https://evil.example"}, go_there, "it is not safe"),
+    "no issuer": ({"redirect_issuer": ""}, go_there, "it is not safe"),
     "service down": ({"is_down": True}, go_there, "gave no token: HTTP 503"),
     "another state": ({}, lambda _: "http://127.0.0.1/callback?code=x&state=y", "not safe"),
     "no code": ({}, lambda _: "http://127.0.0.1/callback", "not an address with a code"),

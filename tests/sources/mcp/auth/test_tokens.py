@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ with Bridge({"mcpServers": {"it": {"url": url}}}, token_folder=folder) as bridge
     bridge.list_tools("it")
     print("ready", flush=True)
     sys.stdin.readline()
-    print(bridge.call_tool("it", "who").text, flush=True)
+    print(bridge.call_tool("it", "who").text)
 """
 
 
@@ -74,22 +73,26 @@ def test_a_service_that_is_down_costs_no_refresh_token(protected: Protected, tmp
 def test_two_processes_renew_a_token_once(protected: Protected, tmp_path: Path):
     """A refresh token is good for one use: the second process takes what the first one got."""
     signed_in(protected, tmp_path)
-    words = [warm_python(), "-c", _CALLER, f"{protected.url}/mcp", str(tmp_path)]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with ExitStack() as stack:
-        children: list[Any] = [
-            stack.enter_context(subprocess.Popen(words, **pipes)) for _ in range(2)
-        ]
-        for child in children:
-            stack.callback(child.kill)
+    command = [warm_python(), "-c", _CALLER, f"{protected.url}/mcp", str(tmp_path)]
+    pipe = subprocess.PIPE
+    with (
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as child,
+        bridge_to(protected, tmp_path, sign_in=None) as bridge,
+    ):
+        assert child.stdin
+        assert child.stdout
+        try:
+            bridge.list_tools("it")
             assert child.stdout.readline() == "ready\n"
-        protected.service.end_access_tokens()
-        for child in children:
+            protected.service.end_access_tokens()
             child.stdin.write("go\n")
             child.stdin.flush()
-        answers = [child.communicate(timeout=_CHILD_SECONDS)[0] for child in children]
-    assert answers[0] == answers[1], "both use the same token"
-    assert answers[0].strip()[::-1].startswith("Bearer access-")
+            ours = bridge.call_tool("it", "who").text
+            theirs = child.communicate(timeout=_CHILD_SECONDS)[0]
+        finally:
+            child.kill()
+    assert theirs.strip() == ours, "both use the same token"
+    assert ours[::-1].startswith("Bearer access-")
     assert protected.service.count("refresh_token") == 1
 
 
@@ -123,8 +126,8 @@ def test_tokens_are_in_no_error_or_log(
     caplog.set_level("DEBUG")
     with bridge_to(protected, tmp_path) as bridge:
         token = bridge.call_tool("it", "who").text[::-1].removeprefix("Bearer ")
-        kept = json.loads(next(tmp_path.glob("*.json")).read_text())["tokens"]
-        masked = bridge.settings.secrets.redact(f"it is {token} or {kept['refresh_token']}")
+        stored = json.loads(next(tmp_path.glob("*.json")).read_text())["tokens"]
+        masked = bridge.settings.secrets.redact(f"it is {token} or {stored['refresh_token']}")
         assert masked == "it is *** or ***"
         assert token not in repr(bridge.settings)
         protected.service.revoke_tokens()
@@ -133,7 +136,7 @@ def test_tokens_are_in_no_error_or_log(
             bridge.call_tool("it", "who")
     assert token not in str(raised.value)
     assert token not in caplog.text
-    assert kept["refresh_token"] not in caplog.text
+    assert stored["refresh_token"] not in caplog.text
 
 
 ROBOT = {"grant": "client_credentials", "clientId": "robot", "scopes": "tools"}

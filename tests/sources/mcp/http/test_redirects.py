@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import bridge_with
-from tests.support.fault_http import fault_http, refuse
-from tests.support.http_faults import answered, call
+from tests.support.fault_http import fault_http
+from tests.support.http_faults import answered, call, refuse
 from xai_mcp_agent import Bridge, SourceFailed
 
 TOKEN = "tok-0123456789abcdef"

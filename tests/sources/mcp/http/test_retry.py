@@ -9,16 +9,8 @@ from functools import partial
 import pytest
 
 from tests.support.bridges import bridge_with
-from tests.support.fault_http import (
-    Fault,
-    FaultHttp,
-    cut_short,
-    drop,
-    fault_http,
-    first,
-    refuse,
-)  # fmt: skip
-from tests.support.http_faults import ClosesIdle, connected
+from tests.support.fault_http import FaultHttp, fault_http
+from tests.support.http_faults import ClosesIdle, Fault, connected, cut_short, drop, first, refuse
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import ServerError, SourceClosed

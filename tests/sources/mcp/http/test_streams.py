@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.bridges import bridge_with, status_of, wait_for_state
-from tests.support.fault_http import FaultHttp, Hang, fault_http, first, refuse
-from tests.support.http_faults import Resumable, call, connected
+from tests.support.fault_http import FaultHttp, fault_http
+from tests.support.http_faults import Hang, Resumable, call, connected, first, refuse
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import SourceError, SourceFailed

@@ -16,7 +16,6 @@ from typing import Any
 from unittest import mock
 
 import anyio
-import anyio.to_thread
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -30,7 +29,7 @@ _FOLDERS = {"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOM
 
 
 @dataclass
-class KeptServers:
+class WarmServers:
     """`file` has the settings."""
 
     file: Path
@@ -76,17 +75,17 @@ async def client_of(command: Any, errors: Path | None = None) -> AsyncGenerator[
 
 
 @contextmanager
-def kept_servers() -> Generator[KeptServers]:
+def warm_servers() -> Generator[WarmServers]:
     """In the block folders of the user are other ones; at its end every process is stopped."""
     # Not the folder of the test: its path is too long for a socket.
-    folder = Path(tempfile.mkdtemp(prefix="kept-"))
+    folder = Path(tempfile.mkdtemp(prefix="warm-"))
     entry = gallery_entry(env={"TOKEN": "${TOKEN:-none}"}, startTimeout=60)
-    kept = KeptServers(folder / "mcp_settings.json")
-    kept.file.write_text(json.dumps({"mcpServers": {"gallery": entry}}))
+    servers = WarmServers(folder / "mcp_settings.json")
+    servers.file.write_text(json.dumps({"mcpServers": {"gallery": entry}}))
     folders = {name: str(folder / x) for name, x in _FOLDERS.items()}
     with mock.patch.dict(os.environ, {**folders, "XAI_MCP_TRUST": "1"}):
         try:
-            yield kept
+            yield servers
         finally:
-            kept.stop()
+            servers.stop()
             shutil.rmtree(folder)
