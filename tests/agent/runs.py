@@ -117,7 +117,7 @@ async def go(
     """
     scripted = model if isinstance(model, ScriptedModel) else ScriptedModel(model)
     state = start if isinstance(start, RunState) else None
-    pages = ResultPages(lambda key: key.name, state.kept if state else None)
+    pages = ResultPages(lambda key: key.name, state.long_results if state else None)
     own = Functions(*(functions or (tell, add, shout, boom)))
     tools = AgentTools([own, pages], Definitions(), state.names if state else ())
     begin = state or RunState(Conversation(start))

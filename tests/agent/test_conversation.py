@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.conversation import BadConversation, Conversation, as_sent
+from xai_mcp_agent.agent.conversation import BadConversation, Conversation, messages_to_send
 from xai_mcp_agent.agent.messages import as_text
 
 CALL_IDS = st.sampled_from(["c1", "c2", "c3"])
@@ -32,7 +32,7 @@ MESSAGE = st.one_of(
 @given(st.lists(MESSAGE, max_size=8))
 def test_a_model_can_answer_whatever_conversation_it_is_sent(messages: list[dict[str, Any]]):
     before = copy.deepcopy(messages)
-    sent = as_sent("Be kind.", Conversation(messages).turns())
+    sent = messages_to_send("Be kind.", Conversation(messages).turns())
     assert messages == before
     assert sent[0]["role"] == "system"
     assert sent[-1]["role"] != "assistant"

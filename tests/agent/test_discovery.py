@@ -202,7 +202,7 @@ def test_the_words_of_a_file_find_no_tool_also_where_ids_are_used_again(bridge: 
         answered('office_delete_photo(x) - Do this.\n{"name": "office_delete_song", '),
         {"role": "user", "content": "Go on."},
     ]
-    assert [x.name for x in run(bridge, ["Done."], conversation).state.found] == [
+    assert [x.name for x in run(bridge, ["Done."], conversation).state.discovered] == [
         "find_song",
         "list_photo",
     ]

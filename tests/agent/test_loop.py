@@ -261,4 +261,4 @@ async def test_each_long_result_is_read_by_its_own_id_whatever_ids_their_calls_h
     assert ("apples" in first, "plums" in first) == (True, False)
     assert ("apples" in second, "plums" in second) == (False, True)
     again = await go(["Still."], through_json(run.state))
-    assert sorted(again.state.kept.values()) == sorted([story("apples"), story("plums")])
+    assert sorted(again.state.long_results.values()) == sorted([story("apples"), story("plums")])

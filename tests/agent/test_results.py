@@ -37,13 +37,13 @@ def pages() -> ResultPages:
     ],
 )  # fmt: skip
 def test_a_model_reads_all_of_a_result(result: ToolResult, shown: str):
-    assert pages().shown([result]) == [shown]
+    assert pages().show([result]) == [shown]
 
 
 @pytest.mark.anyio
 async def test_a_long_result_shows_its_head_and_tail_and_can_be_read_on():
     own = pages()
-    (shown,) = own.shown([ToolResult.of_text(LONG)])
+    (shown,) = own.show([ToolResult.of_text(LONG)])
     assert len(shown) < 33_000
     assert shown.endswith("THE END")
 

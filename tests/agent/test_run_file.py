@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from xai_mcp_agent.agent.run_file import RunFileError, held
+from xai_mcp_agent.agent.run_file import RunFileError, lock_run
 
 
 def test_one_process_at_a_time_has_a_run(tmp_path: Path) -> None:
     file = tmp_path / "tidying.run.json"
-    with held(file), pytest.raises(RunFileError, match="is in use"), held(file):
+    with lock_run(file), pytest.raises(RunFileError, match="is in use"), lock_run(file):
         pass
-    with pytest.raises(TimeoutError, match="The model"), held(file):
+    with pytest.raises(TimeoutError, match="The model"), lock_run(file):
         raise TimeoutError("The model gave no answer.")
 
 
@@ -28,6 +28,6 @@ def test_a_run_that_cannot_be_locked_does_not_go_on(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     with (
         pytest.raises(RunFileError, match="cannot be kept from other processes"),
-        held(tmp_path / "tidying.run.json"),
+        lock_run(tmp_path / "tidying.run.json"),
     ):
         pass

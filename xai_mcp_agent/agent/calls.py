@@ -21,11 +21,11 @@ from ..core.visible import own_names
 from .arguments import parse_arguments
 from .conversation import call_message, result_messages
 from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
-from .found_tools import Finds
-from .messages import ToolCall, joined
-from .meta_tools import EXECUTE_TOOL, executed
+from .messages import ToolCall, join_paragraphs
+from .meta_tools import EXECUTE_TOOL, resolve_execution
 from .results import ResultPages
 from .state import RunState
+from .tool_discovery import ToolDiscovery
 from .toolsets import AgentTools
 
 logger = logging.getLogger(__name__)
@@ -59,11 +59,11 @@ class PendingCalls:
         self,
         tools: AgentTools,
         pages: ResultPages,
-        finds: Finds,
+        discovery: ToolDiscovery,
         emit: Emit,
         caller: Caller = PROGRAM,
     ) -> None:
-        self._tools, self._pages, self._finds = tools, pages, finds
+        self._tools, self._pages, self._discovery = tools, pages, discovery
         self._emit, self._caller = emit, caller
         self._begun: set[int] = set()
         self._starting: set[int] = set()
@@ -84,7 +84,7 @@ class PendingCalls:
         Raises:
             XaiMcpError: a call could not be announced, and was not made.
         """
-        thought = joined(state.thinking, state.thought)
+        thought = join_paragraphs(state.thinking, state.thought)
         if state.cut_off:
             events = [_not_made(x, _CUT_OFF, thought) for x in state.pending]
             return self._answered(state, events), events
@@ -92,32 +92,32 @@ class PendingCalls:
         events = self.answers(state, thought)
         done = [x for n, x in enumerate(events) if n not in self._awaiting and n not in state.made]
         if self._awaiting:
-            return replace(self.so_far(state), awaiting=self._awaiting), done
+            return replace(self.with_progress(state), awaiting=self._awaiting), done
         answered = self._answered(state, events)
-        self._finds.learn(events, self._tools.shown)
+        self._discovery.learn(events, self._tools.shown)
         return answered, done
 
-    def so_far(self, state: RunState) -> RunState:
+    def with_progress(self, state: RunState) -> RunState:
         """Return the state with the calls' progress, for a process that resumes it."""
         made = {**state.made, **self._finished}
         begun = {*state.begun, *self._starting}
         return replace(state, made=made, begun=tuple(sorted(x for x in begun if x not in made)))
 
-    def interrupted(self, state: RunState) -> RunState:
+    def with_interruption(self, state: RunState) -> RunState:
         """Return the state as if the run ended here."""
         return self._answered(state, self.answers(state, ""))
 
     def _answered(self, state: RunState, events: Sequence[ToolFinished]) -> RunState:
         """Return the state after the pending calls, with these answers."""
         results = [x.result for x in events]
-        texts = self._pages.shown(results)
+        texts = self._pages.show(results)
         # A search also finds tools that arrived since the model was asked.
-        keys = self._finds.of(events, self._tools.shown)
-        return state.finding(keys).answered(
+        keys = self._discovery.of(events, self._tools.shown)
+        return state.with_discovered(keys).with_answers(
             call_message(state.thought, state.pending, added=state.added),
             *result_messages(zip(state.pending, texts, results, strict=True)),
             failed=all(x.is_error for x in results),
-            kept=self._pages.texts,
+            long_results=self._pages.texts,
         )
 
     def answers(self, state: RunState, thought: str) -> list[ToolFinished]:
@@ -161,7 +161,7 @@ class PendingCalls:
             read = partial(_read_arguments, call.arguments, schema, name)
             arguments = await beside_loop(len(call.arguments), read)
             if key == EXECUTE_TOOL.key:  # from here on it is a call of the named tool
-                definition, arguments = executed(arguments, available, self._tools.why_not)
+                definition, arguments = resolve_execution(arguments, available, self._tools.why_not)
                 name, source, key = definition.name, definition.tool.source, definition.tool.key
         except XaiMcpError as problem:
             result = ToolResult.of_text(str(problem), is_error=True)

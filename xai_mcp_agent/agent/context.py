@@ -23,7 +23,7 @@ from .events import ConversationFolded, Emit
 from .media import fold_old
 from .messages import ADDED, Message, as_text, text_of
 from .models.base import ModelReply, ModelRequest, Usage
-from .results import MAX_TURN_CHARS, ResultPages, evenly, excerpt, id_of
+from .results import MAX_TURN_CHARS, ResultPages, even_limit, excerpt, id_of
 from .window import ContextWindow, Folding
 
 logger = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ def _cutting(
     if not texts:
         return now
     others = sum(sizes.values()) - sum(texts.values())
-    most = max(evenly(texts.values(), goal - others), _LEAST_TEXT_TOKENS)
+    most = max(even_limit(texts.values(), goal - others), _LEAST_TEXT_TOKENS)
     longest = max(texts, key=lambda n: texts[n])
     # In characters of the longest text: in some scripts a token has fewer of them.
     chars = int(len(text_of(messages[longest])) * min(most / texts[longest], 1.0))
@@ -230,7 +230,7 @@ class Context:
             scale = min(max(scale, _LEAST_SCALE), _MOST_SCALE)
             self.folding = replace(self.folding, scale=scale)
 
-    async def gives_way(self, overflow: ModelContextOverflow, conversation: Conversation) -> bool:
+    async def shrink(self, overflow: ModelContextOverflow, conversation: Conversation) -> bool:
         """Return whether the next request can be shorter than the last one, which was too long."""
         self._overflows += 1
         if self._overflows > _MOST_OVERFLOWS:

@@ -98,7 +98,7 @@ class Conversation:
         return next(others, len(self._start))
 
 
-def as_sent(system: str, turns: list[Message]) -> tuple[Message, ...]:
+def messages_to_send(system: str, turns: list[Message]) -> tuple[Message, ...]:
     """Return a system message, unless it is empty, and turns that can be answered."""
     first: list[Message] = [{"role": "system", "content": system}] if system else []
     return (*first, *_answerable(turns))

@@ -26,7 +26,7 @@ from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
 from .calls import PendingCalls
 from .context import Context
-from .conversation import Conversation, as_sent
+from .conversation import Conversation, messages_to_send
 from .events import (
     Emit,
     ModelAsked,
@@ -40,14 +40,14 @@ from .events import (
     ToolsChanged,
     ToolsSelected,
 )
-from .found_tools import Finds, found_in
-from .messages import ADDED, Message, as_text, joined
+from .messages import ADDED, Message, as_text, join_paragraphs
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage, ignore_text
 from .prompt import Searched, build_system_prompt, uses
 from .results import ResultPages
 from .state import RunLimits, RunState
 from .structured import OutputSchema
 from .text_protocol import ProtocolChoice, ToolCallingModel
+from .tool_discovery import ToolDiscovery, discovered_in
 from .toolsets import AgentTools, Available
 from .window import ContextWindow
 
@@ -130,7 +130,7 @@ class AgentRun:
     @property
     def progress(self) -> RunState:
         """The state with the progress of pending calls, for a process that resumes the run."""
-        return self.state if self._started is None else self._pending.so_far(self.state)
+        return self.state if self._started is None else self._pending.with_progress(self.state)
 
     @property
     def seconds(self) -> float:
@@ -158,8 +158,8 @@ class AgentRun:
             NoTools: the error given as `no_tools`.
         """
         self._tools, self._pages = tools, pages
-        finds = Finds(self.state.conversation.question, tools.learn)
-        self._pending = PendingCalls(tools, pages, finds, self._emit, self._caller)
+        discovery = ToolDiscovery(self.state.conversation.question, tools.learn)
+        self._pending = PendingCalls(tools, pages, discovery, self._emit, self._caller)
         window, folding = self._spec.window, self.state.folding
         self._context = Context(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
@@ -183,10 +183,12 @@ class AgentRun:
         conversation = self.state.conversation
         self._available = available = await self._tools.available()
         keys = await beside_loop(
-            conversation.chars, lambda: found_in(conversation.turns(), available)
+            conversation.chars, lambda: discovered_in(conversation.turns(), available)
         )
-        keys = (*keys, *self.state.found)
-        self.state = replace(self.state, names=self._tools.names, found=()).finding(keys)
+        keys = (*keys, *self.state.discovered)
+        self.state = replace(self.state, names=self._tools.names, discovered=()).with_discovered(
+            keys
+        )
         model, request = self._spec.model.name, self.state.conversation.last_text
         names, protocol = self._available.names, self._model.protocol
         await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, request))
@@ -204,7 +206,7 @@ class AgentRun:
         self.state = replace(self.state, step=step)
         reply = await self._think(is_last=is_last)
         if reply.calls and not is_last:
-            self.state = self.state.asking(reply)
+            self.state = self.state.with_calls(reply)
             return None
         return await self._conclude(reply, is_last=is_last, is_limited=is_limited)
 
@@ -231,7 +233,7 @@ class AgentRun:
                 "Change the request or the tool results that led to it."
             )
         step, calls = self.state.step, len(reply.calls)
-        text = joined(reply.thinking, reply.text)
+        text = join_paragraphs(reply.thinking, reply.text)
         await self._emit(ThoughtFinished(step, text, calls, reply.usage))
         return reply
 
@@ -255,7 +257,7 @@ class AgentRun:
                 await self._emit(ModelAsked(self.state.step, request))
                 reply = await self._model.reply(request, self._on_text, self._on_again)
             except ModelContextOverflow as overflow:
-                if not await self._context.gives_way(overflow, self.state.conversation):
+                if not await self._context.shrink(overflow, self.state.conversation):
                     raise
             else:
                 self._count_turn(reply)
@@ -280,7 +282,7 @@ class AgentRun:
     async def _select(self) -> Selection:
         """Select the tools that the next request shows."""
         before = self._selection
-        available, keys = self._available, self.state.found
+        available, keys = self._available, self.state.discovered
         select = partial(self._tools.selector.select, available.definitions, keys)
         selection = self._selection = await beside_loop(available.tokens, select)
         if selection.shown != before.shown or selection.is_whole != before.is_whole:
@@ -314,13 +316,18 @@ class AgentRun:
             metadata=dict(self._spec.metadata) or None,
             provided_system=conversation.provided_system,
         )
-        prompt = joined(prompt, self._spec.output.instruction if self._spec.output else "")
+        prompt = join_paragraphs(prompt, self._spec.output.instruction if self._spec.output else "")
         keep_provided = not uses(template, "provided_system")
         system = conversation.system(prompt, keep_provided=keep_provided)
         fixed_tokens = tokens_in(system + limit) + selection.tokens
         turns = await self._context.turns(conversation, self.state.step, fixed_tokens)
-        self.state = replace(self.state, folding=self._context.folding, kept=self._pages.texts)
-        return [*as_sent(system, turns), *([{"role": "user", "content": limit}] if limit else [])]
+        self.state = replace(
+            self.state, folding=self._context.folding, long_results=self._pages.texts
+        )
+        return [
+            *messages_to_send(system, turns),
+            *([{"role": "user", "content": limit}] if limit else []),
+        ]
 
     def _searched(self) -> Searched | None:
         """Return the tool that finds hidden tools, and their servers, if some tools are hidden."""
@@ -345,7 +352,7 @@ class AgentRun:
     def _interrupted(self) -> RunState:
         """Return the state as if the run ended here."""
         is_open = bool(self.state.pending) and self._started is not None
-        return self._pending.interrupted(self.state) if is_open else self.state
+        return self._pending.with_interruption(self.state) if is_open else self.state
 
     def _ended(self, answer: str, stopped: Stopped, structured: Any = None) -> RunFinished:
         steps, calls, usage = self.state.step, self.state.calls, self.state.usage
@@ -355,7 +362,7 @@ class AgentRun:
         self._say(reply)
         structured = None
         if self._spec.output and not reply.refusal:
-            reply, structured = await self._spec.output.fitted(reply, self._ask_again)
+            reply, structured = await self._spec.output.fit_reply(reply, self._ask_again)
         stopped: Stopped = "max_thoughts" if is_last and reply.calls else "answered"
         if is_limited:
             stopped = "limit"

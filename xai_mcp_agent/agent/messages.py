@@ -70,7 +70,7 @@ def with_calls(
     return pairs
 
 
-def joined(*parts: str) -> str:
+def join_paragraphs(*parts: str) -> str:
     """Join the non-empty parts as paragraphs."""
     return "\n\n".join(x for x in parts if x)
 

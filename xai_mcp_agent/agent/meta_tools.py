@@ -175,7 +175,7 @@ class MetaToolset(Toolset):
         return [Finding(others[x.tool.key], x.score) for x in hits]
 
 
-def executed(
+def resolve_execution(
     arguments: JsonObject, available: Available, why_not: Callable[[str], str]
 ) -> tuple[ToolDefinition, JsonObject]:
     """Return the tool that a call of `execute_tool` names, and the arguments for it.

@@ -68,10 +68,10 @@ class ResultPages(Toolset):
         """Return the reading tool."""
         return _READERS
 
-    def shown(self, results: Sequence[ToolResult]) -> list[str]:
+    def show(self, results: Sequence[ToolResult]) -> list[str]:
         """Return the texts of one turn's results: whole, or head, tail and how to read on."""
         texts = [text_of_result(x) for x in results]
-        most = int(min(evenly(map(len, texts), self.turn_chars), MAX_RESULT_CHARS))
+        most = int(min(even_limit(map(len, texts), self.turn_chars), MAX_RESULT_CHARS))
         self.keep({id_of(x): x for x in texts if len(x) > most})
         return [_seen(excerpt(x, most, self.reader)) for x in texts]
 
@@ -116,7 +116,7 @@ def excerpt(text: str, most_chars: int, reader: str) -> str:
     return text[:head] + gap + text[tail:]
 
 
-def evenly(sizes: Iterable[int], total: float) -> float:
+def even_limit(sizes: Iterable[int], total: float) -> float:
     """Return the limit per size that keeps the sum within the total."""
     left = sorted(sizes)
     for n, size in enumerate(left):

@@ -11,7 +11,7 @@ from ..core.json import JsonObject
 from ..core.threads import beside_loop
 from ..core.util import tokens_in
 from .context import fit
-from .conversation import Conversation, as_sent
+from .conversation import Conversation, messages_to_send
 from .messages import Message, as_text
 from .models.base import Model
 from .structured import ask_for_json
@@ -51,7 +51,7 @@ async def choose_route(
     room = (window or ContextWindow()).room(Folding(), 2 * tokens_in(str(schema)))
 
     def messages() -> tuple[Message, ...]:
-        return as_sent(_PROMPT, as_text(fit(chat.turns(), room, Folding()).messages))
+        return messages_to_send(_PROMPT, as_text(fit(chat.turns(), room, Folding()).messages))
 
     try:
         answer = await ask_for_json(model, await beside_loop(chat.chars, messages), schema)

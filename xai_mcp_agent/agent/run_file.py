@@ -44,7 +44,7 @@ _LEAST_KEY_CHARS, _KEY_BYTES = 32, 32
 _LOCK_SECONDS = 5.0
 _MOST_STATES = 10_000  # half a megabyte, rewritten with each state
 # Fields of a state that may quote secrets, and are not needed to make a call.
-_MASKED = ("conversation", "thought", "thinking", "kept", "made")
+_MASKED = ("conversation", "thought", "thinking", "long_results", "made")
 
 
 class RunFileError(XaiMcpError):
@@ -188,8 +188,8 @@ def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
     except (OSError, ValueError, RecursionError) as cause:
         raise RunFileError(f"{path} cannot be read as a run: {cause}.") from cause
     match value:
-        case {"version": int(), "signature": str(signature), "run": {**found}}:
-            run = cast(JsonObject, found)
+        case {"version": int(), "signature": str(signature), "run": {**content}}:
+            run = cast(JsonObject, content)
         case _:
             raise RunFileError(f"{path} is not the file of a waiting run.")
     if not hmac.compare_digest(keyed_digest(run), signature.encode("ascii", "replace").decode()):
@@ -221,7 +221,7 @@ def keyed_digest(value: object) -> str:
 
 
 @contextmanager
-def held(file: Path) -> Generator[None]:
+def lock_run(file: Path) -> Generator[None]:
     """Keep other processes of this user from resuming the run of this file or answering its calls.
 
     Raises:

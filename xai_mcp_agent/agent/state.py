@@ -73,8 +73,9 @@ class RunState:
     begun: tuple[int, ...] = ()
     awaiting: Mapping[int, AwaitedCall] = field(default_factory=dict[int, AwaitedCall])
     names: Names = ()  # shown names, in their order
-    found: tuple[ToolKey, ...] = ()  # tools found, explained or used, the newest last
-    kept: Mapping[str, str] = field(default_factory=dict[str, str])  # for `read_result`, by id
+    discovered: tuple[ToolKey, ...] = ()  # tools found, explained or used, the newest last
+    # The whole texts of results that were shown in part, by the ids that `read_result` takes.
+    long_results: Mapping[str, str] = field(default_factory=dict[str, str])
     step: int = 0  # turns of the model
     calls: int = 0
     failures: int = 0  # turns in a row in which every call failed
@@ -83,7 +84,7 @@ class RunState:
     last_turn: Usage = field(default_factory=Usage)
     folding: Folding = field(default_factory=Folding)
 
-    def asking(self, reply: ModelReply) -> RunState:
+    def with_calls(self, reply: ModelReply) -> RunState:
         """Return the state after a turn of the model with calls."""
         is_cut = reply.finish == "length"
         calls = self.calls if is_cut else self.calls + len(reply.calls)
@@ -97,7 +98,9 @@ class RunState:
             calls=calls,
         )
 
-    def answered(self, *messages: Message, failed: bool, kept: Mapping[str, str]) -> RunState:
+    def with_answers(
+        self, *messages: Message, failed: bool, long_results: Mapping[str, str]
+    ) -> RunState:
         """Return the state after these messages answered the pending calls."""
         return replace(
             self,
@@ -110,17 +113,17 @@ class RunState:
             made={},
             begun=(),
             awaiting={},
-            kept=kept,
+            long_results=long_results,
             failures=self.failures + 1 if failed else 0,
         )
 
-    def finding(self, keys: Iterable[ToolKey]) -> RunState:
+    def with_discovered(self, keys: Iterable[ToolKey]) -> RunState:
         """Return the state after these tools were found or used, in this order."""
-        keys_found = dict.fromkeys(self.found)
+        discovered = dict.fromkeys(self.discovered)
         for key in keys:
-            keys_found.pop(key, None)
-            keys_found[key] = None
-        return replace(self, found=tuple(keys_found))
+            discovered.pop(key, None)
+            discovered[key] = None
+        return replace(self, discovered=tuple(discovered))
 
     def to_json(self) -> JsonObject:
         """Return the state for a file; `from_json` reads it back."""

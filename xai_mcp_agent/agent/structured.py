@@ -64,7 +64,7 @@ class OutputSchema:
         """The instruction for the model. Services that get the schema too may ignore it."""
         return _INSTRUCTION.format(schema=json.dumps(self.schema, ensure_ascii=False))
 
-    async def fitted(self, reply: ModelReply, ask_again: AskAgain) -> tuple[ModelReply, Any]:
+    async def fit_reply(self, reply: ModelReply, ask_again: AskAgain) -> tuple[ModelReply, Any]:
         """Return the reply and its value, or the second reply if the first does not fit.
 
         Raises:
@@ -134,7 +134,7 @@ async def ask_for_json(
 
     reply = await ask()
     if not reply.refusal:
-        reply, value = await form.fitted(reply, ask_again)
+        reply, value = await form.fit_reply(reply, ask_again)
         if not reply.refusal:
             return value
     raise ModelAnswerInvalid(

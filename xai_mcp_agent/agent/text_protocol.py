@@ -19,7 +19,7 @@ from ..core.errors import ModelCannotCallFunctions
 from ..core.provider_schema import FunctionSpec
 from ..core.threads import beside_loop
 from .events import Emit, ProtocolChanged, ToolProtocol
-from .messages import Message, ToolCall, as_text, calls_of, joined, text_of
+from .messages import Message, ToolCall, as_text, calls_of, join_paragraphs, text_of
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, OnAgain, OnText, Usage
 from .prompt import CALL_FUNCTIONS, FUNCTIONS_OFFERED
 from .text_calls import Forms, calls_in_json, quoted_in, read_reply
@@ -207,7 +207,7 @@ def _read_text(reply: ModelReply, request: ModelRequest, forms: Forms) -> ModelR
             ToolCall(f"{_ID}{n}", x.name, x.arguments, _QUOTED if x in quoted else "")
             for n, x in enumerate(read.calls, first)
         )
-    thinking = joined(reply.thinking, read.thinking)
+    thinking = join_paragraphs(reply.thinking, read.thinking)
     return replace(reply, text=read.text, thinking=thinking, calls=calls)
 
 

@@ -19,7 +19,7 @@ from ..agent.loop import AgentRun, AgentSpec
 from ..agent.messages import ToolCall
 from ..agent.models.plan import MAY_BE_MADE, PlanModel, number_of
 from ..agent.results import ResultPages
-from ..agent.run_file import RunFileError, WaitingRun, held, place_of
+from ..agent.run_file import RunFileError, WaitingRun, lock_run, place_of
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, Toolset
 from ..agent.window import ContextWindow
@@ -319,5 +319,5 @@ def _read(new: WaitingRun, locks: ExitStack) -> WaitingRun:
     file = new.file
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise RunFileError(f"{file} cannot be written. Name another file for the run.")
-    locks.enter_context(held(file))
+    locks.enter_context(lock_run(file))
     return WaitingRun.read(file) if file.exists() else new

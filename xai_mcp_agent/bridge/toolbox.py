@@ -109,7 +109,9 @@ def agent_tools(
         return "" if filter_.why_off(key) else tools.shown_name(key)
 
     names = state.names if state else ()
-    pages = ResultPages(usable_name, {**(earlier_results or {}), **(state.kept if state else {})})
+    pages = ResultPages(
+        usable_name, {**(earlier_results or {}), **(state.long_results if state else {})}
+    )
     search = context.search_for(preferences)
     meta = MetaToolset(search, lambda: tools.available(), planning, called_with)
     parts = (*parts, pages, meta)

@@ -15,7 +15,6 @@ from anyio import to_thread
 from ..agent.calls import PendingCalls
 from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, RunStarted, ToolFinished
-from ..agent.found_tools import Finds
 from ..agent.loop import AgentRun
 from ..agent.memory.notes import MemoryFailed
 from ..agent.memory.tools import MemoryToolset
@@ -23,6 +22,7 @@ from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage, counts
 from ..agent.results import text_of_result
 from ..agent.state import RunState
+from ..agent.tool_discovery import ToolDiscovery
 from ..bridge.agent_tools import Listener, ReadyTools, ToolSpec, ready_tools
 from ..bridge.operations import Operations
 from ..bridge.transcript import Recorder, new_run_id
@@ -123,7 +123,7 @@ def run_agent(
         def think(ctx: Any, do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
             # Copy here: on the loop, a long conversation would hold up all others.
             outcome.follow(run)
-            store_long_results(ctx, run.state.kept)
+            store_long_results(ctx, run.state.long_results)
             do(event)
 
         async def emit(event: RunEvent) -> None:
@@ -149,7 +149,7 @@ def run_agent(
         finally:
             outcome.follow(run)
             note_conversation(outcome.conversation)
-            store_long_results(ctx, run.state.kept)
+            store_long_results(ctx, run.state.long_results)
             ctx["last_answer"] = outcome.answer or None
 
 
@@ -290,13 +290,13 @@ def run_tool(
 
         async def go(operations: Operations) -> tuple[ToolResult, str]:
             ready = await work.tools(operations)
-            finds = Finds(chat.question, ready.tools.learn)
-            calls = PendingCalls(ready.tools, ready.pages, finds, emit, operations.caller)
+            discovery = ToolDiscovery(chat.question, ready.tools.learn)
+            calls = PendingCalls(ready.tools, ready.pages, discovery, emit, operations.caller)
             state = RunState(chat, pending=(call,))
             await ready.tools.available()
             await calls.make(state, "")
             (event,) = calls.answers(state, "")
-            (shown,) = ready.pages.shown([event.result])
+            (shown,) = ready.pages.show([event.result])
             store_long_results(ctx, ready.pages.texts)
             await emit(event)
             return event.result, shown

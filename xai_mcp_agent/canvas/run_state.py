@@ -18,8 +18,8 @@ from ..agent.events import RunEvent, ToolFinished, ToolStarted
 from ..agent.run_file import (
     RunFileError,
     WaitingRun,
-    held,
     keyed_digest,
+    lock_run,
     place_of,
     remove_used,
 )
@@ -141,7 +141,7 @@ def resumable_run(
     file = place_of(name)
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
-    with held(file):
+    with lock_run(file):
         run = ResumableRun(file, agent, conversation, granted, facts)
         run.approvals.asks_nobody = bool(asks_nobody)
         yield run

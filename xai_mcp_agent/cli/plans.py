@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..agent.events import RunEvent, ToolFinished
-from ..agent.run_file import WaitingRun, held
+from ..agent.run_file import WaitingRun, lock_run
 from ..bridge.faces import Bridge
 from ..bridge.operations.runs import PLAN
 from ..canvas.at_node import on_stage
@@ -227,7 +227,7 @@ def approve(
     if twice := set(yes or ()) & set(no or ()):
         raise typer.BadParameter(f"--yes and --no both name call {min(twice)}.")
     scope: ApprovalScope = "always" if always else "once"
-    with held(file):
+    with lock_run(file):
         run = before = WaitingRun.read(file)
         answers: dict[int, ApprovalScope] = {}
         if everything:

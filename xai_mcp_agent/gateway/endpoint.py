@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 
-from ..agent.meta_tools import EXECUTE_TOOL, executed
+from ..agent.meta_tools import EXECUTE_TOOL, resolve_execution
 from ..agent.toolsets import Available, Toolset
 from ..bridge.agent_tools import planning_of
 from ..bridge.operations import Operations
@@ -187,7 +187,7 @@ class Endpoint:
         if definition.tool.key == EXECUTE_TOOL.key:
             available = await self._available()
             try:
-                definition, arguments = executed(arguments, available, self._tools.why_not)
+                definition, arguments = resolve_execution(arguments, available, self._tools.why_not)
             except UnknownTool as wrong:  # the model's mistake, not the client's
                 return ToolResult.of_text(str(wrong), is_error=True)
         invocation = ToolInvocation(

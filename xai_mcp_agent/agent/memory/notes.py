@@ -94,7 +94,7 @@ class NoteStore:
     ) -> None:
         self._file, self._embed = file, embed
         self._lock = threading.RLock()
-        self._has_told = False
+        self._has_warned = False
         self._by_agent: dict[str, _AgentNotes] = {}
         self._in_memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         if content:
@@ -185,9 +185,9 @@ class NoteStore:
             vectors = self._embed([text]) if self._embed else ()
             return _unit(vectors[0] if vectors else ())
         except XaiMcpError as cause:
-            if not self._has_told:
+            if not self._has_warned:
                 logger.warning("Embeddings failed, notes are compared by their words: %s", cause)
-            self._has_told = True
+            self._has_warned = True
             return _unit(())
 
 

@@ -21,7 +21,7 @@ _FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
 _EXPLAINED_NAME = re.compile(r'\A\{"name": "([\w-]{1,64})"', re.ASCII)
 
 
-class Finds:
+class ToolDiscovery:
     """The tools that a run's calls found and used. `asked` is the person's request."""
 
     def __init__(self, asked: str, learn: Learn) -> None:
@@ -56,7 +56,7 @@ def _found_by(call: ToolFinished, available: Available) -> list[ToolKey]:
     return [key] if key and key.kind != META.name else []
 
 
-def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
+def discovered_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
     """Return the tools that a conversation has found or called, the newest last.
 
     It reads an earlier run's messages too, so tools stay known when a conversation goes on in
