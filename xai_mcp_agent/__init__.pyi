@@ -71,8 +71,8 @@ from .history.tool_changes import ToolChanged, Version
 from .history.usage import Usage
 from .policy.review import Choice, Review
 from .policy.suspicion import Mark
-from .search.found import FoundTools, SelectedTool
 from .search.ranking import Ranked
+from .search.results import FoundTools, SelectedTool
 from .secrets.secrets import Secret
 from .settings.load import load_settings, settings_from
 from .settings.models import Settings

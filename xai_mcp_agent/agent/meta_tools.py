@@ -24,7 +24,6 @@ from ..core.results import TextPart, ToolResult
 from ..core.schemas import example_arguments
 from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from ..core.visible import own_names
-from ..search.found import SelectedTool
 from ..search.meta_tools import (
     DEFAULT_RESULTS,
     META_TOOLS,
@@ -38,6 +37,7 @@ from ..search.meta_tools import (
     unknown_answer,
 )
 from ..search.ranking import Ranked
+from ..search.results import SelectedTool
 from .arguments import parse_arguments
 from .toolsets import Available, Toolset
 

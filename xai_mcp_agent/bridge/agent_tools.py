@@ -23,8 +23,8 @@ from ..core.shell import shown_command
 from ..core.tools import Tool, ToolKey
 from ..planning.plan import Plan, plan_as_json
 from ..policy.review import Review
-from ..search.found import SelectedTool
 from ..search.preferences import Preferences
+from ..search.results import SelectedTool
 from .context import is_of_person
 from .operations import Operations
 from .source_toolset import Failure, SourceToolset

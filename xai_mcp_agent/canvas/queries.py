@@ -17,7 +17,7 @@ from ..core.json import JsonObject
 from ..history.event import Event
 from ..history.records import Records
 from ..planning.answered import ExplainedChoice
-from ..search.found import ExplainedTool, FoundTools
+from ..search.results import ExplainedTool, FoundTools
 from ..views.fitting import choice_json, choice_text
 from ..views.found import explained_json, explained_text, found_json, found_text
 from ..views.history import event_json, events_text

@@ -10,7 +10,7 @@ from ..core.approval import Ruling
 from ..core.tools import ToolKey
 
 if TYPE_CHECKING:
-    from ..search.found import FoundTool
+    from ..search.results import FoundTool
     from .plan import Plan, PlannedCall, Source
     from .suggestions import Suggestion
     from .wires import WireProblem

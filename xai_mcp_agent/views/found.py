@@ -10,7 +10,7 @@ from ..console.text import wrap
 from ..core.json import JsonObject
 from ..core.schemas import fields, signature, value_label
 from ..core.tools import item_key
-from ..search.found import ExplainedTool, FoundTool, SelectedTool
+from ..search.results import ExplainedTool, FoundTool, SelectedTool
 from .times import time_text, utc_text
 from .tools import marks_of, tool_json, tool_text, usage_text
 

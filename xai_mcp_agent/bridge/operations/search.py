@@ -15,10 +15,10 @@ from ...core.patterns import fits, names_of
 from ...core.results import tools_of_features
 from ...core.schemas import example_arguments
 from ...core.tools import META, Tool, ToolKey
-from ...search.found import ExplainedTool, FoundTool, FoundTools, SelectedTool
 from ...search.meta_tools import DEFAULT_RESULTS
 from ...search.preferences import Preferences
 from ...search.ranking import TRUST
+from ...search.results import ExplainedTool, FoundTool, FoundTools, SelectedTool
 from .tools import Tools
 
 if TYPE_CHECKING:
