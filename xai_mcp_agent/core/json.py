@@ -88,7 +88,7 @@ def at(document: Any, pointer: str, missing: Any = None) -> Any:
     `missing` if there is nothing at it, and for a fragment that is not a pointer.
     """
     if pointer.startswith("#"):
-        pointer = _percent_decoded(pointer[1:])
+        pointer = _percent_decode(pointer[1:])
     if pointer and not pointer.startswith("/"):
         return missing
     place: Any = document
@@ -112,7 +112,7 @@ def clip(text: str, at_most: int) -> str:
     return text if len(text) <= at_most else f"{text[:at_most]}..."
 
 
-def _percent_decoded(text: str) -> str:
+def _percent_decode(text: str) -> str:
     if "%" not in text:
         return text
     from urllib.parse import unquote  # takes as long to load as the whole search

@@ -121,9 +121,11 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
     """
     plain = [f"\n{fold_letters(x)}\n" for x in patterns if not is_wild(x)]
     regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
-    starred = {y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _starred(x)}
-    single = [_texts(x)[0] for x in starred if len(_texts(x)) == 1]
-    several = [x for x in starred if len(_texts(x)) > 1]
+    starred = {
+        y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _split_at_stars(x)
+    }
+    single = [_texts_between(x)[0] for x in starred if len(_texts_between(x)) == 1]
+    several = [x for x in starred if len(_texts_between(x)) > 1]
 
     def is_held(looks: Looks) -> bool:
         if any(x in looks.letters for x in plain) or any(x in looks.words for x in single):
@@ -138,12 +140,12 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
     return is_held
 
 
-def _starred(pattern: str) -> set[_Parts]:
+def _split_at_stars(pattern: str) -> set[_Parts]:
     parts = pattern.split("*")
     return {tuple(parts), tuple(map(fold_name, parts))}
 
 
-def _texts(pattern: _Parts) -> list[str]:
+def _texts_between(pattern: _Parts) -> list[str]:
     """Return the texts between the stars, with a line end at each end that has no star."""
     first, *middle, last = pattern
     ends = [f"\n{first}" * bool(first), f"{last}\n" * bool(last)]

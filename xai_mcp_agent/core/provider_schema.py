@@ -70,7 +70,7 @@ def function_parameters(schema: JsonObject) -> JsonObject:
     anything.
     """
     provider = _Provider(schema)
-    parameters = provider.rewritten(_one_object(schema))
+    parameters = provider.rewrite_schema(_one_object(schema))
     for word in DEFINITIONS:
         if word in schema:
             parameters[word] = provider.definitions(as_object(schema[word]))
@@ -112,9 +112,9 @@ class _Provider:
     def definitions(self, parts: JsonObject) -> JsonObject:
         """Return the top-level definitions, except those with a name that cannot be shown."""
         showable = {x: part for x, part in parts.items() if shown_parameter(x) == x}
-        return {x: self.rewritten(as_object(part)) for x, part in showable.items()}
+        return {x: self.rewrite_schema(as_object(part)) for x, part in showable.items()}
 
-    def rewritten(self, schema: JsonObject) -> JsonObject:
+    def rewrite_schema(self, schema: JsonObject) -> JsonObject:
         """Return a schema, and all schemas in it, in keywords that all providers accept."""
         return rewrite(schema, self._accept)
 

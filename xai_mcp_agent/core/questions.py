@@ -61,7 +61,7 @@ class Question:
 
         Names of fields and values to choose stay as they are, because they are sent back.
         """
-        seen = None if schema is None else rewrite(schema, _seen_words)
+        seen = None if schema is None else rewrite(schema, _clean_texts)
         return Question(server, visible_text(message, _MESSAGE_CHARS), seen, url, limit_seconds)
 
 
@@ -118,7 +118,7 @@ def answer_with_defaults(question: Question) -> Answer:
     return Answer.accepted(content)
 
 
-def _seen_words(schema: JsonObject) -> JsonObject:
+def _clean_texts(schema: JsonObject) -> JsonObject:
     """Return a form, a field or a value with visible, shortened titles and descriptions."""
     texts = {name: schema[name] for name in _TEXTS if isinstance(schema.get(name), str)}
     seen: JsonObject = {name: visible_text(x, _TEXTS[name]) for name, x in texts.items()}

@@ -200,7 +200,7 @@ def types_of(spec: Mapping[str, Any]) -> list[str]:
     named = spec.get("type")
     if isinstance(named, str):
         return [named]
-    texts = as_texts(named) if is_list(named) else _accepted(spec, json_type, types_of)
+    texts = as_texts(named) if is_list(named) else _labels_of_choices(spec, json_type, types_of)
     return list(dict.fromkeys(texts))
 
 
@@ -210,14 +210,14 @@ def value_label(spec: Mapping[str, Any]) -> str:
 
 
 def _labels(spec: Mapping[str, Any]) -> list[str]:
-    labels = _accepted(spec, _json_text, _labels)
+    labels = _labels_of_choices(spec, _json_text, _labels)
     if "type" in spec and not _values_in(spec):
         types = types_of(spec)
         labels = [x for x in labels if x in types or x not in _TYPES]
     return labels or types_of(spec) or (["object"] if as_object(spec.get("properties")) else [])
 
 
-def _accepted(
+def _labels_of_choices(
     spec: Mapping[str, Any], label: Callable[[Any], str], read: Callable[[JsonObject], list[str]]
 ) -> list[str]:
     """Return a label for each `enum` value, else of all choices, or none if a choice has none.

@@ -34,11 +34,11 @@ def trusted_certificates() -> ssl.SSLContext:
     Raises:
         OSError: the file or folder that the environment names cannot be read.
     """
-    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    return _load_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
 @cache
-def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+def _load_certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
     """Return a shared context, because loading it takes a twentieth of a second."""
     import httpx2  # here because most runs use no HTTP
 

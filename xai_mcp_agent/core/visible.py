@@ -108,7 +108,7 @@ def shown_parameter(name: str) -> str:
 
 def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """Return a model's arguments under the tool's own names instead of the shown ones."""
-    if not _renamed_in(arguments):
+    if not _has_renamed(arguments):
         return arguments
     own_by_shown = {shown_parameter(x): x for x in _parameters_in(schema)}
     return _with_names(arguments, own_by_shown)
@@ -118,7 +118,7 @@ def _escape(letter: str) -> str:
     return letter.encode("unicode_escape", "surrogatepass").decode()
 
 
-def _renamed_in(value: Any) -> bool:
+def _has_renamed(value: Any) -> bool:
     """Return whether any name in the value looks like one that `shown_parameter` made."""
     return any(any(map(_RENAMED.search, as_object(part))) for part in parts_of(value))
 

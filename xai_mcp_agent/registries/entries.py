@@ -168,7 +168,7 @@ class _Composer:
         has_secret = any(x.is_secret for x in remote.variables.values())
         self._require("secret-argument", not has_secret, "its URL has a secret in it")
         unknown = {x: Variable(name=x) for x in _VARIABLE.findall(remote.url)}
-        url = self._filled(remote.url, {**unknown, **remote.variables}, "the URL")
+        url = self._fill(remote.url, {**unknown, **remote.variables}, "the URL")
         if {"{", "}"} & {*_SETTINGS_VARIABLE.sub("", url)}:
             raise _NotThisWay("its URL has braces in it that stand for nothing")
         if "@" in url.partition("://")[2].partition("/")[0]:
@@ -271,19 +271,19 @@ class _Composer:
         need = self._need(spec, where, own_name=own_name)
         text = spec.value
         if text is None:
-            if (typed := self._typed(need)) is not None:
+            if (typed := self._value_of(need)) is not None:
                 return typed
             text = spec.default
         if text is not None:
             variables = spec.variables if isinstance(spec, Input) else dict[str, Variable]()
-            return self._filled(text, variables, where)
+            return self._fill(text, variables, where)
         if not spec.is_required:
             self._optional.setdefault(need.variable, need)
             return None
         self._needs.setdefault(need.variable, need)
         return f"${{{need.variable}}}"
 
-    def _filled(self, text: str, variables: Mapping[str, Variable], where: str) -> str:
+    def _fill(self, text: str, variables: Mapping[str, Variable], where: str) -> str:
         """Return a text of the registry with its variables filled in; each must have a value.
 
         Only the person's values may name variables of the settings: `${` is escaped, and a `$` must
@@ -294,9 +294,9 @@ class _Composer:
         for match in _VARIABLE.finditer(text):
             if variable := variables.get(match[1]):
                 needed = variable.model_copy(update={"is_required": True})
-                pieces += (_escaped(text[end : match.start()]), self._text(needed, where) or "")
+                pieces += (_escape(text[end : match.start()]), self._text(needed, where) or "")
                 end = match.end()
-        pieces.append(_escaped(text[end:]))
+        pieces.append(_escape(text[end:]))
         for before, after in pairwise(filter(None, pieces)):
             if before.endswith("$") and after.startswith(("{", "$")):
                 raise _NotThisWay("it has a $ before a value, which settings read as a variable")
@@ -318,11 +318,11 @@ class _Composer:
             spec.is_required, spec.format, spec.choices, spec.placeholder,
         )  # fmt: skip
 
-    def _typed(self, need: Need) -> str | None:
+    def _value_of(self, need: Need) -> str | None:
         for key in (need.variable, need.name):
             if key in self._person_values:
                 self._used.add(key)
-                return _checked(need, self._person_values[key])
+                return _check_value(need, self._person_values[key])
         return None
 
 
@@ -330,7 +330,7 @@ def _as_variable(name: str) -> str:
     return _NOT_IN_VARIABLES.sub("_", name.upper()).strip("_")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a text with `${` escaped, so that settings read it literally."""
     return text.replace("${", "$${")
 
@@ -342,7 +342,7 @@ def _is_switch(argument: Argument) -> bool:
     return not has_value and not any(hints) and argument.format != "boolean"
 
 
-def _checked(need: Need, typed: str) -> str:
+def _check_value(need: Need, typed: str) -> str:
     """Return a person's value in the form for the settings.
 
     Raises:

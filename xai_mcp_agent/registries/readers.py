@@ -95,10 +95,10 @@ def document_of(row: Any, place: str) -> Document:
     # before 2025-09-29 it was inside the document
     if not meta and isinstance(server.get("status"), str):
         meta = {"status": server["status"]}
-    return _checked(server, meta, place)
+    return _check_document(server, meta, place)
 
 
-def _checked(
+def _check_document(
     server: JsonObject, meta: JsonObject, place: str, *, identity: JsonObject | None = None
 ) -> Document:
     """Return the document, or one that says why it must not be used.
@@ -113,12 +113,12 @@ def _checked(
         digest = digest_of_value(identity or server)
         return Document(name, version, server, digest, meta, place, has_namespace=has_namespace)
     except Refused as refusal:
-        return _refused(name, refusal.reason, version)
+        return _refused_document(name, refusal.reason, version)
     except (ValueError, TypeError, KeyError, RecursionError) as cause:
-        return _refused(name, f"it cannot be read: {type(cause).__name__}", version)
+        return _refused_document(name, f"it cannot be read: {type(cause).__name__}", version)
 
 
-def _refused(name: str, reason: str, version: str = "") -> Document:
+def _refused_document(name: str, reason: str, version: str = "") -> Document:
     name, version = visible_text(name, NAME_CHARS), visible_text(version, NAME_CHARS)
     return Document(name, version, {}, refused=visible_text(reason, TEXT_CHARS))
 
@@ -246,7 +246,7 @@ def _npm_document(url: str, package: JsonObject) -> Document:
         "author": as_object(package.get("publisher")).get("username"),
     }
     meta: JsonObject = {"publishedAt": package.get("date")}
-    return _checked(server, meta, redact_url(url.rstrip("/")), identity=identity)
+    return _check_document(server, meta, redact_url(url.rstrip("/")), identity=identity)
 
 
 def npm_address() -> str:
@@ -325,7 +325,7 @@ def _documents_in(name: str, data: bytes, place: str) -> Iterator[Document]:
         if not name:
             raise OSError(visible_text(str(reason), TEXT_CHARS)) from None
         is_in_folder = path.name == _FILE and path.parent.name
-        yield _refused(path.parent.name if is_in_folder else path.name, str(reason))
+        yield _refused_document(path.parent.name if is_in_folder else path.name, str(reason))
 
 
 def _is_readable(path: str) -> bool:

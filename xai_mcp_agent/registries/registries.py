@@ -142,7 +142,7 @@ class Registries:
                         server = _search_result(registry.name, document)
                         key = f"{registry.name} {server.name}"
                         servers[key] = server
-                        index.update(_indexed(key, server, document))
+                        index.update(_index_document(key, server, document))
             self._indexes[name] = index, servers
         return self._indexes[name]
 
@@ -169,9 +169,9 @@ class Registries:
                 homes.append(selected)
         if len(homes) > 1:
             names = " and ".join(x.name for x in homes)
-            raise RegistryError(f"{_quoted(name)} is in {names}. Choose one with --registry.")
+            raise RegistryError(f"{_quote(name)} is in {names}. Choose one with --registry.")
         if not homes:
-            raise self._unknown(name, registry, notes)
+            raise self._unknown_server(name, registry, notes)
         return self._listing(homes[0], name, version, notes.get(homes[0].name, ""))
 
     def _ask(self, registry: RegistrySettings, name: str, version: str | None) -> str:
@@ -189,7 +189,7 @@ class Registries:
                 if registry.type == "api":  # npm and lists are read in full at each sync
                     self._indexes.clear()
                     self._store.mark_deleted(registry.address, name)
-                return f"{registry.name} has no {_quoted(name)} (any more)"
+                return f"{registry.name} has no {_quote(name)} (any more)"
             return f"{registry.name} could not be asked: {reason}"
         except (OSError, RegistryError) as reason:
             return f"{registry.name} could not be asked: {reason}"
@@ -207,19 +207,21 @@ class Registries:
         document = next((x for x in documents if version in (None, x.version)), None)
         if document is None:
             raise RegistryError(
-                f"{name} has no version {_quoted(version or '')}. Known: {', '.join(versions)}."
+                f"{name} has no version {_quote(version or '')}. Known: {', '.join(versions)}."
             )
         alarms = self._store.alarms(registry.address, name)
         alarms = tuple(x for x in alarms if x.version == document.version)
         return Listing(registry, document, versions, alarms, note)
 
-    def _unknown(self, name: str, registry: str | None, notes: Mapping[str, str]) -> RegistryError:
+    def _unknown_server(
+        self, name: str, registry: str | None, notes: Mapping[str, str]
+    ) -> RegistryError:
         names = [name for x in self.select(registry) for name in self._store.names(x.address)]
         hint = did_you_mean(name, names) if names else "Run `xai-mcp-agent registry sync` first."
         reasons = [x for x in notes.values() if x and "has no" not in x]
         why = f" {'. '.join(reasons).rstrip('.')}." if reasons else ""
         where = registry or "any registry of the settings"
-        return RegistryError(f"There is no server {_quoted(name)} in {where}.{why} {hint}".rstrip())
+        return RegistryError(f"There is no server {_quote(name)} in {where}.{why} {hint}".rstrip())
 
     offer = staticmethod(make_offer)
 
@@ -236,10 +238,10 @@ class Registries:
 
         `configured` are the entries as written; `registry` in each says where it is from.
         """
-        changes = (self._changed(entry, written) for entry, written in configured.items())
+        changes = (self._changed_entry(entry, written) for entry, written in configured.items())
         return [x for x in changes if x]
 
-    def _changed(self, entry: str, written: Any) -> ChangedEntry | None:
+    def _changed_entry(self, entry: str, written: Any) -> ChangedEntry | None:
         origin = as_object(as_object(written).get("registry"))
         name, version, was = (as_text(origin.get(x)) for x in ("name", "version", "digest"))
         for registry in self.settings.values():
@@ -259,7 +261,7 @@ def _search_result(registry: str, document: Document) -> FoundServer:
     return FoundServer(registry, document.name, document.version, title, description, 0.0, ())
 
 
-def _indexed(key: str, server: FoundServer, document: Document) -> JsonObject:
+def _index_document(key: str, server: FoundServer, document: Document) -> JsonObject:
     """Return a server as a document of the index: its name, description and tags."""
     space, _, name = server.name.rpartition("/")
     tags = " ".join(as_texts(document.server.get("tags")))
@@ -273,5 +275,5 @@ def _indexed(key: str, server: FoundServer, document: Document) -> JsonObject:
     }
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return repr(visible_text(name, NAME_CHARS))

@@ -111,7 +111,7 @@ def _objects(value: Any) -> list[JsonObject]:
     return [as_object(x) for x in as_list(value)[:_MAX_ITEMS]]
 
 
-def _named_objects(value: Any) -> dict[str, JsonObject]:
+def _objects_by_name(value: Any) -> dict[str, JsonObject]:
     entries = list(as_object(value).items())[:_MAX_ITEMS]
     return {name: {**as_object(x), "name": name} for name, x in entries}
 
@@ -122,7 +122,7 @@ _Prose: TypeAlias = Annotated[str, BeforeValidator(clean_text)]
 _Value: TypeAlias = Annotated[str | None, BeforeValidator(_value)]
 _Flag: TypeAlias = Annotated[bool, BeforeValidator(lambda x: x is True)]
 _Items: TypeAlias = Annotated[tuple[_T, ...], BeforeValidator(_objects)]
-_Named: TypeAlias = Annotated[Mapping[str, _T], BeforeValidator(_named_objects)]
+_Named: TypeAlias = Annotated[Mapping[str, _T], BeforeValidator(_objects_by_name)]
 
 
 class _Model(BaseModel):
@@ -205,12 +205,12 @@ class Package(_Model):
     def unsupported(self) -> str:
         """Why a valid package cannot be started here; empty if it can."""
         if self.type not in RUNNERS:
-            kind = _quoted(self.type) if self.type else "no type"
+            kind = _quote(self.type) if self.type else "no type"
             types = ", ".join(RUNNERS)
             return f"its package is of type {kind}, which no runner starts here; known are {types}"
         if self.transport != "stdio":
             return (
-                f"its package {self.title} serves {_quoted(self.transport)}: start it yourself, "
+                f"its package {self.title} serves {_quote(self.transport)}: start it yourself, "
                 "and write its `url` into the settings"
             )
         return ""
@@ -238,13 +238,13 @@ class Package(_Model):
     def _wrong_inputs(self) -> str:
         for variable in self.environment_variables:
             if not _ENVIRONMENT_NAME.fullmatch(variable.name):
-                return f"{_quoted(variable.name)} is not a valid variable name"
+                return f"{_quote(variable.name)} is not a valid variable name"
             is_set = variable.value is not None or variable.default is not None
             if is_set and _LOADS_CODE.fullmatch(variable.name):
                 return f"it sets {variable.name}, which can make it run other code"
         for argument in (*self.runtime_arguments, *self.package_arguments):
             if argument.flag and not _FLAG.fullmatch(argument.flag):
-                return f"{_quoted(argument.flag)} is not a valid argument name"
+                return f"{_quote(argument.flag)} is not a valid argument name"
         return ""
 
 
@@ -260,14 +260,14 @@ class Remote(_Model):
     def problem(self) -> str:
         """Why the remote must not be used; empty if it may."""
         if self.type not in REMOTE_TYPES:
-            return f"its remote is of type {_quoted(self.type) or 'none'}, which is not known"
+            return f"its remote is of type {_quote(self.type) or 'none'}, which is not known"
         # The values in braces are not known yet.
         url = re.sub(r"\{[^{}]*\}", "x", self.url)
         if problem := wrong_with_url(f"https://{url}" if self.url.startswith("{") else url):
             return f"the URL of its remote cannot be used: {problem.rstrip('.')}"
         for header in self.headers:
             if not _HEADER_NAME.fullmatch(header.name):
-                return f"{_quoted(header.name)} is not a valid header name"
+                return f"{_quote(header.name)} is not a valid header name"
         return ""
 
 
@@ -369,5 +369,5 @@ def _parts(text: str) -> list[tuple[int, int, str]]:
     return [(2, int(x[:18]), "") if x.isdecimal() else (1, 0, x) for x in parts]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(visible_text(text, 80))

@@ -43,25 +43,25 @@ _LARGE, _EACH_VALUE = 128 * 1024, 32
 async def mask_result(result: ToolResult, mask: Mask) -> ToolResult:
     """Return the result with secrets masked in its texts and values; binary data is unchanged."""
     if _is_large(result):
-        return await anyio.to_thread.run_sync(_masked, result, mask)
-    return _masked(result, mask)
+        return await anyio.to_thread.run_sync(_mask_parts, result, mask)
+    return _mask_parts(result, mask)
 
 
-def _masked(result: ToolResult, mask: Mask) -> ToolResult:
+def _mask_parts(result: ToolResult, mask: Mask) -> ToolResult:
     return replace(
         result,
-        parts=tuple(_masked_part(x, mask) for x in result.parts),
-        structured=_masked_value(result.structured, mask),
+        parts=tuple(_mask_part(x, mask) for x in result.parts),
+        structured=_mask_value(result.structured, mask),
         notes=tuple(map(mask, result.notes)),
-        meta=_masked_value(result.meta, mask),
+        meta=_mask_value(result.meta, mask),
     )
 
 
-def _masked_part(part: ResultPart, mask: Mask) -> ResultPart:
+def _mask_part(part: ResultPart, mask: Mask) -> ResultPart:
     if isinstance(part, UnknownPart):
-        return replace(part, raw=_masked_value(part.raw, mask))
+        return replace(part, raw=_mask_value(part.raw, mask))
     if part.more is not None:
-        part = replace(part, more=_masked_value(part.more, mask))
+        part = replace(part, more=_mask_value(part.more, mask))
     match part:
         case TextPart(text):
             return replace(part, text=mask(text))
@@ -69,13 +69,13 @@ def _masked_part(part: ResultPart, mask: Mask) -> ResultPart:
             shown = description and mask(description)
             return replace(part, uri=mask(uri), name=mask(name), description=shown)
         case ResourcePart(uri, text, around=around):
-            around = around and _masked_value(around, mask)
+            around = around and _mask_value(around, mask)
             return replace(part, uri=mask(uri), text=text and mask(text), around=around)
         case _:
             return part
 
 
-def _masked_value(value: Any, mask: Mask) -> Any:
+def _mask_value(value: Any, mask: Mask) -> Any:
     """Return the masked value; a value without secrets is returned as it is, after one search."""
     texts = "\n".join(_texts_in(value))
     return value if mask(texts) == texts else redact_value(value, mask)

@@ -134,7 +134,7 @@ def redact_json(text: str, redact: Callable[[str], str]) -> str:
 def redact_args(args: Sequence[str], secrets: Secrets) -> list[str]:
     """Return the arguments for a person to read, with secrets masked, however short."""
     return [
-        MASK if follows_flag or secrets.knows(arg) else _redacted_arg(arg, secrets)
+        MASK if follows_flag or secrets.knows(arg) else _redact_arg(arg, secrets)
         for arg, follows_flag in with_flags(args)
     ]
 
@@ -149,7 +149,7 @@ def redact_url(url: str) -> str:
     authority = f"//{MASK if at else ''}{at}{host}" if parts.netloc else ""
     scheme = f"{parts.scheme}:" if parts.scheme else ""
     path = "/".join(MASK if RANDOM_SEGMENT.fullmatch(x) else x for x in parts.path.split("/"))
-    return f"{scheme}{authority}{path}{_redacted_query(parts.query)}"
+    return f"{scheme}{authority}{path}{_redact_query(parts.query)}"
 
 
 def redact_value(value: Any, redact: Callable[[str], str]) -> Any:
@@ -169,7 +169,7 @@ def redact_value(value: Any, redact: Callable[[str], str]) -> Any:
             return [redact_value(x, redact) for x in value]
 
 
-def _redacted_arg(text: str, secrets: Secrets) -> str:
+def _redact_arg(text: str, secrets: Secrets) -> str:
     """Return the text without secrets; what follows one is shown, as it may be a command.
 
     If a secret contains a sign at which a shell would begin another command, that is said.
@@ -177,19 +177,19 @@ def _redacted_arg(text: str, secrets: Secrets) -> str:
     # Named ones only in their place: the same text later may be the command.
     anywhere = [*tokens_in_text(text), *secrets_in_json(text)]
     shown = secrets.redact(Secrets(anywhere).redact(text))
-    shown = _without_named_secrets(URL.sub(lambda url: redact_url(url[0]), shown))
+    shown = _redact_named_secrets(URL.sub(lambda url: redact_url(url[0]), shown))
     hidden = "".join(x for x in _SHELL_MARKS if text.count(x) > shown.count(x))
     return f"{shown} ({MASK} has {' '.join(hidden)} in it)" if hidden else shown
 
 
-def _without_named_secrets(text: str) -> str:
+def _redact_named_secrets(text: str) -> str:
     shown, position = "", 0
     for begins, ends in named_secrets(text):
         shown, position = f"{shown}{text[position:begins]}{MASK}", ends
     return shown + text[position:]
 
 
-def _redacted_query(query: str) -> str:
+def _redact_query(query: str) -> str:
     if not query:
         return ""
     pairs = [pair.partition("=") for pair in query.split("&")]

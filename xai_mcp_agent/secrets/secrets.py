@@ -138,17 +138,17 @@ def _forms_of(text: str) -> Iterator[str]:
     if len(text) < MIN_SECRET_LENGTH:
         return
     yield text
-    yield from _escaped(text)
+    yield from _escape(text)
     data = text.encode("utf-8", "surrogatepass")
-    yield from _url_quoted(data)
-    yield from _in_base64(data)
+    yield from _quote_for_url(data)
+    yield from _encode_base64(data)
     lines = [line.strip() for line in text.splitlines()]
     if len(lines) > 1:
         # The first and last line of a key in PEM form are the same for everybody.
         yield from (x for x in lines if len(x) >= _MIN_LINE_LENGTH and not x.startswith("-----"))
 
 
-def _escaped(text: str) -> Iterator[str]:
+def _escape(text: str) -> Iterator[str]:
     yield repr(text)[1:-1]
     for ascii_only in (True, False):
         once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
@@ -159,7 +159,7 @@ def _escaped(text: str) -> Iterator[str]:
         yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
 
 
-def _url_quoted(data: bytes) -> Iterator[str]:
+def _quote_for_url(data: bytes) -> Iterator[str]:
     # Strictest; Python's default; JavaScript's encodeURIComponent; its encodeURI.
     for safe in ("", "/", "!*'()", "!*'();/?:@&=+$,#"):
         quoted = quote(data, safe=safe)
@@ -168,7 +168,7 @@ def _url_quoted(data: bytes) -> Iterator[str]:
     yield quote_plus(data)
 
 
-def _in_base64(data: bytes) -> Iterator[str]:
+def _encode_base64(data: bytes) -> Iterator[str]:
     """Yield the base64 forms of `data` within a longer text, without the edges.
 
     Three bytes give four letters, so there are three alignments; letters that depend on the

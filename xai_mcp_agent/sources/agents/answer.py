@@ -70,7 +70,7 @@ class Answer:
 
     def parts(self) -> Iterator[AnswerPart]:
         """Yield what the agent said, then what it made."""
-        made = [part for parts in self._artifacts.values() for part in _joined(parts)]
+        made = [part for parts in self._artifacts.values() for part in _join_texts(parts)]
         # Many repeat in their last message what they have made.
         yield from (x for x in self.words if not (isinstance(x, TextPart) and x in made))
         yield from made
@@ -115,7 +115,7 @@ def _notes(answer: Answer) -> Iterator[str]:
         yield f"To go on with this conversation, call again with context_id {context}."
 
 
-def _joined(parts: list[AnswerPart]) -> Iterator[AnswerPart]:
+def _join_texts(parts: list[AnswerPart]) -> Iterator[AnswerPart]:
     """Yield the parts of one artifact, with consecutive texts, pieces of a stream, joined."""
     for is_text, group in groupby(parts, lambda part: isinstance(part, TextPart)):
         if is_text:

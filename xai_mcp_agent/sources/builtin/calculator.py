@@ -52,7 +52,7 @@ def calculate(
         raise CalculationError(f"the expression has more than {_MAX_CHARS} characters.")
     try:
         value = _evaluator().eval(text, expression_of(text))
-        return _shown(value if isinstance(value, bool) else _number(value))
+        return _format(value if isinstance(value, bool) else _number(value))
     except CalculationError:
         raise
     except ZeroDivisionError:
@@ -71,15 +71,15 @@ def _evaluator() -> Any:
     from simpleeval import EvalWithCompoundTypes
 
     evaluator: Any = EvalWithCompoundTypes(
-        operators={node: _limited(function) for node, function in _OPERATORS.items()},
-        functions={name: _limited(function) for name, function in _FUNCTIONS.items()},
+        operators={node: _limit(function) for node, function in _OPERATORS.items()},
+        functions={name: _limit(function) for name, function in _FUNCTIONS.items()},
         names={"pi": math.pi, "e": math.e, "tau": math.tau},
     )
     evaluator.nodes = {x: handler for x, handler in evaluator.nodes.items() if x in _NODES}
     return evaluator
 
 
-def _limited(function: Callable[..., Any]) -> Callable[..., Any]:
+def _limit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Function of numbers, or of one list of numbers, whose result is a number."""
 
     def run(*values: Any) -> Any:
@@ -144,7 +144,7 @@ def _sum(*numbers: float) -> float:
     return sum(numbers)
 
 
-def _shown(value: float) -> str:
+def _format(value: float) -> str:
     """Return the text of a result: a whole number, or as many digits as are exact."""
     if isinstance(value, bool):
         return "true" if value else "false"

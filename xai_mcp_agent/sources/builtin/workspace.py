@@ -76,7 +76,7 @@ class Workspace:
         if not parts and not os.path.exists(self._folder):
             return Listing([], is_complete=True)  # nothing has been written yet
         passed_over: list[str] = []
-        with _worded(folder or "the workspace"):
+        with _explain_errors(folder or "the workspace"):
             files = [*islice(self._files_below(parts, passed_over), _MAX_LISTED + 1)]
         is_complete = len(files) <= _MAX_LISTED and not passed_over
         return Listing(files[:_MAX_LISTED], is_complete)
@@ -84,7 +84,7 @@ class Workspace:
     def read_file(self, path: _Path) -> str:
         """Read a text file of the workspace."""
         *folders, name = _parts(path)
-        with _worded(path), self._opened(folders) as folder:
+        with _explain_errors(path), self._open_folder(folders) as folder:
             _check_file(folder.stat(name), path)
             with open(folder.open(name, _READ), "rb") as file:
                 _check_file(os.fstat(file.fileno()), path)
@@ -111,17 +111,17 @@ class Workspace:
         if len(data) > _MAX_BYTES:
             raise WorkspaceError(f"the text is larger than {_MAX_BYTES:,} bytes.")
         *folders, name = parts = _parts(path)
-        with _worded(path):
+        with _explain_errors(path):
             self._require_writable(parts)  # a link that becomes a file meanwhile is an OSError
             os.makedirs(self._folder, exist_ok=True)
-            with self._opened(folders, make=True) as folder:
+            with self._open_folder(folders, make=True) as folder:
                 _write(folder, name, path, data, overwrite=overwrite)
         return f"{path}: {len(data):,} bytes written."
 
     def place(self, path: str) -> Path:
         """Return the place of a file, which no link may lead to."""
         *folders, name = parts = _parts(path)
-        with _worded(path), self._opened(folders) as folder:
+        with _explain_errors(path), self._open_folder(folders) as folder:
             _check_file(folder.stat(name), path)
         return Path(self._folder, *parts)
 
@@ -139,7 +139,7 @@ class Workspace:
     def _files_below(self, parts: list[str], passed_over: list[str]) -> Iterator[ListedFile]:
         """Yield the files in a folder, then those below; unreadable folders are `passed_over`."""
         folders: list[str] = []
-        with self._opened(parts) as folder:
+        with self._open_folder(parts) as folder:
             for entry in folder.entries():
                 with suppress(FileNotFoundError):
                     if entry.is_dir(follow_symlinks=False):
@@ -160,10 +160,10 @@ class Workspace:
                 passed_over.append(name)
 
     @contextmanager
-    def _opened(self, parts: list[str], *, make: bool = False) -> Generator[_Folder]:
+    def _open_folder(self, parts: list[str], *, make: bool = False) -> Generator[_Folder]:
         """Open the folder at a path."""
         if os.open not in os.supports_dir_fd:
-            yield self._resolved(parts, make=make)
+            yield self._resolve_folder(parts, make=make)
             return
         opened = os.open(self._folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:
@@ -178,7 +178,7 @@ class Workspace:
         finally:
             os.close(opened)
 
-    def _resolved(self, parts: list[str], *, make: bool) -> _Folder:
+    def _resolve_folder(self, parts: list[str], *, make: bool) -> _Folder:
         root = Path(self._folder).resolve()
         place = root.joinpath(*parts)
         if not place.resolve().is_relative_to(root):
@@ -279,7 +279,7 @@ def _check_file(status: os.stat_result, path: str) -> None:
 
 
 @contextmanager
-def _worded(path: str) -> Generator[None]:
+def _explain_errors(path: str) -> Generator[None]:
     """Turn errors into sentences for the model that do not reveal the workspace's path."""
     try:
         yield

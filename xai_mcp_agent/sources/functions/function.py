@@ -162,17 +162,17 @@ class FunctionCalls:
         except TooManyLeft as cause:
             raise self.too_many() from cause
         except InvalidArguments as wrong:
-            problems = [self._masked(x) for x in wrong.problems]
+            problems = [self._mask_text(x) for x in wrong.problems]
             expected = signature(function.tool.input_schema)
             raise InvalidArguments(name, problems, expected) from None
         finally:
             watched.call.end()
         # An exception may quote the environment; a result is meant for the model.
         if result.is_error:
-            result = ToolResult.of_text(self._masked(result.text), is_error=True)
+            result = ToolResult.of_text(self._mask_text(result.text), is_error=True)
         return replace(result, notes=(*result.notes, *notes)) if notes else result
 
-    def _masked(self, text: str) -> str:
+    def _mask_text(self, text: str) -> str:
         """Return the text of a person's code without secrets, cut to a limit."""
         shown = redact_beginning(text, self._mask, _MAX_ERROR_CHARS)
         is_cut = len(text) > _MAX_ERROR_CHARS + len(shown)
@@ -221,11 +221,11 @@ def _stand_in(parameters: Sequence[inspect.Parameter]) -> Callable[..., dict[str
 def _outcome(value: Any, running: RunningCall) -> Any:
     """Return the value of a coroutine or a generator, and any other value as it is."""
     if inspect.isgenerator(value):
-        return _while_awaited(cast(Generator[Any], value), running)
+        return _yield_while_awaited(cast(Generator[Any], value), running)
     if inspect.isasyncgen(value):
         value = _all_of(cast(AsyncGenerator[Any], value))
     # On a loop of this thread: a coroutine may block, which must not stop the shared loop.
-    return asyncio.run(_awaited(value, running)) if inspect.isawaitable(value) else value
+    return asyncio.run(_await_result(value, running)) if inspect.isawaitable(value) else value
 
 
 def words_of(cause: BaseException, file: str) -> str:
@@ -278,13 +278,13 @@ def _output_schema(returned: Any) -> JsonObject | None:
 
 def _result(value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
-        return _checked(value)
+        return _check_parts(value)
     if isinstance(value, str) and len(value) > MAX_CHARS:
         raise TooLarge
     return result_of(value if value is None or isinstance(value, str) else plain(value, _leaf))
 
 
-def _checked(result: ToolResult) -> ToolResult:
+def _check_parts(result: ToolResult) -> ToolResult:
     """Return a result that a function made, after a check that its parts are parts."""
     parts = cast(tuple[Any, ...], result.parts)
     wrong = [x for x in parts if not isinstance(x, ResultPart)]
@@ -318,7 +318,7 @@ def _is_context(annotation: Any) -> bool:
     return annotation is ToolContext or any(map(_is_context, get_args(annotation)))
 
 
-def _while_awaited(values: Generator[Any], running: RunningCall) -> Generator[Any]:
+def _yield_while_awaited(values: Generator[Any], running: RunningCall) -> Generator[Any]:
     """Yield the values of a generator, and close it once the caller has gone."""
     for value in values:
         if running.is_over:
@@ -337,7 +337,7 @@ async def _all_of(values: AsyncGenerator[Any]) -> list[Any]:
     return [counted.of(x) async for x in values]
 
 
-async def _awaited(value: Awaitable[Any], running: RunningCall) -> Any:
+async def _await_result(value: Awaitable[Any], running: RunningCall) -> Any:
     """Await a coroutine on this loop, as long as a caller waits."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None

@@ -304,7 +304,7 @@ class ClientTokens:
         url = grant.token_url
         if not url.startswith("https:") and not (url.startswith("http:") and is_this_machine(url)):
             fix = "Write its https:// address as `tokenUrl`."
-            raise self._failed(grant, "does not use https", fix)
+            raise self._failure(grant, "does not use https", fix)
         # As it is sent, before base64; the service may repeat it in its refusal.
         self._secrets.add(quote(_reveal(grant.credential.client_secret), safe=""))
         how = grant.credential.client_authentication
@@ -317,16 +317,16 @@ class ClientTokens:
                     response = await self._send(grant, "client_secret_post")
         except TimeoutError as cause:
             problem = f"did not answer within {_TOKEN_SECONDS:g} s"
-            raise self._failed(grant, problem, "Try again later.") from cause
+            raise self._failure(grant, problem, "Try again later.") from cause
         if 300 <= response.status < 400:
             problem = f"redirects (HTTP {response.status}), and secrets do not follow redirects"
             fix = "Write its new address as `tokenUrl` under `auth`."
-            raise self._failed(grant, problem, fix)
+            raise self._failure(grant, problem, fix)
         if response.status != 200:
             words = mask_and_cut(response.words, self._secrets.redact)
             problem = f"refused with HTTP {response.status}: {words}"
             fix = "Check `clientId`, `clientSecret` and `scopes` under `auth` of the service."
-            raise self._failed(grant, problem, fix)
+            raise self._failure(grant, problem, fix)
         return response.json_object()
 
     async def _send(self, grant: Grant, how: str) -> ServiceResponse:
@@ -351,11 +351,11 @@ class ClientTokens:
         is_token = isinstance(token, str) and _TOKEN.fullmatch(token)
         if not is_token or str(kind).lower() != "bearer":
             problem = "answered without a bearer token"
-            raise self._failed(grant, problem, "Check `tokenUrl` under `auth`.")
+            raise self._failure(grant, problem, "Check `tokenUrl` under `auth`.")
         self._secrets.add(str(token))
         return str(token)
 
-    def _failed(self, grant: Grant, problem: str, next_step: str) -> SourceFailed:
+    def _failure(self, grant: Grant, problem: str, next_step: str) -> SourceFailed:
         where = urlsplit(grant.token_url).netloc.rpartition("@")[2]
         problem = f"no token was issued: {where} {problem}."
         return SourceFailed(self._client.name, problem, next_step)

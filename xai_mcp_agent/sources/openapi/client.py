@@ -126,12 +126,12 @@ class ServiceClient:
                     # Clouds serve the machine's secrets at link-local addresses.
                     places, auth = {INTERNET, first_place} - {LINK_LOCAL}, None
         except NotFollowed as cause:
-            raise self._misdirected(str(cause)) from None
+            raise self._misdirection(str(cause)) from None
         except OutOfPlace:
             if request is first:
                 raise
             problem = f"it redirects to {request.url.host}, and may not send us into that network"
-            raise self._misdirected(problem) from None
+            raise self._misdirection(problem) from None
         except (OSError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as cause:
             raise failure_of(self.name, request, cause, self._mask, self._key) from cause
 
@@ -163,7 +163,7 @@ class ServiceClient:
             )
         return replace(head, body=body, is_cut=not is_whole)
 
-    def _misdirected(self, problem: str) -> Misdirected:
+    def _misdirection(self, problem: str) -> Misdirected:
         text = mask_and_cut(problem, self._mask)
         fix = f"Correct `{self._key}`, if the service has moved."
         return Misdirected(self.name, f"{text}.", fix)

@@ -354,34 +354,34 @@ def _tool_names(endpoints: Iterable[_Endpoint]) -> dict[int, str]:
     method, then their path.
     """
     wishes: defaultdict[str, list[_Endpoint]] = defaultdict(list)
-    for endpoint in sorted(endpoints, key=lambda x: (not _own_name(x), x.path, x.method)):
-        wishes[_own_name(endpoint) or _made_name(endpoint)].append(endpoint)
+    for endpoint in sorted(endpoints, key=lambda x: (not _operation_id(x), x.path, x.method)):
+        wishes[_operation_id(endpoint) or _name_from_path(endpoint)].append(endpoint)
     names: dict[int, str] = {}
     taken = set(wishes)
     for wish, several in wishes.items():
         names[id(several[0])] = wish
         for endpoint in several[1:]:
-            names[id(endpoint)] = name = _other_name(wish, endpoint, taken)
+            names[id(endpoint)] = name = _distinct_name(wish, endpoint, taken)
             taken.add(name)
     return names
 
 
-def _own_name(endpoint: _Endpoint) -> str:
+def _operation_id(endpoint: _Endpoint) -> str:
     name = endpoint.operation.get("operationId")
     if not isinstance(name, str):
         return ""
     return _cut(_NOT_IN_NAMES.sub("_", name[:_MAX_PATH]).strip("_"))
 
 
-def _made_name(endpoint: _Endpoint) -> str:
+def _name_from_path(endpoint: _Endpoint) -> str:
     path = re.sub(r"[{}]", "", endpoint.path.partition("#")[0])
     slug = _NOT_IN_NAMES.sub("_", path.replace("/", "_")).strip("_")
     return _cut(f"{endpoint.method.lower()}_{slug}".rstrip("_"))
 
 
-def _other_name(wish: str, endpoint: _Endpoint, taken: set[str]) -> str:
+def _distinct_name(wish: str, endpoint: _Endpoint, taken: set[str]) -> str:
     where = _digest(f"{endpoint.method} {endpoint.path}")
-    ends = (endpoint.method.lower(), _made_name(endpoint), where)
+    ends = (endpoint.method.lower(), _name_from_path(endpoint), where)
     names = (_cut(f"{wish}_{end}") for end in ends)
     return next((x for x in names if x not in taken), f"{wish}_{where}")
 

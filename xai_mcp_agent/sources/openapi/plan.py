@@ -168,13 +168,13 @@ def in_url(text: str) -> str:
         raise Unwritable("it has half of a character (a lone surrogate)") from None
 
 
-def _but_reserved(text: str, safe: str) -> str:
+def _encode_unreserved(text: str, safe: str) -> str:
     """Percent-encode all but reserved characters and text that is encoded already."""
     parts = _TRIPLET.split(text)
     return "".join(x if n % 2 else quote(x, safe=safe) for n, x in enumerate(parts))
 
 
-in_query = partial(_but_reserved, safe=_IN_QUERY)
+in_query = partial(_encode_unreserved, safe=_IN_QUERY)
 """Percent-encode all characters that a query cannot contain (`allowReserved`)."""
 
 
@@ -242,7 +242,7 @@ def querystring(place: Placement, value: Any) -> str:
         written = (pairs(key, x, "form", explode=True, encode=in_url) for key, x in value.items())
         return "&".join(f"{key}={x}" for several in written for key, x in several)
     text = content_text(value, place.media_type)
-    return _but_reserved(text, f"{_IN_QUERY}&=+") if isinstance(value, str) else in_url(text)
+    return _encode_unreserved(text, f"{_IN_QUERY}&=+") if isinstance(value, str) else in_url(text)
 
 
 def path_text(place: Placement, value: Any) -> str:
@@ -253,7 +253,7 @@ def path_text(place: Placement, value: Any) -> str:
     """
     if value is None:
         raise Unwritable("it is null, which a path cannot hold")
-    encode = partial(_but_reserved, safe=_IN_PATH) if place.allow_reserved else in_url
+    encode = partial(_encode_unreserved, safe=_IN_PATH) if place.allow_reserved else in_url
     if place.media_type:
         text = encode(content_text(value, place.media_type))
     elif place.style == "matrix":

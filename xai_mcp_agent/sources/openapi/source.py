@@ -119,7 +119,7 @@ class OpenApiSource(ReadSource[Offer]):
             )
         except OutOfPlace as cause:
             why = f"which is {cause.place}, where the document is not"
-            raise self._misplaced(base_url, why) from None
+            raise self._misdirection(base_url, why) from None
         return await with_files(result, self.name)
 
     def _places(self, base_url: str) -> frozenset[str] | None:
@@ -136,10 +136,10 @@ class OpenApiSource(ReadSource[Offer]):
             return None
         is_elsewhere = origin_of(base_url) != origin_of(settings.spec)
         if is_elsewhere and (settings.auth or settings.headers):
-            raise self._misplaced(base_url, "credentials go there only if a person says so")
+            raise self._misdirection(base_url, "credentials go there only if a person says so")
         return frozenset((INTERNET, self._reader.document_place))
 
-    def _misplaced(self, base_url: str, why: str) -> SourceFailed:
+    def _misdirection(self, base_url: str, why: str) -> SourceFailed:
         """Return the error for a server that the document names but we do not call."""
         server, host = "://".join(origin_of(base_url)), origin_of(self._settings.spec)[1]
         return SourceFailed(
@@ -207,7 +207,7 @@ class DocumentReader:
         except TimeoutError as cause:
             raise self._too_slow("Raise `startTimeout`, or keep a copy in a file.") from cause
         except BadDocument as cause:
-            raise self._failed(str(cause), "Check it with `xai-mcp-agent tools list`.") from None
+            raise self._failure(str(cause), "Check it with `xai-mcp-agent tools list`.") from None
         self._parts = offer.parts
         return offer
 
@@ -219,7 +219,7 @@ class DocumentReader:
             raise
         except OSError as cause:
             problem = f"{file} cannot be read: {cause.strerror or cause}."
-            raise self._failed(problem, "Correct `spec` in the settings.") from cause
+            raise self._failure(problem, "Correct `spec` in the settings.") from cause
         return await self._convert(data, file.as_uri(), files_beside(file), before)
 
     async def _fetch(self, before: Offer | None) -> Offer:
@@ -265,19 +265,19 @@ class DocumentReader:
             response = await self._opened.send(request, within_host=within_host)
         except SourceClosed as cause:
             problem = f"its document was not read: {cause.problem}"
-            raise self._failed(problem, "Check its server.") from cause
+            raise self._failure(problem, "Check its server.") from cause
         except ResponseTooLarge as cause:
             problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
             fix = "Use a document with only the operations that you need."
-            raise self._failed(problem, fix) from cause
+            raise self._failure(problem, fix) from cause
         status = f"HTTP {response.status} {response.reason}."
         if response.status >= 500:
             problem = f"its document was not read: {status}"
-            raise self._failed(problem, "Check its server.")
+            raise self._failure(problem, "Check its server.")
         if response.status >= 300 and not (response.status == _NOT_MODIFIED and validators):
             problem = f"its document is not at {response.url}: {status}"
             fix = "Correct `spec`, or `headers` if it wants credentials."
-            raise self._failed(problem, fix)
+            raise self._failure(problem, fix)
         return response
 
     def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> Read:
@@ -309,13 +309,13 @@ class DocumentReader:
             return await self._threads.run(do, self._settings.start_timeout_seconds)
         except TooManyLeft as cause:
             problem = "too many earlier reads of its document still hang."
-            raise self._failed(problem, "Run the workflow again in a new process.") from cause
+            raise self._failure(problem, "Run the workflow again in a new process.") from cause
 
     def _too_slow(self, next_step: str) -> SourceFailed:
         limit = self._settings.start_timeout_seconds
-        return self._failed(f"its document was not read within {limit:g} s.", next_step)
+        return self._failure(f"its document was not read within {limit:g} s.", next_step)
 
-    def _failed(self, problem: str, next_step: str) -> SourceFailed:
+    def _failure(self, problem: str, next_step: str) -> SourceFailed:
         return SourceFailed(self._settings.name, problem, next_step)
 
 

@@ -70,7 +70,7 @@ def override(
     if operation.url:
         # The base URL is encoded already.
         url = _render(operation.url, "url", "url", {**values, "base_url": _Encoded(base_url)})
-        parts = replace(parts, url=_checked_url(url, base_url))
+        parts = replace(parts, url=_check_url(url, base_url))
     if operation.headers:
         rendered = {
             name: _render(text, "header", f"headers.{name}", values)
@@ -123,7 +123,7 @@ def _context_of(media_type: str) -> Context | None:
     return "xml" if "xml" in kind else "form" if kind == FORM else "text"
 
 
-def _checked_url(url: str, base_url: str) -> str:
+def _check_url(url: str, base_url: str) -> str:
     """Return the absolute URL. It must be at the service, because credentials are sent along."""
     # A fragment is never sent, and would swallow credentials that are added to the query.
     url = url.strip().partition("#")[0].replace("?&", "?").rstrip("?")
@@ -259,7 +259,7 @@ class PlanTemplates:
 def templates_of(plan: RequestPlan) -> PlanTemplates:
     """Return the plan as templates that people can read, and change in the settings."""
     query = [
-        _if_given(x, f"&{_value(x)}")
+        _optional(x, f"&{_value(x)}")
         for x in plan.placements
         if x.location in ("query", "querystring")
     ]
@@ -271,9 +271,9 @@ def templates_of(plan: RequestPlan) -> PlanTemplates:
         for n, x in enumerate(re.split(HOLE, path))
     )  # fmt: skip
     headers = {"Accept": plan.accept}
-    headers |= {x.name: _if_given(x, _value(x)) for x in plan.placements if x.location == "header"}
+    headers |= {x.name: _optional(x, _value(x)) for x in plan.placements if x.location == "header"}
     if cookies := [x for x in plan.placements if x.location == "cookie"]:
-        headers["Cookie"] = "".join(_if_given(x, f"{_value(x)}; ") for x in cookies)
+        headers["Cookie"] = "".join(_optional(x, f"{_value(x)}; ") for x in cookies)
     if plan.body is not None:
         headers["Content-Type"] = plan.body.media_type
     return PlanTemplates("".join([*pieces, *query]), headers, _body(plan))
@@ -292,7 +292,7 @@ def _body(plan: RequestPlan) -> str:
     return f"{{{{ args | fields({{{members}}}){filters} }}}}"
 
 
-def _if_given(place: Placement, text: str) -> str:
+def _optional(place: Placement, text: str) -> str:
     if place.is_required:
         return text
     return f"{{% if args[{_literal(place.argument)}] is defined %}}{text}{{% endif %}}"

@@ -71,23 +71,23 @@ def _set_streams_aside() -> tuple[int, int]:
 
 
 def _line(answer: JsonObject) -> bytes:
-    line = _encoded(answer)
+    line = _encode(answer)
     if len(line) > _MAX_ANSWER_BYTES:
         megabytes = len(line) / 1024**2
         text = f"its result has {megabytes:.0f} MB, and at most 16 can be used. Save it to a file"
-        line = _encoded({"failed": {"text": f"{text} and give back the file's name."}})
+        line = _encode({"failed": {"text": f"{text} and give back the file's name."}})
     return line + b"\n"
 
 
-def _encoded(answer: JsonObject) -> bytes:
+def _encode(answer: JsonObject) -> bytes:
     try:
         text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return _as_far_as_possible(answer)
+        return _encode_leniently(answer)
     return text.encode("utf-8", "replace")
 
 
-def _as_far_as_possible(answer: JsonObject) -> bytes:
+def _encode_leniently(answer: JsonObject) -> bytes:
     """Encode what JSON does not know as text, such as dates; if that fails, an error."""
     from pydantic_core import to_json
 

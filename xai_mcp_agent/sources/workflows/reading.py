@@ -96,7 +96,7 @@ def _read(file: Path, module: str, scratch: Path) -> JsonObject:
         "drawn": compiled.drawn,
         "class": workflow.name,
         "outputs": _outputs(workflow),
-        "parameters": [asdict(drawing.described(x)) for x in _parameters(workflow, tree)],
+        "parameters": [asdict(drawing.describe(x)) for x in _parameters(workflow, tree)],
         "description": drawing.description(file.stem) or docs,
     }
 
@@ -153,7 +153,7 @@ class Drawing:
         matches = [(line, _LINE.fullmatch(line)) for line in lines]
         return "\n".join(line for line, x in matches if not x or x[1] not in arguments).strip()
 
-    def described(self, parameter: Parameter) -> Parameter:
+    def describe(self, parameter: Parameter) -> Parameter:
         """Return the parameter with the description and default that the comments give."""
         if self._arguments().get(parameter.name) == "secret":
             parameter = replace(parameter, type="secret")
@@ -162,7 +162,7 @@ class Drawing:
                 return replace(parameter, description=text.strip())
             for line in map(_LINE.fullmatch, text.splitlines()):
                 if line and line[1] == parameter.name:
-                    return _commented(parameter, (line[2] or "").strip(), line[3].strip())
+                    return _apply_comment(parameter, (line[2] or "").strip(), line[3].strip())
         return parameter
 
     def _arguments(self) -> dict[str, str]:
@@ -171,7 +171,7 @@ class Drawing:
         return {x[2]: x[1] for x in matches if x}
 
 
-def _commented(parameter: Parameter, note: str, description: str) -> Parameter:
+def _apply_comment(parameter: Parameter, note: str, description: str) -> Parameter:
     """Give a parameter a default, or make it optional, if a comment says so in brackets."""
     if default := _DEFAULT.fullmatch(note):
         value = _default(default[1].strip(), parameter.type)

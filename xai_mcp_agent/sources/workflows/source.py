@@ -78,7 +78,7 @@ class Workflow:
         request = {"do": "run", **{x: script[x] for x in ("modules", "files", "class")}}
         request["outputs"] = [x["attribute"] for x in script["outputs"]]
         defaults = {x["name"]: x["default"] for x in script["parameters"]}
-        notes = (*_unknown(settings, defaults), *([] if description else [_UNDESCRIBED]))
+        notes = (*_unknown_arguments(settings, defaults), *([] if description else [_UNDESCRIBED]))
         return cls(tool, request, defaults, names, tuple(script["drawn"]), notes)
 
     def run_request(self, settings: WorkflowSettings, arguments: JsonObject) -> JsonObject:
@@ -144,7 +144,7 @@ def _output_schema(names: tuple[str, ...]) -> JsonObject | None:
     return {"type": "object", "properties": {x: {} for x in names}, "required": list(names)}
 
 
-def _unknown(settings: WorkflowSettings, parameters: JsonObject) -> list[str]:
+def _unknown_arguments(settings: WorkflowSettings, parameters: JsonObject) -> list[str]:
     wrong = [x for x in settings.arguments if x not in parameters]
     problem = "`arguments` names {!r}, which the workflow does not have. {}"
     return [problem.format(x, did_you_mean(x, parameters)).rstrip() for x in wrong]
