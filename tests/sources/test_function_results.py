@@ -55,7 +55,7 @@ def test_a_result_too_large_to_read_is_refused_with_what_to_do(tmp_path: Path, b
         result = bridge.call_tool("it", "f")
     assert result.is_error
     assert result.text == (
-        "f failed: its result has more than 16 MB. Save it to a file and give back the file's name."
+        "f failed: its result has more than 16 MB. Save it to a file and return the file's name."
     )
 
 

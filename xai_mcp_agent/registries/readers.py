@@ -41,6 +41,7 @@ from .server_json import (
 _API = "/v0.1"
 _API_ROWS = 100  # of a page; the official registry allows no more
 _OFFICIAL_META = "io.modelcontextprotocol.registry/official"
+_MAX_DEPENDENCIES = 200
 _NPM_ROWS = 250  # npm allows no more
 _ARCHIVES = "https://codeload.github.com"
 _FILE = "server.json"
@@ -200,7 +201,7 @@ def npm_package(url: str, name: str, version: str, limits: FetchLimits) -> NpmPa
     """
     entry = _npm_manifest(url, name, version, limits)
     dist, author = as_object(entry.get("dist")), entry.get("author")
-    dependencies = list(as_object(entry.get("dependencies")).items())[:NAME_CHARS]
+    dependencies = list(as_object(entry.get("dependencies")).items())[:_MAX_DEPENDENCIES]
     if entry.get("version") != version:
         raise OSError("the answer is about another version")
     return NpmPackage(

@@ -119,7 +119,7 @@ def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
 
 
 def secrets_in_text(text: str) -> Iterator[str]:
-    """The secret texts in a value: well-known tokens, and what stands in a URL, after a
+    """Yield the secret texts in a value: well-known tokens, and secrets in a URL, after a
     secret-looking name (`name=value`, `Header: value`), or in JSON."""
     yield from tokens_in_text(text)
     # Most texts have none of these signs, and a search for them takes no time.
@@ -169,7 +169,7 @@ def _words(name: str) -> list[str]:
 
 
 def _with_credentials(value: str) -> Iterator[str]:
-    """The value, what follows `Bearer` or another scheme, and what `Basic` hides in base64."""
+    """Yield the value, the credentials after `Bearer` or another scheme, and those in `Basic`."""
     yield value
     scheme, _, credentials = value.strip().partition(" ")
     yield value.strip()

@@ -100,10 +100,10 @@ class Secrets:
         return text in self.texts
 
     def redact(self, text: str) -> str:
-        """`text` with `***` in place of every secret of at least `MIN_SECRET_LENGTH` characters.
+        """Return the text with `***` for every secret of at least `MIN_SECRET_LENGTH` characters.
 
-        Found as it is, URL-quoted, escaped as in JSON or a Python literal, in base64 (alone or
-        within a longer text, as in Basic authentication), and line by line.
+        It finds a secret as it is, URL-quoted, escaped as in JSON or a Python literal, in base64
+        (alone or within a longer text, as in Basic authentication), and line by line.
         """
         forms = self._current_forms()
         # A search for each form in turn is several times faster than one regular expression of all.

@@ -27,7 +27,7 @@ class TooLarge(ValueError):
 
     def __init__(self) -> None:
         super().__init__(
-            "its result has more than 16 MB. Save it to a file and give back the file's name."
+            "its result has more than 16 MB. Save it to a file and return the file's name."
         )
 
 

@@ -143,14 +143,14 @@ def test_a_workflow_without_a_flow_to_finish_is_reported(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("job.xircuits", b"", "no workflow of Xircuits"),
-        ("job.xircuits", b"[" * 100_000, "no workflow of Xircuits"),
+        ("job.xircuits", b"", "not an Xircuits workflow"),
+        ("job.xircuits", b"[" * 100_000, "not an Xircuits workflow"),
         ("job.xircuits", b"[1]", "it has no nodes"),
         ("job.xircuits", b'{"layers": [{"type": "diagram-nodes", "models": {"a": {}}}]}',
          "it has no nodes"),
-        ("job.xircuits", b"\xed\xa0\x80", "no workflow of Xircuits"),
-        ("job.py", b"def f(", "is no Python"),
-        ("job.py", b"print(1)", "no compiled workflow"),
+        ("job.xircuits", b"\xed\xa0\x80", "not an Xircuits workflow"),
+        ("job.py", b"def f(", "is not Python"),
+        ("job.py", b"print(1)", "not a compiled workflow"),
     ],
 )  # fmt: skip
 def test_another_file_is_reported_and_not_run(tmp_path: Path, name: str, text: bytes, words: str):

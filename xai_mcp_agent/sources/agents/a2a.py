@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx2
@@ -138,7 +139,9 @@ class A2aAgent:
             content = json.dumps({**call, "params": tenant | params}).encode()
         else:
             method, path = _REST_METHODS[action]
-            start = "/v1" if interface.is_old else f"/{interface.tenant}".rstrip("/")
+            start = (
+                "/v1" if interface.is_old else f"/{quote(interface.tenant, safe='')}".rstrip("/")
+            )
             url = f"{interface.url.rstrip('/')}{start}{path.format(id=params.get('id', ''))}"
             if method == "POST":
                 content = json.dumps(params).encode()

@@ -35,7 +35,7 @@ _NOTHING = {
 
 
 def is_id(text: str) -> bool:
-    """Whether a text may be the id of a task or a context."""
+    """Return whether a text may be the id of a task or a context."""
     return _ID.fullmatch(text) is not None
 
 
@@ -69,9 +69,9 @@ class Answer:
             self._artifacts.setdefault(artifact.id, []).extend(artifact.parts)
 
     def parts(self) -> Iterator[AnswerPart]:
-        """Yield what the agent said, then what it made."""
+        """Yield the parts of its message, then those of its artifacts."""
         made = [part for parts in self._artifacts.values() for part in _join_texts(parts)]
-        # Many repeat in their last message what they have made.
+        # Many agents repeat their artifacts in their last message.
         yield from (x for x in self.words if not (isinstance(x, TextPart) and x in made))
         yield from made
 

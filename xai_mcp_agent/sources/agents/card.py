@@ -79,7 +79,7 @@ class CardReader:
         """Return the card as it is now; the same object if it has not changed.
 
         Raises:
-            SourceError: there is none, or none that can be used.
+            SourceError: there is no card, or no usable one.
         """
         headers = {"accept": "application/json", **self._conditions}
         for place in self._places:
@@ -106,7 +106,7 @@ def read_card(url: str, http: AgentHttp, raw: Any) -> Card:
     """Return the card in the JSON at `url`.
 
     Raises:
-        SourceFailed: it is none, or has no interface that can be used.
+        SourceFailed: it is not a card, or has no usable interface.
     """
     is_card = is_object(raw) and isinstance(raw.get("name"), str)
     if not is_card or not ({"skills", "capabilities", "url"} & {*as_object(raw)}):

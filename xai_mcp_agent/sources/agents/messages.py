@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A thing that an agent made, or with `is_more` a further piece of it."""
+    """An artifact of an agent, or with `is_more` a further piece of it."""
 
     id: str
     parts: tuple[AnswerPart, ...]
@@ -53,7 +53,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Update:
-    """News of a task. `state` is empty where it was not given, `words` belong to the state."""
+    """An update of a task. `state` is empty if it is unchanged; `words` belong to the state."""
 
     task_id: str = ""
     context_id: str = ""
@@ -63,18 +63,18 @@ class Update:
 
     @property
     def text(self) -> str:
-        """What the agent says meanwhile: with its state, or with what it is making."""
-        made = [part for artifact in self.artifacts for part in artifact.parts]
-        return text_in(self.words if self.state else made)
+        """The texts of the update: those of its state or, without one, of its artifacts."""
+        parts = [part for artifact in self.artifacts for part in artifact.parts]
+        return text_in(self.words if self.state else parts)
 
 
 def text_in(parts: Iterator[AnswerPart] | list[AnswerPart] | tuple[AnswerPart, ...]) -> str:
-    """The texts among parts."""
+    """Return the texts among some parts."""
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
 def build_message(request: Request) -> JsonObject:
-    """The parameters of a message as 1.0 has them."""
+    """Return a message in the form of 1.0."""
     parts: list[JsonObject] = [{"text": request.message}]
     if request.data is not None:
         parts.append({"data": request.data})
@@ -88,13 +88,13 @@ def build_message(request: Request) -> JsonObject:
 
 
 def as_old_rpc(message: JsonObject) -> JsonObject:
-    """A message for JSON-RPC of 0.3."""
+    """Return the message for JSON-RPC of 0.3."""
     parts = [{"kind": "data" if "data" in part else "text", **part} for part in message["parts"]]
     return {**message, "kind": "message", "role": "user", "parts": parts}
 
 
 def as_old_rest(message: JsonObject) -> JsonObject:
-    """A message for HTTP+JSON of 0.3, with the field names of its protobuf."""
+    """Return the message for HTTP+JSON of 0.3, with the field names of its protobuf."""
     names = {"messageId": "message_id", "taskId": "task_id", "contextId": "context_id",
              "parts": "content"}  # fmt: skip
     renamed = {names.get(name, name): value for name, value in message.items()}
@@ -116,7 +116,7 @@ class UpdateReader:
         }  # fmt: skip
 
     def read(self, payload: JsonObject) -> Update:
-        """What it says; an empty update where that cannot be read."""
+        """Return the update in a payload; an empty one if it cannot be read."""
         if kind := as_text(payload.get("kind")).replace("-", "_"):
             return self._readers.get(kind, self._task)(payload)
         for name, body in payload.items():
@@ -143,7 +143,7 @@ class UpdateReader:
         return Artifact(as_text(_field(body, "artifactId")), self._parts(body), is_more)
 
     def _status(self, body: JsonObject) -> tuple[str, tuple[AnswerPart, ...]]:
-        """The state in the words of 1.0, and what the agent says of it."""
+        """Return the state in the words of 1.0, and the parts of its message."""
         status = as_object(body.get("status"))
         state = as_text(status.get("state")).removeprefix("TASK_STATE_").lower().replace("-", "_")
         words = self._parts(as_object(_field(status, "message", "update")))
@@ -159,7 +159,7 @@ class UpdateReader:
         if "data" not in part:
             return _file(as_object(part.get("file")) or part)  # in a member of its own before 1.0
         value = as_object(part["data"]).get("data") if self._deep_data else part["data"]
-        # What is no object was put into one for 0.3.
+        # 0.3 wraps a value that is not an object.
         if "data_part_compat" in as_object(part.get("metadata")):
             value = as_object(value).get("value")
         return DataPart(_whole_numbers(value))
@@ -170,7 +170,9 @@ def _file(file: JsonObject) -> AnswerPart | None:
     name = as_text(_field(file, "filename", "name"))
     if url := as_text(_field(file, "url", "uri", "fileWithUri")):
         return LinkPart(url, name or url, mime_type=media_type or None)
-    data = as_text(_field(file, "raw", "bytes")) or _once(as_text(_field(file, "fileWithBytes")))
+    data = as_text(_field(file, "raw", "bytes")) or _encoded_once(
+        as_text(_field(file, "fileWithBytes"))
+    )
     if not data:
         return None
     if media_type.startswith("image/"):
@@ -184,8 +186,8 @@ def _ids(body: JsonObject, of_task: str) -> tuple[str, str]:
     return as_text(_field(body, of_task)), as_text(_field(body, "contextId"))
 
 
-def _once(data: str) -> str:
-    """Bytes in base64: the SDK's server of 0.3 encodes twice over HTTP+JSON."""
+def _encoded_once(data: str) -> str:
+    """Return bytes encoded once: the SDK's server of 0.3 encodes them twice over HTTP+JSON."""
     try:
         inner = base64.b64decode(data, validate=True)
         base64.b64decode(inner, validate=True)
@@ -195,7 +197,7 @@ def _once(data: str) -> str:
 
 
 def _whole_numbers(value: Any) -> Any:
-    """The value with 4 for 4.0: agents made with the SDK write all numbers as floats."""
+    """Return the value with 4 for 4.0: agents made with the SDK write all numbers as floats."""
     if is_object(value):
         return {name: _whole_numbers(x) for name, x in value.items()}
     if is_list(value):
@@ -205,7 +207,7 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def _field(body: JsonObject, *names: str) -> Any:
-    """The first of these fields that is there; protobuf allows both spellings."""
+    """Return the first of these fields that is present; protobuf allows both spellings."""
     for name in names:
         for spelling in (name, snake(name)):
             if body.get(spelling) is not None:
@@ -214,5 +216,5 @@ def _field(body: JsonObject, *names: str) -> Any:
 
 
 def snake(name: str) -> str:
-    """The name as protobuf spells it: `contextId` is `context_id`."""
+    """Return the name as protobuf spells it: `context_id` for `contextId`."""
     return re.sub("(?<=[a-z])[A-Z]", lambda letter: f"_{letter[0]}", name[:100]).lower()

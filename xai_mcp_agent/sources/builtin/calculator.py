@@ -80,7 +80,7 @@ def _evaluator() -> Any:
 
 
 def _limit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Function of numbers, or of one list of numbers, whose result is a number."""
+    """Return the function for numbers, or for one list of numbers, with a bounded result."""
 
     def run(*values: Any) -> Any:
         is_list = len(values) == 1 and isinstance(values[0], list | tuple)

@@ -75,7 +75,7 @@ def _line(answer: JsonObject) -> bytes:
     if len(line) > _MAX_ANSWER_BYTES:
         megabytes = len(line) / 1024**2
         text = f"its result has {megabytes:.0f} MB, and at most 16 can be used. Save it to a file"
-        line = _encode({"failed": {"text": f"{text} and give back the file's name."}})
+        line = _encode({"failed": {"text": f"{text} and return the file's name."}})
     return line + b"\n"
 
 

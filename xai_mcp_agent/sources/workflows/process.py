@@ -47,12 +47,12 @@ class Output(StderrLog):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the stored lines."""
+        """The stored lines."""
         return tuple(self._lines)
 
     @property
     def progress(self) -> str:
-        """Return the current node, and the last line printed there."""
+        """The current node, and the last line printed there."""
         latest = self._latest[:_MAX_PROGRESS_CHARS]
         return f"{self.node}: {latest}" if self.node and latest else self.node or latest
 
@@ -76,7 +76,7 @@ class Answer:
 
     @property
     def ending(self) -> str:
-        """Return in words how it ended without an answer."""
+        """How it ended without an answer, in words."""
         if self.refusal:
             return f"could not be started: {self.refusal}"
         if self.exit_code is None:

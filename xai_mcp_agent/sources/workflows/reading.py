@@ -31,13 +31,13 @@ _TITLES = ("description", "about", "tool")  # title of a comment on the whole wo
 # A line of a comment about one argument: `city (default: Berlin): where to look`.
 _LINE = re.compile(r"\s*[-*]?\s*(\w+)\s*(?:\(([^()]*)\))?\s*:\s*(.*)")
 _DEFAULT = re.compile(r"default\s*[:=]?\s*(.*)", re.IGNORECASE)
-_NO_WORKFLOW = "this is no workflow of Xircuits"
+_NO_WORKFLOW = "this is not an Xircuits workflow"
 _OPEN = "Open it in Xircuits, and"
 _COMPILE = "Compile it again in Xircuits, or name its .xircuits file."
 
 
 class Unusable(Exception):
-    """Why a workflow cannot be used, and what to do about it."""
+    """The workflow cannot be used; says why, and `fix` what to do about it."""
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(problem)
@@ -75,7 +75,7 @@ def read(request: JsonObject) -> JsonObject:
         return {"unusable": [f"{file} cannot be read: {cause}.", "Look at the file."]}
     except Exception as cause:  # noqa: BLE001 - it may hold anything, at any place
         words = f"{type(cause).__name__}: {cause}"[:_MAX_CHARS]
-        problem = f"{file.name} holds what no workflow of Xircuits does ({words})."
+        problem = f"{file.name} has something that no Xircuits workflow has ({words})."
         return {"unusable": [problem, "Open it in Xircuits and save it again, or take a copy."]}
 
 
@@ -116,7 +116,7 @@ class Drawing:
         """Read the drawing in a file, and check what the compiler would not explain.
 
         Raises:
-            Unusable: it is none, or one of its nodes cannot be used.
+            Unusable: it is not a drawing, or one of its nodes cannot be used.
         """
         try:
             document = json.loads(file.read_text(encoding="utf-8"))
@@ -145,7 +145,7 @@ class Drawing:
                 yield node["name"], node["extras"]["path"]
 
     def description(self, name: str) -> str:
-        """The description of the workflow: the comment with a fitting title, or else the first."""
+        """Return the description of the workflow: a comment titled so, or else the first one."""
         arguments = self._arguments()
         about = [text for title, text in self.comments if title.lower() in (*_TITLES, name.lower())]
         others = [text for title, text in self.comments if title not in arguments]
@@ -314,10 +314,10 @@ def _workflow_in(text: str) -> tuple[ast.Module, ast.ClassDef]:
     try:
         tree = module_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as cause:
-        raise Unusable(f"it is no Python: {cause}.", _COMPILE) from None
+        raise Unusable(f"it is not Python: {cause}.", _COMPILE) from None
     classes = [x for x in tree.body if isinstance(x, ast.ClassDef) and _is_workflow(x)]
     if not classes:
-        problem = "it is no compiled workflow: it has no class of the type xircuits_workflow."
+        problem = "it is not a compiled workflow: it has no class of the type xircuits_workflow."
         raise Unusable(problem, f"{_COMPILE} Plain functions go under `functions`.")
     return tree, classes[-1]
 

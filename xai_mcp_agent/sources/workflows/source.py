@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -20,15 +19,14 @@ from ...core.events import Inventory
 from ...core.json import JsonObject, as_list
 from ...core.names import did_you_mean
 from ...core.patterns import guard
-from ...core.results import OnProgress, ToolResult
+from ...core.results import ToolResult
 from ...core.tools import WORKFLOW, Tool, ToolKey
 from ...secrets.search import looks_secret
 from ...settings.sources import WorkflowSettings
 from ..canvas import result_of
+from ..progress import ProgressListener
 from ..reading import ReadSource, file_stamp
 from .process import Answer, Output, ask_child
-
-logger = logging.getLogger(__name__)
 
 # Each is a Python process; further calls wait for their turn.
 _MAX_AT_ONCE = 4
@@ -177,25 +175,29 @@ class WorkflowSource(ReadSource[Workflow]):
         self, workflow: Workflow, invocation: ToolInvocation, limit: float, spent_seconds: float = 0
     ) -> ToolResult:
         """Run a workflow that `read` returned; see `call`. Some of the limit is spent already."""
-        output = Output(self._mask)
+        output, notes = Output(self._mask), list[str]()
         try:
             with anyio.fail_after(remaining_seconds(limit, spent_seconds)):
                 async with self._turns:
                     if invocation.check is not None:
                         invocation.check()
-                    answer = await self._run(workflow, invocation, output)
+                    answer = await self._run(workflow, invocation, output, notes)
         except TimeoutError as cause:
             at = f" It was at the node {output.node}." if output.node else ""
             problem = f"the workflow did not end within {limit:g} s, and was ended.{at}"
             raise ToolTimeout(self.name, problem, _MORE_TIME, output.tail()) from cause
-        return await self._result(workflow, answer, output)
+        result = await self._result(workflow, answer, output)
+        return replace(result, notes=(*result.notes, *notes))
 
-    async def _run(self, workflow: Workflow, invocation: ToolInvocation, output: Output) -> Answer:
+    async def _run(
+        self, workflow: Workflow, invocation: ToolInvocation, output: Output, notes: list[str]
+    ) -> Answer:
         request = workflow.run_request(self._settings, invocation.arguments)
         answers: list[Answer] = []
         async with anyio.create_task_group() as tasks:
             if invocation.on_progress is not None:
-                tasks.start_soon(_follow, output, invocation.on_progress)
+                listener = ProgressListener(invocation.on_progress, notes)
+                tasks.start_soon(output.follow, listener.tell)
             answers.append(await self._ask(request, output))
             tasks.cancel_scope.cancel()
         return answers[0]
@@ -280,14 +282,6 @@ class WorkflowSource(ReadSource[Workflow]):
     async def _ask(self, request: JsonObject, output: Output) -> Answer:
         env = {**self._settings.env, CHAIN_VARIABLE: chain_with(self._settings.file)}
         return await ask_child(request, self._folder, env, output)
-
-
-async def _follow(output: Output, on_progress: OnProgress) -> None:
-    """Report progress. A listener that raises does not end the call; it gets no more reports."""
-    try:
-        await output.follow(on_progress)
-    except Exception:
-        logger.exception("A progress listener raised; it is not called for this call any more")
 
 
 def chain_with(file: str) -> str:
