@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.http_service import Got, Said, as_json, http_service
+from tests.support.http_service import Received, Reply, as_json, http_service
 from tests.support.processes import wait_until
 from tests.support.registry_service import (
     COMMIT,
@@ -107,7 +107,7 @@ def test_a_sync_that_was_killed_goes_on_where_it_was(service: RegistryService, t
     second = service.pages[list(service.pages)[1]]
     waits = threading.Event()
 
-    def answer(got: Got) -> Said:
+    def answer(got: Received) -> Reply:
         if "cursor" in got.query and not waits.is_set():
             waits.wait(30)
         return service._answer(got, "")
@@ -180,7 +180,7 @@ def test_a_failure_is_reported_plainly(
             service.http.replies["*"] = lambda _: as_json({"mcpServers": {}})
         elif fault == "moved":
             there = {"location": f"{inner.url}/v0.1/servers"}
-            service.http.replies["*"] = lambda _: Said(302, headers=there)
+            service.http.replies["*"] = lambda _: Reply(302, headers=there)
         elif fault == "closed":
             service.http.close()
         report = done_within(10, lambda: synced(team, fetch=PATIENCE))
@@ -387,7 +387,7 @@ def test_npm_is_searched_by_keyword_page_by_page_and_what_left_it_leaves_the_cop
         assert service.asked("/-/v1/search")[0]["text"] == "keywords:mcp-server"
         gone = service.search["objects"].pop()["package"]["name"]
         service.http.replies["/-/v1/search"] = lambda got: (
-            service._answer(got, "") if "from=0" in got.query else Said(503)
+            service._answer(got, "") if "from=0" in got.query else Reply(503)
         )
         assert "at page 2" in synced(registries, "npm").problem
         del service.http.replies["/-/v1/search"]

@@ -42,16 +42,19 @@ def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_run_is_shown_without_secrets(capsys: pytest.CaptureFixture[str], show: str, fails: bool):
     ctx: dict[str, Any] = {}
-    said = " and ".join(ALL)
+    secrets = " and ".join(ALL)
 
     def leak(_ctx: Any, text: str, _: Any) -> str:
         if fails:
-            raise ValueError(said)
-        return json.dumps({"it": text}) + "\n" + said
+            raise ValueError(secrets)
+        return json.dumps({"it": text}) + "\n" + secrets
 
     define_tool(ctx, None, "leak", f"Never say {PASSWORD}.", leak)
     belt = make_toolbelt(ctx, None)
-    replies = [calls(("leak", {"input": said}), text=f"I say {said}."), says(f"It was {said}.")]
+    replies = [
+        calls(("leak", {"input": secrets}), text=f"I say {secrets}."),
+        says(f"It was {secrets}."),
+    ]
     with model_endpoint(replies) as endpoint:
         model = {"provider": "openai", "model": "m", "base_url": endpoint.base_url}
         prompt = f"The password is {PASSWORD}."

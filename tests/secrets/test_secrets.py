@@ -190,20 +190,20 @@ SECRETS = (
 )
 
 
-def test_no_secret_is_kept():
+def test_secrets_in_messages_are_masked():
     for text, secret in SECRETS:
         assert secret in text
         assert secret not in mask_speech(text, REDACT)
 
 
-def test_a_request_is_kept():
+def test_a_request_without_secrets_stays_as_it_is():
     text = "Find the issue #12 in repo foo/bar, convert mp3 to wav. Then tell Turkey's capital!"
     assert mask_speech(text, REDACT) == text
     speech = mask_speech("My password is horse. Now list the open issues.", REDACT)
     assert speech.endswith("Now list the open issues.")
 
 
-def test_no_secret_is_kept_in_part_where_a_text_is_cut():
+def test_no_part_of_a_secret_survives_where_a_text_is_cut():
     """Masks are shorter than what they hide, so that the end of what is looked at may be kept."""
     for padding in range(260, 305, 3):
         begin = f"{'a ' * (padding // 2)}{'b' * (padding % 2)}"
@@ -217,7 +217,7 @@ def test_no_secret_is_kept_in_part_where_a_text_is_cut():
 
 
 @given(st.text())
-def test_anything_can_be_said(text: str):
+def test_any_message_is_masked_and_cut(text: str):
     speech = mask_speech(text, REDACT)
     assert len(speech) <= 300
     assert speech == "" or any(x.isalpha() for x in speech)

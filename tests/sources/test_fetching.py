@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.support.http_service import HttpService, Said, http_service
+from tests.support.http_service import HttpService, Reply, http_service
 from tests.support.watchdog import done_within
 from xai_mcp_agent.sources.fetching import Answered, FetchLimits, fetch, fetch_from
 
@@ -53,12 +53,12 @@ def service() -> Generator[HttpService]:
         yield running
 
 
-def _moved(where: str) -> Callable[[object], Said]:
-    return lambda _: Said(302, headers={"location": where})
+def _moved(where: str) -> Callable[[object], Reply]:
+    return lambda _: Reply(302, headers={"location": where})
 
 
 def test_a_redirect_within_the_host_is_followed(service: HttpService):
-    service.replies |= {"/a": _moved("/b"), "/b": lambda _: Said(body=b"here")}
+    service.replies |= {"/a": _moved("/b"), "/b": lambda _: Reply(body=b"here")}
     assert fetch_from(f"{service.url}/a", LIMITS) == (b"here", f"{service.url}/b")
 
 
@@ -73,7 +73,7 @@ def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpServi
 
 
 def test_an_answer_larger_than_the_limit_is_refused(service: HttpService):
-    service.replies["*"] = lambda _: Said(pieces=itertools.repeat(b"x" * 1000, 100_000))
+    service.replies["*"] = lambda _: Reply(pieces=itertools.repeat(b"x" * 1000, 100_000))
     with pytest.raises(OSError, match="larger than 10,000 bytes"):
         done_within(5, lambda: fetch(service.url, LIMITS))
 
@@ -90,7 +90,7 @@ def test_a_proxy_is_used_for_other_hosts_only(
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("http_proxy", "http://me:secret@127.0.0.1:9")
-    service.replies["*"] = lambda _: Said(body=b"here")
+    service.replies["*"] = lambda _: Reply(body=b"here")
     assert fetch(service.url, LIMITS) == b"here"
     with pytest.raises(OSError, match=r"via the proxy 127\.0\.0\.1:9") as caught:
         fetch("http://registry.example.org/", LIMITS)

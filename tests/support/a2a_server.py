@@ -162,9 +162,9 @@ def _routes(name: str, base: str, seen: dict[str, Any]) -> list[Any]:
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    known = _card(base, name if name not in _ODD else "rpc")
+    card_json = _card(base, name if name not in _ODD else "rpc")
     executor = _executor(seen)
-    handler = DefaultRequestHandler(executor, InMemoryTaskStore(), parse_agent_card(known))
+    handler = DefaultRequestHandler(executor, InMemoryTaskStore(), parse_agent_card(card_json))
 
     async def card(request: Request) -> Response:
         if name == "guarded" and request.headers.get("authorization") != "Bearer let-me-in-1234":

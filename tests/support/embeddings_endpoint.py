@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .http_service import Got, HttpService, Said, as_json, http_service
+from .http_service import HttpService, Received, Reply, as_json, http_service
 
 MEANINGS = ("weather rain forecast umbrella", "mail letter post stamp", "invoice bill pay money")
 
@@ -53,7 +53,7 @@ class EmbeddingsEndpoint:
         """How many were made so far."""
         return self._http.connections
 
-    def _reply(self, got: Got) -> Said:
+    def _reply(self, got: Received) -> Reply:
         """In another order than asked, as services may."""
         texts = json.loads(got.body)["input"]
         self.asked.append(texts)

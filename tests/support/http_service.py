@@ -66,7 +66,7 @@ class ThreadServer(ThreadingHTTPServer):
 
 
 @dataclass(frozen=True)
-class Got:
+class Received:
     """A request as it arrived."""
 
     method: str
@@ -77,7 +77,7 @@ class Got:
 
 
 @dataclass(frozen=True)
-class Said:
+class Reply:
     """An answer. With `pieces` it has no length, and ends where they end or the client goes."""
 
     status: int = 200
@@ -87,22 +87,22 @@ class Said:
     reason: str | None = None
 
 
-Reply: TypeAlias = Callable[[Got], Said]
+Handler: TypeAlias = Callable[[Received], Reply]
 
 
-def as_json(value: Any, status: int = 200, **headers: str) -> Said:
+def as_json(value: Any, status: int = 200, **headers: str) -> Reply:
     """An answer in JSON."""
-    told = {"content-type": "application/json"}
-    told |= {name.replace("_", "-"): x for name, x in headers.items()}
-    return Said(status, json.dumps(value).encode(), told)
+    usual = {"content-type": "application/json"}
+    usual |= {name.replace("_", "-"): x for name, x in headers.items()}
+    return Reply(status, json.dumps(value).encode(), usual)
 
 
 class HttpService:
     """`replies` by path, `*` for all others; `got` are the requests so far."""
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
-        self.replies: dict[str, Reply] = {}
-        self.got: list[Got] = []
+        self.replies: dict[str, Handler] = {}
+        self.got: list[Received] = []
         self._server = ThreadServer((host, port), _Handler, self)
 
     @property
@@ -121,15 +121,15 @@ class HttpService:
         return self._server.connections
 
     @property
-    def last(self) -> Got:
+    def last(self) -> Received:
         """The last request."""
         return self.got[-1]
 
-    def reply(self, got: Got) -> Said:
+    def reply(self, got: Received) -> Reply:
         """What is answered to a request."""
         self.got.append(got)
         reply = self.replies.get(got.path) or self.replies.get("*")
-        return reply(got) if reply else Said(404, b"no such path")
+        return reply(got) if reply else Reply(404, b"no such path")
 
     def close(self) -> None:
         """Listen no more."""
@@ -165,17 +165,17 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): text for name, text in self.headers.items()}
-        said = self.server.owner.reply(Got(self.command, path, query, headers, body))
-        self.send_response(said.status, said.reason)
-        for name, text in said.headers.items():
+        reply = self.server.owner.reply(Received(self.command, path, query, headers, body))
+        self.send_response(reply.status, reply.reason)
+        for name, text in reply.headers.items():
             self.send_header(name, text)
-        if said.pieces is not None:
-            self._pour(said.pieces)
+        if reply.pieces is not None:
+            self._pour(reply.pieces)
             return
-        if "content-length" not in said.headers and said.status != 204:
-            self.send_header("content-length", str(len(said.body)))
+        if "content-length" not in reply.headers and reply.status != 204:
+            self.send_header("content-length", str(len(reply.body)))
         self.end_headers()
-        self.wfile.write(said.body)
+        self.wfile.write(reply.body)
 
     def _pour(self, pieces: Iterator[bytes]) -> None:
         self.send_header("connection", "close")

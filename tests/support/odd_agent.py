@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from xai_mcp_agent import Bridge
 
-from .http_service import Got, HttpService, Said, as_json, http_service
+from .http_service import HttpService, Received, Reply, as_json, http_service
 
 # Status, headers, and the body: whole, or in pieces of a stream.
 Answer: TypeAlias = tuple[int, dict[str, str], bytes | Iterator[bytes]]
@@ -45,14 +45,14 @@ class OddAgent:
         """Answer every request with this result."""
         self.reply = lambda asked: ok(asked, result)
 
-    def _respond(self, got: Got) -> Said:
+    def _respond(self, got: Received) -> Reply:
         if got.method == "GET":
             return as_json(self.card)
         self.asked.append(json.loads(got.body))
         status, headers, body = self.reply(self.asked[-1])
         if isinstance(body, bytes):
-            return Said(status, body, headers)
-        return Said(status, headers=headers, pieces=body)
+            return Reply(status, body, headers)
+        return Reply(status, headers=headers, pieces=body)
 
 
 def ok(asked: dict[str, Any], result: Any) -> Answer:

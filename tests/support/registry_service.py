@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from tests.support.http_service import Got, HttpService, Said, as_json
+from tests.support.http_service import HttpService, Received, Reply, as_json
 
 DATA = Path(__file__).parents[1] / "data" / "registry"
 COMMIT = "818bf169b365e7b7d5b117352e32757c54844718"
@@ -80,17 +80,19 @@ class RegistryService:
         """The row of a server, to be changed."""
         return next(x for x in self.rows() if x["server"]["name"] == name)
 
-    def _reply(self, got: Got) -> Said:
+    def _reply(self, got: Received) -> Reply:
         fault = self.faults.get(got.path) or self.faults.get("*", "")
         if fault == "slow":
             self.over.wait(30)
-            return Said(503)
+            return Reply(503)
         if fault == "drip":
-            return Said(200, pieces=self._dripped())
+            return Reply(200, pieces=self._dripped())
         if fault == "huge":
-            return Said(200, pieces=itertools.chain([b"["], itertools.repeat(_PIECE, _HUGE_PIECES)))
+            return Reply(
+                200, pieces=itertools.chain([b"["], itertools.repeat(_PIECE, _HUGE_PIECES))
+            )
         if fault == "broken":
-            return Said(200, b'{"servers": [')
+            return Reply(200, b'{"servers": [')
         if fault.isdecimal():
             return as_json({"error": "try later"}, int(fault))
         return self._answer(got, fault)
@@ -99,7 +101,7 @@ class RegistryService:
         while not self.over.wait(0.05):
             yield b" "
 
-    def _answer(self, got: Got, fault: str) -> Said:
+    def _answer(self, got: Received, fault: str) -> Reply:
         query = {key: x[0] for key, x in parse_qs(got.query).items()}
         path = got.path.strip("/").split("/")
         if got.path == _API:
@@ -107,16 +109,16 @@ class RegistryService:
         if got.path.startswith(f"{_API}/") and path[-1] == "versions":
             return self._versions(unquote(path[2]))
         if got.path.startswith("/lists/"):
-            return Said(200, (DATA / "static-list" / path[-1]).read_bytes())
+            return Reply(200, (DATA / "static-list" / path[-1]).read_bytes())
         if "tar.gz" in path:
-            return Said(200, self.archives[path[-1]]) if path[-1] in self.archives else Said(404)
+            return Reply(200, self.archives[path[-1]]) if path[-1] in self.archives else Reply(404)
         if got.path == "/-/v1/search":
             return self._search(query)
         if unquote(got.path.strip("/")) in self.npm:
             return as_json(self.npm[unquote(got.path.strip("/"))])
         return as_json(document("official-v0.1/error-404.json"), 404)
 
-    def _page(self, query: dict[str, str], fault: str) -> Said:
+    def _page(self, query: dict[str, str], fault: str) -> Reply:
         since = query.get("updated_since", "")
         page = self.pages.get(query.get("cursor", ""))
         if page is None:
@@ -130,18 +132,20 @@ class RegistryService:
             self.pages["always:the-same"] = page
         return as_json({"servers": rows, "metadata": metadata})
 
-    def _versions(self, name: str) -> Said:
-        known = document("official-v0.1/server-versions.json")["servers"]
+    def _versions(self, name: str) -> Reply:
+        recorded = document("official-v0.1/server-versions.json")["servers"]
         mine = [x for x in self.rows() if x["server"]["name"] == name]
-        told = {x["server"]["version"]: x for x in (*known, *mine) if x["server"]["name"] == name}
-        if not told:
+        versions = {
+            x["server"]["version"]: x for x in (*recorded, *mine) if x["server"]["name"] == name
+        }
+        if not versions:
             return as_json(document("official-v0.1/error-404.json"), 404)
-        return as_json({"servers": list(told.values()), "metadata": {"count": len(told)}})
+        return as_json({"servers": list(versions.values()), "metadata": {"count": len(versions)}})
 
-    def _search(self, query: dict[str, str]) -> Said:
+    def _search(self, query: dict[str, str]) -> Reply:
         start, size = int(query.get("from", 0)), min(int(query.get("size", 20)), 250)
-        found = self.search["objects"][start : start + size]
-        return as_json({**self.search, "objects": found, "total": len(self.search["objects"])})
+        objects = self.search["objects"][start : start + size]
+        return as_json({**self.search, "objects": objects, "total": len(self.search["objects"])})
 
 
 @contextmanager
@@ -159,14 +163,14 @@ def registry_service() -> Generator[RegistryService]:
 
 def archive(folder: Path = DATA / "repository", commit: str = COMMIT) -> bytes:
     """An archive as GitHub makes them, with the folder under `servers` and some other files."""
-    told = io.BytesIO()
+    packed = io.BytesIO()
     form, headers = tarfile.PAX_FORMAT, {"comment": commit}
-    with tarfile.open(fileobj=told, mode="w", format=form, pax_headers=headers) as tar:
+    with tarfile.open(fileobj=packed, mode="w", format=form, pax_headers=headers) as tar:
         _add(tar, "mcp-registry-x/README.md", b"# Registry")
         for file in sorted(folder.rglob("*.*")):
             inside = file.relative_to(folder).as_posix()
             _add(tar, f"mcp-registry-x/servers/{inside}", file.read_bytes())
-    return gzip.compress(told.getvalue())
+    return gzip.compress(packed.getvalue())
 
 
 def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:

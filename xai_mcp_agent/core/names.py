@@ -58,16 +58,16 @@ class ShownNames:
         # name.
         self._owner_of: dict[str, str] = {}
         self._own: defaultdict[str, set[str]] = defaultdict(set)
-        self._visible_part: set[ToolKey] = set()
+        self._shown: set[ToolKey] = set()
 
     def show(self, key: ToolKey) -> str:
         """Return the shown name of `key`; it is assigned on first use and never changes."""
-        if key not in self._visible_part:
+        if key not in self._shown:
             if key not in self._name_of:
                 self._name_of[key] = self._new_name(key)
             name = self._name_of[key]
             self._taken.add(name)
-            self._visible_part.add(key)
+            self._shown.add(key)
             self._owner_of.setdefault(skeleton(name), key.source)
             self._own[skeleton(key.name)].add(key.source)
         return self._name_of[key]

@@ -70,8 +70,8 @@ def test_data_goes_along_and_comes_back_as_it_is(faces: Bridge, face: str, serve
     assert [type(data[x]) for x in ("whole", "half", "big")] == [int, float, int]
     assert '"whole": 4' in result.text
     assert ask(faces, face, "plain").structured["data"] == [1, "two"]
-    given = {"whole": 4, "deep": {"list": [1, {"a": None}]}, "text": "\u00e4\u2028\0"}
-    assert ask(faces, face, "given", data=given).structured["data"] == given
+    data = {"whole": 4, "deep": {"list": [1, {"a": None}]}, "text": "\u00e4\u2028\0"}
+    assert ask(faces, face, "given", data=data).structured["data"] == data
     assert server.seen()["messages"][-1]["metadata"] == {"skillId": "echo"}
 
 

@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from tests.support.http_service import Got, HttpService, Said, as_json, http_service
+from tests.support.http_service import HttpService, Received, Reply, as_json, http_service
 from tests.support.processes import free_port
 from xai_mcp_agent.core.errors import SourceFailed, ToolTimeout
 from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
@@ -72,8 +72,8 @@ def plan(
     return RequestPlan(method, path, "", security=(needs,) if needs else (), **more)
 
 
-def moved(location: str, status: int = 302, **headers: str) -> Said:
-    return Said(status, b"", {"location": location, **headers})
+def moved(location: str, status: int = 302, **headers: str) -> Reply:
+    return Reply(status, b"", {"location": location, **headers})
 
 
 async def called(
@@ -101,13 +101,13 @@ WORDS = b"a-" + b"zzzzb9" * 150_000  # punycode would take a minute for these
 async def test_an_answer_is_a_text_and_where_it_is_json_a_value(service: HttpService):
     rows = (
         (as_json({"a": [1, "e"]}), '{"a": [1, "e"]}', {"a": [1, "e"]}),
-        (Said(200, b'\xef\xbb\xbf{"a": 1}', JSON), '{"a": 1}', {"a": 1}),
-        (Said(200, gzip.compress(b"[1]"), {**JSON, "content-encoding": "gzip"}), "[1]", [1]),
-        (Said(200, b"{oops", JSON), "{oops", None),
-        (Said(200, b"\xe9", {"content-type": f"{TEXT}latin-1"}), "\u00e9", None),
-        (Said(200, WORDS, {"content-type": f"{TEXT}punycode"}), WORDS.decode(), None),
-        (Said(200, b"x", {"content-type": f"{TEXT}no-such"}), "x", None),
-        (Said(204), "Done: HTTP 204 No Content, without content.", None),
+        (Reply(200, b'\xef\xbb\xbf{"a": 1}', JSON), '{"a": 1}', {"a": 1}),
+        (Reply(200, gzip.compress(b"[1]"), {**JSON, "content-encoding": "gzip"}), "[1]", [1]),
+        (Reply(200, b"{oops", JSON), "{oops", None),
+        (Reply(200, b"\xe9", {"content-type": f"{TEXT}latin-1"}), "\u00e9", None),
+        (Reply(200, WORDS, {"content-type": f"{TEXT}punycode"}), WORDS.decode(), None),
+        (Reply(200, b"x", {"content-type": f"{TEXT}no-such"}), "x", None),
+        (Reply(204), "Done: HTTP 204 No Content, without content.", None),
     )
     for reply, text, structured in rows:
         service.replies["/things"] = lambda _, reply=reply: reply
@@ -119,7 +119,7 @@ async def test_an_answer_is_a_text_and_where_it_is_json_a_value(service: HttpSer
 async def test_bytes_stay_bytes(service: HttpService):
     kinds = {"image/png": ImagePart, "audio/wav": AudioPart, "application/pdf": ResourcePart}
     for kind, part_type in kinds.items():
-        service.replies["/things"] = lambda _, x=kind: Said(200, b"\0\xff", {"content-type": x})
+        service.replies["/things"] = lambda _, x=kind: Reply(200, b"\0\xff", {"content-type": x})
         (part,) = (await called(service)).parts
         assert isinstance(part, part_type)
         assert bytes_of(part) == b"\0\xff"
@@ -134,7 +134,7 @@ async def test_a_refusal_is_an_error_with_its_words_which_are_cut(service: HttpS
     assert result.is_error
     assert result.text.startswith('HTTP 409 Conflict: Out of stock. No more 7s\n{"left": 0}')
     assert "Retry-After 5" in result.text
-    service.replies["/things"] = lambda _: Said(500, b"x" * 1_000_000)
+    service.replies["/things"] = lambda _: Reply(500, b"x" * 1_000_000)
     assert len((await called(service)).text) < 5_000
 
 
@@ -146,7 +146,7 @@ async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
             yield b": still here\n\n"
 
     kind = {"content-type": "text/event-stream"}
-    service.replies["/things"] = lambda _: Said(200, b"", kind, endless())
+    service.replies["/things"] = lambda _: Reply(200, b"", kind, endless())
     async with calls_of(service.url, call_timeout_seconds=0.3) as calls:
         result = await calls.call(plan(), {})
     assert result.text == "one\ntwo"
@@ -160,10 +160,10 @@ async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
 async def test_an_answer_too_large_is_not_read_to_its_end(service: HttpService, packing: str):
     """Packed, few bytes would become very many."""
 
-    def reply(_: Got) -> Said:
+    def reply(_: Received) -> Reply:
         zeros = iter([b"0" * 1024 * 1024] * 200)
         kind = {"content-type": "text/plain"} | ({"content-encoding": packing} if packing else {})
-        return Said(200, b"", kind, packed(zeros) if packing else zeros)
+        return Reply(200, b"", kind, packed(zeros) if packing else zeros)
 
     service.replies["/things"] = reply
     result = await called(service)
@@ -181,11 +181,11 @@ async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpServic
     """In the words of its status, in headers that are shown, and in where it sends us."""
     needs = plan("GET", "/things", IN_HEADER)
     headers = {"retry-after": KEY, "content-type": f"application/{KEY}"}
-    service.replies["/things"] = lambda _: Said(400, b"x", headers, reason=f"Not {KEY}")
+    service.replies["/things"] = lambda _: Reply(400, b"x", headers, reason=f"Not {KEY}")
     refused = await called(service, needs, credentials=BY_KEY)
     assert refused.text.startswith("HTTP 400 Not ***: (application/***, 1 bytes)")
     service.replies["/things"] = lambda _: moved(f"/of/{KEY}")
-    service.replies[f"/of/{KEY}"] = lambda _: Said(200, b"\0", {"content-type": f"a/{KEY}"})
+    service.replies[f"/of/{KEY}"] = lambda _: Reply(200, b"\0", {"content-type": f"a/{KEY}"})
     assert KEY not in repr(await called(service, needs, credentials=BY_KEY))
     service.replies["/things"] = lambda _: moved(f"http://{KEY}.localhost:{free_port()}/")
     with pytest.raises(SourceFailed, match=r"\*\*\*\.localhost") as caught:
@@ -260,10 +260,10 @@ def client_of(service: HttpService, **more: Any) -> dict[str, CredentialSettings
 OAUTH = SecurityNeed("o", "oauth2", scopes=("read", "write"))
 
 
-def giving_tokens(service: HttpService, **more: Any) -> list[Got]:
-    asked: list[Got] = []
+def giving_tokens(service: HttpService, **more: Any) -> list[Received]:
+    asked: list[Received] = []
 
-    def give(got: Got) -> Said:
+    def give(got: Received) -> Reply:
         asked.append(got)
         return as_json({"access_token": f"token-{len(asked)}", "token_type": "Bearer", **more})
 
@@ -301,7 +301,7 @@ async def test_a_token_that_is_refused_is_replaced_once(service: HttpService):
     requests = giving_tokens(service, expires_in=3600)
     good = {"token-2"}
     service.replies["/things"] = lambda got: (
-        as_json("in") if got.headers["authorization"][7:] in good else Said(401, b"expired")
+        as_json("in") if got.headers["authorization"][7:] in good else Reply(401, b"expired")
     )
     async with calls_of(service.url, credentials=client_of(service)) as calls:
         assert (await calls.call(plan("GET", "/things", OAUTH), {})).structured == "in"
@@ -326,9 +326,9 @@ async def test_a_client_refused_with_basic_authentication_posts_its_secret(servi
 async def test_a_refused_token_request_is_explained(service: HttpService):
     rows = (
         (as_json({"error": "invalid_scope", "x": "client-s3cret"}, 400), "HTTP 400.*invalid_scope"),
-        (Said(307, b"", {"location": "/things"}), "redirects.*HTTP 307.*(?s:.*)`tokenUrl`"),
+        (Reply(307, b"", {"location": "/things"}), "redirects.*HTTP 307.*(?s:.*)`tokenUrl`"),
         (as_json({"access_token": "t", "token_type": "mac"}), "without a bearer token"),
-        (Said(200, b"<html>"), "without a bearer token"),
+        (Reply(200, b"<html>"), "without a bearer token"),
         (as_json({"access_token": "t\r\nX: 1"}), "without a bearer token"),
     )
     for reply, words in rows:
@@ -369,23 +369,23 @@ START = plan("POST", "/jobs", IN_HEADER)
 class Jobs:
     """A service that works on a job; `states` are what it answers, one after the other."""
 
-    def __init__(self, service: HttpService, *states: Said, start: Said | None = None) -> None:
+    def __init__(self, service: HttpService, *states: Reply, start: Reply | None = None) -> None:
         self.states = list(states)
-        self.cancelled: list[Got] = []
+        self.cancelled: list[Received] = []
         started = as_json({"id": "j 1", "status": "queued"}, 202, location="/jobs/j%201")
         service.replies["/jobs"] = lambda _: start or started
         service.replies["/jobs/j%201"] = self._state
 
-    def _state(self, got: Got) -> Said:
+    def _state(self, got: Received) -> Reply:
         if got.method == "DELETE":
             self.cancelled.append(got)
-            return Said(204)
+            return Reply(204)
         return self.states.pop(0) if len(self.states) > 1 else self.states[0]
 
 
 def settings(**more: Any) -> OperationSettings:
-    given = {"interval_seconds": 0.01, **more}
-    return OperationSettings(job=AsyncSettings(**given))
+    fields = {"interval_seconds": 0.01, **more}
+    return OperationSettings(job=AsyncSettings(**fields))
 
 
 async def followed(
@@ -416,7 +416,7 @@ async def test_a_job_is_recognised_and_followed_to_its_result(service: HttpServi
     assert {x.headers["x-key"] for x in service.got} == {KEY}
 
 
-async def test_everything_about_a_job_can_be_said(service: HttpService):
+async def test_settings_describe_any_kind_of_job(service: HttpService):
     start = as_json({"data": [{"ref": "j 1"}]})
     Jobs(service, as_json({"s": {"now": "BUSY"}}), as_json({"s": {"now": "READY"}}), start=start)
     service.replies["/results/j%201"] = lambda _: as_json("the result")
@@ -431,12 +431,12 @@ async def test_everything_about_a_job_can_be_said(service: HttpService):
 
 
 async def test_a_job_that_fails_is_an_error(service: HttpService):
-    rows: tuple[tuple[Said, dict[str, Any], str], ...] = (
+    rows: tuple[tuple[Reply, dict[str, Any], str], ...] = (
         (as_json({"status": "Failed", "error": "no disk"}), {}, "(?s)ended as Failed.*no disk"),
         (as_json({"status": "odd"}), {"running": ("busy",)}, "unexpected status, 'odd'"),
         (as_json({}), {"status_pointer": "/status"}, "has no status"),
-        (Said(410, b"gone"), {}, "HTTP 410"),
-        (Said(503, b"down"), {}, "HTTP 503"),
+        (Reply(410, b"gone"), {}, "HTTP 410"),
+        (Reply(503, b"down"), {}, "HTTP 503"),
     )
     for state, more, words in rows:
         Jobs(service, state)
@@ -460,7 +460,7 @@ async def test_a_job_at_another_host_is_not_asked_for(service: HttpService):
 
 
 async def test_the_settings_may_name_the_result_or_deny_the_job(service: HttpService):
-    Jobs(service, Said(503), RUNNING, DONE)
+    Jobs(service, Reply(503), RUNNING, DONE)
     result = await followed(service, settings(result_pointer="/result"))
     assert result.structured == {"rows": 3}
     service.replies["/results/9"] = lambda _: as_json("further")

@@ -13,7 +13,7 @@ import pytest
 from tests.sources.openapi.test_source import at, document, offer, using
 from tests.support.http_service import (
     HttpService,
-    Said,
+    Reply,
     as_json,
     http_service,
     resolve,
@@ -86,7 +86,7 @@ def test_a_redirect_goes_to_the_address_that_was_judged(
 ):
     resolve(monkeypatch, NAME, ELSEWHERE, HERE)
     moved = {"location": f"http://{NAME}:{docs.port}/two"}
-    docs.replies["/one"] = lambda _: Said(302, b"", moved)
+    docs.replies["/one"] = lambda _: Reply(302, b"", moved)
     docs.replies["/two"] = lambda _: as_json(2)
     offer(docs, "one")
     with using(at(docs)) as bridge:

@@ -146,8 +146,8 @@ def test_any_text_stays_in_its_segment(value: str, style: Style, reserved: bool)
 )
 def test_the_path_is_appended_to_the_base_url_as_it_is(base: str, path: str, url: str):
     there = plan(Placement("q", "query", "q", "form", True), path=path)
-    given = {"q": 1} if "beta" in path else {}
-    assert str(build_request(there, given, base_url=base).url) == url
+    arguments = {"q": 1} if "beta" in path else {}
+    assert str(build_request(there, arguments, base_url=base).url) == url
 
 
 DEEP: Any = 1

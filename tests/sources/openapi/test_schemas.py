@@ -70,13 +70,13 @@ def test_nullable_is_understood_in_later_versions_too():
 
 def test_a_reference_may_be_null_in_3_0_and_has_its_own_description():
     """By its letter 3.0 ignores what is beside a reference; documents rely on it all the same."""
-    given = {"$ref": f"{COMPONENTS}/A", "nullable": True, "description": "Mine"}
-    assert schema_of(given, A={"type": "string"}) == {
+    reference = {"$ref": f"{COMPONENTS}/A", "nullable": True, "description": "Mine"}
+    assert schema_of(reference, A={"type": "string"}) == {
         "anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}], "description": "Mine",
     }  # fmt: skip
-    given = {"$ref": f"{COMPONENTS}/A", "maxLength": 3}
-    assert schema_of(given, A={}) == {"$ref": "#/$defs/A"}
-    assert schema_of(given, "3.1.0", A={}) == {"$ref": "#/$defs/A", "maxLength": 3}
+    reference = {"$ref": f"{COMPONENTS}/A", "maxLength": 3}
+    assert schema_of(reference, A={}) == {"$ref": "#/$defs/A"}
+    assert schema_of(reference, "3.1.0", A={}) == {"$ref": "#/$defs/A", "maxLength": 3}
 
 
 WARTS: list[JsonObject] = [

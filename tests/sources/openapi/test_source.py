@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.bridges import names_of, status_of
 from tests.support.histories import events_of
-from tests.support.http_service import Got, HttpService, Said, as_json, http_service
+from tests.support.http_service import HttpService, Received, Reply, as_json, http_service
 from tests.support.stalls import watching
 from xai_mcp_agent import (
     Bridge,
@@ -56,7 +56,7 @@ def service() -> Generator[HttpService]:
 
 def offer(service: HttpService, *names: str, headers: Any = None, **more: Any) -> None:
     body = json.dumps(document(*names, **more)).encode()
-    service.replies["/openapi.json"] = lambda _: Said(200, body, headers or {})
+    service.replies["/openapi.json"] = lambda _: Reply(200, body, headers or {})
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def at(service: HttpService) -> str:
     return f"{service.url}/openapi.json"
 
 
-def asked_for(service: HttpService, path: str) -> list[Got]:
+def asked_for(service: HttpService, path: str) -> list[Received]:
     return [x for x in service.got if x.path == path]
 
 
@@ -150,7 +150,7 @@ def test_an_unchanged_document_is_not_converted_again(
     """Nor sent again, where the server can tell by what it is asked with."""
     body, value = json.dumps(document("one")).encode(), next(iter(validator.values()), None)
     service.replies["/openapi.json"] = lambda got: (
-        Said(304) if value and got.headers.get(question) == value else Said(200, body, validator)
+        Reply(304) if value and got.headers.get(question) == value else Reply(200, body, validator)
     )
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
@@ -164,7 +164,7 @@ def test_an_unchanged_document_is_not_converted_again(
 def test_a_part_that_changed_is_noticed_though_the_document_has_not(service: HttpService):
     root = json.dumps(document(paths={"/one": {"$ref": "part.json"}})).encode()
     service.replies["/openapi.json"] = lambda got: (
-        Said(304) if "if-none-match" in got.headers else Said(200, root, {"ETag": '"1"'})
+        Reply(304) if "if-none-match" in got.headers else Reply(200, root, {"ETag": '"1"'})
     )
     with using(at(service)) as bridge:
         for name in ("one", "uno"):
@@ -172,8 +172,8 @@ def test_a_part_that_changed_is_noticed_though_the_document_has_not(service: Htt
             assert names_of(bridge.refresh("it")[0].require()) == [name]
 
 
-def moved_to(url: str) -> Callable[[Got], Said]:
-    return lambda _: Said(302, b"", {"location": url})
+def moved_to(url: str) -> Callable[[Received], Reply]:
+    return lambda _: Reply(302, b"", {"location": url})
 
 
 def in_parts(service: HttpService, folder: str, part: str = "s.json") -> None:
@@ -221,11 +221,11 @@ def test_a_failed_refresh_keeps_the_last_tools(
 ):
     monkeypatch.setattr(source, "MAX_BYTES", 1_000)
     rows = (
-        (lambda: Said(500, b"oops"), r"HTTP 500(?s:.*)Check its server\."),
-        (lambda: Said(404), r"HTTP 404(?s:.*)Correct `spec`"),
-        (lambda: Said(200, b"{"), "cannot be read"),
-        (lambda: Said(200, headers={"content-length": "50"}, pieces=iter([b"{"])), "was not read"),
-        (lambda: Said(200, b"{" * 2_000), "its document is larger"),
+        (lambda: Reply(500, b"oops"), r"HTTP 500(?s:.*)Check its server\."),
+        (lambda: Reply(404), r"HTTP 404(?s:.*)Correct `spec`"),
+        (lambda: Reply(200, b"{"), "cannot be read"),
+        (lambda: Reply(200, headers={"content-length": "50"}, pieces=iter([b"{"])), "was not read"),
+        (lambda: Reply(200, b"{" * 2_000), "its document is larger"),
     )
     with using(at(service)) as bridge:
         before = bridge.list_tools("it")
@@ -252,7 +252,7 @@ def test_a_document_without_an_end_is_left(service: HttpService):
         yield b"{"
         over.wait(20)
 
-    service.replies["/openapi.json"] = lambda _: Said(pieces=hanging())
+    service.replies["/openapi.json"] = lambda _: Reply(pieces=hanging())
     error = failure_of(at(service), startTimeout=0.3)
     over.set()
     assert "0.3 s" in error.problem
@@ -342,11 +342,11 @@ def test_headers_go_with_the_document_at_the_origin_of_the_service_only(service:
 def test_no_secret_is_in_errors_statuses_or_the_history(service: HttpService, tmp_path: Path):
     offer(service, "one", "two", **IN_HEADER)
     service.replies["/one"] = lambda got: as_json({"headers": dict(got.headers)})
-    service.replies["/two"] = lambda got: Said(400, json.dumps(dict(got.headers)).encode())
+    service.replies["/two"] = lambda got: Reply(400, json.dumps(dict(got.headers)).encode())
     entry: dict[str, Any] = {"auth": {"apiKey": KEY}, "headers": {"X-Token": f"{KEY}-2"}}
     with using(at(service), tmp_path / "history.db", **entry) as bridge:
         seen = [bridge.call_tool("it", x).text for x in ("one", "two")]
-        service.replies["/openapi.json"] = lambda got: Said(500, got.headers["x-token"].encode())
+        service.replies["/openapi.json"] = lambda got: Reply(500, got.headers["x-token"].encode())
         with pytest.raises(SourceFailed) as caught:
             bridge.refresh("it")[0].require()
         seen += [str(caught.value), repr(status_of(bridge, "it")), repr(bridge.list_tools("it"))]
@@ -388,9 +388,9 @@ def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(service: 
     lost = {"content-length": "50"}
     done = iter([as_json({"status": "done"})])
     states = iter([None, None, done])
-    service.replies["/one"] = lambda _: Said(202, b"", {"location": "/job", "retry-after": "0"})
+    service.replies["/one"] = lambda _: Reply(202, b"", {"location": "/job", "retry-after": "0"})
     service.replies["/job"] = lambda _: next(
-        next(states, None) or iter([Said(200, b"", lost, iter([b"x"]))])
+        next(states, None) or iter([Reply(200, b"", lost, iter([b"x"]))])
     )
     with using(at(service), operations={"one": {"async": {"interval": 0.05}}}) as bridge:
         assert bridge.call_tool("it", "one").structured == {"status": "done"}
@@ -404,7 +404,7 @@ def test_a_job_survives_status_requests_that_are_lost_but_not_for_ever(service: 
 def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService):
     """A refusal is no trouble of its own."""
     status = 0
-    service.replies["/one"] = lambda _: Said(status, b"no")
+    service.replies["/one"] = lambda _: Reply(status, b"no")
     with using(at(service), breaker={"failures": 3, "seconds": 60}) as bridge:
         for status in (400, 401, 404, 422, 500, 503, 429):
             result = bridge.call_tool("it", "one")
@@ -421,7 +421,7 @@ def test_a_large_answer_blocks_no_other_work(service: HttpService):
     """Python's own reader would hold the interpreter for half a second."""
     rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
     body = json.dumps(rows).encode()
-    service.replies["/one"] = lambda _: Said(200, body, {"content-type": "application/json"})
+    service.replies["/one"] = lambda _: Reply(200, body, {"content-type": "application/json"})
     gc.collect()
     gc.disable()  # looking through what other tests have made takes much longer
     try:
@@ -467,7 +467,7 @@ def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: Htt
     """The service has answered: its circuit breaker does not count that."""
     for status, location in ((302, "http://10.0.0.1/"), (202, "http://nobody.invalid/job")):
         headers = {"location": location}
-        service.replies["/two"] = lambda _, status=status, headers=headers: Said(
+        service.replies["/two"] = lambda _, status=status, headers=headers: Reply(
             status, b"", headers
         )
         with using(at(service)) as bridge:
@@ -500,7 +500,7 @@ def test_bytes_are_kept_as_a_file_of_this_user_for_a_week(
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     headers = {"content-type": "application/pdf"}
-    service.replies["/one"] = lambda _: Said(200, b"%PDF\0", headers)
+    service.replies["/one"] = lambda _: Reply(200, b"%PDF\0", headers)
     folder = tmp_path / "xai-mcp-agent" / "answers" / "it"
     folder.mkdir(parents=True)
     (folder / "old.bin").write_bytes(b"x")

@@ -28,7 +28,7 @@ PLAN = RequestPlan(
     ),
     Body("application/json", is_required=True),
 )
-GIVEN = {
+ARGUMENTS = {
     "id": "a/b ü", "q": [1, "&"], "deep__query": {"a": {"b": "{{ 1 }}"}}, 'we"ird }}{%': "{{ x }}",
     "h": "v", "name__body": {"x": 'é"'},
 }  # fmt: skip
@@ -39,12 +39,12 @@ def over(arguments: dict[str, Any], plan: RequestPlan = PLAN, **templates: Any) 
     return override(parts, OperationSettings(**templates), arguments, BASE)
 
 
-@pytest.mark.parametrize("given", [GIVEN, {"id": "1"}, {"id": "1", "q": ["x"]}])
-def test_the_templates_that_are_shown_give_the_request_of_the_plan(given: dict[str, Any]):
+@pytest.mark.parametrize("arguments", [ARGUMENTS, {"id": "1"}, {"id": "1", "q": ["x"]}])
+def test_the_templates_that_are_shown_give_the_request_of_the_plan(arguments: dict[str, Any]):
     shown = templates_of(PLAN)
-    parts = request_parts(PLAN, given)
+    parts = request_parts(PLAN, arguments)
     operation = OperationSettings(url=shown.url, headers=dict(shown.headers), body=shown.body)
-    made = override(parts, operation, given, BASE)
+    made = override(parts, operation, arguments, BASE)
     assert made.url == parts.url
     assert made.body == parts.body
     assert made.headers == parts.headers

@@ -55,8 +55,8 @@ def draw(
 ) -> Path:
     """A workflow of one `Do` with this code; by default it takes `value`, which may be anything."""
     flow = Workflow(name, components(folder))
-    given = inputs or {"value": Argument("value", "any")}
-    node = flow.node("Do", code=code, **given)
+    inputs = inputs or {"value": Argument("value", "any")}
+    node = flow.node("Do", code=code, **inputs)
     flow.main(node)
     flow.outputs(*(node[x] for x in outputs))
     for title, text in (notes or {}).items():

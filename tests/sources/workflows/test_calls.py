@@ -208,8 +208,8 @@ async def test_two_calls_run_at_the_same_time(tmp_path: Path):
         "for _ in range(1500):\n  if os.path.exists(more): break\n  time.sleep(0.01)\n"
         "else: raise TimeoutError\nresult = value"
     )
-    given = {"value": Argument("value", "any"), "more": Argument("more", "any")}
-    with offering(draw(tmp_path, code, **given)) as bridge:
+    inputs = {"value": Argument("value", "any"), "more": Argument("more", "any")}
+    with offering(draw(tmp_path, code, **inputs)) as bridge:
         orders = [{"value": "a", "more": "b"}, {"value": "b", "more": "a"}]
         both = [bridge.aio.call_tool("it", "job", x) for x in orders]
         assert [x.text for x in await asyncio.gather(*both)] == ["a", "b"]

@@ -18,7 +18,7 @@ from tests.support.authorization_server import (
     go_there,
     protected_server,
 )
-from tests.support.http_service import HttpService, Said, http_service, resolve, shared_port
+from tests.support.http_service import HttpService, Reply, http_service, resolve, shared_port
 from xai_mcp_agent import Answer, Bridge, Question
 
 NAME = "sign-in.example"
@@ -39,7 +39,7 @@ def answers(
             sent.append(len(piece))
 
     pieces = None if body is None else counted
-    service.replies["*"] = lambda _: Said(status, headers=headers, pieces=pieces and pieces())
+    service.replies["*"] = lambda _: Reply(status, headers=headers, pieces=pieces and pieces())
     return sent
 
 
