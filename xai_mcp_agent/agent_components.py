@@ -50,19 +50,19 @@ class AgentUseMCPTools(Component):
 
 @xai_component(color="rgb(118, 64, 12)")
 class AgentMakeToolbelt(Component):
-    """Puts a toolbelt together: all tools that were drawn and declared for it so far.
+    """Makes a toolbelt of all tools that were drawn and declared for it so far.
 
-    Place the nodes AgentUse... before it. Where only one toolbelt is declared and AgentInit needs
-    nothing else of it, this node can be left out.
+    Place the nodes AgentUse... before it. If there is only one toolbelt and you set none of these
+    ports, you can leave this node out.
 
     ##### inPorts:
     - name (str): The toolbelt's name. Default: `default`.
-    - lock_tools (bool): True: the agent reads and calls only what was accepted of its servers, with
-      `xai-mcp-agent tools accept`. What is new or changed is held back. Default: False.
-    - lock_first (bool): True: the same, and what a server lists first is accepted. Default: False.
-    - approval (str): Which calls a person is asked for first: `ask`, `ask_unless_read_only`,
-      `allow` or `deny` for all tools, or by tool and server: `delete_*: ask, files: deny`.
-      Default: what the settings say, else those that may destroy something.
+    - lock_tools (bool): True: the agent uses only tools whose definition was accepted with
+      `xai-mcp-agent tools accept`; new and changed ones wait. Default: False.
+    - lock_first (bool): True: the same, but a server's first listing is accepted. Default: False.
+    - approval (str): Which calls need your approval: `ask`, `ask_unless_read_only`, `allow` or
+      `deny` for all tools, or by tool and server: `delete_*: ask, files: deny`. Default: as in the
+      settings, otherwise calls that may destroy something.
     - planning_tools (bool): True: the agent has `select_tool`, `plan_tools`, `execute_tool` and
       `list_tools`, to choose among its own tools and to plan with them. Default: False.
 
@@ -91,26 +91,27 @@ class AgentMakeToolbelt(Component):
 class AgentInit(Component):
     """Sets up an agent, a chatbot with tools: an LLM, its instructions, its tools. Then AgentRun.
 
-    Without a provider it uses `offline`: fixed rules that need no key and no network,
-    good for trying a workflow out.
+    Without a provider it uses `offline`: fixed rules that need no key and no network, good for
+    trying out a workflow.
 
     ##### inPorts:
-    - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: the toolbelt that the nodes
-      before declared, if it is the only one and the workflow has no AgentMakeToolbelt; else none.
-    - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
+    - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: the only toolbelt that the
+      nodes before declared, if the workflow has no AgentMakeToolbelt; otherwise none.
+    - system_prompt (str): Who the agent is and how it should work. May contain `{tools}`,
       `{tool_instruction}`, `{memory}`, `{metadata}` and `{provided_system}`. Default: none.
     - agent_provider (str): `offline`, `openai` (also compatible services, by base_url of
       AgentModel), `openai_responses` (the Responses API), or with the extra `providers`
       `anthropic`, `google`, `vertexai`, `bedrock`, `mistral`, `groq`, `cohere` or `xai`.
-      Default: what AgentModel or agent_model says, else `offline`.
+      Default: from AgentModel or agent_model, otherwise `offline`.
     - agent_model (str): The model's name at its provider, such as `gpt-5-mini`; or both, such as
-      `anthropic:claude-sonnet-5`. Default: what AgentModel says; only `offline` needs none.
+      `anthropic:claude-sonnet-5`. Default: from AgentModel; only `offline` needs none.
     - model_settings (dict): Address, key and limits of the model, from AgentModel. Default: the
       provider's own.
-    - agent_name (str): What other nodes call the agent; with several agents give each its own.
-      Default: `agent`.
-    - agent_memory (any): What it can note things in, from a memory node. Default: none.
-    - max_thoughts (int): The most turns of the model in one run; the last one answers. Default: 10.
+    - agent_name (str): The agent's name for other nodes. Each agent needs its own. Default:
+      `agent`.
+    - agent_memory (any): The agent's memory, from a memory node. Default: none.
+    - max_thoughts (int): The most turns of the model in one run; in the last one it must answer.
+      Default: 10.
 
     ##### Example:
     system_prompt `You are a friendly librarian.`, toolbelt_spec from AgentMakeToolbelt; then
@@ -135,36 +136,38 @@ class AgentRun(Component):
     """Asks an agent: the LLM thinks, uses its tools, and answers, as in a chat.
 
     ##### inPorts:
-    - question (str): What to ask. Default: nothing new; then conversation has the question.
-    - conversation (any): What was said before: the out_conversation of an earlier run, or a chat
+    - question (str): The question. Default: none; then conversation ends with it.
+    - conversation (any): The conversation so far: the out_conversation of an earlier run, or a chat
       literal. Default: none.
     - agent_name (str): The agent. Default: the one that was set up last.
     - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
     - show (str): How much is printed: `quiet` (only what went wrong), `normal` or `verbose`.
-      Default: what the environment variable XAI_MCP_SHOW says, else `normal`.
-    - output_schema (dict): A JSON Schema that the answer must fit. Default: any text.
-    - run_state (str): A file in which the run waits when nobody is there to approve a call.
+      Default: the environment variable XAI_MCP_SHOW, otherwise `normal`.
+    - output_schema (dict): A JSON Schema that the answer must match. Default: any text.
+    - run_state (str): A file in which the run waits if nobody is there to approve a call.
       Default: such calls are not made.
-    - wait_for_approval (bool): Waits in that file also when somebody is there. Default: False.
+    - wait_for_approval (bool): True: the run waits in that file even if somebody could be asked.
+      Default: False.
 
     ##### outPorts:
-    - out_conversation (list): The conversation with all that was said and done.
+    - out_conversation (list): The whole conversation, with all calls and results.
     - last_response (str): The answer.
     - thought (str): In the branch on_thought: what the agent said when it used the tool.
-    - stopped (str): How it ended, such as `answered`, `max_thoughts`, `limit`, `error`, or
+    - stopped (str): How the run ended, such as `answered`, `max_thoughts`, `limit`, `error`, or
       `no_tools`: no tool of its servers can be used, so the model was not asked.
-    - usage (dict): What it used: tokens, turns, calls and seconds.
-    - error (str): Why there is no answer. Empty if there is one.
+    - usage (dict): The tokens, turns, calls and seconds of the run.
+    - error (str): Why there is no answer; empty if there is one.
     - structured (any): With output_schema, the answer as data.
     - approval (dict): In the branch on_approval: the call, as server, tool and arguments, and why.
 
     ##### Branches:
     - on_thought: Runs after each use of a tool, once for each; `thought` is up to date.
-    - on_error: The way on when there is no answer; `error` says why. Not wired: the workflow ends.
-    - on_approval: Says whether a call is made that needs approval. End it with AgentApprove. Not
-      wired: the person in front of the run is asked.
-    - on_waiting: The way on when the run waits in the file of run_state. Not wired: the workflow
-      ends.
+    - on_error: Runs instead of the next node if there is no answer; `error` says why. Not wired:
+      the workflow ends.
+    - on_approval: Decides whether a call that needs approval is made. End it with AgentApprove. Not
+      wired: you are asked.
+    - on_waiting: Runs instead of the next node if the run waits in the file of run_state. Not
+      wired: the workflow ends.
 
     ##### Example:
     question `Which books do you have about the sea?`, and last_response wired to a Print node.
@@ -205,19 +208,19 @@ class AgentRun(Component):
 
 @xai_component(color="rgb(5, 22, 104)")
 class AgentModel(Component):
-    """Says which LLM an agent asks, and where it is. Place it before AgentInit.
+    """Sets which LLM an agent asks, and where it is. Place it before AgentInit.
 
-    The key is hidden: whoever prints model_settings sees `***`. Limits: AgentModelLimits.
+    The key is hidden: a printed model_settings shows `***`. For limits see AgentModelLimits.
 
     ##### inPorts:
-    - provider (str): `openai` (also compatible services, by base_url) or another one, as
-      agent_provider of AgentInit. Default: what that says.
-    - model (str): The model's name at its provider, such as `gpt-5-mini`. Default: what agent_model
-      of AgentInit says.
-    - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for
+    - provider (str): `openai` (also compatible services, by base_url) or another one, as in
+      agent_provider of AgentInit. Default: from AgentInit.
+    - model (str): The model's name at its provider, such as `gpt-5-mini`. Default: agent_model of
+      AgentInit.
+    - base_url (str): The address of the model's service, such as `http://localhost:11434/v1` for
       Ollama. Default: the provider's own.
-    - api_key (secret): Better `${ACME_API_KEY}`, a variable of the environment or of `.env` beside
-      `mcp_settings.json`, than the key itself, which is saved in the workflow's file.
+    - api_key (secret): The key, best as `${ACME_API_KEY}`, a variable of the environment or of
+      `.env` beside `mcp_settings.json`: a typed key is saved in the workflow's file.
       Default: OPENAI_API_KEY for OpenAI.
     - temperature (float): 0 is steady, 1 is lively. Default: the service's.
 
@@ -249,20 +252,19 @@ class AgentModelLimits(Component):
     - from_model (dict): The model_settings of AgentModel; the limits are added. Default: the limits
       alone.
     - max_output_tokens (int): The longest answer, in tokens. Default: the service's.
-    - context_tokens (int): How much the model takes in, its answer included. Oldest turns are
-      summarized and long texts cut to fit. Default: 128000, or what the service says.
-    - tool_token_budget (int): The most tokens that the descriptions of tools take in a request.
-      If not all fit, the model searches for those it needs. Default: what the settings say,
-      else 3800.
+    - context_tokens (int): The model's window, its answer included. The oldest turns are summarized
+      and long texts cut to fit. Default: 128000, or what the service says.
+    - tool_token_budget (int): The most tokens for tool definitions in a request. If not all tools
+      fit, the model searches for those it needs. Default: from the settings, otherwise 3800.
     - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
       without it), or `auto`. Default: `auto`.
     - reasoning_effort (str): For models that reason: `low`, `medium`, `high`.
       Default: the service's.
     - timeout_seconds (int): The longest silence of the model's service. Default: 120.
     - turn_timeout_seconds (int): The longest time for one turn of the model. Default: 600.
-    - max_run_tokens (int): The most tokens of one run, in and out; the model is asked for its
-      answer before. Default: no limit.
-    - max_run_cost (float): The same in money; needs the two prices. Default: no limit.
+    - max_run_tokens (int): The most tokens of one run, in and out; before it is reached, the model
+      has to answer. Default: no limit.
+    - max_run_cost (float): The same as an amount of money; needs the two prices. Default: no limit.
     - input_price (float): The price of a million input tokens. Default: none.
     - output_price (float): The price of a million output tokens. Default: none.
     - extra_body (dict): Further fields for the service's request, as they are. Default: none.
@@ -300,21 +302,21 @@ class AgentDefineTool(Component):
     """Starts a tool that you draw: the nodes after it run each time an agent uses the tool.
 
     End it with AgentToolOutput. It is a start of its own: nothing flows into it. Drawn tools run
-    one at a time, also those in which an agent runs; tools of servers go on meanwhile.
+    one at a time, even those that run an agent; tools of servers go on meanwhile.
 
     ##### inPorts:
-    - tool_name (str): What the model calls the tool, such as `get_weather`. Letters, digits, `_`.
-      No two tools of a toolbelt may have the same.
-    - description (str): Tells the model what the tool does and when to use it. Be exact.
+    - tool_name (str): The tool's name for the model, such as `get_weather`: letters, digits, `_`.
+      It must be unique in its toolbelt.
+    - description (str): What the tool does and when to use it, for the model. Be exact.
     - for_toolbelt (str): The toolbelt it belongs to. Default: `default`.
-    - parameters (dict): What the tool takes, as names and types, such as
+    - parameters (dict): The tool's parameters, as names and types, such as
       `"city": "string", "days": "integer"`, or a JSON Schema. Default: one text.
-    - timeout_seconds (int): How long the agent waits for the result before it goes on without.
+    - timeout_seconds (int): How long the agent waits for the result before it goes on without it.
       Default: 600.
 
     ##### outPorts:
-    - tool_input (str): What the model wrote: the text, or with `parameters` a JSON object.
-    - tool_args (dict): The same as a dict, if it is one.
+    - tool_input (str): The model's input: the text, or with `parameters` a JSON object.
+    - tool_args (dict): The same as a dict, if it is an object.
 
     ##### Example:
     tool_name `shout`, description `Says a text loudly.`, then a node that takes
@@ -335,7 +337,7 @@ class AgentDefineTool(Component):
         canvas.toolbelts.define_tool(ctx, run=self.run_drawn_nodes, **ports)
 
     def run_drawn_nodes(self, ctx, text, arguments):
-        """Run the chain after this node once and give what AgentToolOutput was given."""
+        """Run the chain after this node once and return the results of AgentToolOutput."""
         self.tool_input.value = text
         self.tool_args.value = arguments
         if self.next is None:
@@ -348,15 +350,15 @@ class AgentDefineTool(Component):
 
 @xai_component(color="rgb(118, 64, 12)")
 class AgentToolOutput(Component):
-    """Ends a drawn tool: what it is given goes back to the agent.
+    """Ends a drawn tool: its results go back to the agent.
 
     ##### inPorts:
-    - results (dynalist): The tool's result. Several are given back as a list, in order.
+    - results (dynalist): The tool's result. Several are returned as a list, in order.
       Default: nothing.
 
     ##### Example:
-    The last node of the chain that starts at AgentDefineTool: wire the value
-    your nodes worked out to `results`.
+    The last node of the chain that starts at AgentDefineTool: wire the value that your nodes
+    computed to `results`.
     """
 
     results: InArg[dynalist]
@@ -396,19 +398,18 @@ class AgentUseFunctions(Component):
 
 @xai_component(color="rgb(118, 64, 12)")
 class AgentUseBuiltinTools(Component):
-    """Gives an agent tools that come along: a clock, a calculator, the files of one folder.
+    """Gives an agent built-in tools: a clock, a calculator, the files of one folder.
 
-    They need no server and no settings. Those for files stay in the folder `workspace` and
-    cannot leave it.
+    They need no server and no settings. The tools for files cannot leave the folder `workspace`.
 
     ##### inPorts:
     - tools (str): Which of them, with commas: `current_time`, `calculate`, `list_files`,
       `read_file`, `write_file`. Default: those of `builtin_name`.
     - except_tools (str): Not these, written in the same way, also with `*` for any text.
       Default: none.
-    - workspace (str): The folder for those with files, such as `notes`: relative to
+    - workspace (str): The folder for the file tools, such as `notes`: relative to
       `mcp_settings.json`, and made when something is written. Default: none.
-    - builtin_name (str): In place of tools and workspace, an entry under `builtin` in
+    - builtin_name (str): Instead of tools and workspace, an entry under `builtin` in
       `mcp_settings.json`. Default: none.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
     - required (bool): True: a run fails if this gives it no tool. Default: False.
@@ -432,8 +433,8 @@ class AgentUseBuiltinTools(Component):
 class AgentUseTools(Component):
     """Gives an agent the tools of any source of the settings, or of a group of them.
 
-    The sources start in the background while the workflow goes on. Of a group only its tools are in
-    the toolbelt; one that comes later and fits the group comes in at the agent's next step.
+    The sources start in the background while the workflow goes on. A group gives only its own
+    tools; a tool that appears later and matches it is added at the agent's next step.
 
     ##### inPorts:
     - group_name (str): The group's name under `groups` in `mcp_settings.json`, or the name of
@@ -467,11 +468,11 @@ class AgentUseOpenAPI(Component):
 
     ##### inPorts:
     - service_name (str): The service's name under `openapiServices` in `mcp_settings.json`. With
-      `spec`: how it is called. Default: the name of that file or host.
-    - spec (str): The document itself, in place of an entry: a file beside this workflow, in the
+      `spec`: a name of your choice. Default: the name of that file or host.
+    - spec (str): The document itself, instead of an entry: a file beside this workflow, in the
       working folder or beside `mcp_settings.json`, or a URL. Default: that of the entry.
-    - base_url (str): Where the service is, with `spec`. Default: where its document says.
-    - api_key (secret): Its key or token, with `spec`; better `${NAME}`, as for AgentModel.
+    - base_url (str): With `spec`: the address of the service. Default: the one in its document.
+    - api_key (secret): With `spec`: its key or token, best as `${NAME}`, see AgentModel.
       Default: none.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
     - tools (str): Only these of its tools, with commas: `get_book, list_*`, where `*` stands
@@ -498,22 +499,22 @@ class AgentUseOpenAPI(Component):
 
 @xai_component(color="rgb(118, 64, 12)")
 class AgentUseWorkflow(Component):
-    """Gives an agent another workflow as a tool, which has the name of its file.
+    """Gives an agent another workflow as a tool, named after its file.
 
-    The model fills the workflow's Argument nodes, and the agent gets what is wired to its Finish.
-    A comment titled Description in it tells the model what the tool does; a line in it such as
+    The model fills in the workflow's Argument nodes, and the agent gets the value wired to its
+    Finish. A comment titled Description tells the model what the tool does; a line in it such as
     `city (default: Berlin): where to look` describes an argument. Each call runs in a process of
-    its own. A changed workflow counts from the agent's next step. It may have an agent in it, three
-    levels deep.
+    its own. A changed workflow is used from the agent's next step on. It may contain an agent, up
+    to three levels deep.
 
     ##### inPorts:
     - workflow (str): A .xircuits file, or its compiled .py, beside this workflow, in the working
       folder or beside `mcp_settings.json`; or an entry's name under `workflows` there.
-    - description (str): Tells the model what the tool does. Default: what the workflow says.
-    - arguments (dict): Values that the model is not asked for, such as
-      `"api_key": "${API_KEY}"`, which takes it from the environment. Default: none.
-    - timeout_seconds (int): The longest time for one call. Then the workflow is ended, with all
-      that it started. Default: 300.
+    - description (str): What the tool does, for the model. Default: the workflow's own description.
+    - arguments (dict): Values that the model does not fill in, such as `"api_key": "${API_KEY}"`,
+      which takes it from the environment. Default: none.
+    - timeout_seconds (int): The longest time for one call. Then the workflow is stopped, with
+      everything it started. Default: 300.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
     - required (bool): True: a run fails if this gives it no tool. Default: False.
 
@@ -534,11 +535,11 @@ class AgentUseWorkflow(Component):
 
 @xai_component(color="rgb(118, 64, 12)")
 class AgentUseAgents(Component):
-    """Lets an agent ask another one, which runs somewhere else: each of its skills is a tool.
+    """Lets an agent ask a remote agent: each of its skills is a tool.
 
-    The other agent speaks A2A. Its card is read in the background; if that fails, the agent works
-    without it and says so. What the other agent asks comes back as the tool's result, and the agent
-    can answer it. Use one node for each.
+    The remote agent speaks A2A. Its card is read in the background; if that fails, the agent works
+    without it and says so. A question of the remote agent comes back as the tool's result, and the
+    agent can answer it. Use one node for each remote agent.
 
     ##### inPorts:
     - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.
@@ -564,20 +565,20 @@ class AgentUseAgents(Component):
 
 @xai_component(color="rgb(60, 11, 53)")
 class AgentPreferTools(Component):
-    """Says which tools of a toolbelt an agent always sees, trusts, or must not use.
+    """Sets which tools of a toolbelt an agent always sees, prefers, or must not use.
 
     A name is a tool (`search_books`), a server (`library`), a tool of a server
-    (`library/search_books`) or a group of the settings; `*` stands for any text. Put it before
+    (`library/search_books`) or a group of the settings; `*` stands for any text. Place it before
     AgentMakeToolbelt.
 
     ##### inPorts:
-    - trusted (str): Names with commas: they come before others that fit as well when the agent
-      searches for a tool. Default: none.
-    - blocked (str): The same for what the agent must not use: it is not shown, found or called.
-      Drawn tools are never blocked. Default: none.
-    - always_shown (str): The same for what every request shows, however many tools there are.
-      Drawn tools are always shown. Default: what fits, else what a search finds.
-    - toolbelt_name (str): The toolbelt it is about. Default: `default`.
+    - trusted (str): Names, separated by commas, of tools that come first among equals when the
+      agent searches. Default: none.
+    - blocked (str): Names of tools that the agent must not use: they are not shown, found or
+      called. Drawn tools are never blocked. Default: none.
+    - always_shown (str): Names of tools that every request shows, however many tools there are.
+      Drawn tools are always shown. Default: the tools that fit, or that a search finds.
+    - toolbelt_name (str): The toolbelt. Default: `default`.
 
     ##### Example:
     trusted `library`, blocked `files/delete_*, shell`, before AgentMakeToolbelt.
@@ -596,17 +597,17 @@ class AgentPreferTools(Component):
 class AgentNumpyMemory(Component):
     """Gives an agent a memory on this machine: it can note things and find them again.
 
-    It needs no key: notes are compared by their words, or with an embedding model by their meaning.
-    Agents that share this node do not see each other's notes. Several runs may use one file, which
-    only you can read.
+    It needs no key: notes are compared by words, or with an embedding model by meaning. Agents that
+    share this node do not see each other's notes. Several runs may use one file, which only you can
+    read.
 
     ##### inPorts:
-    - file (str): Keeps the notes in this file, and finds them there in the next run.
+    - file (str): The file for the notes, which keeps them for the next run.
       Default: they are gone when the run ends.
     - embedding_model (str): A model of an embeddings endpoint. Default: none.
-    - base_url (str): Where the endpoint is, such as `http://localhost:11434/v1`.
+    - base_url (str): The address of the endpoint, such as `http://localhost:11434/v1`.
       Default: OpenAI's.
-    - api_key (secret): Its key; better `${NAME}`, as for AgentModel. Default: OPENAI_API_KEY for
+    - api_key (secret): Its key, best as `${NAME}`, see AgentModel. Default: OPENAI_API_KEY for
       OpenAI.
 
     ##### outPorts:
@@ -635,9 +636,9 @@ class AgentVectoMemory(Component):
     It needs an account there and a package: `pip install "xai-mcp-agent[vecto]"`.
 
     ##### inPorts:
-    - api_key (secret): The key; better `${NAME}`, as for AgentModel. Default: VECTO_API_KEY.
-    - vector_space (str): The name of the space; it is made if there is none.
-    - initialize (bool): Empties the space first. Default: False.
+    - api_key (secret): The key, best as `${NAME}`, see AgentModel. Default: VECTO_API_KEY.
+    - vector_space (str): The name of the space, which is created if necessary.
+    - initialize (bool): True: the space is emptied first. Default: False.
 
     ##### outPorts:
     - memory (any): Wire it to `agent_memory` of AgentInit.
@@ -661,7 +662,7 @@ class AgentVectoMemory(Component):
 
 @xai_component(type="branch", color="rgb(5, 22, 104)")
 class AgentLearn(Component):
-    """Has an agent look back on a conversation and note what is worth keeping in its memory.
+    """Lets an agent review a conversation and note in its memory what is worth keeping.
 
     ##### inPorts:
     - conversation (any): The conversation to learn from, such as the out_conversation of AgentRun.
@@ -670,16 +671,16 @@ class AgentLearn(Component):
     - show (str): How much is printed, as in AgentRun. Default: as there.
 
     ##### outPorts:
-    - out_conversation (list): The conversation with what was learned.
-    - last_response (str): What the agent says it has learned.
+    - out_conversation (list): The conversation, with the notes that were made.
+    - last_response (str): The agent's summary of what it has learned.
     - thought (str): In the branch on_thought: what the agent said when it used the tool.
     - stopped (str): How it ended, as in AgentRun.
-    - usage (dict): What it used, as in AgentRun.
+    - usage (dict): Tokens, turns, calls and seconds, as in AgentRun.
     - error (str): Why it did not learn. Empty if it did.
 
     ##### Branches:
     - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
-    - on_error: The way on when it did not learn; as in AgentRun.
+    - on_error: Runs instead of the next node if it did not learn, as in AgentRun.
 
     ##### Example:
     After AgentRun: conversation from its out_conversation.
@@ -716,10 +717,10 @@ class AgentDefineRoute(Component):
 
     ##### inPorts:
     - agent_flow_name (str): The route's name, such as `billing`.
-    - description (str): Tells the model which requests belong here. Be exact.
+    - description (str): Which requests belong here, for the model. Be exact.
 
     ##### outPorts:
-    - conversation (any): The conversation that was routed; wire it to AgentRun.
+    - conversation (any): The routed conversation; wire it to AgentRun.
 
     ##### Example:
     agent_flow_name `billing`, description `Questions about invoices and payments.`, then an
@@ -750,18 +751,17 @@ class AgentRouter(Component):
     """Lets an agent's model choose the route that fits a request, and runs that route.
 
     ##### inPorts:
-    - question (str): The request. The route gets it as its conversation. Default: what conversation
-      has.
-    - conversation (any): What was said before, as in AgentRun; without a question it is the
-      request. Default: none.
+    - question (str): The request. The route gets it as its conversation. Default: none; then
+      conversation ends with it.
+    - conversation (any): The conversation so far, as in AgentRun. Default: none.
     - agent_name (str): The agent whose model decides. Default: the one that was set up last.
     - final_context_key (str): Where a route may leave its result in `ctx`.
       Default: `agent_flow_result`.
 
     ##### outPorts:
-    - result (any): What the route came to: what it left in `ctx`, what an AgentToolOutput at its
-      end was given, or the answer of its last AgentRun.
-    - chosen_flow_name (str): The route that was chosen.
+    - result (any): The route's result: the value it left in `ctx`, the results of an
+      AgentToolOutput at its end, or the answer of its last AgentRun.
+    - chosen_flow_name (str): The chosen route.
 
     ##### Example:
     Two AgentDefineRoute chains, `billing` and `repairs`, and this node with the question
@@ -783,16 +783,16 @@ class AgentRouter(Component):
 
 @xai_component(color="rgb(5, 22, 104)")
 class AgentUpdate(Component):
-    """Changes an agent that AgentInit set up. What is not wired, or empty, stays as it is.
+    """Changes an agent that AgentInit set up. A port without a value changes nothing.
 
-    With another provider or base_url the old service's key, base_url and extra_body are forgotten.
+    Another provider or base_url also drops the old service's key, base_url and extra_body.
 
     ##### inPorts:
     - new_system_prompt (str): As system_prompt of AgentInit. Default: unchanged.
     - new_toolbelt_spec (dict): As toolbelt_spec of AgentInit. Default: unchanged.
     - new_agent_provider (str): As agent_provider of AgentInit. Default: unchanged.
     - new_agent_model (str): As agent_model of AgentInit. Default: unchanged.
-    - new_model_settings (dict): From AgentModel; what was not set there is unchanged.
+    - new_model_settings (dict): From AgentModel; only the values set there change.
       Default: unchanged.
     - new_max_thoughts (int): As max_thoughts of AgentInit. Default: unchanged.
     - agent_name (str): The agent to change. Default: the one that was set up last.
@@ -822,7 +822,7 @@ class AgentMergeSystem(Component):
     - conversation (any): The conversation. It is not changed.
 
     ##### outPorts:
-    - out_conversation (list): A copy with the text added; with a system message if it had none.
+    - out_conversation (list): A copy with the text added, in a new system message if necessary.
 
     ##### Example:
     new_system_prompt `Answer in French.`, out_conversation wired to AgentRun.
@@ -840,14 +840,14 @@ class AgentMergeSystem(Component):
 
 @xai_component(color="rgb(5, 22, 104)")
 class AgentApprove(Component):
-    """Says whether the call is made that waits in the branch on_approval of AgentRun.
+    """Decides about the call that waits in the branch on_approval of AgentRun.
 
     ##### inPorts:
     - answer (str): `once` (this call, with these arguments), `run` (this tool until the run ends),
-      `always` (this tool from now on, as it is described now) or `no`.
+      `always` (this tool from now on, with its present definition) or `no`.
 
     ##### Example:
-    In on_approval of AgentRun: a node that looks at `approval` and gives `once` or `no`, wired to
+    In on_approval of AgentRun: a node that reads `approval` and returns `once` or `no`, wired to
     answer.
     """
 
@@ -865,7 +865,7 @@ class AgentStreamStringResponse(Component):
     - input_str (str): The text.
 
     ##### outPorts:
-    - result_stream (any): Gives the pieces one by one; for nodes that take a stream.
+    - result_stream (any): The pieces one by one, for nodes that take a stream.
 
     ##### Example:
     input_str from last_response of AgentRun, result_stream to a node that streams to a chat.
@@ -883,7 +883,7 @@ class AgentStreamStringResponse(Component):
 
 @xai_component(color="rgb(5, 22, 104)")
 class AgentRunTool(Component):
-    """Uses one tool of an agent without asking its model, and notes it in a conversation.
+    """Uses one tool of an agent without asking its model, and adds the call to a conversation.
 
     If the call fails, the result says why: the workflow goes on.
 

@@ -1,4 +1,4 @@
-"""Tools without an agent: call them, find them, plan with them, and see what became of them."""
+"""Tools without an agent: call them, find them, plan with them, and look at their history."""
 
 from xai_components.base import (
     BaseComponent,
@@ -18,15 +18,15 @@ class MCPListTools(Component):
     """Lists the tools of an MCP server, or of a group.
 
     ##### inPorts:
-    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`, or that of
-      a group under `groups`.
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`, or a group's
+      name under `groups`.
 
     ##### outPorts:
     - tools (list): One dict for each tool: name, title, description, input_schema,
       output_schema, annotations, tags, operation (method and path of a request, or None), note
-      (ours: what to know about it, or None), is_enabled (False: a person switched it off),
-      is_changed (since it was accepted), is_held (True: a lock holds it back until it is accepted).
-    - summary (str): The same to read: a line for each tool with its parameters.
+      (our remark about it, or None), is_enabled (False: a person switched it off), is_changed
+      (since it was accepted), is_held (True: locked until it is accepted).
+    - summary (str): The same as text: a line for each tool with its parameters.
 
     ##### Example:
     server_name `library`, and summary wired to a Print node.
@@ -47,15 +47,15 @@ class MCPCallTool(Component):
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
-    - tool_name (str): The tool, by the server's own name for it.
+    - tool_name (str): The tool's name at the server.
     - arguments (dict): Its arguments by name. Default: none.
     - timeout_seconds (int): The longest wait. Default: the server's `timeout` in the settings.
 
     ##### outPorts:
     - text (str): The result as text; pictures and sounds are named, not shown.
-    - structured (any): The result as data, if the tool gives it.
+    - structured (any): The result as data, if the tool returns any.
     - parts (list): Every part of the result as a dict with its `kind`; binary data is base64.
-    - is_error (bool): True if the tool says that it failed; `text` then says why.
+    - is_error (bool): True if the tool reports an error; `text` then says why.
 
     ##### Example:
     server_name `units`, tool_name `convert_units`,
@@ -78,22 +78,22 @@ class MCPCallTool(Component):
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPToolStep(Component):
-    """Calls a tool with what you write in a few lines, and with what earlier steps gave.
+    """Calls a tool with arguments that you write in a few lines, or take from earlier results.
 
     The first line is the tool: a source of `mcp_settings.json` (a server, or any other kind), a
-    slash, and the tool's name. Then a line for each argument: a value, or a part of a result that
-    is wired to results. `xai-mcp-agent plan draw` makes workflows of these nodes from what an agent
-    did.
+    slash, and the tool's name. Each further line sets an argument to a value, or to a part of a
+    result that is wired to results. `xai-mcp-agent plan draw` makes workflows of these nodes from
+    an agent's run.
 
-    - `title = "Moby-Dick"`: texts stand in quotation marks; `5`, `true`, `["a", "b"]` as they are.
-    - `book_id = results[0].books[0].id`: of the first wire, in `books` the first one's `id`.
+    - `title = "Moby-Dick"`: texts are in quotation marks; `5`, `true`, `["a", "b"]` are not.
+    - `book_id = results[0].books[0].id`: the `id` of the first of the `books` on the first wire.
     - `["odd name"]` is a name with spaces, `[]` the first item, `.{key}` the first value.
     - `title = "About " + results[0].title`: several parts are joined to a text.
-    - `day = results[0] after "until " before "."`: what stands between these words of a text.
-    - `count = number(results[0] after "found ")`: the number that a text holds.
-    - A line that begins with `#` is a remark.
+    - `day = results[0] after "until " before "."`: the text between these words.
+    - `count = number(results[0] after "found ")`: the number in a text.
+    - A line that begins with `#` is a comment.
 
-    If the tool says that it failed, or a result has no such part, the workflow stops and says so.
+    If the tool reports an error, or a result has no such part, the workflow stops and says so.
 
     ##### inPorts:
     - results (dynalist): The results of earlier steps, `results[0]` and so on in the lines; or any
@@ -101,7 +101,7 @@ class MCPToolStep(Component):
     - call (str): The tool and its arguments, as above.
 
     ##### outPorts:
-    - result (any): The result as data, or as text where the tool gives no data.
+    - result (any): The result as data, or as text if the tool returns no data.
     - text (str): The result as text; pictures and sounds are named, not shown.
 
     ##### Example:
@@ -121,19 +121,19 @@ class MCPToolStep(Component):
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPReadResource(Component):
-    """Reads a resource of an MCP server, or lists what there is to read.
+    """Reads a resource of an MCP server, or lists its resources.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - uri (str): The resource, or a template. Default: all resources and templates are listed.
-    - values (dict): What to fill in for the template's parameters, by name. Default: nothing.
+    - values (dict): The values of the template's parameters, by name. Default: none.
     - save_as (str): A file to save it to, for instance a picture. Default: it is not saved.
 
     ##### outPorts:
-    - text (str): Its text; pictures and the like are named, not shown. Of a list, a line for each.
-    - contents (list): Every part as a dict: uri, mime_type, text, or data in base64. Of a list,
-      one dict for each: uri, name, description, mime_type, is_template.
-    - files (list): Where it was saved, a file for each part.
+    - text (str): Its text; pictures and the like are named, not shown. A list has a line for each.
+    - contents (list): Every part as a dict: uri, mime_type, text, or data in base64. A list has one
+      dict for each resource: uri, name, description, mime_type, is_template.
+    - files (list): The saved files, one for each part.
 
     ##### Example:
     server_name `library`, uri `library://book/{book_id}`, values `"book_id": 14`, and text wired
@@ -155,18 +155,18 @@ class MCPReadResource(Component):
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPGetPrompt(Component):
-    """Gets a prepared prompt of an MCP server, filled in, ready for AgentRun; or lists them.
+    """Gets a prompt of an MCP server, filled in and ready for AgentRun, or lists its prompts.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - prompt_name (str): The prompt. Default: all prompts are listed.
-    - arguments (dict): What to fill in, by name. Prompts take texts: any other value is given
-      as JSON. Default: nothing.
+    - arguments (dict): The prompt's arguments by name. Prompts take texts; any other value is sent
+      as JSON. Default: none.
 
     ##### outPorts:
     - conversation (list): The prompt as messages; wire it to the conversation of AgentRun.
-    - text (str): Its text. Of a list, a line for each prompt.
-    - prompts (list): Of a list, one dict for each: name, description, arguments.
+    - text (str): Its text, or a line for each listed prompt.
+    - prompts (list): One dict for each listed prompt: name, description, arguments.
 
     ##### Example:
     server_name `library`, prompt_name `recommend_book`, arguments `"reader_interest": "the sea"`.
@@ -186,21 +186,21 @@ class MCPGetPrompt(Component):
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPServerStatus(Component):
-    """Tells how the configured MCP servers are doing: connected or not, and if not, why.
+    """Shows the state of the configured MCP servers: connected or not, and if not, why.
 
     A server that is disabled, wrong in the settings or not reachable is reported like any other:
     only a name that the settings do not have is an error.
 
     ##### inPorts:
-    - server_name (str): Only this server, and connect it first. Default: all, as they are now.
+    - server_name (str): Only this server, which is connected first. Default: all, as they are now.
 
     ##### outPorts:
     - status (list): One dict for each: name, kind (`mcp`), state, transport, era, server,
       tool_count, prompt_count, resource_count, connect_seconds, error, next_step, stderr_tail,
-      notes (what was left out of its tools or mended, and why), breaker (why it is not called
-      now, if it failed too often), marks (what is odd in what it says, such as orders to a
-      model: tool, place, reason, words).
-    - summary (str): The same to read, and where the history is kept or why it is not.
+      notes (which of its tools were left out or repaired, and why), breaker (why it is not called
+      now, if it failed too often), marks (suspicious texts, such as instructions to a model: tool,
+      place, reason, words).
+    - summary (str): The same as text, and where the history is kept or why it is not.
 
     ##### Example:
     Nothing wired, and summary wired to a Print node.
@@ -217,23 +217,23 @@ class MCPServerStatus(Component):
 
 @xai_component(color="rgb(60, 11, 53)")
 class MCPSearchTools(Component):
-    """Finds the tools that fit what you want to do, best first. No model is needed.
+    """Finds the tools that match what you want to do, best first. It needs no model.
 
-    `summary` names servers that cannot be used, and tools that a search by meaning had to leave
-    out, such as `12 of 16 tools prepared`.
+    `summary` names servers that cannot be used, and says if the search by meaning was incomplete:
+    `12 of 16 tools prepared`.
 
     ##### inPorts:
-    - query (str): What a tool should do, in your words, such as `lend a book`.
+    - query (str): The task in your own words, such as `lend a book`.
     - toolbelt_spec (dict): Search only this toolbelt's servers, without what it blocks.
       Default: all servers of the settings.
-    - limit (int): At most so many. Default: 10.
+    - limit (int): The most tools to return. Default: 10.
 
     ##### outPorts:
-    - found (list): One dict for each: server, name, score (the best one has 1), reasons,
-      description, input_schema and the rest of what MCPListTools gives.
+    - found (list): One dict for each tool: server, name, score (1 for the best), reasons,
+      description, input_schema and the other fields of MCPListTools.
     - best (str): The name of the best one. Empty if there is none.
     - best_server (str): The name of its server.
-    - summary (str): The same to read.
+    - summary (str): The same as text.
 
     ##### Example:
     query `lend a book`, then MCPExplainTool with best_server and best wired to it.
@@ -254,26 +254,25 @@ class MCPSearchTools(Component):
 
 @xai_component(color="rgb(60, 11, 53)")
 class MCPExplainTool(Component):
-    """Tells all there is to know of one tool, and why it is chosen for a request or is not.
+    """Explains one tool, and why it is chosen for a request or not.
 
-    No model is needed: it explains what a model is shown, not what the model then chooses.
+    It needs no model: it explains which tools a model is shown, not which the model then chooses.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
-    - tool_name (str): The tool, by the server's own name for it.
-    - request (str): What is asked for, in the words that an agent would be given. Default: only the
-      tool is explained.
-    - toolbelt_spec (dict): With request: as for an agent with this toolbelt. Default: with all
-      servers of the settings.
+    - tool_name (str): The tool's name at the server.
+    - request (str): A request as an agent would get it. Default: only the tool is explained.
+    - toolbelt_spec (dict): With request: the agent's toolbelt. Default: all servers of the
+      settings.
 
     ##### outPorts:
     - definition (dict): server, name, signature, description, input_schema, example, first_seen,
-      last_changed, calls and the rest of what MCPListTools gives.
+      last_changed, calls and the other fields of MCPListTools.
     - example (dict): Arguments that the tool would accept, to start from in MCPCallTool.
-    - choice (dict): With request: is_chosen, search (place, score, reasons, and what is ahead),
-      plan (step, steps, reasons), rules, and barred: what keeps it from being chosen at all.
-    - is_chosen (bool): With request: True if a search finds it first, or a plan has it.
-    - summary (str): The same to read.
+    - choice (dict): With request: is_chosen, search (place, score, reasons, and the tools ahead of
+      it), plan (step, steps, reasons), rules, and barred: why it cannot be chosen at all.
+    - is_chosen (bool): With request: True if the tool is first in a search, or in the plan.
+    - summary (str): The same as text.
 
     ##### Example:
     server_name `library`, tool_name `borrow_book`, request `lend a book`, and summary wired to a
@@ -297,27 +296,28 @@ class MCPExplainTool(Component):
 
 @xai_component(type="branch", color="rgb(60, 11, 53)")
 class MCPPlan(Component):
-    """Plans which tools are called for a request, and what with. Nothing is called.
+    """Plans the calls for a request, with their arguments. Nothing is called.
 
-    Without a model the plan is made from words and schemas, and rough: look at it before it runs.
+    Without a model the plan is made from words and schemas, and is rough: check it before it runs.
 
     ##### inPorts:
-    - request (str): What is to be done, in your words.
+    - request (str): The request in your own words.
     - toolbelt_spec (dict): Only tools of this toolbelt, drawn ones too, without what it blocks.
       Default: all servers of the settings.
-    - model (str): A model that is asked once, such as `openai:gpt-5-mini`; each call, argument and
-      reference in its answer is checked. Default: none is asked.
-    - base_url (str): Where the model's service is, as for AgentModel. Default: the provider's own.
+    - model (str): A model that writes the plan, such as `openai:gpt-5-mini`; each call, argument
+      and reference is checked. Default: none.
+    - base_url (str): The address of the model's service, as in AgentModel. Default: the provider's
+      own.
 
     ##### outPorts:
-    - summary (str): The plan to read.
-    - problems (list): What somebody must fix before it can run, a text for each.
+    - summary (str): The plan as text.
+    - problems (list): What must be fixed before the plan can run, a text for each problem.
     - plan (dict): request, calls (each with tool, name, args, reasons, confidence), problems,
       reasons and is_rough; for MCPRunPlan, or as a file for `xai-mcp-agent plan draw`.
 
     ##### Branches:
-    - on_missing: The only way on when somebody has to give something first; `problems` says what.
-      Not wired: the workflow goes on.
+    - on_missing: Runs instead of the next node if a value is missing; `problems` says which. Not
+      wired: the workflow goes on.
 
     ##### Example:
     request `Find a book about the sea`, plan wired to MCPRunPlan, and summary to a Print node.
@@ -344,39 +344,39 @@ class MCPPlan(Component):
 
 @xai_component(type="branch", color="rgb(60, 11, 53)")
 class MCPRunPlan(Component):
-    """Makes the calls of a plan one after another, each with what earlier ones gave.
+    """Makes the calls of a plan, each with the results of earlier ones.
 
-    The calls are judged as those of an agent: by rules, approvals, and what is switched off. The
-    plan stops where something is missing, fails, or must be approved; no call is made twice.
+    Rules, approvals and switched-off tools apply as for an agent. The plan stops if a value is
+    missing, a call fails, or a call needs approval; no call is made twice.
 
     ##### inPorts:
     - plan (any): The plan of MCPPlan, or the name of a file that has one as JSON, typed with a
       quotation mark before it.
-    - given (dict): Values that the plan lacks, or other ones, by parameter (`reader`) or by call
-      and parameter (`2.reader`), counted from 1. Default: nothing.
-    - run_state (str): A file to keep the run in: run the workflow again, and it continues, also
-      after `xai-mcp-agent plan approve` with this file. Default: it is not kept.
+    - given (dict): Values that the plan lacks, or that replace its own, by parameter (`reader`) or
+      by call and parameter (`2.reader`), counted from 1. Default: none.
+    - run_state (str): A file that stores the run: run the workflow again, and it continues, also
+      after `xai-mcp-agent plan approve` with this file. Default: the run is not stored.
     - again (int): The call, counted from 1, to repeat although it may have been made when the run
       was killed. Default: none.
     - agent_name (str): The agent in whose name the calls are made. Default: `plan`.
-    - toolbelt_spec (dict): The toolbelt whose approvals, locks, blocked and drawn tools hold.
+    - toolbelt_spec (dict): The toolbelt whose approvals, locks, blocked and drawn tools apply.
       Default: those of the settings, and all drawn tools.
 
     ##### outPorts:
-    - result (any): What the last call gave, as data if it is any, else as text.
-    - results (list): What all calls gave, in their order.
-    - text (str): What the last call gave, as text.
+    - result (any): The result of the last call, as data if it has any, otherwise as text.
+    - results (list): The results of all calls, in order.
+    - text (str): The result of the last call, as text.
     - status (str): `finished`, `missing`, `waiting` (for approval), `failed` or `unknown` (a call
       may have been made: see again).
-    - missing (list): One dict for each argument to give: call (from 1 on), parameter and reason.
-    - problem (str): Why it stopped, and what to do. Empty if it came to its end.
+    - missing (list): One dict for each missing argument: call (from 1 on), parameter and reason.
+    - problem (str): Why the plan stopped, and what to do. Empty if it finished.
 
     ##### Branches:
-    - on_missing: The only way on when an argument must be given first; `missing` says which. Not
+    - on_missing: Runs instead of the next node if an argument is missing; `missing` says which. Not
       wired: the workflow stops with the reason.
-    - on_waiting: The only way on when a call waits for approval in the file of run_state. Not
-      wired: the workflow ends.
-    - on_error: The only way on when a call failed, or nobody knows whether it was made; `problem`
+    - on_waiting: Runs instead of the next node if a call waits for approval in the file of
+      run_state. Not wired: the workflow ends.
+    - on_error: Runs instead of the next node if a call failed, or may have been made; `problem`
       says why. Not wired: the workflow ends with the error.
 
     ##### Example:
@@ -410,35 +410,34 @@ class MCPRunPlan(Component):
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPToolHistory(Component):
-    """Tells what happened to servers and tools: what came, changed, was called, failed and went.
+    """Shows what happened to servers and tools: new, changed, called, failed and gone.
 
-    Nothing is connected for it. Without a tool it also tells how every tool is doing.
+    It connects to nothing. Without a tool_name it also shows the figures of every tool.
 
     ##### inPorts:
     - server_name (str): Only this server and its tools; `canvas` for tools that you draw.
       Default: all.
     - tool_name (str): Only tools of this name. Default: all.
-    - since (str): Only what happened since then: `2h`, `3d`, `2026-11-20`, `2026-11-20 14:00`.
+    - since (str): Only events since then: `2h`, `3d`, `2026-11-20`, `2026-11-20 14:00`.
       Default: the beginning.
-    - limit (int): The newest so many events. Default: 100.
-    - until (str): Only what happened before then, in the words of since. Default: now.
-    - agent_name (str): Only what this agent called. Default: all.
-    - failed (bool): True: only what failed or was refused. Default: False.
-    - text_in_it (str): Only what has this text in it, in capitals or not. Default: all.
+    - limit (int): The number of newest events. Default: 100.
+    - until (str): Only events before then, written like since. Default: now.
+    - agent_name (str): Only calls of this agent. Default: all.
+    - failed (bool): True: only failures and refusals. Default: False.
+    - text_in_it (str): Only events that contain this text, in capitals or not. Default: all.
 
     ##### outPorts:
     - events (list): One dict for each, oldest first: position, time, change, reason, tool_source,
       tool, payload and more.
-    - text (str): The same to read; many that are alike in one line. It says if older ones are left
-      out.
+    - text (str): The same as text, similar events in one line. It says if older ones are left out.
     - tools (list): Without tool_name, one dict for each tool there ever was: name, server, state
       (`available`, `at rest` while its server is not connected, or `gone`), reason, is_enabled,
-      is_held (True: a lock holds it back until it is accepted), calls, errors, last_error,
-      mean_seconds, median_seconds, p95_seconds and more.
-    - status (str): The same to read.
+      is_held (True: locked until it is accepted), calls, errors, last_error, mean_seconds,
+      median_seconds, p95_seconds and more.
+    - status (str): The same as text.
 
     ##### Example:
-    since `1h` after AgentRun, and text wired to a Print node: what the agent has called.
+    since `1h` after AgentRun, and text wired to a Print node: the agent's calls.
     """
 
     server_name: InArg[str]
@@ -461,22 +460,21 @@ class MCPToolHistory(Component):
 
 @xai_component(color="rgb(6, 88, 63)")
 class MCPRefreshTools(Component):
-    """Lists the tools of servers anew, and tells what changed since they were listed last.
+    """Lists the tools of servers again, and shows what has changed since the last listing.
 
-    A server that cannot be listed is named in text, and the workflow goes on. One that was left
-    alone because it failed too often is called again.
+    A server that cannot be listed is named in text, and the workflow goes on. A server whose calls
+    are refused because it failed too often is called again.
 
     ##### inPorts:
     - server_name (str): Only this server. Default: all.
-    - force (bool): True: write every tool into the history, though nothing may have changed.
-      Default: False.
+    - force (bool): True: write every tool into the history, even unchanged ones. Default: False.
 
     ##### outPorts:
-    - tools (list): One dict for each tool there is now: server, name, description, input_schema
-      and more.
+    - tools (list): One dict for each present tool: server, name, description, input_schema and
+      more.
     - changes (list): One dict for each tool that changed: source, tool, how (`added`, `removed`,
-      `renamed` or `changed`), was (its former name), lines (what is different).
-    - text (str): What changed, to read.
+      `renamed` or `changed`), was (its former name), lines (the differences).
+    - text (str): The changes as text.
 
     ##### Example:
     server_name `library`, and text wired to a Print node.
