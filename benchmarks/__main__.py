@@ -5,6 +5,7 @@ With `--page`, all are run and those with a target are written into `docs/measur
 
 from __future__ import annotations
 
+import argparse
 import sys
 from importlib import import_module
 
@@ -24,32 +25,25 @@ NAMES = (
     "history",
     "rules",
 )
-_COMMAND = "make bench"
 
 
-def main(wanted: list[str]) -> int:
+def main() -> int:
     """Print the figures as they come; 1 if a target was missed."""
-    for_the_page = wanted == ["--page"]
-    names = NAMES if for_the_page or not wanted else tuple(wanted)
-    for name in names:
-        if name not in NAMES:
-            print(f"No benchmark {name!r}. There are: {', '.join(NAMES)}.", file=sys.stderr)
-            return 2
-    found: list[Row] = []
-    for name in names:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
+    parser.add_argument("--page", action="store_true", help="run all, and write them into the page")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    for name in NAMES if options.page else options.names or NAMES:
         for row in import_module(f".{name}", __package__).rows():
             print(row.line, flush=True)
-            found.append(row)
-    if for_the_page:
-        page.write(_COMMAND, f"{page.machine()}\n\n{_table(found)}")
-        print(f"Written to {page.PAGE}.")
-    return 1 if any(row.is_missed for row in found) else 0
-
-
-def _table(rows: list[Row]) -> str:
-    lines = ["| what | measured | target |", "| --- | --- | --- |"]
-    return "\n".join([*lines, *(row.markdown for row in rows if row.target is not None)])
+            rows.append(row)
+    if options.page:
+        cells = (x.cells for x in rows if x.target is not None)
+        table = page.table(("what", "measured", "target"), cells)
+        page.write("make bench", f"{page.machine()}\n\n{table}")
+    return 1 if any(row.is_missed for row in rows) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

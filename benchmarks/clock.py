@@ -1,4 +1,4 @@
-"""A clock of steps: the machine's seconds, and what hands do in a window."""
+"""A clock of steps: the machine's seconds, and the gestures of a person in a window."""
 
 from __future__ import annotations
 
@@ -10,38 +10,47 @@ from dataclasses import dataclass, field
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_gestures import Gestures, count_gestures, gestures
 
+from . import page
+
+
+@dataclass(frozen=True)
+class TimedStep:
+    """A step, with the machine's seconds and, where a window was open, its gestures."""
+
+    name: str
+    seconds: float
+    gestures: Gestures | None
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """The row of the table."""
+        if (hands := self.gestures) is None:
+            return self.name, f"{self.seconds:.1f}", "", ""
+        counts = f"{hands.clicks}, {hands.drags}, {hands.keys}"
+        return self.name, f"{self.seconds:.1f}", counts, f"{hands.seconds:.0f}"
+
 
 @dataclass
 class Clock:
-    """The steps as they are taken: each with its seconds, and what hands did."""
+    """Times steps, one after the other."""
 
-    rows: list[tuple[str, float, Gestures | None]] = field(default_factory=list)
+    steps: list[TimedStep] = field(default_factory=list)
 
     @contextmanager
-    def step(self, what: str, window: Canvas | None = None) -> Iterator[None]:
-        """Measure what happens in the block; with a window also the gestures in it."""
+    def step(self, name: str, window: Canvas | None = None) -> Iterator[None]:
+        """Time the block; with a window also count the gestures in it."""
         if window:
             count_gestures(window.page)
-        began = time.perf_counter()
+        start = time.perf_counter()
         yield
-        taken = time.perf_counter() - began
-        self.rows.append((what, taken, gestures(window.page) if window else None))
-        print(f"{taken:7.1f} s  {what}", flush=True)
+        seconds = time.perf_counter() - start
+        self.steps.append(TimedStep(name, seconds, gestures(window.page) if window else None))
+        print(f"{seconds:7.1f} s  {name}", flush=True)
 
     def table(self) -> str:
         """The steps as a table of Markdown, with their sum."""
-        head = [
-            "| step | machine, s | clicks, drags, keys | hands, s |",
-            "| --- | --- | --- | --- |",
-        ]
-        steps = [_row(*x) for x in self.rows]
-        machine = sum(seconds for _, seconds, _ in self.rows)
-        hands = sum(done.seconds for _, _, done in self.rows if done)
-        return "\n".join([*head, *steps, f"| **all** | **{machine:.0f}** |  | **{hands:.0f}** |"])
-
-
-def _row(what: str, seconds: float, done: Gestures | None) -> str:
-    if done is None:
-        return f"| {what} | {seconds:.1f} |  |  |"
-    counts = f"{done.clicks}, {done.drags}, {done.keys}"
-    return f"| {what} | {seconds:.1f} | {counts} | {done.seconds:.0f} |"
+        machine = sum(x.seconds for x in self.steps)
+        hands = sum(x.gestures.seconds for x in self.steps if x.gestures)
+        total = "**all**", f"**{machine:.0f}**", "", f"**{hands:.0f}**"
+        head = "step", "machine, s", "clicks, drags, keys", "hands, s"
+        return page.table(head, [*(x.cells for x in self.steps), total])

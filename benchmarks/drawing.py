@@ -1,14 +1,15 @@
 """Draws plans, compiles and runs them against a server that only answers: `--data FOLDER`.
 
-FOLDER has a folder for each set, with `plans.jsonl` as the planning data has it; those without
+FOLDER has a folder for each set, with `plans.jsonl` as in the planning data; plans without
 arguments are left out. The table says how many plans make exactly the calls that they should, how
-many nodes a call takes (its node, its text, what must be given; Start and Finish in brackets), and
-how many drawings have anything that covers something else.
+many nodes a call takes (with Start and Finish in brackets), and in how many drawings something
+covers something else.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import runpy
@@ -16,12 +17,14 @@ import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.support.layout_faults import faults
+from tests.support.scripts import compile_workflow
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import our_components
@@ -31,20 +34,22 @@ from xai_mcp_agent.drawing.rules import nodes_of
 from xai_mcp_agent.planning import plan_from_json
 from xai_mcp_agent.steps.references import Reference, Somewhere, path_text, references_in
 
+from .search.sets import json_lines
+
 SOURCE = "planned"
 _SERVER = Path(__file__).with_name("planned_server.py")
 _ENDS = ("Start", "Finish")
 _RUN_SECONDS = 1800
-_MOST_PROBLEMS = 5  # of a set, that are shown
+_SHOWN_PROBLEMS = 5  # of a set
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A plan, what the server answers to its calls, and the calls that must be made."""
+class Case:
+    """A plan, the server's answers to its calls, and the calls that are expected."""
 
     plan: dict[str, Any]
     answers: list[Any]
-    wanted: list[dict[str, Any]]
+    expected_calls: list[dict[str, Any]]
 
 
 @dataclass
@@ -54,7 +59,7 @@ class Figures:
     name: str
     plans: int = 0
     calls: int = 0
-    same: int = 0
+    correct: int = 0
     nodes: int = 0
     faults: int = 0
     problems: list[str] = field(default_factory=list[str])
@@ -63,10 +68,9 @@ class Figures:
     def line(self) -> str:
         """A row of the table."""
         each, whole = self.nodes / self.calls, (self.nodes + 2 * self.plans) / self.calls
-        return (
-            f"| {self.name} | {self.plans} | {self.calls} | {self.same} | {each:.2f} ({whole:.2f}) "
-            f"| {self.faults} |"
-        )
+        nodes = f"{each:.2f} ({whole:.2f})"
+        cells = self.name, self.plans, self.calls, self.correct, nodes, self.faults
+        return f"| {' | '.join(map(str, cells))} |"
 
 
 def main() -> int:
@@ -76,19 +80,22 @@ def main() -> int:
     folder: Path = parser.parse_args().data
     print("| set | plans | calls | same calls | nodes a call (with Start, Finish) | covered |")
     print("| --- | --- | --- | --- | --- | --- |")
-    found = [measure(x.parent.name, read(x)) for x in sorted(folder.glob("*/plans.jsonl"))]
-    whole = [x for x in found if x.plans]
-    for figures in whole:
+    status = 0
+    for file in sorted(folder.glob("*/plans.jsonl")):
+        figures = measure(file.parent.name, read(file))
+        if not figures.plans:
+            continue
         print(figures.line, flush=True)
-        for problem in figures.problems[:_MOST_PROBLEMS]:
+        for problem in figures.problems[:_SHOWN_PROBLEMS]:
             print(f"    {problem[:500]}")
-    return int(any(x.same < x.plans or x.nodes > 2.2 * x.calls for x in whole))
+        if figures.correct < figures.plans or figures.nodes > 2.2 * figures.calls:
+            status = 1
+    return status
 
 
 def read(file: Path) -> list[dict[str, Any]]:
     """The plans of a file whose arguments are known."""
-    plans = [json.loads(x) for x in file.read_text(encoding="utf-8").split("\n") if x.strip()]
-    return [x for x in plans if all(y["args"] is not None for y in x["calls"])]
+    return [x for x in json_lines(file) if all(y["args"] is not None for y in x["calls"])]
 
 
 def measure(name: str, plans: Sequence[dict[str, Any]]) -> Figures:
@@ -98,66 +105,55 @@ def measure(name: str, plans: Sequence[dict[str, Any]]) -> Figures:
         return figures
     with tempfile.TemporaryDirectory() as temporary:
         folder = init_folder(Path(temporary) / "lab").folder
-        planned = [expected(x) for x in plans]
-        for number, one in enumerate(planned):
-            figures.nodes += _draw(one, folder, number, figures)
-        for number, (one, made) in enumerate(zip(planned, run(folder, planned), strict=True)):
-            if made.get("calls") == one.wanted:
-                figures.same += 1
+        cases = [_case_of(x) for x in plans]
+        for number, case in enumerate(cases):
+            figures.nodes += _draw(case, folder, number, figures)
+        for number, (case, result) in enumerate(zip(cases, _run(folder, cases), strict=True)):
+            if result.get("calls") == case.expected_calls:
+                figures.correct += 1
             else:
-                figures.problems.append(f"plan {number}: {made} and not {one.wanted}")
+                figures.problems.append(f"plan {number}: {result} and not {case.expected_calls}")
     return figures
 
 
-def _draw(one: Planned, folder: Path, number: int, figures: Figures) -> int:
-    """Write and compile the workflow of a plan; how many nodes it has besides its ends."""
-    from xircuits.compiler import compile as compile_file  # brings half of Jupyter
-
-    flow = draw(f"plan_{number}", drawn_calls(one.plan), our_components())
+def _draw(case: Case, folder: Path, number: int, figures: Figures) -> int:
+    """Write and compile the workflow of a plan; the number of its nodes without its ends."""
+    flow = draw(f"plan_{number}", _drawn_calls(case.plan), our_components())
     if covered := faults(flow):
         figures.faults += 1
         figures.problems.append(f"plan {number}: {covered[0]}")
-    file = flow.write(folder)
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        out, sys.stdout = sys.stdout, nowhere
-        try:
-            compile_file(str(file), str(file.with_suffix(".py")))
-        finally:
-            sys.stdout = out
+    with redirect_stdout(io.StringIO()):
+        compile_workflow(flow.write(folder))
     return sum(x["name"] not in _ENDS for x in nodes_of(flow.document()))
 
 
-# What must come of a plan
-
-
-def drawn_calls(plan: dict[str, Any]) -> list[DrawnCall]:
-    """The calls of a plan."""
+def _drawn_calls(plan: dict[str, Any]) -> list[DrawnCall]:
     return calls_of_plan(plan_from_json(plan), SOURCE)
 
 
-def expected(plan: dict[str, Any]) -> Planned:
-    """The plan with answers that have every part that is used of them."""
-    calls = drawn_calls(plan)
-    used = [y for x in calls for value in x.arguments.values() for y in references_in(value)]
-    paths = [[_known(x.path) for x in used if x.result == n] for n in range(len(calls))]
+def _case_of(plan: dict[str, Any]) -> Case:
+    """The plan with answers that have every part to which a later call refers."""
+    calls = _drawn_calls(plan)
+    references = [y for x in calls for value in x.arguments.values() for y in references_in(value)]
+    paths = [[_certain(x.path) for x in references if x.result == n] for n in range(len(calls))]
     answers = [_answer(n, x) for n, x in enumerate(paths)]
-    wanted = [
-        {"tool": x.tool, "args": {name: _resolved(y, answers) for name, y in x.arguments.items()}}
+    expected_calls = [
+        {"tool": x.tool, "args": {name: _resolve(y, answers) for name, y in x.arguments.items()}}
         for x in calls
     ]
-    return Planned(plan, answers, wanted)
+    return Case(plan, answers, expected_calls)
 
 
 def _answer(number: int, paths: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """An object that has something of its own at each of these paths; below a list, one item."""
+    """An object with a different value at each of these paths; a list has one item."""
     answer: Any = {"said": f"answer {number}"} if not any(map(_begins_with_item, paths)) else []
     for path in sorted(paths, key=len):
         answer = _with(answer, path, f"part {path_text(path)} of answer {number}")
     return {"result": answer} if isinstance(answer, list) else answer
 
 
-def _known(path: tuple[Any, ...]) -> tuple[Any, ...]:
-    """No answer has anything that is called as a parameter is: that is all of it."""
+def _certain(path: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A path by a parameter's name means the whole answer: no answer has a part of that name."""
     return () if any(isinstance(x, Somewhere) for x in path) else path
 
 
@@ -172,23 +168,23 @@ def _with(value: Any, path: tuple[Any, ...], leaf: str) -> Any:
     if _begins_with_item(path):
         items = value if isinstance(value, list) else []
         return [_with(items[0] if items else None, tuple(rest), leaf)]
-    known = value if isinstance(value, dict) else {}
-    key = step if isinstance(step, str) else next(iter(known), "any")
-    return {**known, key: _with(known.get(key), tuple(rest), leaf)}
+    fields = value if isinstance(value, dict) else {}
+    key = step if isinstance(step, str) else next(iter(fields), "any")
+    return {**fields, key: _with(fields.get(key), tuple(rest), leaf)}
 
 
-def _resolved(value: Any, answers: Sequence[Any]) -> Any:
+def _resolve(value: Any, answers: Sequence[Any]) -> Any:
     if isinstance(value, Reference):
-        return _at(answers[value.result], _known(value.path))
+        return _at(answers[value.result], _certain(value.path))
     if isinstance(value, list):
-        return [_resolved(x, answers) for x in value]
+        return [_resolve(x, answers) for x in value]
     if isinstance(value, dict):
-        return {name: _resolved(x, answers) for name, x in value.items()}
+        return {name: _resolve(x, answers) for name, x in value.items()}
     return value
 
 
 def _at(answer: Any, path: tuple[Any, ...]) -> Any:
-    """Follow a path, without the package's own code, which this checks."""
+    """The value at a path, without the package's own code, which this checks."""
     if _begins_with_item(path):
         answer = answer["result"] if isinstance(answer, dict) else answer
         return _at(answer[0], path[1:])
@@ -198,29 +194,26 @@ def _at(answer: Any, path: tuple[Any, ...]) -> Any:
     return _at(answer[step] if isinstance(step, str) else next(iter(answer.values())), path[1:])
 
 
-# Running
-
-
-def run(folder: Path, planned: Sequence[Planned]) -> list[dict[str, Any]]:
-    """Run the scripts one after another in a process of their own; the calls that each made."""
-    names = sorted({y["tool"] for x in planned for y in x.wanted})
+def _run(folder: Path, cases: Sequence[Case]) -> list[dict[str, Any]]:
+    """Run the scripts one after another in a new process; the calls of each."""
+    names = sorted({y["tool"] for x in cases for y in x.expected_calls})
     (folder / "tools.json").write_text(json.dumps(names), encoding="utf-8")
-    answers = [x.answers for x in planned]
+    answers = [x.answers for x in cases]
     (folder / "all_answers.json").write_text(json.dumps(answers), encoding="utf-8")
     entry = {"command": warm_python(), "args": [str(_SERVER), str(folder)]}
     settings = json.dumps({"mcpServers": {SOURCE: entry}, "store": "memory"})
     (folder / "mcp_settings.json").write_text(settings, encoding="utf-8")
     root = Path(__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(root), "XAI_MCP_TRUST": "1"}
-    done = subprocess.run(
+    process = subprocess.run(
         [warm_python(), "-m", "benchmarks.drawing", "--run"],
         cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=_RUN_SECONDS,
     )  # fmt: skip
-    made = folder / "made.jsonl"
-    if not made.exists():
-        raise RuntimeError(done.stderr[-2000:])
-    return [json.loads(x) for x in made.read_text(encoding="utf-8").split("\n") if x.strip()]
+    results = folder / "results.jsonl"
+    if not results.exists():
+        raise RuntimeError(process.stderr[-2000:])
+    return json_lines(results)
 
 
 def _run_all() -> None:
@@ -231,26 +224,20 @@ def _run_all() -> None:
         Path("answers.json").write_text(json.dumps(answers), encoding="utf-8")
         Path("calls.jsonl").write_text("", encoding="utf-8")
         error = _run_one(f"plan_{number}", ctx)
-        line = {"calls": list(_calls())} | ({"error": error} if error else {})
-        with Path("made.jsonl").open("a", encoding="utf-8") as made:
-            made.write(json.dumps(line) + "\n")
+        result = {"calls": json_lines(Path("calls.jsonl"))} | ({"error": error} if error else {})
+        with Path("results.jsonl").open("a", encoding="utf-8") as results:
+            results.write(json.dumps(result) + "\n")
 
 
 def _run_one(name: str, ctx: dict[str, Any]) -> str:
-    """Run a script like its own `main`, but with this `ctx`."""
+    """Run a script like its own `main`, but with this `ctx`; the error, if there is one."""
     flow = runpy.run_path(f"{name}.py")[name]()
     flow.next = None
     try:
         flow.do(ctx)
-    except Exception as reason:  # noqa: BLE001 - whatever it is, it is shown beside the plan
-        return f"{type(reason).__name__}: {reason}"
+    except Exception as error:  # noqa: BLE001 - any error is shown beside the plan
+        return f"{type(error).__name__}: {error}"
     return ""
-
-
-def _calls() -> Iterator[dict[str, Any]]:
-    for line in Path("calls.jsonl").read_text(encoding="utf-8").split("\n"):
-        if line.strip():
-            yield json.loads(line)
 
 
 if __name__ == "__main__":

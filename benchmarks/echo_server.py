@@ -1,4 +1,4 @@
-"""The MCP server that is called: `python echo_server.py [PORT]`, over stdio or HTTP."""
+"""An MCP server with one tool: `python echo_server.py [PORT]`, over stdio or HTTP."""
 
 from __future__ import annotations
 

@@ -13,16 +13,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from .echo import SERVER
 from .rows import Row, size
 
-_SERVER = str(Path(__file__).with_name("echo_server.py"))
 _ROUNDS = size(5, 1)
 _LIMIT_SECONDS = 60
 _BARE = f"""
 import asyncio, sys
 from mcp import Client, StdioServerParameters
 async def main():
-    async with Client(StdioServerParameters(command=sys.executable, args=[{_SERVER!r}])) as client:
+    async with Client(StdioServerParameters(command=sys.executable, args=[{SERVER!r}])) as client:
         await client.list_tools()
         await client.call_tool("echo", {{"text": "hello"}})
         print("<- echo", flush=True)
@@ -36,15 +36,15 @@ def rows() -> Iterator[Row]:
         script = quickstart(Path(folder))
         ours, bare = [], []
         for _ in range(_ROUNDS):
-            ours.append(_until_first_call([sys.executable, str(script)], folder))
-            bare.append(_until_first_call([sys.executable, "-c", _BARE], folder))
-    yield Row("quickstart until its first tool call", min(ours), " s")
-    what = "quickstart until its first tool call / a bare client with one server"
-    yield Row(what, min(ours) / min(bare), "x", 1.5)
+            ours.append(_seconds_until_call([sys.executable, str(script)], folder))
+            bare.append(_seconds_until_call([sys.executable, "-c", _BARE], folder))
+    what = "quickstart until its first tool call"
+    yield Row(what, min(ours), " s")
+    yield Row(f"{what} / a bare client with one server", min(ours) / min(bare), "x", 1.5)
 
 
 def quickstart(folder: Path) -> Path:
-    """The compiled quickstart in a new working folder."""
+    """Compile the quickstart in a new working folder; the script's path."""
     from xai_mcp_agent.cli.init import init_folder
 
     init_folder(folder)
@@ -57,16 +57,14 @@ def quickstart(folder: Path) -> Path:
     return script
 
 
-def _until_first_call(command: list[str], folder: str) -> float:
+def _seconds_until_call(command: list[str], folder: str) -> float:
     """Seconds until the first line that shows the result of a tool."""
-    started = time.perf_counter()
+    start = time.perf_counter()
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.lstrip().startswith("<- "):
-                taken = time.perf_counter() - started
-                break
-        else:
-            raise RuntimeError("the script ended without a tool call")
-        process.communicate(timeout=_LIMIT_SECONDS)
-    return taken
+                seconds = time.perf_counter() - start
+                process.communicate(timeout=_LIMIT_SECONDS)
+                return seconds
+    raise RuntimeError("the script ended without a tool call")

@@ -1,8 +1,8 @@
 """Costs of the history: at a connect, a refresh, a call, and when it is read.
 
-A call is measured with a bridge that remembers in a file, as bridges do, against one whose reports
-are dropped. Both speak to a server of their own, and take turns. The rest is the thread that owns
-the store, driven directly: what is listed is there already, so that only the recording is timed.
+A call is measured with a bridge that keeps its history in a file, as bridges do, against one whose
+reports are dropped. Each has its own server, and they take turns. The rest calls the writer of the
+store directly, with tools that are listed already, so that only the recording is timed.
 
 The targets are ours.
 """
@@ -13,7 +13,6 @@ import contextlib
 import sqlite3
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,129 +28,110 @@ from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Listed, Lost, Report, call_event, caller_fields
 
-from .calls import http_server, stdio_server
-from .rows import Row, ratio, seconds, size
+from .echo import ENTRY, echo_calls, http_server
+from .rows import Row, compare, processor_seconds, seconds, size
 
 _TOOLS = size(10_000, 100)
 _CONNECT_SECONDS, _REFRESH_MS, _OPEN_SECONDS = 1.0, 50.0, 1.0
 _OPEN_PROCESSOR_SECONDS = 0.1
 _EVENTS = size(1_000_000, 3_000)
-_AT_ONCE = 1000
-_TIMES = size(5, 1)
+_BATCH = 1000  # events of a transaction
+_REPEATS = size(5, 1)
 _CALLS, _ROUNDS, _OVERHEAD = size(96, 8), size(41, 1), 1.02
 _CONNECTS, _CONNECT_BYTES = size(200, 2), 300
-_SOME_CALLS, _CALL_BYTES = size(50_000, 1_000), 300
-_NOTED, _NOTED_US, _CLOSE_SECONDS = size(5000, 50), 200.0, 30.0
+_SAVED_CALLS, _CALL_BYTES = size(50_000, 1_000), 300
+_REPORTED_CALLS, _REPORT_US, _CLOSE_SECONDS = size(5000, 50), 200.0, 30.0
 _BIG = Subject(MCP, "big")
 
 
 def rows() -> Iterator[Row]:
-    """Measure what a call costs, then listings, then a long history."""
-    yield from _calls()
-    with _store() as place:
-        yield from _noted(place)
-    with _store() as place:
-        yield from _listings(place)
-    with _store() as place:
-        yield from _long(place)
-
-
-def _calls() -> Iterator[Row]:
-    one, other = stdio_server(), stdio_server()
-    yield _overhead("stdio", one, other)
+    """Measure the cost of a call, then listings, then a long history."""
+    yield _call_row("stdio", ENTRY, ENTRY)
     with http_server() as one, http_server() as other:
-        yield _overhead("HTTP", {"url": one}, {"url": other})
+        yield _call_row("HTTP", {"url": one}, {"url": other})
+    for measure in (_report_rows, _listing_rows, _long_history_rows):
+        with _temporary_folder() as folder:
+            settings = Settings(str(folder / "mcp_settings.json"))
+            yield from measure(find_place(settings, environ={}))
 
 
-def _overhead(name: str, one: dict[str, Any], other: dict[str, Any]) -> Row:
-    with _bridge(one) as remembering, _bridge(other) as forgetting:
-        _forget(forgetting)
-        calls = _calls_of(remembering), _calls_of(forgetting)
+def _call_row(transport: str, one: dict[str, Any], other: dict[str, Any]) -> Row:
+    with _bridge(one) as recording, _bridge(other) as plain:
+        plain.run(_drop_reports)
+        calls = echo_calls(recording, _CALLS), echo_calls(plain, _CALLS)
         calls[0](), calls[1]()  # warm
-        value, spread = ratio(*calls, _ROUNDS)
-    return Row(f"a call over {name}, remembered / not", value, "x", _OVERHEAD, spread)
+        return compare(f"a call over {transport}, remembered / not", *calls, _ROUNDS, _OVERHEAD)
 
 
 @contextlib.contextmanager
 def _bridge(entry: dict[str, Any]) -> Iterator[Bridge]:
     with (
-        _folder() as folder,
-        Bridge({"mcpServers": {"echo": entry}}, store=folder / "h.db") as made,
+        _temporary_folder() as folder,
+        Bridge({"mcpServers": {"echo": entry}}, store=folder / "h.db") as bridge,
     ):
-        made.connect(wait=True)
-        yield made
+        bridge.connect(wait=True)
+        yield bridge
 
 
-def _forget(bridge: Bridge) -> None:
-    async def drop(operations: Any) -> None:
-        operations.engine.recorder.called = lambda *_, **__: None
-        operations.engine.recorder.begun = lambda *_, **__: 0
-
-    bridge.run(drop)
+async def _drop_reports(operations: Any) -> None:
+    operations.engine.recorder.called = lambda *_, **__: None
+    operations.engine.recorder.begun = lambda *_, **__: 0
 
 
-def _calls_of(bridge: Bridge) -> Callable[[], None]:
-    def calls() -> None:
-        for _ in range(_CALLS):
-            bridge.call_tool("echo", "echo", {"text": "hello"})
-
-    return calls
-
-
-def _noted(place: Place) -> Iterator[Row]:
+def _report_rows(place: Place) -> Iterator[Row]:
     """Measure how long the loop waits at a call, and how long its own transaction would take."""
     recorder = HistoryRecorder(place, str)
     key = ToolKey("mcp", "big", "tool_1")
 
-    def call() -> None:
+    def report() -> None:
         recorder.called(key, 0.01, "", begun=recorder.begun(key))
 
-    def call_in_store() -> None:
-        call()
+    def report_and_save() -> None:
+        report()
         recorder.settled().result()
 
-    call_in_store()
-    noted = statistics.median(seconds(call) for _ in range(_NOTED))
+    report_and_save()
+    reporting = _median_seconds(report, _REPORTED_CALLS)
     what = "a call, noted before it is sent and when it is over"
-    yield Row(what, noted * 1_000_000, " us", _NOTED_US, "there when the process is killed")
-    written = statistics.median(seconds(call_in_store) for _ in range(_NOTED // 10))
-    yield Row("the same in a transaction of its own, which is not done", written * 1000, " ms")
+    yield Row(what, reporting * 1_000_000, " us", _REPORT_US, "there when the process is killed")
+    saving = _median_seconds(report_and_save, _REPORTED_CALLS // 10)
+    yield Row("the same in a transaction of its own, which is not done", saving * 1000, " ms")
     recorder.close(_CLOSE_SECONDS)
 
 
-def _listings(place: Place) -> Iterator[Row]:
-    recorder = ReportWriter(open_history(place), str)
+def _listing_rows(place: Place) -> Iterator[Row]:
+    writer = ReportWriter(open_history(place), str)
     tools = tuple(map(_tool, range(_TOOLS)))
-    first = seconds(lambda: recorder.record([_listed(tools, connected=True)]))
+    first = seconds(lambda: writer.record([_listed(tools, connected=True)]))
     what = f"writing down a connect with {_TOOLS} tools"
     yield Row(what, first, " s", _CONNECT_SECONDS, "one transaction")
-    reports = [_listed(_anew(tools)) for _ in range(_TIMES)]
-    again = statistics.median(seconds(lambda x=x: recorder.record([x])) for x in reports)
+    reports = [_listed(_copies(tools)) for _ in range(_REPEATS)]
+    again = statistics.median(seconds(lambda x=x: writer.record([x])) for x in reports)
     yield Row("the same tools, listed again as they were", again * 1000, " ms", _REFRESH_MS)
-    yield from _sizes(recorder, place, tools)
-    recorder.close()
+    yield from _size_rows(writer, place, tools)
+    writer.close()
 
 
-def _sizes(recorder: ReportWriter, place: Place, tools: tuple[Tool, ...]) -> Iterator[Row]:
+def _size_rows(writer: ReportWriter, place: Place, tools: tuple[Tool, ...]) -> Iterator[Row]:
     """Measure how much the file grows, on average."""
     for what, target, changed in (("", _CONNECT_BYTES, 0), (" and one changed", None, 1)):
-        before = _used(place)
+        before = _used_bytes(place)
         for number in range(_CONNECTS):
             words = f"Another one, for the {number}th time."
             other = Tool(tools[0].key, words, {}) if changed else tools[0]
-            recorder.record([Lost(_BIG, datetime.now(UTC), "It was closed.")])
-            recorder.record([_listed((other, *_anew(tools[1:])), connected=True)])
-        each = (_used(place) - before) / _CONNECTS
+            writer.record([Lost(_BIG, datetime.now(UTC), "It was closed.")])
+            writer.record([_listed((other, *_copies(tools[1:])), connected=True)])
+        each = (_used_bytes(place) - before) / _CONNECTS
         name = f"a connect and a close of {_TOOLS} tools{what}, in the file"
         yield Row(name, each, " B", target, "mean of all its pages")
-    before, began = _used(place), datetime.now(UTC)
-    for first in range(0, _SOME_CALLS, _AT_ONCE):
-        recorder.record([_call(number, began) for number in range(first, first + _AT_ONCE)])
-    each = (_used(place) - before) / _SOME_CALLS
+    before, began = _used_bytes(place), datetime.now(UTC)
+    for first in range(0, _SAVED_CALLS, _BATCH):
+        writer.record([_call(number, began) for number in range(first, first + _BATCH)])
+    each = (_used_bytes(place) - before) / _SAVED_CALLS
     yield Row("a call, in the file", each, " B", _CALL_BYTES, "with its places in the indices")
 
 
-def _used(place: Place) -> int:
+def _used_bytes(place: Place) -> int:
     """The bytes of the pages that hold something."""
     assert place.file is not None
     with contextlib.closing(sqlite3.connect(place.file)) as file:
@@ -179,7 +159,7 @@ def _tool(number: int) -> Tool:
     return Tool(ToolKey("mcp", "big", f"tool_{number}"), words * 3, schema)
 
 
-def _anew(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+def _copies(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
     """Return equal tools as new objects, as a session lists them again."""
     return tuple(Tool(x.key, x.description, x.input_schema) for x in tools)
 
@@ -188,75 +168,60 @@ def _listed(tools: tuple[Tool, ...], *, connected: bool = False) -> Listed:
     return Listed(_BIG, datetime.now(UTC), tools, connected, "stdio", "Big")
 
 
-def _long(place: Place) -> Iterator[Row]:
+def _long_history_rows(place: Place) -> Iterator[Row]:
     middle = _write(place)
-    answer = Range(about=Subject(MCP, "big", "tool_7"), limit=20)
+    recent = Range(about=Subject(MCP, "big", "tool_7"), limit=20)
 
-    def first_answer() -> None:
+    def read_events_and_tools() -> None:
         store = open_history(place)
-        assert len(store.events(answer)) == answer.limit
+        assert len(store.events(recent)) == recent.limit
         assert store.records().tools
         store.close()
 
-    def as_of() -> None:
+    def read_tools_of_the_middle() -> None:
         store = open_history(place)
         assert store.records(When(middle)).tools
         store.close()
 
-    yield Row(
-        f"a history of {_EVENTS:,} events, opened to the first answer",
-        _median(first_answer), " s", _OPEN_SECONDS, "20 events of a tool, and all tools now",
-    )  # fmt: skip
-    processor = statistics.median(_processor_seconds(first_answer) for _ in range(_TIMES))
-    what = "the same, in time of the processor"
-    yield Row(what, processor, " s", _OPEN_PROCESSOR_SECONDS, "also on a busy machine")
-    yield Row("the same, as of a time in the middle", _median(as_of), " s", _OPEN_SECONDS)
-    yield from _stats(place, middle)
-
-
-def _stats(place: Place, middle: datetime) -> Iterator[Row]:
-    """Measure `stats` of the whole history, and since its middle."""
-
-    def count(since: datetime | None) -> None:
+    def read_stats(since: datetime | None) -> None:
         store = open_history(place)
         calls = sum(x.calls for x in store.stats(since).tools)
         assert calls == (_EVENTS if since is None else _EVENTS - _EVENTS // 2)
         store.close()
 
-    for what, since in (("of all calls", None), ("of all calls since a time", middle)):
-        took = _median(lambda since=since: count(since))
-        yield Row(f"the same, `stats` {what}", took, " s", _OPEN_SECONDS)
+    yield Row(
+        f"a history of {_EVENTS:,} events, opened to the first answer",
+        _median_seconds(read_events_and_tools), " s", _OPEN_SECONDS,
+        "20 events of a tool, and all tools now",
+    )  # fmt: skip
+    processor = statistics.median(processor_seconds(read_events_and_tools) for _ in range(_REPEATS))
+    what = "the same, in time of the processor"
+    yield Row(what, processor, " s", _OPEN_PROCESSOR_SECONDS, "also on a busy machine")
+    for what, read in (
+        ("as of a time in the middle", read_tools_of_the_middle),
+        ("`stats` of all calls", lambda: read_stats(None)),
+        ("`stats` of all calls since a time", lambda: read_stats(middle)),
+    ):
+        yield Row(f"the same, {what}", _median_seconds(read), " s", _OPEN_SECONDS)
 
 
 def _write(place: Place) -> datetime:
-    """Write a long history; a time in its middle."""
-    recorder = ReportWriter(open_history(place), str)
+    """Write a long history; return a time in its middle."""
+    writer = ReportWriter(open_history(place), str)
     began = datetime.now(UTC) - timedelta(seconds=_EVENTS)
     tools = tuple(map(_tool, range(1000)))
-    recorder.record([Listed(_BIG, began, tools, True, "stdio", "Big")])
-    for first in range(0, _EVENTS, _AT_ONCE):
-        recorder.record([_call(number, began) for number in range(first, first + _AT_ONCE)])
-    recorder.close()
+    writer.record([Listed(_BIG, began, tools, True, "stdio", "Big")])
+    for first in range(0, _EVENTS, _BATCH):
+        writer.record([_call(number, began) for number in range(first, first + _BATCH)])
+    writer.close()
     return began + timedelta(seconds=_EVENTS // 2)
 
 
-def _processor_seconds(do: Callable[[], object]) -> float:
-    began = time.process_time()
-    do()
-    return time.process_time() - began
-
-
-def _median(do: Callable[[], object]) -> float:
-    return statistics.median(seconds(do) for _ in range(_TIMES))
+def _median_seconds(function: Callable[[], object], repeats: int = _REPEATS) -> float:
+    return statistics.median(seconds(function) for _ in range(repeats))
 
 
 @contextlib.contextmanager
-def _store() -> Iterator[Place]:
-    with _folder() as folder:
-        yield find_place(Settings(str(folder / "mcp_settings.json")), environ={})
-
-
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
+def _temporary_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="xai-history-") as folder:
         yield Path(folder)

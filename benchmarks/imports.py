@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import xai_mcp_agent
 
-from .rows import Row, ratio, size
+from .rows import Row, compare, size
 
 _ROUNDS = size(9, 1)
 _TARGET = 1.5
@@ -17,14 +17,12 @@ _TARGET = 1.5
 
 def rows() -> Iterator[Row]:
     """Measure in fresh interpreters, the start of the interpreter included on both sides."""
-    folder = Path(xai_mcp_agent.__file__).parent
-    for file in sorted(folder.glob("*_components.py")):
-        module = f"xai_mcp_agent.{file.stem}"
-        value, spread = ratio(
-            lambda module=module: _import(module), lambda: _import("xai_components.base"), _ROUNDS
-        )
-        yield Row(f"import {file.name} / import base", value, "x", _TARGET, spread)
+    base = _import("xai_components.base")
+    for file in sorted(Path(xai_mcp_agent.__file__).parent.glob("*_components.py")):
+        ours = _import(f"xai_mcp_agent.{file.stem}")
+        yield compare(f"import {file.name} / import base", ours, base, _ROUNDS, _TARGET)
 
 
-def _import(module: str) -> None:
-    subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+def _import(module: str) -> Callable[[], object]:
+    command = [sys.executable, "-c", f"import {module}"]
+    return lambda: subprocess.run(command, check=True)

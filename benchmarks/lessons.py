@@ -1,9 +1,9 @@
 """The hour of a workshop: each lesson, step by step, in a real lab with a real mouse.
 
-What a machine takes is measured, what hands do is counted, and told in seconds by the
-keystroke-level model; words to read are those of the README up to what to try next. A learner is
-given more time than that. `make lessons` writes into `docs/measured.md`; without `--table` it only
-prints.
+The machine's seconds are measured; gestures are counted and converted to seconds by the
+keystroke-level model; the words to read are those of the README up to "What to try next". A
+beginner gets more time than that. `make lessons` writes into `docs/measured.md`; without `--table`
+it only prints.
 """
 
 from __future__ import annotations
@@ -30,34 +30,35 @@ from .rows import size
 
 COMMAND = "make lessons"
 HOUR_MINUTES = 60
-BEGINNER = 3  # times as long as practised hands take, which the model is of
-WORDS_A_MINUTE = 100  # instructions, in a language that need not be one's own
+BEGINNER = 3  # times as long as the practised hands of the model
+WORDS_A_MINUTE = 100  # instructions, perhaps in a foreign language
 
-_HEAD = """\
-| lesson | minutes | clicks | drags | keys | hands, s | the machine, s | words |
-| --- | --- | --- | --- | --- | --- | --- | --- |"""
+_HEAD = ("lesson", "minutes", "clicks", "drags", "keys", "hands, s", "the machine, s", "words")
 _INIT_SECONDS = 60
 _ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimedLesson:
     """A lesson that was taken, from opening its file to a run that meets all goals."""
 
     lesson: Lesson
-    done: Gestures
+    gestures: Gestures
     machine_seconds: float
 
     @property
-    def row(self) -> str:
+    def minutes(self) -> int:
+        """The minutes that a beginner needs."""
+        hands, machine = round(self.gestures.seconds), round(self.machine_seconds)
+        return minutes(hands, machine, words_to_read(self.lesson))
+
+    @property
+    def cells(self) -> tuple[object, ...]:
         """The row of the table."""
-        hands, machine = round(self.done.seconds), round(self.machine_seconds)
-        words = words_to_read(self.lesson)
-        cells = (
-            f"`{self.lesson.folder}`", minutes(hands, machine, words), self.done.clicks,
-            self.done.drags, self.done.keys, hands, machine, words,
-        )  # fmt: skip
-        return f"| {' | '.join(map(str, cells))} |"
+        hands, words = self.gestures, words_to_read(self.lesson)
+        counts = hands.clicks, hands.drags, hands.keys, round(hands.seconds)
+        name = f"`{self.lesson.folder}`"
+        return name, self.minutes, *counts, round(self.machine_seconds), words
 
 
 def minutes(hands_seconds: int, machine_seconds: int, words: int) -> int:
@@ -72,18 +73,17 @@ def words_to_read(lesson: Lesson) -> int:
     return len(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split())
 
 
-def table(measured: Sequence[Measured]) -> str:
-    """The hour as a table of Markdown, and what it leaves."""
-    given = sum(minutes(round(x.done.seconds), round(x.machine_seconds), words_to_read(x.lesson))
-                for x in measured)  # fmt: skip
-    rows = "\n".join(x.row for x in measured)
-    last = f"| **all** | **{given}** |" + " |" * 6
-    rest = f"The lessons leave {HOUR_MINUTES - given} minutes of an hour to show and to talk."
-    return f"{page.machine()}\n\n{_HEAD}\n{rows}\n{last}\n\n{rest}"
+def table(lessons: Sequence[TimedLesson]) -> str:
+    """The hour as a table of Markdown, and the minutes that are left."""
+    total = sum(x.minutes for x in lessons)
+    text = page.table(_HEAD, [x.cells for x in lessons])
+    last = f"| **all** | **{total}** |" + " |" * 6
+    rest = f"The lessons leave {HOUR_MINUTES - total} minutes of an hour to show and to talk."
+    return f"{page.machine()}\n\n{text}\n{last}\n\n{rest}"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Take all lessons once; 2 where there is no browser."""
+    """Take all lessons once; 2 without a browser."""
     if chromium() is None:
         print("There is no Chromium on this machine.", file=sys.stderr)
         return 2
@@ -92,29 +92,28 @@ def main(arguments: Sequence[str]) -> int:
     print(f"\n{text}")
     if "--table" in arguments:
         page.write(COMMAND, text)
-        print(f"\nWritten to {page.PAGE}.")
     return 0
 
 
-def _take_all(root: Path) -> Iterator[Measured]:
-    folder, around = root / "learner", child_environment(root)
+def _take_all(root: Path) -> Iterator[TimedLesson]:
+    folder, variables = root / "learner", child_environment(root)
     command = [Path(sys.executable).with_name("xai-mcp-agent"), "init", "--workshop", folder]
     subprocess.run(
-        command, env=around, check=True, timeout=_INIT_SECONDS, stdout=subprocess.DEVNULL
+        command, env=variables, check=True, timeout=_INIT_SECONDS, stdout=subprocess.DEVNULL
     )
-    with browser() as running, lab(folder, variables=around) as address:
+    with browser() as running, lab(folder, variables=variables) as address:
         window = open_lab(running, address, width=WIDTH, height=HEIGHT)
         for lesson in LESSONS[: size(len(LESSONS), 1)]:
             yield _take(window, lesson)
 
 
-def _take(window: Canvas, lesson: Lesson) -> Measured:
+def _take(window: Canvas, lesson: Lesson) -> TimedLesson:
     clock = Clock()
     with clock.step(lesson.title, window):
         Learner(window, lesson).take_all()
-    ((_, seconds, done),) = clock.rows
-    assert done is not None
-    return Measured(lesson, done, seconds)
+    (step,) = clock.steps
+    assert step.gestures is not None
+    return TimedLesson(lesson, step.gestures, step.seconds)
 
 
 if __name__ == "__main__":

@@ -1,66 +1,79 @@
-"""The frame of a benchmark in parts: each measured, shown, and all of them on a page.
-
-A whole run writes its tables into its page; one of some parts only prints them.
-"""
+"""Benchmarks in parts: each is measured and printed, and a whole run is written into the page."""
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 from . import page
 from .rows import IS_SMALLEST
 
-# The tables of a part with what is to be said of them, and which goals were missed.
-Told: TypeAlias = tuple[str, list[str]]
+ROOT = Path(__file__).parents[1]
+
+# The Markdown of a part, and the goals that it missed.
+Report: TypeAlias = tuple[str, list[str]]
 
 
-def measure(
-    parts: Mapping[str, Callable[[], Told]], only: str, command: str, written_to: Path
-) -> int:
-    """Measure the parts, or those that are named; 1 if a goal was missed that counts."""
-    began = time.monotonic()
+def measure(parts: Mapping[str, Callable[[], Report]], names: Collection[str], command: str) -> int:
+    """Measure these parts, or all; 1 if a goal that counts was missed."""
+    start = time.monotonic()
     texts: list[str] = []
     missed: list[str] = []
-    for name in only.split(",") if only else parts:
+    for name in names or parts:
         text, misses = parts[name]()
         texts.append(text)
         missed += misses
         print(f"\n{text}\n", flush=True)
     for line in missed:
         print(f"missed: {line}", file=sys.stderr)
-    if not only:
-        minutes = (time.monotonic() - began) / 60
+    if not names:
+        minutes = (time.monotonic() - start) / 60
         head = f"{page.machine()} The run took {minutes:.0f} minutes."
-        page.write(command, "\n\n".join([head, *texts, _verdict(missed)]), written_to)
-        print(f"Written to {written_to}.")
+        verdict = "All goals are reached."
+        if missed:
+            verdict = "Goals that are missed:\n\n" + "\n".join(f"- {x}" for x in missed)
+        page.write(command, "\n\n".join([head, *texts, verdict]))
     return 1 if missed and not IS_SMALLEST else 0
 
 
 def parser_of(prog: str, about: str | None, parts: Collection[str]) -> argparse.ArgumentParser:
     """A parser that knows `--data`, `--scorer` and `--only`."""
     parser = argparse.ArgumentParser(prog=prog, description=about)
-    parser.add_argument("--data", type=Path, required=True, help="a folder with one for each set")
+    parser.add_argument("--data", type=Path, required=True, help="a folder with a folder per set")
     parser.add_argument("--scorer", type=Path, required=True, help="a Python program that scores")
-    parser.add_argument("--only", default="", help=f"any of: {','.join(parts)}")
+    parser.add_argument(
+        "--only", type=names_among(parts), default=[], help=f"any of: {','.join(parts)}"
+    )
     return parser
 
 
-def parsed(
-    parser: argparse.ArgumentParser, arguments: Sequence[str], parts: Collection[str]
-) -> argparse.Namespace:
-    """Parse the arguments; an unknown part ends the program."""
-    asked = parser.parse_args(arguments)
-    if unknown := {x for x in asked.only.split(",") if x} - {*parts}:
-        parser.error(f"no part {sorted(unknown)[0]!r}; there are: {', '.join(parts)}")
-    return asked
+def names_among(names: Collection[str]) -> Callable[[str], list[str]]:
+    """The type of an option that takes some of these names, with commas between them."""
+
+    def parse(text: str) -> list[str]:
+        chosen = [x for x in text.split(",") if x]
+        if unknown := sorted({*chosen} - {*names}):
+            raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are: {', '.join(names)}")
+        return chosen
+
+    return parse
 
 
-def _verdict(missed: Sequence[str]) -> str:
-    if not missed:
-        return "All goals are reached."
-    return "Goals that are missed:\n\n" + "\n".join(f"- {x}" for x in missed)
+def run_module(module: str, *arguments: object, limit_seconds: float) -> str:
+    """Run a module of ours in a new process, and return its output.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    process = subprocess.run(
+        command, capture_output=True, text=True, timeout=limit_seconds, check=False, cwd=ROOT
+    )
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed: {process.stderr.strip()[-500:]}")
+    return process.stdout

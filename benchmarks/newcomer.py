@@ -1,7 +1,7 @@
 """A newcomer's clock: from `pip install` to an answer, each step as the README has it.
 
-An environment of its own, a real lab, a real Chromium. What waits for a machine is measured; what
-hands do is counted, and told in seconds by the keystroke-level model.
+It uses a new environment, a real lab and a real Chromium. The machine's seconds are measured;
+gestures are counted and converted to seconds by the keystroke-level model.
 `make newcomer` writes into `docs/measured.md`; with `ARGS=--print-only` it only prints.
 """
 
@@ -10,9 +10,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
 import venv
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.support.environments import Environment
@@ -30,7 +30,7 @@ _EXAMPLE = "examples/ex01_quickstart.xircuits"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Take all steps once; 2 where there is no browser."""
+    """Take all steps once; 2 without a browser."""
     if chromium() is None:
         print("There is no Chromium on this machine.", file=sys.stderr)
         return 2
@@ -41,19 +41,18 @@ def main(arguments: Sequence[str]) -> int:
     print(f"\n{text}")
     if "--print-only" not in arguments:
         page.write(_COMMAND, text)
-        print(f"\nWritten to {page.PAGE}.")
     return 0
 
 
 def _take(clock: Clock, root: Path) -> None:
     home = Environment(root / "env")
     with clock.step("an environment, and `pip install` of the package and Xircuits"):
-        _link_this(home) if IS_SMALLEST else _install(home)
-    folder = root / "my-agents"
+        _link_packages(home) if IS_SMALLEST else _install(home)
+    folder, command = root / "my-agents", str(home.root / "bin" / "xai-mcp-agent")
     with clock.step("`xai-mcp-agent init my-agents`"):
-        home.run(root, str(home.root / "bin" / "xai-mcp-agent"), "init", folder.name)
+        home.run(root, command, "init", folder.name)
     with clock.step("`xai-mcp-agent ask`: the first answer, in the terminal"):
-        answer = home.run(folder, str(home.root / "bin" / "xai-mcp-agent"), "ask", QUESTION)
+        answer = home.run(folder, command, "ask", QUESTION)
     assert ANSWER in answer, answer
     _in_the_lab(clock, home, folder)
 
@@ -64,31 +63,28 @@ def _install(home: Environment) -> None:
     subprocess.run(pip, check=True, timeout=_PIP_SECONDS, stdin=subprocess.DEVNULL)
 
 
-def _link_this(home: Environment) -> None:
-    """Link what is installed here, so that nothing is downloaded."""
+def _link_packages(home: Environment) -> None:
+    """Link the packages of this environment, so that nothing is downloaded."""
     home.root.mkdir()
     for part in Path(sys.prefix).iterdir():
         (home.root / part.name).symlink_to(part)
 
 
 def _in_the_lab(clock: Clock, home: Environment, folder: Path) -> None:
-    with browser() as running:
-        began = time.perf_counter()
-        with lab(folder, home.python, home.variables()) as address:
+    with browser() as running, ExitStack() as stack:
+        with clock.step("`xircuits start`: the lab stands"):
+            address = stack.enter_context(lab(folder, home.python, home.variables()))
             window = open_lab(running, address, width=SMALL[0], height=SMALL[1])
-            clock.rows.append(
-                ("`xircuits start`: the lab stands", time.perf_counter() - began, None)
-            )
-            with clock.step("the quickstart is opened", window):
-                window.open_by_hand(_EXAMPLE)
-            with clock.step("**Run**: the answer is in sight", window):
-                shown = window.run()
-            assert ANSWER in shown, shown
-            with clock.step("a workflow of one's own is drawn and saved", window):
-                draw(window, "my_agent")
-            with clock.step("**Run**: its answer is in sight", window):
-                shown = window.run()
-            assert ANSWER in shown, shown
+        with clock.step("the quickstart is opened", window):
+            window.open_by_hand(_EXAMPLE)
+        with clock.step("**Run**: the answer is in sight", window):
+            output = window.run()
+        assert ANSWER in output, output
+        with clock.step("a workflow of one's own is drawn and saved", window):
+            draw(window, "my_agent")
+        with clock.step("**Run**: its answer is in sight", window):
+            output = window.run()
+        assert ANSWER in output, output
 
 
 if __name__ == "__main__":

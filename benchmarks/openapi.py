@@ -1,6 +1,6 @@
 """How OpenAPI documents in a folder are read, and at what cost: a line for each.
 
-Every schema is compiled, and every problem told. `memory` is what converting adds at most, in MB.
+Every schema is compiled, and every problem printed. `memory` is the peak of the conversion, in MB.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xai_mcp_agent.sources.openapi import BadDocument
 from xai_mcp_agent.sources.openapi.document import Document, NotReadable, files_beside, parse
 from xai_mcp_agent.sources.openapi.operations import Conversion, convert
 
-_KINDS = (".json", ".yaml", ".yml")
+_SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def main() -> int:
@@ -27,25 +27,26 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help="a folder of documents")
     folder: Path = parser.parse_args().data
     print(f"{'document':<44} tools problems  read s  convert s  memory  unusable schemas")
-    totals = [0, 0, 0]
+    tools = problems = unusable = 0
     for file in _documents(folder):
-        found, broken, line = _row(file)
-        print(f"{str(file.relative_to(folder))[-44:]:<44} {line}", flush=True)
-        for problem in found.problems:
+        print(f"{str(file.relative_to(folder))[-44:]:<44} ", end="", flush=True)
+        try:
+            conversion, broken = _measure(file)
+        except BadDocument as error:
+            print(error)
+            continue
+        for problem in conversion.problems:
             print(f"    {problem}")
-        totals = [
-            x + y
-            for x, y in zip(
-                totals, (len(found.operations), len(found.problems), broken), strict=True
-            )
-        ]
-    print(f"{totals[0]:,} tools, {totals[1]:,} problems, {totals[2]:,} unusable schemas")
-    return 1 if totals[2] else 0
+        tools += len(conversion.operations)
+        problems += len(conversion.problems)
+        unusable += broken
+    print(f"{tools:,} tools, {problems:,} problems, {unusable:,} unusable schemas")
+    return 1 if unusable else 0
 
 
 def _documents(folder: Path) -> Iterator[Path]:
     """Yield the files that are whole documents; the others are parts of them."""
-    for file in sorted(x for x in folder.rglob("*") if x.suffix in _KINDS):
+    for file in sorted(x for x in folder.rglob("*") if x.suffix in _SUFFIXES):
         try:
             root = as_object(parse(file.read_bytes()))
         except NotReadable:
@@ -54,35 +55,34 @@ def _documents(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _document(file: Path) -> Document:
+def _measure(file: Path) -> tuple[Conversion, int]:
+    """Print the rest of the document's line; the conversion, and its unusable schemas."""
+    start = time.process_time()
+    document = _read(file)
+    read = time.process_time()
+    conversion = convert(document)
+    end = time.process_time()
+    operations = conversion.operations
+    checks = [SchemaCheck(x.input_schema) for x in operations]
+    checks += [SchemaCheck(s) for x in operations if (s := x.tool.output_schema)]
+    # Some schemas turn out to be unusable at their first check.
+    broken = sum(bool(x.broken or (x.problems({}) and x.broken)) for x in checks)
+    print(
+        f"{len(operations):>5} {len(conversion.problems):>8} {read - start:7.2f}"
+        f" {end - read:10.2f} {_peak_megabytes(file):7.1f} {broken:>17}",
+        flush=True,
+    )
+    return conversion, broken
+
+
+def _read(file: Path) -> Document:
     file = file.absolute()
     return Document.parse(file.read_bytes(), file.as_uri(), files_beside(file), file.name)
 
 
-def _row(file: Path) -> tuple[Conversion, int, str]:
-    began = time.process_time()
-    try:
-        document = _document(file)
-    except BadDocument as error:
-        return Conversion((), ()), 0, str(error)
-    read = time.process_time()
-    found = convert(document)
-    done = time.process_time()
-    memory = _memory(file)
-    checks = [SchemaCheck(x.input_schema) for x in found.operations]
-    checks += [SchemaCheck(s) for x in found.operations if (s := x.tool.output_schema)]
-    broken = sum(bool(x.problems({}) and x.broken) or bool(x.broken) for x in checks)
-    counts = f"{len(found.operations):>5} {len(found.problems):>8}"
-    return (
-        found,
-        broken,
-        f"{counts} {read - began:7.2f} {done - read:10.2f} {memory:7.1f} {broken:>17}",
-    )
-
-
-def _memory(file: Path) -> float:
-    """Above the document itself; measured by itself, because that takes time."""
-    document = _document(file)
+def _peak_megabytes(file: Path) -> float:
+    """Memory of a conversion, above the document itself; it is slow while it is traced."""
+    document = _read(file)
     tracemalloc.start()
     convert(document)
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,9 +1,10 @@
-"""Figures into `docs/measured.md`, each table between marks of its own."""
+"""Measured tables in `docs/measured.md`, each between its own marks."""
 
 from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -16,27 +17,29 @@ def begin(command: str) -> str:
     return f"<!-- Written by `{command}`: begin -->"
 
 
-def page_with(page: str, command: str, text: str) -> str:
-    """The page with the text between the marks of this command.
+def write(command: str, text: str, page: Path | None = None) -> None:
+    """Put the text between the marks of this command on a page, by default `PAGE`.
 
     Raises:
         ValueError: the page has lost its marks.
     """
-    head, mark, rest = page.partition(begin(command))
+    page = page or PAGE
+    head, mark, rest = page.read_text(encoding="utf-8").partition(begin(command))
     _, end, tail = rest.partition(END)
     if not (mark and end):
-        raise ValueError(f"the page has lost its mark {begin(command)} or {END}")
-    return f"{head}{mark}\n{text.strip()}\n{end}{tail}"
+        raise ValueError(f"{page.name} has lost its mark {begin(command)} or {END}")
+    page.write_text(f"{head}{mark}\n{text.strip()}\n{end}{tail}", encoding="utf-8", newline="\n")
+    print(f"Written to {page}.")
 
 
-def write(command: str, text: str, page: Path = PAGE) -> None:
-    """Put the text between the marks of this command, and leave the rest."""
-    written = page_with(page.read_text(encoding="utf-8"), command, text)
-    page.write_text(written, encoding="utf-8", newline="\n")
+def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def machine() -> str:
-    """When and on which machine it was measured, in a sentence."""
+    """The date and the machine of a measurement, in a sentence."""
     return (
         f"Measured on {date.today().isoformat()}: {os.cpu_count()} cores ({platform.machine()}), "
         f"{platform.system()}, Python {platform.python_version()}."

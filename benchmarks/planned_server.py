@@ -1,7 +1,7 @@
 """An MCP server for plans: `python planned_server.py FOLDER`.
 
-It offers the tools whose names `tools.json` of the folder has, answers the calls of a plan with the
-results in `answers.json`, one after another, and writes each call as a line of `calls.jsonl`.
+It lists the tools that are named in `tools.json` of the folder, answers the calls of a plan with
+the results in `answers.json`, one after another, and writes each call to a line of `calls.jsonl`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 
-class Planned:
-    """The tools, and what they answer just now."""
+class PlannedServer:
+    """The tools, and the answers of the plan that runs now."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -27,17 +27,17 @@ class Planned:
         self.server = Server("planned", on_list_tools=self.list, on_call_tool=self.call)
 
     async def list(self, _ctx: Any, _params: Any) -> types.ListToolsResult:
-        """All of them."""
+        """All tools."""
         return types.ListToolsResult(tools=self._tools)
 
     async def call(self, _ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """The answer whose turn it is; beyond the last one, an error."""
-        log, asked = self._folder / "calls.jsonl", {"tool": params.name, "args": params.arguments}
-        made = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        """The next answer; beyond the last one, an error."""
+        log, call = self._folder / "calls.jsonl", {"tool": params.name, "args": params.arguments}
+        count = len(log.read_text(encoding="utf-8").splitlines()) if log.exists() else 0
         with log.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(asked) + "\n")
+            lines.write(json.dumps(call) + "\n")
         answers = json.loads((self._folder / "answers.json").read_text(encoding="utf-8"))
-        answer = answers[len(made)]
+        answer = answers[count]
         text = types.TextContent(text=json.dumps(answer))
         return types.CallToolResult(content=[text], structured_content=answer)
 
@@ -48,4 +48,4 @@ class Planned:
 
 
 if __name__ == "__main__":
-    anyio.run(Planned(Path(sys.argv[1])).serve)
+    anyio.run(PlannedServer(Path(sys.argv[1])).serve)

@@ -1,10 +1,10 @@
 """Whether the offline model answers what newcomers ask: `python -m benchmarks.questions`.
 
-The questions are in `tests/data/questions`, one file for each bundled source; those in a file
-`..._apart` are kept apart: nothing is tuned by them. Each is asked of an agent that has this source
-only, and of one that has all of them. Useful is an answer that holds what was asked for; with one
-source the calls must be the right ones, too. Among all of them another tool may do as well. Who
-asks agrees to calls that must be approved if they are those that were asked for, else not.
+The questions are in `tests/data/questions`, one file for each bundled source; the model is never
+tuned by those in a file `..._apart`. An agent with the one source answers each question, and an
+agent with all sources. A useful answer matches the patterns of the question; with one source the
+calls must also be the right ones, while among all sources another tool may do as well. The person
+who asks approves the calls that answer the question, and no others.
 """
 
 from __future__ import annotations
@@ -27,23 +27,27 @@ from xai_mcp_agent.agent.events import ToolFinished
 from xai_mcp_agent.bridge.agent import AgentResult
 from xai_mcp_agent.settings.sources import ALL_BUILTIN_TOOLS
 
+from . import page
+
 ROOT = Path(__file__).parents[1]
 QUESTIONS = ROOT / "tests" / "data" / "questions"
 PYTHON = sys.executable
-"""What the servers are started with."""
+"""Starts the servers."""
 SERVERS = {"library": "library", "units": "units", "calendar": "calendar_tools"}
 SOURCES = ("library", "units", "calendar", "workbench", "shopping", "handy", "bakery")
 FILES = {"recipe.txt": "Pancakes: flour, milk, eggs", "notes/today.txt": "Water the plants"}
-_MOST_OFFERED = 3
+_MIN_OFFERS = 3
 _DAY = re.compile(r"\{(today|weekday|days until|days since|weekday of)[ ]?([-+\d]*)\}")
 
 
 @dataclass(frozen=True)
 class Question:
-    """What somebody asks of a source. `calls` are the tools that answer it, alternatives with `|`
-    between them, perhaps with arguments; `says` are patterns that the answer must hold. Where
-    it `offers`, nothing can answer it, and the answer must say so and name ready questions.
-    `before` is called first."""
+    """A question to a source.
+
+    `calls` are the tools that answer it, perhaps with arguments; alternatives have `|` between
+    them. `says` are patterns that the answer must match. A question that `offers` cannot be
+    answered: the answer must say so and name questions that can. `before` is called first.
+    """
 
     source: str
     ask: str
@@ -56,13 +60,13 @@ class Question:
 def questions(source: str, *, apart: bool = False) -> list[Question]:
     """The questions for a source: those for tuning, or those that are kept apart."""
     file = QUESTIONS / f"{source}{'_apart' if apart else ''}.jsonl"
-    rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
-    return [_question(source, row) for row in rows]
-
-
-def _question(source: str, row: Mapping[str, Any]) -> Question:
-    calls, says, before = (tuple(row.get(x, ())) for x in ("calls", "says", "before"))
-    return Question(source, row["ask"], calls, says, bool(row.get("offers")), before)
+    chosen: list[Question] = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        calls, says, before = (tuple(row.get(x, ())) for x in ("calls", "says", "before"))
+        offers = bool(row.get("offers"))
+        chosen.append(Question(source, row["ask"], calls, says, offers, before))
+    return chosen
 
 
 @dataclass
@@ -74,8 +78,8 @@ class Asker:
     def approve(self, request: ApprovalRequest) -> str:
         """The answer to a request for approval."""
         calls = self.question.calls if self.question else ()
-        is_meant = any(_is(x, request.tool, request.arguments) for x in calls)
-        return "once" if is_meant else "no"
+        is_expected = any(_matches(x, request.tool, request.arguments) for x in calls)
+        return "once" if is_expected else "no"
 
 
 @contextmanager
@@ -95,23 +99,27 @@ def belt(names: Sequence[str], asker: Asker | None = None) -> Generator[Bridge]:
 def _settings(names: Sequence[str], folder: Path, address: str) -> dict[str, Any]:
     servers = ((x, SERVERS.get(x, x)) for x in names if x in (*SERVERS, "workbench"))
     files = {x: str(ROOT / "examples" / "servers" / f"{file}.py") for x, file in servers}
-    made: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "mcpServers": {x: {"command": PYTHON, "args": [y]} for x, y in files.items()}
     }
     if "shopping" in names:
         file = str(ROOT / "examples" / "functions" / "shopping.py")
-        made["functions"] = {"shopping": {"file": file}}
+        settings["functions"] = {"shopping": {"file": file}}
     if "handy" in names:
-        made["builtin"] = {"handy": {"tools": list(ALL_BUILTIN_TOOLS), "workspace": str(folder)}}
+        settings["builtin"] = {
+            "handy": {"tools": list(ALL_BUILTIN_TOOLS), "workspace": str(folder)}
+        }
     if address:
-        made["openapiServices"] = {"bakery": {"spec": f"{address}/openapi.json"}}
-    return made
+        settings["openapiServices"] = {"bakery": {"spec": f"{address}/openapi.json"}}
+    return settings
 
 
-def answered(asked: Sequence[Question], names: Sequence[str]) -> Iterator[tuple[Question, bool]]:
-    """Each question with whether its answer is useful. What a question may have changed is made
-    anew before the next one."""
-    left, asker = list(asked), Asker()
+def ask_all(questions: Sequence[Question], names: Sequence[str]) -> Iterator[tuple[Question, bool]]:
+    """Yield each question, and whether its answer is useful.
+
+    After a question that may have changed something, the sources are in their first state again.
+    """
+    left, asker = list(questions), Asker()
     while left:
         with belt(names, asker) as bridge:
             while left:
@@ -126,47 +134,41 @@ def answered(asked: Sequence[Question], names: Sequence[str]) -> Iterator[tuple[
 
 
 def _may_have_changed(bridge: Bridge, result: AgentResult) -> bool:
-    reading = {(x.key.source, x.key.name) for x in bridge.list_tools() if x.annotations.read_only}
-    return any(
-        x.key is not None and (x.key.source, x.key.name) not in reading for x in _made(result)
-    )
+    read_only = {(x.key.source, x.key.name) for x in bridge.list_tools() if x.annotations.read_only}
+    keys = (x.key for x in _calls(result) if x.key is not None)
+    return any((x.source, x.name) not in read_only for x in keys)
 
 
 def is_useful(question: Question, result: AgentResult, *, alone: bool) -> bool:
     """Return whether the run answered the question."""
-    made = _made(result)
+    calls = _calls(result)
     if question.offers:
-        offered = re.findall(r'"[^"\n]+"', result.answer.replace(question.ask, ""))
-        return not made and len(offered) >= _MOST_OFFERED
-    said = all(re.search(_dated(x), result.answer) for x in question.says)
-    return said and (not alone or all(any(_made_so(x, y) for y in made) for x in question.calls))
+        offers = re.findall(r'"[^"\n]+"', result.answer.replace(question.ask, ""))
+        return not calls and len(offers) >= _MIN_OFFERS
+    if not all(re.search(_DAY.sub(_day, x), result.answer) for x in question.says):
+        return False
+    names = [(x.key.name if x.key else x.tool, x.arguments or {}) for x in calls]
+    return not alone or all(any(_matches(x, *y) for y in names) for x in question.calls)
 
 
-def _made(result: AgentResult) -> list[ToolFinished]:
+def _calls(result: AgentResult) -> list[ToolFinished]:
+    """The calls, without those of the search for tools."""
     return [x for x in result.calls if not x.tool.startswith("tool_")]
 
 
-def _made_so(wanted: str, call: ToolFinished) -> bool:
-    return _is(wanted, call.key.name if call.key else call.tool, call.arguments or {})
+def _matches(expected: str, tool: str, arguments: Mapping[str, Any]) -> bool:
+    tools, _, text = expected.partition(" ")
+    values: dict[str, Any] = json.loads(text) if text else {}
+    return tool in tools.split("|") and all(arguments.get(k) == v for k, v in values.items())
 
 
-def _is(wanted: str, tool: str, given: Mapping[str, Any]) -> bool:
-    tools, _, written = wanted.partition(" ")
-    arguments: dict[str, Any] = json.loads(written) if written else {}
-    return tool in tools.split("|") and all(given.get(k) == v for k, v in arguments.items())
-
-
-def _dated(pattern: str) -> str:
-    """The pattern with the days in it that depend on today."""
-    return _DAY.sub(_day, pattern)
-
-
-def _day(found: re.Match[str]) -> str:
-    today, (kind, given) = date.today(), found.groups()
+def _day(match: re.Match[str]) -> str:
+    """The day or the number that a pattern means today."""
+    today, (kind, value) = date.today(), match.groups()
     if kind in ("today", "weekday"):
-        day = today + timedelta(int(given or 0))
+        day = today + timedelta(int(value or 0))
         return day.isoformat() if kind == "today" else f"{day:%A}"
-    day = date.fromisoformat(given if len(given) > len("12-25") else f"{today.year}-{given}")
+    day = date.fromisoformat(value if len(value) > len("12-25") else f"{today.year}-{value}")
     if kind == "weekday of":
         return f"{day:%A}"
     return str((day - today).days if kind == "days until" else (today - day).days)
@@ -174,45 +176,39 @@ def _day(found: re.Match[str]) -> str:
 
 def table(source: str) -> str:
     """Return the results of a source whose questions may be used for tuning, as Markdown."""
-    asked = questions(source)
-    results = [[useful for _, useful in answered(asked, x)] for x in ([source], SOURCES)]
-    sums = " | ".join(f"{sum(x)} of {len(asked)}" for x in results)
-    lines = [
-        f"## {source.capitalize()}",
-        "",
-        "| question | alone | among all |",
-        "| --- | --- | --- |",
+    chosen = questions(source)
+    results = [[useful for _, useful in ask_all(chosen, x)] for x in ([source], SOURCES)]
+    rows = [
+        [question.ask, *("yes" if x else "no" for x in useful)]
+        for question, *useful in zip(chosen, *results, strict=True)
     ]
-    for question, *useful in zip(asked, *results, strict=True):
-        lines.append(f"| {question.ask} | {' | '.join('yes' if x else 'no' for x in useful)} |")
-    return "\n".join([*lines, f"| useful | {sums} |", ""])
+    rows.append(["useful", *(f"{sum(x)} of {len(chosen)}" for x in results)])
+    text = page.table(["question", "alone", "among all"], rows)
+    return f"## {source.capitalize()}\n\n{text}\n"
 
 
 def main() -> None:
     """Print how many of the questions are answered, for each source."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", default=list(SOURCES))
-    parser.add_argument("--verbose", action="store_true", help="name those that are not")
+    parser.add_argument("--verbose", action="store_true", help="name the other questions")
     parser.add_argument("--alone", action="store_true", help="not with all sources together")
-    parser.add_argument(
-        "--table", action="store_true", help="a table of each question, in Markdown"
-    )
-    chosen = parser.parse_args()
-    if chosen.table:
-        print(*(table(x) for x in chosen.sources), sep="\n")
+    parser.add_argument("--table", action="store_true", help="a table of questions, in Markdown")
+    options = parser.parse_args()
+    if options.table:
+        print(*(table(x) for x in options.sources), sep="\n")
         return
     print("source, apart or not: with it alone, with all")
-    for source in chosen.sources:
+    for source in options.sources:
         for apart in (False, True):
-            asked, lines = questions(source, apart=apart), list[str]()
-            for names in ([source], SOURCES)[: 1 if chosen.alone else 2]:
-                found = list(answered(asked, names))
-                lines.append(f"{sum(useful for _, useful in found)} of {len(found)}")
-                if chosen.verbose and not apart:
-                    print(
-                        *(f"  {len(names)}: {x.ask}" for x, useful in found if not useful), sep="\n"
-                    )
-            print(f"{source}{', apart' if apart else ''}: {', '.join(lines)}", flush=True)
+            counts: list[str] = []
+            for names in ([source],) if options.alone else ([source], SOURCES):
+                results = list(ask_all(questions(source, apart=apart), names))
+                counts.append(f"{sum(useful for _, useful in results)} of {len(results)}")
+                if options.verbose and not apart:
+                    for question in (x for x, useful in results if not useful):
+                        print(f"  {len(names)}: {question.ask}")
+            print(f"{source}{', apart' if apart else ''}: {', '.join(counts)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A measured ratio with its target, and how ratios are measured: in turn, round by round.
+"""Measured values with their targets, and the clocks that measure them.
 
-With `BENCH_SMALLEST` set, benchmarks measure as little as they can and no target counts: that
-shows that they still run, and nothing else.
+Ratios are measured in turns, round by round. With `BENCH_SMALLEST` set, benchmarks measure as
+little as they can and no target counts: that only shows that they still run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def size(whole: int, smallest: int) -> int:
 
 @dataclass(frozen=True)
 class Row:
-    """One figure. `target` is the most it should be; None where there is none."""
+    """One measured value. `target` is its upper limit, or None."""
 
     what: str
     value: float
@@ -37,33 +37,31 @@ class Row:
         return self.target is not None and self.value > self.target and not IS_SMALLEST
 
     @property
-    def markdown(self) -> str:
-        """Return the row of a table on a page, without the detail; a missed target is marked."""
+    def cells(self) -> tuple[str, str, str]:
+        """The cells of a row on a page, without the detail; a missed target is marked."""
         target = "" if self.target is None else f"{self.target:g}{self.unit}"
         missed = ", missed" if self.is_missed else ""
-        cells = (self.what, f"{self.value:.2f}{self.unit}", f"{target}{missed}")
-        return f"| {' | '.join(cells)} |"
+        return self.what, f"{self.value:.2f}{self.unit}", f"{target}{missed}"
 
     @property
     def line(self) -> str:
         """The row as text, with a mark where the target is missed."""
-        mark = "" if self.target is None else f"  (target {self.target:g}{self.unit})"
+        target = "" if self.target is None else f"  (target {self.target:g}{self.unit})"
         missed = "  MISSED" if self.is_missed else ""
         detail = f"  {self.detail}" if self.detail else ""
-        return f"{self.what:<58} {self.value:6.2f}{self.unit}{mark}{missed}{detail}"
+        return f"{self.what:<58} {self.value:6.2f}{self.unit}{target}{missed}{detail}"
 
 
-def seconds(do: Callable[[], object]) -> float:
-    """Return the seconds of one call."""
-    started = time.perf_counter()
-    do()
-    return time.perf_counter() - started
+def compare(
+    what: str,
+    ours: Callable[[], object],
+    bare: Callable[[], object],
+    rounds: int,
+    target: float | None = None,
+) -> Row:
+    """The median of ours/bare over rounds in which both run, with the spread.
 
-
-def ratio(ours: Callable[[], object], bare: Callable[[], object], rounds: int) -> tuple[float, str]:
-    """The median of ours/bare over rounds in which both ran in turn, and the spread.
-
-    The order changes from round to round: what the machine does besides hurts both alike.
+    The order changes from round to round, so that other work of the machine slows both alike.
     """
     ratios: list[float] = []
     for number in range(rounds):
@@ -72,4 +70,19 @@ def ratio(ours: Callable[[], object], bare: Callable[[], object], rounds: int) -
         else:
             other, one = seconds(bare), seconds(ours)
         ratios.append(one / other)
-    return statistics.median(ratios), f"[{min(ratios):.2f} to {max(ratios):.2f}]"
+    spread = f"[{min(ratios):.2f} to {max(ratios):.2f}]"
+    return Row(what, statistics.median(ratios), "x", target, spread)
+
+
+def seconds(
+    function: Callable[[], object], clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return the seconds that one call takes."""
+    start = clock()
+    function()
+    return clock() - start
+
+
+def processor_seconds(function: Callable[[], object]) -> float:
+    """Return the processor time of one call, which a busy machine does not lengthen."""
+    return seconds(function, time.process_time)

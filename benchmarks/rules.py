@@ -1,9 +1,8 @@
-"""Cost of fifty rules for a call; some of them derive words for others."""
+"""Cost of fifty rules for a call; some rules derive words that others use."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ from xai_mcp_agent.policy.conditions import Facts
 from xai_mcp_agent.policy.rulebook import RuleBook
 from xai_mcp_agent.settings.load import settings_from
 
-from .rows import Row, size
+from .rows import Row, processor_seconds, size
 
 _CALLS, _ROUNDS = size(2_000, 20), size(5, 1)
 _RULES, _TOOLS = 50, size(5_000, 20)
@@ -32,7 +31,7 @@ def _rules() -> Iterator[dict[str, Any]]:
 
 
 def rows() -> Iterator[Row]:
-    """Measure the processor time, of the quickest round."""
+    """Measure the processor time of the quickest round."""
     rules = settings_from({"mcpServers": {}, "rules": [*_rules()]}).rules
     book = RuleBook(rules, str)
     caller, now = Caller("agent", "helper"), datetime(2026, 11, 23, 12, 0)
@@ -40,26 +39,23 @@ def rows() -> Iterator[Row]:
     tools = [Tool(ToolKey("mcp", "s", f"send_{x}_write_{x}"), "", schema) for x in range(_TOOLS)]
 
     def calls() -> Iterator[Facts]:
-        for x in range(_CALLS):
-            yield Facts(tools[x], caller, {"path": f"a.k{x % 60}"}, now)
+        return (Facts(tools[x], caller, {"path": f"a.k{x % 60}"}, now) for x in range(_CALLS))
 
-    def offer() -> Iterator[Facts]:
+    def offers() -> Iterator[Facts]:
         return (Facts(x, caller) for x in tools)
 
-    one = _least(lambda: book, calls)
-    yield Row(f"{_RULES} rules, one call", one / _CALLS * 1e3, " ms", _TARGET_MS)
-    first = _least(lambda: RuleBook(rules, str), offer)
-    yield Row(f"{_RULES} rules, which of {_TOOLS:,} new tools to offer", first, " s")
-    again = _least(lambda: book, offer)
-    yield Row(f"{_RULES} rules, which of {_TOOLS:,} known tools to offer", again, " s", 0.1)
+    seconds = _least_seconds(lambda: book, calls)
+    yield Row(f"{_RULES} rules, one call", seconds / _CALLS * 1e3, " ms", _TARGET_MS)
+    seconds = _least_seconds(lambda: RuleBook(rules, str), offers)
+    yield Row(f"{_RULES} rules, which of {_TOOLS:,} new tools to offer", seconds, " s")
+    seconds = _least_seconds(lambda: book, offers)
+    yield Row(f"{_RULES} rules, which of {_TOOLS:,} known tools to offer", seconds, " s", 0.1)
 
 
-def _least(book_of: Callable[[], RuleBook], calls: Callable[[], Iterable[Facts]]) -> float:
-    """The seconds of processor time of the quickest round."""
-    rounds: list[float] = []
-    for _ in range(_ROUNDS):
-        book, started = book_of(), time.process_time()
-        for call in calls():
-            book.ruling(call)
-        rounds.append(time.process_time() - started)
-    return min(rounds)
+def _least_seconds(
+    make_book: Callable[[], RuleBook], make_facts: Callable[[], Iterator[Facts]]
+) -> float:
+    def round_seconds(book: RuleBook) -> float:
+        return processor_seconds(lambda: [book.ruling(x) for x in make_facts()])
+
+    return min(round_seconds(make_book()) for _ in range(_ROUNDS))

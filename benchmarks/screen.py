@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from functools import partial
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import model_endpoint, says
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 
-from .rows import Row, ratio, size
+from .rows import Row, compare, size
 
 _ROUNDS = size(9, 1)
 _TARGET = 1.2
@@ -23,15 +24,10 @@ def rows() -> Iterator[Row]:
 
         def run(show: str) -> None:
             ctx: dict[str, object] = {}
-            init_agent(
-                ctx,
-                "a",
-                provider="openai",
-                model="m",
-                model_settings={"base_url": endpoint.base_url, "api_key": "k"},
-            )
+            model = {"model": "m", "base_url": endpoint.base_url, "api_key": "k"}
+            init_agent(ctx, "a", provider="openai", **model)
             with redirect_stdout(io.StringIO()):
                 run_agent(ctx, "a", "Go on.", outcome=CanvasRun(), show=show)
 
-        value, spread = ratio(lambda: run("normal"), lambda: run("quiet"), _ROUNDS)
-    yield Row("a streamed answer on the screen / without one", value, "x", _TARGET, spread)
+        what = "a streamed answer on the screen / without one"
+        yield compare(what, partial(run, "normal"), partial(run, "quiet"), _ROUNDS, _TARGET)

@@ -1,7 +1,7 @@
 """Run every benchmark in its smallest form: `python -m benchmarks.smoke [NAME...]`.
 
-Shows that each still runs; no figure counts. What it needs that is not on this machine (Chromium,
-Prism, other clients in environments of their own) is left out with a line that says so.
+It shows that each still runs; no figure counts. Benchmarks whose program (Chromium, Prism) is not
+on this machine are left out, with a line that says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROOT = Path(__file__).parents[1]
 _SETS = "tests/data/tool_sets"
 _SCORED = ("--data", _SETS, "--scorer", f"{_SETS}/scorer.py", "--only")
 _STEPS = "calls-stdio,calls-http,ready-8,one-missing,large-stdio,listing,import,first"
-_LIMIT_SECONDS = 300.0  # ten times what one takes on 2 idle cores
+_LIMIT_SECONDS = 300.0  # ten times as long as the longest takes on 2 idle cores
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     **{name: ("benchmarks", name) for name in table.NAMES},
@@ -43,17 +43,18 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 
 def main(names: Sequence[str]) -> int:
     """Run the benchmarks of these names, or all; 1 if one failed."""
-    failed = [x for x in names or COMMANDS if not _runs(x)]
+    failed = [x for x in names or COMMANDS if not _run(x)]
     print(f"==> {', '.join(failed)} failed" if failed else "==> every benchmark ran", flush=True)
     return 1 if failed else 0
 
 
-def _runs(name: str) -> bool:
-    if lacking := _lacking(name):
-        print(f"==> {name}: left out, because there is no {lacking}", flush=True)
+def _run(name: str) -> bool:
+    """Whether the benchmark succeeded, or cannot be run here."""
+    if missing := _missing_program(name):
+        print(f"==> {name}: left out, because there is no {missing}", flush=True)
         return True
     print(f"==> {name}", flush=True)
-    began = time.monotonic()
+    start = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", *COMMANDS[name]], cwd=_ROOT, stdin=subprocess.DEVNULL,
         env={**os.environ, SMALLEST_VARIABLE: "1"},
@@ -61,13 +62,13 @@ def _runs(name: str) -> bool:
     try:
         process.wait(_LIMIT_SECONDS)
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)  # it ends what it started
+        process.send_signal(signal.SIGINT)  # it ends its own children
         process.wait(_LIMIT_SECONDS)
-    print(f"==> {name}: {time.monotonic() - began:.1f} s", flush=True)
+    print(f"==> {name}: {time.monotonic() - start:.1f} s", flush=True)
     return process.returncode == 0
 
 
-def _lacking(name: str) -> str:
+def _missing_program(name: str) -> str:
     if name in ("lessons", "newcomer") and chromium() is None:
         return "Chromium"
     return "Prism" if name == "openapi_calls" and prism_command() is None else ""

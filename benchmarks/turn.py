@@ -1,9 +1,9 @@
-"""A turn of an agent that may call 5,000 tools: what it costs on the loop that all servers share.
+"""Cost of a turn of an agent with 5,000 tools, on the loop that all servers share.
 
-The model answers at once, with a call, from within the process; so what is measured is the loop's
-own work: what is available, what of it a request shows, the search, the messages, the call through
-the pipeline. A request shows what fits its budget of tokens, and the model also calls a tool by
-name that is not shown, as after a search. A request on the wire is not in it.
+The model runs in this process and answers at once with a call, so only the loop's own work is
+measured: the available tools, the selection that a request shows, the search, the messages, the
+call through the pipeline. A request shows as many tools as fit its budget of tokens; the model also
+calls a tool by name that is not shown, as after a search.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from xai_mcp_agent import Bridge, JsonObject, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
@@ -44,8 +45,8 @@ def rows() -> Iterator[Row]:
     """Measure the first turn of a run, in which definitions are made, and the later ones."""
     with Bridge({"mcpServers": {}}) as bridge:
         for number, (what, name, arguments, target) in enumerate(_CALLS):
-            spent = bridge.run(_play, ToolCall("", name, json.dumps(arguments)))
-            first, later = spent[0] * 1000, [x * 1000 for x in spent[1:]]
+            turns = bridge.run(_measure_turns, ToolCall("", name, json.dumps(arguments)))
+            first, *later = (x * 1000 for x in turns)
             spread = f"[{min(later):.2f} to {max(later):.2f}]"
             if number == 0:
                 yield Row(f"the first turn with {_TOOLS:,} tools, CPU", first, "ms")
@@ -53,13 +54,13 @@ def rows() -> Iterator[Row]:
             yield Row(f"{what}, {_TOOLS:,} tools, CPU", value, "ms", target, spread)
 
 
-async def _play(operations: Operations, call: ToolCall) -> list[float]:
+async def _measure_turns(operations: Operations, call: ToolCall) -> list[float]:
     """The processor time of each turn in which the model makes this call."""
-    model = _Caller(call)
-    made: list[str] = []
+    model = _RepeatingModel(call)
+    calls: list[str] = []
 
     async def run(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
-        made.append(tool.name)
+        calls.append(tool.name)
         return ToolResult.of_text("done")
 
     async def emit(event: RunEvent) -> None:
@@ -70,9 +71,8 @@ async def _play(operations: Operations, call: ToolCall) -> list[float]:
     tools, pages = agent_tools(operations, [DrawnToolset(drawn, run)])
     spec = AgentSpec("a", model, max_thoughts=_TURNS)
     await AgentRun(spec, Conversation("Go."), emit).go(tools, pages)
-    assert bool(made) == (call.name in drawn), f"{call.name} was called {len(made)} times"
-    pairs = zip(model.asked, model.asked[1:], strict=False)
-    return [later - earlier for earlier, later in pairs]
+    assert bool(calls) == (call.name in drawn), f"{call.name} was called {len(calls)} times"
+    return [later - earlier for earlier, later in pairwise(model.request_times)]
 
 
 def _drawn(name: str) -> DrawnTool:
@@ -85,23 +85,23 @@ def _drawn(name: str) -> DrawnTool:
     return DrawnTool(name, f"Looks things up in place {name} and gives the best.", print, schema)
 
 
-class _Caller:
-    """A model that makes one call again and again; notes the processor time when it is asked."""
+class _RepeatingModel:
+    """A model that makes one call again and again, with the processor time of each request."""
 
     name = "scripted"
     calls_functions = True
 
     def __init__(self, call: ToolCall) -> None:
         self._call = call
-        self.asked: list[float] = [time.process_time()]
+        self.request_times: list[float] = [time.process_time()]
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
     ) -> ModelReply:
-        """One call more."""
-        self.asked.append(time.process_time())
-        call = replace(self._call, id=f"call_{len(self.asked)}")
+        """The call once more."""
+        self.request_times.append(time.process_time())
+        call = replace(self._call, id=f"call_{len(self.request_times)}")
         return ModelReply("again", (call,), "tool_calls")
 
     async def aclose(self) -> None:
-        """Nothing to let go of."""
+        """Nothing is open."""

@@ -1,4 +1,4 @@
-"""A run in a kernel whose server stayed from the run before, beside one that starts it.
+"""A run in a kernel whose server still runs from the run before, beside one that starts it.
 
 Both are the quickstart, in one kernel that has imported everything: a cold run starts the bridge
 and its server.
@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.support.kernels import Kernel, kernel
 
 from .first_call import quickstart
-from .rows import Row, ratio, size
+from .rows import Row, compare, size
 
 _ROUNDS = size(10, 1)
 _TARGET = 0.05
@@ -29,11 +29,10 @@ def rows() -> Iterator[Row]:
         quickstart(folder)
         warm, cold = _settings(folder, "warm", 600), _settings(folder, "cold", 0)
         with kernel(folder, XAI_MCP_TRUST="all") as running:
-            for settings in (warm, cold):  # imports, and the server that stays
-                _run(running, settings)
             run_warm, run_cold = partial(_run, running, warm), partial(_run, running, cold)
-            value, spread = ratio(run_warm, run_cold, _ROUNDS)
-    yield Row("the second run in a kernel / a cold run", value, "x", _TARGET, spread)
+            run_warm(), run_cold()  # imports, and the server that stays
+            what = "the second run in a kernel / a cold run"
+            yield compare(what, run_warm, run_cold, _ROUNDS, _TARGET)
 
 
 def _settings(folder: Path, name: str, keep_warm: int) -> Path:
@@ -46,6 +45,6 @@ def _settings(folder: Path, name: str, keep_warm: int) -> Path:
 
 def _run(running: Kernel, settings: Path) -> None:
     choose = f"import os; os.environ['XAI_MCP_SETTINGS'] = {str(settings)!r}"
-    ran = running.run(f"{choose}\n%run quickstart.py")
-    if ran.error:
-        raise RuntimeError(ran.traceback)
+    result = running.run(f"{choose}\n%run quickstart.py")
+    if result.error:
+        raise RuntimeError(result.traceback)

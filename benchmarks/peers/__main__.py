@@ -48,7 +48,6 @@ def main(arguments: Sequence[str]) -> int:
     print(f"\n{text}")
     if not (asked.peers or asked.steps):
         page.write(_COMMAND, text)
-        print(f"\nWritten to {page.PAGE}.")
     is_complete = len(environments) == len(peers) or IS_SMALLEST
     return 1 if ours_failed or not is_complete else 0
 

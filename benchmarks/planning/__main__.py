@@ -6,39 +6,41 @@ A whole run writes its tables into `docs/measured.md`; one of some parts only pr
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from .. import page
-from ..measuring import Told, measure, parsed, parser_of
-from . import quality, speed
+from ..index_speed import PLANNER, report
+from ..measuring import Report, measure, parser_of
+from ..rows import size
+from . import quality
 from .sets import PlanSet, read_sets
 
 COMMAND = "make bench-planning"
-PAGE = page.PAGE
-PARTS = ("quality", "speed")
+_REQUESTS = size(150, 5)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure what is asked for; 1 if a goal was missed."""
-    parser = parser_of("python -m benchmarks.planning", __doc__, PARTS)
-    asked = parsed(parser, arguments, PARTS)
-    sets = read_sets(asked.data)
-    parts = {"quality": lambda: _quality(sets, asked.scorer), "speed": lambda: _speed(sets)}
-    return measure(parts, asked.only, COMMAND, PAGE)
+    """Measure the parts that are named, or all; 1 if a goal was missed."""
+    parser = parser_of("python -m benchmarks.planning", __doc__, ("quality", "speed"))
+    options = parser.parse_args(arguments)
+    sets = read_sets(options.data)
+    parts = {
+        "quality": lambda: measure_quality(sets, options.scorer),
+        "speed": lambda: measure_speed(sets),
+    }
+    return measure(parts, options.only, COMMAND)
 
 
-def _quality(sets: Sequence[PlanSet], scorer: Path) -> Told:
-    scored = quality.measure(sets, scorer)
-    return f"### Quality\n\n{quality.markdown(scored)}", quality.misses(scored)
+def measure_quality(sets: Sequence[PlanSet], scorer: Path) -> Report:
+    """Measure the quality of plans."""
+    scores = quality.measure(sets, scorer)
+    return f"### Quality\n\n{quality.markdown(scores)}", quality.misses(scores)
 
 
-def _speed(sets: Sequence[PlanSet]) -> Told:
-    with tempfile.TemporaryDirectory() as folder:
-        speeds = speed.measure(sets, Path(folder))
-    importing = speed.import_milliseconds()
-    return f"### Speed\n\n{speed.markdown(speeds, importing)}", speed.misses(speeds, importing)
+def measure_speed(sets: Sequence[PlanSet]) -> Report:
+    """Measure the speed of plans."""
+    requests = [y for x in sets for y in x.queries]
+    return report(PLANNER, sets, requests[:: max(len(requests) // _REQUESTS, 1)])
 
 
 if __name__ == "__main__":

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from xai_mcp_agent.planning import Planner
 from xai_mcp_agent.search import ToolIndex
 from xai_mcp_agent.search.terms import clauses
 
-from ..search.quality import table_of
-from ..search.sets import Json
-from .sets import PlanSet, as_prediction, of_tools, score
+from .. import page
+from ..search.sets import Json, run_scorer
+from .sets import PlanSet, as_prediction, prediction_of_tools
 
-SUGGESTED = 5
+SUGGESTIONS = 5
 CLAUSES, PLAN, GIVEN = "clause search", "plan", "tools given"
-# What the mean over the sets should reach; of the edit distance, at most.
+# What the mean over the sets should reach; an upper limit of the edit distance.
 _GOALS = {
     (PLAN, "node_f1"): 0.59, (PLAN, "edge_f1"): 0.26, (PLAN, "ned"): 0.47,
     (GIVEN, "edge_f1"): 0.72, (GIVEN, "bind_f1"): 0.60,
 }  # fmt: skip
 _NEXT_GOAL = 0.75
-_SHOWN = (
+_ROWS = (
     (CLAUSES, "node_f1"), (PLAN, "node_f1"), (PLAN, "edge_f1"), (PLAN, "ned"), (PLAN, "exact"),
     (GIVEN, "edge_f1"), (GIVEN, "bind_f1"), (GIVEN, "field_acc"),
 )  # fmt: skip
@@ -36,32 +36,29 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class Scored:
-    """The figures of one set by way, and how often the next tool is among five."""
+class Scores:
+    """The scores of one set by way, and how often the next tool is among five suggestions."""
 
     name: str
-    tools: int
-    plans: int
-    figures: dict[str, dict[str, Any]]
-    next_known: float | None
-    next_unknown: float | None
+    figures: dict[str, Json]
+    next_with_request: float | None
+    next_without_request: float | None
 
     def figure(self, way: str, key: str) -> float | None:
         """One of the figures; None where the set does not have it."""
         return self.figures.get(way, {}).get(key)
 
 
-def measure(sets: Sequence[PlanSet], scorer: Path) -> list[Scored]:
+def measure(sets: Sequence[PlanSet], scorer: Path) -> list[Scores]:
     """All sets, one after the other."""
-    found: list[Scored] = []
+    scores: list[Scores] = []
     for one in sets:
-        found.append(_measured(one, scorer))
-        nodes = found[-1].figure(PLAN, "node_f1")
-        print(f"{one.name}: nodes {nodes:.3f}", flush=True)
-    return found
+        scores.append(_measure(one, scorer))
+        print(f"{one.name}: nodes {scores[-1].figure(PLAN, 'node_f1'):.3f}", flush=True)
+    return scores
 
 
-def _measured(of: PlanSet, scorer: Path) -> Scored:
+def _measure(of: PlanSet, scorer: Path) -> Scores:
     planner = Planner(of.tools)
     ways: dict[str, Callable[[Json], Json]] = {
         CLAUSES: _clause_search(of),
@@ -69,10 +66,13 @@ def _measured(of: PlanSet, scorer: Path) -> Scored:
     }
     if of.has_data_edges:
         ways[GIVEN] = lambda x: as_prediction(planner.wire(x["request"], _tools(x)))
-    figures = {way: score(scorer, of.plans, [do(x) for x in of.plans]) for way, do in ways.items()}
-    known = _next_hits(of, planner, with_request=True) if of.has_order else None
-    unknown = _next_hits(of, planner, with_request=False) if of.has_order else None
-    return Scored(of.name, len(of.tools), len(of.plans), figures, known, unknown)
+    figures: dict[str, Json] = {}
+    for way, predict in ways.items():
+        predictions = (predict(x) | {"plan_index": n} for n, x in enumerate(of.plans))
+        figures[way] = run_scorer(scorer, of.labels, predictions)["all"]
+    with_request = _next_hits(of, planner, with_request=True) if of.has_order else None
+    without_request = _next_hits(of, planner, with_request=False) if of.has_order else None
+    return Scores(of.name, figures, with_request, without_request)
 
 
 def _clause_search(of: PlanSet) -> Callable[[Json], Json]:
@@ -81,7 +81,7 @@ def _clause_search(of: PlanSet) -> Callable[[Json], Json]:
 
     def search(plan: Json) -> Json:
         hits = (index.search(x, 1) for x in clauses(plan["request"]))
-        return of_tools([x.tool["id"] for hit in hits for x in hit])
+        return prediction_of_tools([x.tool["id"] for hit in hits for x in hit])
 
     return search
 
@@ -89,84 +89,71 @@ def _clause_search(of: PlanSet) -> Callable[[Json], Json]:
 def _next_hits(of: PlanSet, planner: Planner, *, with_request: bool) -> float | None:
     """Return how often the next tool is among the suggestions.
 
-    What followed a tool in the plans at even places is known at the odd ones, and the reverse.
+    For plans at odd places the planner knows what followed a tool in those at even places, and the
+    reverse.
     """
-    followed = [_followers(of.plans[1::2]), _followers(of.plans[::2])]
-    hits = count = 0
+    followers = [_count_followers(of.plans[1::2]), _count_followers(of.plans[::2])]
+    hits: list[bool] = []
     for number, plan in enumerate(of.plans):
         tools = _tools(plan)
         for place in range(1, len(tools)):
             request = plan["request"] if with_request else None
-            before = followed[number % 2].get(tools[place - 1])
-            found = planner.next_tools(tools[:place], request, SUGGESTED, before)
-            hits += tools[place] in [x.tool for x in found]
-            count += 1
-    return hits / count if count else None
+            counts = followers[number % 2].get(tools[place - 1])
+            suggestions = planner.next_tools(tools[:place], request, SUGGESTIONS, counts)
+            hits.append(tools[place] in [x.tool for x in suggestions])
+    return _mean(hits)
 
 
-def _followers(plans: Iterable[Json]) -> dict[str, Counter[str]]:
+def _count_followers(plans: Iterable[Json]) -> dict[str, Counter[str]]:
     """Count which tool comes after which."""
-    found: dict[str, Counter[str]] = {}
+    followers: dict[str, Counter[str]] = {}
     for plan in plans:
         for one, following in pairwise(_tools(plan)):
-            found.setdefault(one, Counter())[following] += 1
-    return found
+            followers.setdefault(one, Counter())[following] += 1
+    return followers
 
 
 def _tools(plan: Json) -> list[str]:
     return [x["tool"] for x in plan["calls"]]
 
 
-def macro(scored: Iterable[Scored], way: str, key: str) -> float | None:
-    """The plain mean over the sets that have the figure."""
-    return _mean([x for one in scored if (x := one.figure(way, key)) is not None])
-
-
-def misses(scored: Sequence[Scored]) -> list[str]:
-    """Goals that are not reached."""
-    said: list[str] = []
+def misses(scores: Sequence[Scores]) -> list[str]:
+    """Goals that are not reached, and sets in which plans name worse tools than a search."""
+    missed: list[str] = []
     for (way, key), goal in _GOALS.items():
-        value = macro(scored, way, key)
+        value = _mean(x.figure(way, key) for x in scores)
         if value is not None and (value > goal if key == "ned" else value < goal):
-            said.append(f"{way}: {_NAMES[key]} is {value:.3f}, not {goal:g}")
-    for one in scored:
-        said += _misses_of(one)
-    known = [x.next_known for x in scored if x.next_known is not None]
-    if known and sum(known) / len(known) < _NEXT_GOAL:
-        said.append(f"next tool: {sum(known) / len(known):.3f}, not {_NEXT_GOAL:g}")
-    return said
+            missed.append(f"{way}: {_NAMES[key]} is {value:.3f}, not {goal:g}")
+    for one in scores:
+        nodes, clause = one.figure(PLAN, "node_f1"), one.figure(CLAUSES, "node_f1")
+        if nodes is not None and clause is not None and nodes < clause:
+            missed.append(f"{one.name}: nodes are {nodes:.3f}, {clause:.3f} by clause search")
+    value = _mean(x.next_with_request for x in scores)
+    if value is not None and value < _NEXT_GOAL:
+        missed.append(f"next tool: {value:.3f}, not {_NEXT_GOAL:g}")
+    return missed
 
 
-def _misses_of(one: Scored) -> list[str]:
-    said: list[str] = []
-    nodes, clause = one.figure(PLAN, "node_f1"), one.figure(CLAUSES, "node_f1")
-    if nodes is not None and clause is not None and nodes < clause:
-        said.append(f"{one.name}: nodes are {nodes:.3f}, {clause:.3f} by clause search")
-    return said
-
-
-def markdown(scored: Sequence[Scored]) -> str:
+def markdown(scores: Sequence[Scores]) -> str:
     """The means over all sets, each with its goal."""
-    lines = [["mean of the sets", "measured", "goal"]]
-    for way, key in _SHOWN:
-        lines.append([f"{_NAMES[key]}, {way}", _cell(macro(scored, way, key)), _goal(way, key)])
-    known = [x.next_known for x in scored if x.next_known is not None]
-    unknown = [x.next_unknown for x in scored if x.next_unknown is not None]
-    lines.append(["next tool, request known", _cell(_mean(known)), f"{_NEXT_GOAL:g}"])
-    lines.append(["next tool, request not known", _cell(_mean(unknown)), ""])
-    return table_of(lines)
+    rows: list[list[str]] = []
+    for way, key in _ROWS:
+        goal = f"{_GOALS[way, key]:g}" if (way, key) in _GOALS else ""
+        goal = f"at most {goal}" if key == "ned" else goal
+        rows.append([f"{_NAMES[key]}, {way}", _cell(x.figure(way, key) for x in scores), goal])
+    with_request = _cell(x.next_with_request for x in scores)
+    without_request = _cell(x.next_without_request for x in scores)
+    rows.append(["next tool, request known", with_request, f"{_NEXT_GOAL:g}"])
+    rows.append(["next tool, request not known", without_request, ""])
+    return page.table(["mean of the sets", "measured", "goal"], rows)
 
 
-def _mean(figures: Sequence[float]) -> float | None:
-    return sum(figures) / len(figures) if figures else None
-
-
-def _goal(way: str, key: str) -> str:
-    goal = _GOALS.get((way, key))
-    if goal is None:
-        return ""
-    return f"at most {goal:g}" if key == "ned" else f"{goal:g}"
-
-
-def _cell(value: float | None) -> str:
+def _cell(figures: Iterable[float | None]) -> str:
+    value = _mean(figures)
     return "-" if value is None else f"{value:.3f}"
+
+
+def _mean(figures: Iterable[float | None]) -> float | None:
+    """The plain mean over the sets that have the figure."""
+    values = [x for x in figures if x is not None]
+    return statistics.fmean(values) if values else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Do the one job. The encoding is a file in the wheel of litellm, which is not imported."""
+    """Count. The encoding is a file in the wheel of litellm, which is not imported."""
     spec = importlib.util.find_spec("litellm")
     assert spec is not None
     assert spec.origin is not None

@@ -1,9 +1,9 @@
 """Searches with FastMCP's `BM25SearchTransform`, in its environment; from stdin to stdout, in JSON.
 
-Asked with `tools` (each with `name`, `description`, `input_schema`) and `queries`. Answers with the
-places of the ten tools that are found for each query, and with the CPU seconds of each. With
-`shows`, instead, with what a model reads: the definitions that stand in place of all tools, and
-what a search answers to each query.
+The job has `tools` (each with `name`, `description`, `input_schema`) and `queries`. The answer has
+the places of the ten best tools for each query, and the CPU seconds of each. For a job with `shows`
+it has what a model reads: the definitions that stand in place of all tools, and the answer of a
+search for each query.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RESULTS = 10
 
 
 async def main() -> None:
-    """Do the one job."""
+    """Answer the job."""
     job = json.load(sys.stdin)
     tools = [
         Tool.model_construct(
@@ -29,29 +29,29 @@ async def main() -> None:
         )
         for x in job["tools"]
     ]
-    do = _shown if job.get("shows") else _found
-    json.dump(await do(tools, job["queries"]), sys.stdout)
+    answer = _show if job.get("shows") else _search
+    json.dump(await answer(tools, job["queries"]), sys.stdout)
 
 
-async def _found(tools: list[Tool], queries: list[str]) -> dict[str, Any]:
+async def _search(tools: list[Tool], queries: list[str]) -> dict[str, Any]:
     places = {tool.name: place for place, tool in enumerate(tools)}
     transform = BM25SearchTransform(max_results=_RESULTS)
-    found: list[list[int]] = []
+    ranked: list[list[int]] = []
     seconds: list[float] = []
     for query in queries:
-        began = time.process_time()
+        start = time.process_time()
         hits = await transform._search(tools, query)
-        seconds.append(time.process_time() - began)
-        found.append([places[x.name] for x in hits])
-    return {"found": found, "seconds": seconds}
+        seconds.append(time.process_time() - start)
+        ranked.append([places[x.name] for x in hits])
+    return {"ranked": ranked, "seconds": seconds}
 
 
-async def _shown(tools: list[Tool], queries: list[str]) -> dict[str, Any]:
+async def _show(tools: list[Tool], queries: list[str]) -> dict[str, Any]:
     """With the transform's own defaults."""
     transform = BM25SearchTransform()
-    shown = [x.to_mcp_tool() for x in await transform.transform_tools(tools)]
+    listed = [x.to_mcp_tool() for x in await transform.transform_tools(tools)]
     definitions = [
-        {"name": x.name, "description": x.description, "parameters": x.input_schema} for x in shown
+        {"name": x.name, "description": x.description, "parameters": x.input_schema} for x in listed
     ]
     answers: list[str] = []
     for query in queries:

@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,11 @@ from xai_mcp_agent.search import ToolIndex
 from xai_mcp_agent.search.embeddings import DenseIndex, Embedder
 from xai_mcp_agent.search.terms import clauses
 
+from .. import page
 from .helpers import FASTMCP
-from .sets import Json, ToolSet, means, score
-from .vectors import KeptVectors
+from .sets import Json, ToolSet, means, run_scorer
+from .vectors import CachedVectors
 
-FIGURES = ("ndcg@10", "recall@10")
 RESULTS = 10
 
 
@@ -29,6 +30,11 @@ class Way:
     name: str
     targets: tuple[tuple[str, float], ...] = ()
 
+    def target(self, figure: str) -> str:
+        """The target of one figure, empty without one."""
+        target = dict(self.targets).get(figure)
+        return "" if target is None else f"{target:g}"
+
 
 LEXICAL = Way("by words", (("ndcg@10", 0.73), ("recall@10", 0.82)))
 WITH_EMBEDDINGS = Way("with embeddings", (("ndcg@10", 0.76), ("recall@10", 0.86)))
@@ -36,87 +42,81 @@ RIVAL = Way("FastMCP BM25")
 
 
 @dataclass(frozen=True)
-class Scored:
+class Scores:
     """Scores of one set, and the CPU milliseconds of a query."""
 
     figures: dict[str, float]
     milliseconds: float
 
 
-Table = dict[Way, dict[str, Scored]]
+ScoresByWay = dict[Way, dict[str, Scores]]
 
 
-def measure(sets: Sequence[ToolSet], scorer: Path, embed: KeptVectors | None) -> Table:
+def measure(sets: Sequence[ToolSet], scorer: Path, embed: CachedVectors | None) -> ScoresByWay:
     """Measure each set in each way; a way that cannot be measured is reported and left out."""
     labelled = [x for x in sets if x.queries]
-    table: Table = {LEXICAL: {x.name: _ours(x, scorer, None) for x in labelled}}
+    scores: ScoresByWay = {LEXICAL: {x.name: _score_ours(x, scorer, None) for x in labelled}}
     if embed:
-        table[WITH_EMBEDDINGS] = {x.name: _ours(x, scorer, embed) for x in labelled}
+        scores[WITH_EMBEDDINGS] = {x.name: _score_ours(x, scorer, embed) for x in labelled}
     try:
-        table[RIVAL] = {x.name: _rivals(x, scorer) for x in labelled}
+        scores[RIVAL] = {x.name: _score_rival(x, scorer) for x in labelled}
     except (OSError, subprocess.SubprocessError) as error:
         print(f"{RIVAL.name} is left out: {error}", file=sys.stderr)
-    return table
+    return scores
 
 
-def misses(table: Table) -> list[str]:
+def misses(scores: ScoresByWay) -> list[str]:
     """Targets that are not reached, and sets in which the rival is before a way of ours."""
-    said: list[str] = []
-    for way, scored in table.items():
-        over_all = means(x.figures for x in scored.values())
-        for figure, least in way.targets:
-            if over_all[figure] < least:
-                said.append(f"{way.name}: {figure} is {over_all[figure]:.3f}, not {least:g}")
-        for name, theirs in table.get(RIVAL, {}).items():
-            if way is not RIVAL and scored[name].figures["ndcg@10"] <= theirs.figures["ndcg@10"]:
-                said.append(f"{way.name}: {RIVAL.name} is before us in {name}")
-    return said
+    missed: list[str] = []
+    for way, by_set in scores.items():
+        over_all = means(x.figures for x in by_set.values())
+        for figure, target in way.targets:
+            if over_all[figure] < target:
+                missed.append(f"{way.name}: {figure} is {over_all[figure]:.3f}, not {target:g}")
+        for name, theirs in scores.get(RIVAL, {}).items():
+            if way is not RIVAL and by_set[name].figures["ndcg@10"] <= theirs.figures["ndcg@10"]:
+                missed.append(f"{way.name}: {RIVAL.name} is before us in {name}")
+    return missed
 
 
-def markdown(table: Table, sets: Iterable[ToolSet]) -> str:
+def markdown(scores: ScoresByWay, sets: Iterable[ToolSet]) -> str:
     """NDCG: a line for each set and one for their means; the best of a line is bold."""
-    ways = list(table)
-    lines = [["NDCG@10 of", "tools", "queries", *(way.name for way in ways)]]
-    for one in (x for x in sets if x.queries):
-        cells = _cells([table[way][one.name].figures for way in ways])
-        lines.append([one.name, f"{len(one.tools):,}", f"{len(one.queries):,}", *cells])
-    over_all = [means(x.figures for x in table[way].values()) for way in ways]
+    lines = [
+        [x.name, f"{len(x.tools):,}", f"{len(x.queries):,}",
+         *_cells(by_set[x.name].figures for by_set in scores.values())]
+        for x in sets if x.queries
+    ]  # fmt: skip
+    over_all = (means(x.figures for x in by_set.values()) for by_set in scores.values())
     lines.append(["mean of the sets", "", "", *_cells(over_all)])
-    lines.append(["at least", "", "", *(_target(way, "ndcg@10") for way in ways)])
-    return table_of(lines)
+    lines.append(["at least", "", "", *(way.target("ndcg@10") for way in scores)])
+    return page.table(["NDCG@10 of", "tools", "queries", *(way.name for way in scores)], lines)
 
 
-def means_over_sets(table: Table) -> str:
+def means_over_sets(scores: ScoresByWay) -> str:
     """Recall and the CPU time of a query, over all sets."""
-    recall, taken = list[str](), list[str]()
-    for way, scored in table.items():
-        mean = means(x.figures for x in scored.values())["recall@10"]
-        target = _target(way, "recall@10")
+    recall, times = list[str](), list[str]()
+    for way, by_set in scores.items():
+        mean = means(x.figures for x in by_set.values())["recall@10"]
+        target = way.target("recall@10")
         recall.append(f"{way.name} {mean:.3f}{f' (at least {target})' if target else ''}")
-        milliseconds = statistics.mean(x.milliseconds for x in scored.values())
-        taken.append(f"{way.name} {milliseconds:.1f} ms")
+        milliseconds = statistics.mean(x.milliseconds for x in by_set.values())
+        times.append(f"{way.name} {milliseconds:.1f} ms")
     return (
         f"Means over the sets: recall@10 {', '.join(recall)}; "
-        f"CPU time of a query {', '.join(taken)}."
+        f"CPU time of a query {', '.join(times)}."
     )
 
 
-def table_of(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells, the head first, as Markdown."""
-    head, *rest = lines
-    return "\n".join(f"| {' | '.join(x)} |" for x in (head, ["---"] * len(head), *rest))
-
-
-def _ours(of: ToolSet, scorer: Path, embed: KeptVectors | None) -> Scored:
-    index = _index_with(of, embed) if embed else ToolIndex(of.tools)
+def _score_ours(of: ToolSet, scorer: Path, embed: CachedVectors | None) -> Scores:
+    index = _index_with_vectors(of, embed) if embed else ToolIndex(of.tools)
     index.search(of.queries[0])
-    began = time.process_time()
+    start = time.process_time()
     ranked = [[x.tool["id"] for x in index.search(query, RESULTS)] for query in of.queries]
-    taken = time.process_time() - began
-    return Scored(score(scorer, of, ranked), taken / len(of.queries) * 1000)
+    seconds = time.process_time() - start
+    return Scores(_score(scorer, of, ranked), seconds / len(of.queries) * 1000)
 
 
-def _index_with(of: ToolSet, embed: KeptVectors) -> ToolIndex[Json]:
+def _index_with_vectors(of: ToolSet, embed: CachedVectors) -> ToolIndex[Json]:
     """An index with all vectors: a search does not wait long for them."""
     dense = DenseIndex[str](Embedder(embed, "", "the model"))
     index = ToolIndex(of.tools, dense)
@@ -129,31 +129,31 @@ def _index_with(of: ToolSet, embed: KeptVectors) -> ToolIndex[Json]:
     return index
 
 
-def _rivals(of: ToolSet, scorer: Path) -> Scored:
-    answer = FASTMCP.ask({"tools": named_for_rival(of.tools), "queries": of.queries})
-    ranked = [[of.tools[place]["id"] for place in places] for places in answer["found"]]
-    return Scored(score(scorer, of, ranked), statistics.mean(answer["seconds"]) * 1000)
+def _score_rival(of: ToolSet, scorer: Path) -> Scores:
+    answer = FASTMCP.ask({"tools": tools_for_rival(of.tools), "queries": of.queries})
+    ranked = [[of.tools[place]["id"] for place in places] for places in answer["ranked"]]
+    return Scores(_score(scorer, of, ranked), statistics.mean(answer["seconds"]) * 1000)
 
 
-def named_for_rival(tools: Sequence[Json]) -> list[Json]:
+def _score(scorer: Path, of: ToolSet, ranked: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Score the ranked ids of each query."""
+    predictions = ({"query_index": n, "ranked": ids} for n, ids in enumerate(ranked))
+    return run_scorer(scorer, of.labels, predictions)
+
+
+def tools_for_rival(tools: Sequence[Json]) -> list[Json]:
     """Tools named as where several servers are mounted in one: that serves the rival best."""
-    seen: dict[str, int] = {}
-    found: list[Json] = []
+    counts = Counter[str]()
+    named: list[Json] = []
     for tool in tools:
         name = f"{tool['server']}_{tool['name']}" if tool["server"] else tool["name"]
-        seen[name] = seen.get(name, 0) + 1
-        # A space more makes no other word of it.
-        name += " " * (seen[name] - 1)
-        kept = {x: tool[x] for x in ("description", "input_schema")}
-        found.append({"name": name, **kept})
-    return found
+        fields = {x: tool[x] for x in ("description", "input_schema")}
+        # A trailing space makes a name unique, and changes no word of it.
+        named.append({"name": name + " " * counts[name], **fields})
+        counts[name] += 1
+    return named
 
 
-def _cells(of_ways: Sequence[dict[str, float]]) -> list[str]:
-    figures = [x["ndcg@10"] for x in of_ways]
-    return [f"**{x:.3f}**" if x == max(figures) else f"{x:.3f}" for x in figures]
-
-
-def _target(way: Way, figure: str) -> str:
-    target = dict(way.targets).get(figure)
-    return "" if target is None else f"{target:g}"
+def _cells(figures: Iterable[dict[str, float]]) -> list[str]:
+    values = [x["ndcg@10"] for x in figures]
+    return [f"**{x:.3f}**" if x == max(values) else f"{x:.3f}" for x in values]

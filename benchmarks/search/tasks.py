@@ -1,9 +1,9 @@
-"""Tasks of people, done by agents whose server has a thousand tools: which call the right one?
+"""Tasks of people for agents whose server has a thousand tools: how many call the right one?
 
-All is real but the people: the tools of public sets behind an MCP server over stdio, the loop, a
-model on the wire. Tools and tasks are chosen by rule and seed, not by hand. A task is a query for
-which a set names one tool; another that would do as well counts as a wrong one. Beside them stand
-plain requests, which say what a tool needs to be given.
+Everything is real except the people: the tools of public sets behind an MCP server over stdio, the
+loop, a model on the wire. Tools and tasks are chosen by rule and seed, not by hand. A task is a
+query for which a set names one tool; another tool that would do as well counts as wrong. There are
+also plain requests, which name the values that a tool takes.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from tests.support import catalog_server
 from tests.support.bridges import listed_tool
 from tests.support.model_endpoint import model_endpoint
 from tests.support.searching_model import SearchingModel
-from tests.support.task_runs import OnEvent, Task, Told, nothing, run_tasks
+from tests.support.task_runs import OnEvent, Task, TaskRun, ignore_event, run_tasks
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent.events import ModelAsked, RunEvent
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.names import ShownNames
 from xai_mcp_agent.core.tools import ToolKey
 
-from .quality import table_of
+from .. import page
 from .sets import Json, ToolSet, json_lines
 
 TOOLS, TASKS, LATE_TOOLS = 1_000, 40, 50
-_LATE_TASKS = 5  # each has a server of its own
+_LATE_TASKS = 5  # each needs its own server
 SEED = 13
-_LEAST_DONE = 0.9
+_MIN_SUCCESS = 0.9
 _BUDGET_TOKENS = 3_800
 _SERVER = "catalog"
-# The sets whose queries are nearest to what people ask an agent for, and which of their kinds
-# want a single tool; a set without queries gives further tools.
+# The sets whose queries are most like the requests of people, with the kinds of queries that need
+# a single tool; further tools come from a set without queries.
 _KINDS = {"livemcp": ("step", "agent"), "bfcl_live": ("simple", "multiple")}
-_ALSO = ("registry",)
+_MORE_SETS = ("registry",)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 PROTOCOLS = ("native", "text")
-# A tool of the sets and a request in each line, written before anything was tried with them.
+# Lines with a tool of the sets and a request, written before any of them was tried.
 _PLAIN = Path(__file__).with_name("plain_requests.txt")
 
 
@@ -56,11 +56,11 @@ class Work:
     tools: list[Json]
     tasks: list[Task]
 
-    def shown(self) -> dict[str, frozenset[str]]:
-        """The names of what each task needs, as a model reads them, by the task's words."""
+    def needed_names(self) -> dict[str, frozenset[str]]:
+        """The shown names of the tools that each task needs, by its request."""
         names = ShownNames()
         shown = {x["name"]: names.show(ToolKey("mcp", _SERVER, x["name"])) for x in self.tools}
-        return {x.asked: frozenset(shown[y] for y in x.needed) for x in self.tasks}
+        return {x.request: frozenset(shown[y] for y in x.needed) for x in self.tasks}
 
 
 @dataclass(frozen=True)
@@ -73,54 +73,65 @@ class Way:
 
 
 WAYS = (
-    Way("a model that knows the right tool when it sees it", lambda x: SearchingModel(x.shown())),
+    Way(
+        "a model that knows the right tool when it sees it",
+        lambda x: SearchingModel(x.needed_names()),
+    ),
     Way("a model that takes the first of what is found", lambda _: SearchingModel({}), False),
     Way("the offline model", None, False),
 )
-# What rules can do: with the labels of the sets, many requests say too little for them.
+# Many requests of the sets say too little for a model that follows rules.
 PLAIN_WAYS = (Way("the offline model, asked plainly", None),)
 
 
 @dataclass(frozen=True)
-class Done:
-    """Results of the tasks in one way. `late`: of tools that arrived during the run."""
+class Result:
+    """Runs of the tasks in one way. `late`: their tools arrived during the run."""
 
     way: Way
     protocol: str
-    told: list[Told]
+    runs: list[TaskRun]
     late: bool = False
 
     @property
-    def count(self) -> int:
-        """The tasks of which the needed tool was called."""
-        return sum(x.is_done for x in self.told)
+    def name(self) -> str:
+        """The way, and whether the tools arrived late."""
+        return f"{self.way.name}{', of tools that come in mid run' if self.late else ''}"
 
     @property
-    def tokens(self) -> list[int]:
-        """Estimated tokens of the tools in each request."""
-        return [x for one in self.told for x in one.tokens]
+    def successes(self) -> int:
+        """The number of tasks in which the needed tool was called."""
+        return sum(x.is_done for x in self.runs)
 
-    def asked_back(self) -> int:
-        """Tasks in which the right tool was chosen, and the person asked for what it lacks."""
-        return sum(not x.is_done and _would_use(x) for x in self.told)
+    @property
+    def max_tokens(self) -> int:
+        """Estimated tokens of the tools in the largest request."""
+        return max((tokens for x in self.runs for tokens in x.tokens), default=0)
+
+    @property
+    def cell(self) -> str:
+        """The successes, and the tasks in which the model asked for arguments of the right tool."""
+        questions = sum(not x.is_done and _would_use(x) for x in self.runs)
+        asked_back = f", asked back in {questions}" if questions else ""
+        return f"{self.successes} of {len(self.runs)}{asked_back}"
 
 
 def choose(sets: Sequence[ToolSet], seed: int = SEED, tasks: int = TASKS) -> Work:
-    """As many tasks of each set as there are, together these, and tools with theirs among them.
+    """So many tasks, from all sets alike, and tools with the needed ones among them.
 
     Raises:
         LookupError: one of the sets that tasks come from is not there.
     """
-    chooses, by_name = random.Random(seed), {x.name: x for x in sets}
-    tools, asked = _tools_of(by_name), list[tuple[str, list[str]]]()
+    generator, by_name = random.Random(seed), {x.name: x for x in sets}
+    tools, chosen = _tools_of(by_name), list[tuple[str, list[str]]]()
     for name, left in zip(_KINDS, range(len(_KINDS), 0, -1), strict=True):
-        queries = list(_single(by_name[name], _KINDS[name]))
-        asked += chooses.sample(queries, min((tasks - len(asked)) // left, len(queries)))
-    return _work(tools, asked, chooses)
+        queries = list(_queries_for_one_tool(by_name[name], _KINDS[name]))
+        chosen += generator.sample(queries, min((tasks - len(chosen)) // left, len(queries)))
+    return _work(tools, chosen, generator)
 
 
 def plain(sets: Sequence[ToolSet], seed: int = SEED) -> Work:
-    """Plain requests for tools that the sets have, and tools with these among them.
+    """Plain requests for tools of the sets, and tools with the needed ones among them.
 
     Raises:
         LookupError: one of the sets that tools come from is not there.
@@ -128,72 +139,67 @@ def plain(sets: Sequence[ToolSet], seed: int = SEED) -> Work:
     tools = _tools_of({x.name: x for x in sets})
     ids = {x["name"]: key for key, x in tools.items()}
     lines = (x.split("|", 1) for x in _PLAIN.read_text(encoding="utf-8").splitlines())
-    asked = [(request, [ids[name]]) for name, request in lines if name in ids]
-    return _work(tools, asked, random.Random(seed))
+    requests = [(request, [ids[name]]) for name, request in lines if name in ids]
+    return _work(tools, requests, random.Random(seed))
 
 
 def _tools_of(sets: Mapping[str, ToolSet]) -> dict[str, Json]:
-    """Return the tools as they are offered, by set and id."""
-    if gone := sorted(_KINDS.keys() - sets.keys()):
-        raise LookupError(f"there is no set {gone[0]}")
-    names = (*_KINDS, *(x for x in _ALSO if x in sets))
-    return {f"{name}:{x['id']}": _offered(x) for name in names for x in sets[name].tools}
+    """Return the tools as the server lists them, by set and id."""
+    if missing := sorted(_KINDS.keys() - sets.keys()):
+        raise LookupError(f"there is no set {missing[0]}")
+    names = (*_KINDS, *(x for x in _MORE_SETS if x in sets))
+    return {f"{name}:{x['id']}": _listed(x) for name in names for x in sets[name].tools}
 
 
 def _work(
-    tools: Mapping[str, Json], asked: Sequence[tuple[str, list[str]]], chooses: random.Random
+    tools: Mapping[str, Json], requests: Sequence[tuple[str, list[str]]], generator: random.Random
 ) -> Work:
-    needed = {x for _, ids in asked for x in ids}
+    needed = {x for _, ids in requests for x in ids}
     others = [x for x in tools if x not in needed]
-    others = chooses.sample(others, min(TOOLS - len(needed), len(others)))
+    others = generator.sample(others, min(TOOLS - len(needed), len(others)))
     chosen = [tools[x] for x in (*sorted(needed), *others)]
     chosen.sort(key=lambda x: x["name"])
-    return Work(chosen, [Task(x, frozenset(tools[y]["name"] for y in ids)) for x, ids in asked])
+    tasks = [Task(x, frozenset(tools[y]["name"] for y in ids)) for x, ids in requests]
+    return Work(chosen, tasks)
 
 
-def measure(work: Work, folder: Path, ways: Iterable[Way] = WAYS) -> list[Done]:
-    """Each way in each protocol; those with a target also with tools that come in mid run."""
-    found: list[Done] = []
+def measure(work: Work, folder: Path, ways: Iterable[Way] = WAYS) -> list[Result]:
+    """Each way in each protocol; those with a target also with tools that arrive during a run."""
+    results: list[Result] = []
     with _bridge(work.tools, folder) as bridge:
         for way in ways:
-            found += [Done(way, x, _runs(way, x, work, bridge)) for x in PROTOCOLS]
-    return [*found, *(_done_late(x, work, folder) for x in found if x.way.has_target)]
+            results += [Result(way, x, _run(way, x, work, bridge)) for x in PROTOCOLS]
+    return [*results, *(_repeat_late(x, work, folder) for x in results if x.way.has_target)]
 
 
-def misses(found: Sequence[Done]) -> list[str]:
+def misses(results: Sequence[Result]) -> list[str]:
     """Ways that call too few of the needed tools, and requests over the budget."""
-    said: list[str] = []
-    for x in found:
-        name = f"{x.way.name}, {x.protocol}{', tools that come in mid run' if x.late else ''}"
-        if x.way.has_target and x.count < _LEAST_DONE * len(x.told):
-            said.append(f"{name}: called in {x.count} of {len(x.told)} tasks, not {_LEAST_DONE:g}")
-        if max(x.tokens) > _BUDGET_TOKENS:
-            said.append(f"{name}: a request's tools take {max(x.tokens):,} tokens")
-    return said
+    missed: list[str] = []
+    for x in results:
+        name = f"{x.name}, {x.protocol}"
+        if x.way.has_target and x.successes < _MIN_SUCCESS * len(x.runs):
+            missed.append(f"{name}: called in {x.cell} tasks, not {_MIN_SUCCESS:g}")
+        if x.max_tokens > _BUDGET_TOKENS:
+            missed.append(f"{name}: a request's tools take {x.max_tokens:,} tokens")
+    return missed
 
 
-def markdown(found: Sequence[Done]) -> str:
+def markdown(results: Sequence[Result]) -> str:
     """A line for each way, with a column for each protocol."""
-    ways: dict[str, list[Done]] = {}
-    for one in found:
-        who = f"{one.way.name}{', of tools that come in mid run' if one.late else ''}"
-        ways.setdefault(who, []).append(one)
-    largest = "largest request, tokens of tools"
-    lines = [["needed tool called by", *PROTOCOLS, largest]]
-    for who, of_protocols in ways.items():
-        most = max(tokens for one in of_protocols for tokens in one.tokens)
-        lines.append([who, *map(_called, of_protocols), f"{most:,}"])
-    return table_of(lines)
+    ways: dict[str, list[Result]] = {}
+    for result in results:
+        ways.setdefault(result.name, []).append(result)
+    head = ["needed tool called by", *PROTOCOLS, "largest request, tokens of tools"]
+    rows = (
+        [name, *(x.cell for x in of_way), f"{max(x.max_tokens for x in of_way):,}"]
+        for name, of_way in ways.items()
+    )
+    return page.table(head, rows)
 
 
-def _called(of: Done) -> str:
-    asked = f", asked back in {of.asked_back()}" if of.asked_back() else ""
-    return f"{of.count} of {len(of.told)}{asked}"
-
-
-def _runs(
-    way: Way, protocol: Any, work: Work, bridge: Bridge, on_event: OnEvent = nothing
-) -> list[Told]:
+def _run(
+    way: Way, protocol: Any, work: Work, bridge: Bridge, on_event: OnEvent = ignore_event
+) -> list[TaskRun]:
     run = partial(run_tasks, bridge, [_SERVER], work.tasks, protocol=protocol, on_event=on_event)
     if way.script is None:
         return run()
@@ -201,15 +207,15 @@ def _runs(
         return run(base_url=endpoint.base_url)
 
 
-def _done_late(before: Done, work: Work, folder: Path) -> Done:
-    """A few tasks that were done, each with its tool coming while the model thinks."""
-    done = [x.task for x in before.told if x.is_done][:_LATE_TASKS]
-    told = [_run_late(before.way, before.protocol, x, work, folder) for x in done]
-    return Done(before.way, before.protocol, told, late=True)
+def _repeat_late(result: Result, work: Work, folder: Path) -> Result:
+    """Run a few tasks that succeeded once more; now the tool arrives while the model thinks."""
+    tasks = [x.task for x in result.runs if x.is_done][:_LATE_TASKS]
+    runs = [_run_late(result.way, result.protocol, x, work, folder) for x in tasks]
+    return Result(result.way, result.protocol, runs, late=True)
 
 
-def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> Told:
-    """The server gets fifty tools, the needed one among them, as soon as the model is asked."""
+def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> TaskRun:
+    """The server gets fifty tools, the needed one among them, after the first request."""
     late = [x for x in work.tools if x["name"] in task.needed]
     others = [x for x in work.tools if x["name"] not in task.needed]
     late += others[: LATE_TOOLS - len(late)]
@@ -221,15 +227,16 @@ def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> 
             await listed_tool(operations, _SERVER, next(iter(task.needed)))
 
     with _bridge([x for x in work.tools if x["name"] not in names], folder, late) as bridge:
-        return _runs(way, protocol, Work(work.tools, [task]), bridge, install)[0]
+        return _run(way, protocol, Work(work.tools, [task]), bridge, install)[0]
 
 
-def _would_use(told: Told) -> bool:
-    return any(f"I would use {_SERVER}_{x}," in told.answer for x in told.task.needed)
+def _would_use(run: TaskRun) -> bool:
+    """Whether the offline model chose the right tool, and asked for arguments that it lacks."""
+    return any(f"I would use {_SERVER}_{x}," in run.answer for x in run.task.needed)
 
 
-def _single(of: ToolSet, kinds: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Queries that need one tool, with the ids of those that are it."""
+def _queries_for_one_tool(of: ToolSet, kinds: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Queries that need one tool, with the ids of the tools that would do."""
     for x in json_lines(of.labels):
         if x["kind"] in kinds and len(x["relevant"]) == 1:
             (one,) = x["relevant"]
@@ -237,11 +244,11 @@ def _single(of: ToolSet, kinds: Sequence[str]) -> Iterator[tuple[str, list[str]]
             yield x["query"], [f"{of.name}:{y}" for y in ids]
 
 
-def _offered(tool: Json) -> Json:
-    """Return the tool as one server offers it for several: its own server's name comes first."""
+def _listed(tool: Json) -> Json:
+    """Return the tool as one server lists it for several: its own server's name comes first."""
     name = f"{tool['server']}_{tool['name']}" if tool["server"] else tool["name"]
-    kept = {x: tool[x] for x in ("description", "input_schema")}
-    return {"name": _NOT_IN_NAMES.sub("_", name), **kept}
+    fields = {x: tool[x] for x in ("description", "input_schema")}
+    return {"name": _NOT_IN_NAMES.sub("_", name), **fields}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Tokens of tools in a request: our estimate against a tokenizer, and turns of several kinds."""
+"""Tokens of tools in a request: our estimate against a tokenizer, and kinds of requests."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from xai_mcp_agent.search import ToolIndex
 from xai_mcp_agent.search.meta_tools import DEFAULT_RESULTS, META_TOOLS, Finding, search_answer
 from xai_mcp_agent.search.selector import BudgetSelector
 
+from .. import page
 from .helpers import FASTMCP, TOKENIZER
-from .quality import named_for_rival, table_of
-from .sets import Json, ToolSet
-from .speed import catalog
+from .quality import tools_for_rival
+from .sets import Json, ToolSet, catalog
 
 BUDGET_TOKENS = 3_800
 SIZES = (50, 500, 5_000)
 _BUNDLE, _BUNDLES = 20, 3_000
-_MOST_ABOVE = 1.25
+_MAX_MEAN = 1.25
 _QUERIES = 40
 _SEED = 21
 
 
 @dataclass(frozen=True)
 class Bundles:
-    """Our estimate over what a tokenizer counts, for bundles of twenty tools of one set."""
+    """Our estimate over a tokenizer's count, for bundles of twenty tools of one set."""
 
     name: str
     least: float
     mean: float
     least_in_text: float  # the same for the text protocol
-    least_as_sent: float  # and with what stands around each in a request
+    least_as_sent: float  # and with the JSON around each in a request
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Turn:
     tools: int
     everything: int
     ours: int
-    ours_after: float  # with the answer to a search, and what it found
+    ours_after: float  # with the answer to a search, and the tools in it
     theirs: int
     theirs_after: float
 
@@ -60,46 +60,46 @@ def measure_estimate(sets: Sequence[ToolSet], bundles: int = _BUNDLES) -> list[B
     Raises:
         OSError, subprocess.SubprocessError: there is no tokenizer.
     """
-    defined = {x.name: definitions(x.tools) for x in sets}
-    counts = {name: _counted(x) for name, x in defined.items()}
-    defined["all together"] = [x for one in defined.values() for x in one]
-    counts["all together"] = [x for one in counts.values() for x in one]
-    chooses = random.Random(_SEED)
-    return [_bundles(x, defined[x], counts[x], bundles, chooses) for x in defined]
+    groups = {x.name: definitions(x.tools) for x in sets}
+    counts = {name: _count(x) for name, x in groups.items()}
+    groups["all together"] = [x for group in groups.values() for x in group]
+    counts["all together"] = [x for group in counts.values() for x in group]
+    generator = random.Random(_SEED)
+    return [_bundles(x, groups[x], counts[x], bundles, generator) for x in groups]
 
 
 def measure_turns(sets: Sequence[ToolSet], sizes: Sequence[int] = SIZES) -> list[Turn]:
-    """Real tools in any order, and requests of people.
+    """Measure with real tools in random order, and requests of people.
 
     Raises as `measure_estimate`.
     """
-    chooses = random.Random(_SEED)
-    queries = chooses.choices([query for x in sets for query in x.queries], k=_QUERIES)
+    queries = [query for x in sets for query in x.queries]
+    queries = random.Random(_SEED).choices(queries, k=_QUERIES)
     return [_turn(list(catalog(sets, size)), queries) for size in sizes]
 
 
-def misses(found: Sequence[Bundles]) -> list[str]:
+def misses(groups: Sequence[Bundles]) -> list[str]:
     """Return where the estimate is too low for some bundle, or too high for most."""
     low = [
         f"tokens of {_BUNDLE} tools of {x.name} are estimated at {least:.2f} of what they are"
-        for x in found
+        for x in groups
         for least in (x.least, x.least_in_text, x.least_as_sent)
         if least < 1
     ]
     high = [
         f"tokens of {x.name} are estimated at {x.mean:.2f} of what they are on average"
-        for x in found
-        if x.mean > _MOST_ABOVE
+        for x in groups
+        if x.mean > _MAX_MEAN
     ]
     return low + high
 
 
-def estimate_markdown(found: Sequence[Bundles]) -> str:
-    """All sets together, the last of these, in a sentence."""
-    every = found[-1]
-    least = min(every.least, every.least_as_sent, every.least_in_text)
+def estimate_markdown(groups: Sequence[Bundles]) -> str:
+    """The last group, which is all sets together, in a sentence."""
+    together = groups[-1]
+    least = min(together.least, together.least_as_sent, together.least_in_text)
     return (
-        f"The estimate, over what is counted of bundles of {_BUNDLE} tools: {every.mean:.2f} on "
+        f"The estimate, over what is counted of bundles of {_BUNDLE} tools: {together.mean:.2f} on "
         f"average, {least:.2f} at least."
     )
 
@@ -114,50 +114,49 @@ def turns_markdown(turns: Sequence[Turn]) -> str:
         "FastMCP, after a search: its answer": lambda x: x.theirs_after,
     }
     head = ["tokens of tools in a request", *(f"{x.tools:,} tools" for x in turns)]
-    return table_of(
-        [head, *([kind, *(f"{of(x):,.0f}" for x in turns)] for kind, of in kinds.items())]
-    )
+    rows = ([kind, *(f"{of(x):,.0f}" for x in turns)] for kind, of in kinds.items())
+    return page.table(head, rows)
 
 
 def definitions(tools: Sequence[Json]) -> list[ToolDefinition]:
     """Return the definitions as an agent has them, under their shown names."""
     names = ShownNames()
-    # The id in place of the name where two have one name.
-    seen: set[tuple[str, str]] = set()
-    found: list[ToolDefinition] = []
+    keys: set[ToolKey] = set()
+    listed: list[ToolDefinition] = []
     for x in tools:
-        place = x["server"], x["name"]
-        key = ToolKey("mcp", x["server"], x["id"] if place in seen else x["name"])
-        seen.add(place)
+        key = ToolKey("mcp", x["server"], x["name"])
+        if key in keys:  # two tools of a server with one name
+            key = ToolKey("mcp", x["server"], x["id"])
+        keys.add(key)
         tool = Tool(key, x["description"], x["input_schema"])
-        found.append(definition_of(names.show(key), tool))
-    return found
+        listed.append(definition_of(names.show(key), tool))
+    return listed
 
 
-def _counted(defined: Sequence[ToolDefinition]) -> list[tuple[int, int, int]]:
+def _count(listed: Sequence[ToolDefinition]) -> list[tuple[int, int, int]]:
     """Tokens of each alone, in the text protocol, and as it is sent."""
     ways = (
         lambda x: _compact(_fields(x)),
         lambda x: describe_tools([x]),
         lambda x: _compact({"type": "function", "function": _fields(x)}),
     )
-    texts = [way(x.function) for x in defined for way in ways]
+    texts = [way(x.function) for x in listed for way in ways]
     counts: list[int] = TOKENIZER.ask(texts)
     return list(zip(counts[::3], counts[1::3], counts[2::3], strict=True))
 
 
 def _bundles(
     name: str,
-    defined: Sequence[ToolDefinition],
+    listed: Sequence[ToolDefinition],
     counts: Sequence[tuple[int, int, int]],
     bundles: int,
-    chooses: random.Random,
+    generator: random.Random,
 ) -> Bundles:
-    numbers = range(len(defined))
+    numbers = range(len(listed))
     ratios: list[tuple[float, float, float]] = []
     for _ in range(bundles):
-        bundle = chooses.sample(numbers, min(_BUNDLE, len(defined)))
-        estimate = sum(defined[x].tokens for x in bundle)
+        bundle = generator.sample(numbers, min(_BUNDLE, len(listed)))
+        estimate = sum(listed[x].tokens for x in bundle)
         alone, in_text, sent = (sum(counts[x][way] for x in bundle) for way in range(3))
         ratios.append((estimate / alone, estimate / in_text, estimate / sent))
     alone, in_text, sent = zip(*ratios, strict=True)
@@ -165,10 +164,10 @@ def _bundles(
 
 
 def _turn(tools: list[Json], queries: Sequence[str]) -> Turn:
-    asked = {"tools": named_for_rival(tools), "queries": list(queries), "shows": True}
-    theirs = FASTMCP.ask(asked)
+    job = {"tools": tools_for_rival(tools), "queries": list(queries), "shows": True}
+    theirs = FASTMCP.ask(job)
     before = [_compact(x) for x in theirs["definitions"]]
-    ours = _Ours(tools)
+    ours = _OurRequests(tools)
     after = [ours.after(x) for x in queries]
     texts = [_compact(ours.everything), ours.before, "".join(before), *after, *theirs["answers"]]
     everything, first, rival, *rest = TOKENIZER.ask(texts)
@@ -177,28 +176,27 @@ def _turn(tools: list[Json], queries: Sequence[str]) -> Turn:
     return Turn(len(tools), everything, first, mean(ours_after), rival, rival + mean(answers))
 
 
-class _Ours:
+class _OurRequests:
     """Our agents' requests with these tools."""
 
     def __init__(self, tools: Sequence[Json]) -> None:
-        self._defined = definitions(tools)
-        self._index = ToolIndex([x.tool for x in self._defined])
-        meta = [definition_of(x.name, x) for x in META_TOOLS]
-        self._available = (*meta, *self._defined)
-        self._by_key = {x.tool.key: x for x in self._defined}
-        self.everything = [_fields(x.function) for x in self._defined]
-        self.before = self._shown([])
+        listed = definitions(tools)
+        self._index = ToolIndex([x.tool for x in listed])
+        self._available = (*(definition_of(x.name, x) for x in META_TOOLS), *listed)
+        self._by_key = {x.tool.key: x for x in listed}
+        self.everything = [_fields(x.function) for x in listed]
+        self.before = self._show([])
 
     def after(self, query: str) -> str:
-        """The request after a search: what it answered, and what is shown from now on."""
+        """The request after a search: its answer, and the tools that are shown from now on."""
         hits = self._index.search(query, DEFAULT_RESULTS)
-        found = [Finding(self._by_key[x.tool.key], x.score) for x in hits]
-        answer = search_answer(found, ())
-        return self._shown([x.definition.tool.key for x in found]) + answer.text
+        findings = [Finding(self._by_key[x.tool.key], x.score) for x in hits]
+        answer = search_answer(findings, ())
+        return self._show([x.definition.tool.key for x in findings]) + answer.text
 
-    def _shown(self, found: Sequence[ToolKey]) -> str:
+    def _show(self, searched: Sequence[ToolKey]) -> str:
         selector = BudgetSelector(BUDGET_TOKENS, lambda _: False)
-        selection = selector.select(self._available, found)
+        selection = selector.select(self._available, searched)
         return _compact([_fields(x.definition.function) for x in selection.shown])
 
 

@@ -1,4 +1,4 @@
-"""Vectors of a model in a folder, kept in a file for the next run."""
+"""Vectors of a model in a folder, cached in a file for the next run."""
 
 from __future__ import annotations
 
@@ -6,42 +6,36 @@ import base64
 import hashlib
 import json
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from xai_mcp_agent.search.embeddings import Embed
 from xai_mcp_agent.search.local_model import local_embedder
 
-from ..peers.environments import CACHE
-
-_KEPT = CACHE.parent / "search"
+from .helpers import CACHE
 
 
-class KeptVectors:
-    """A function for `ToolIndex(..., embed=...)`. `made` counts the texts of this run."""
+class CachedVectors:
+    """A function for `ToolIndex(..., embed=...)`; the model is loaded for the first new text."""
 
-    def __init__(
-        self,
-        model: Path,
-        folder: Path = _KEPT,
-        load: Callable[[Path], Embed] = lambda x: local_embedder(x).embed,
-    ) -> None:
+    def __init__(self, model: Path) -> None:
         digest = hashlib.sha256(str(model.resolve()).encode()).hexdigest()[:12]
-        self._file = folder / f"vectors-{digest}.jsonl"
+        self._model = model
+        self._file = CACHE / f"vectors-{digest}.jsonl"
         self._vectors = _read(self._file)
-        self._load = lambda: load(model)
-        self._embed: Embed | None = None
-        self.made = 0
 
     def __call__(self, texts: list[str]) -> list[Sequence[float]]:
         """The vectors of these texts, in this order."""
-        missing = [x for x in dict.fromkeys(texts) if x not in self._vectors]
-        if missing:
-            self._make(missing)
+        if missing := [x for x in dict.fromkeys(texts) if x not in self._vectors]:
+            self._compute(missing)
         return [self._vectors[x] for x in texts]
 
-    def _make(self, texts: list[str]) -> None:
-        self._embed = self._embed or self._load()
+    @cached_property
+    def _embed(self) -> Embed:
+        return local_embedder(self._model).embed
+
+    def _compute(self, texts: list[str]) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("a", encoding="utf-8") as file:
             for text in texts:
@@ -49,7 +43,6 @@ class KeptVectors:
                 self._vectors[text] = vector
                 line = json.dumps([text, base64.b64encode(vector.tobytes()).decode()])
                 file.write(f"{line}\n")
-        self.made += len(texts)
 
 
 def _read(file: Path) -> dict[str, array[float]]:

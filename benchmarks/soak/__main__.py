@@ -30,7 +30,6 @@ def main(given: list[str]) -> int:
         print(f"FAILED: {failure}")
     if not options.print_only:
         page.write(_COMMAND, f"{page.machine()}\n\n{report.table(seen)}")
-        print(f"Written to {page.PAGE}.")
     return 1 if seen.failures else 0
 
 

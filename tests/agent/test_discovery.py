@@ -16,7 +16,7 @@ from tests.support.many_tools import many_tools, stuffed_tools, tasks, write
 from tests.support.model_endpoint import model_endpoint
 from tests.support.scripted_model import Replies, ScriptedModel, calling
 from tests.support.searching_model import SearchingModel
-from tests.support.task_runs import Told, run_tasks
+from tests.support.task_runs import TaskRun, run_tasks
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, JsonObject
 from xai_mcp_agent.agent.conversation import Conversation
@@ -302,11 +302,11 @@ def _server(*files: str) -> dict[str, Any]:
     return {"command": warm_python(), "args": [catalog_server.__file__, *files]}
 
 
-def run_all(bridge: Bridge, model: str, protocol: Any) -> list[Told]:
+def run_all(bridge: Bridge, model: str, protocol: Any) -> list[TaskRun]:
     """The tasks, each by an agent with these servers."""
     if model == "offline":
         return run_tasks(bridge, SERVERS, tasks(), protocol=protocol)
-    needed = {x.asked: frozenset(f"office_{y}" for y in x.needed) for x in tasks()}
+    needed = {x.request: frozenset(f"office_{y}" for y in x.needed) for x in tasks()}
     with model_endpoint(SearchingModel(needed if model == "knows" else {})) as endpoint:
         return run_tasks(bridge, SERVERS, tasks(), base_url=endpoint.base_url, protocol=protocol)
 
@@ -318,6 +318,6 @@ def test_the_needed_tool_is_called_within_the_budget(
     large_bridge: Bridge, model: str, protocol: str
 ):
     runs = run_all(large_bridge, model, protocol)
-    missed = [(x.task.asked, x.called, x.found, x.answer) for x in runs if not x.is_done]
+    missed = [(x.task.request, x.called, x.search_results, x.answer) for x in runs if not x.is_done]
     assert len(missed) <= 1, missed
     assert max(y for x in runs for y in x.tokens) <= LARGE_BUDGET

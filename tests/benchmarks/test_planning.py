@@ -25,13 +25,13 @@ GOLD: dict[str, Any] = {
     "edges": [[0, 1], [1, 2]],
     "edge_kind": "data",
 }
-# Says how many tools of each plan are right, as every figure.
+# Scores the share of right tools in each plan, as every figure.
 SCORER = """
 import json, sys
-gold, said = ([json.loads(x) for x in open(y)] for y in sys.argv[1:3])
-said = {x["plan_index"]: x for x in said}
+gold, predictions = ([json.loads(x) for x in open(y)] for y in sys.argv[1:3])
+by_plan = {x["plan_index"]: x for x in predictions}
 tools = lambda x: {y["tool"] for y in x["calls"]}
-hits = [len(tools(x) & tools(said[n])) / len(tools(x)) for n, x in enumerate(gold)]
+hits = [len(tools(x) & tools(by_plan[n])) / len(tools(x)) for n, x in enumerate(gold)]
 names = "node_f1 edge_f1 ned exact bind_f1 field_acc".split()
 print(json.dumps({"all": dict.fromkeys(names, sum(hits) / len(hits))}))
 """
@@ -57,11 +57,11 @@ def scorer(tmp_path: Path) -> Path:
 
 def test_sets_are_measured_and_reported_in_tables(data: Path, scorer: Path) -> None:
     assert as_prediction(Planner(TOOLS).plan(REQUEST))["calls"] == GOLD["calls"]
-    scored = quality.measure(read_sets(data), scorer)
-    (one,) = scored
+    scores = quality.measure(read_sets(data), scorer)
+    (one,) = scores
     assert one.figure(quality.PLAN, "node_f1") == 1.0
     assert one.figure(quality.GIVEN, "edge_f1") == 1.0
-    assert one.next_known == 1.0
-    text = quality.markdown(scored)
+    assert one.next_with_request == 1.0
+    text = quality.markdown(scores)
     assert "| node F1, plan | 1.000 | 0.59 |" in text
     assert "| next tool, request known | 1.000 | 0.75 |" in text

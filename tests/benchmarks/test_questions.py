@@ -1,4 +1,4 @@
-"""`python -m benchmarks.questions`: what newcomers ask, and whether they are helped."""
+"""`python -m benchmarks.questions`: questions of newcomers, and whether the answers are useful."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.questions import QUESTIONS, SOURCES, answered, belt, questions
+from benchmarks.questions import QUESTIONS, SOURCES, ask_all, belt, questions
 from tests.support.warm_python import warm_python
 
 
@@ -17,12 +17,12 @@ def _start_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_answer_is_useful_when_it_holds_what_was_asked_and_the_right_tool_was_called() -> None:
-    """What a question changes is made anew before the next one."""
+    """After a question that changes something, the source is in its first state again."""
     of = {x.ask: x for x in questions("library")}
     loan = of["Please borrow Dracula for Ada"]
     assert loan.says == ("{today+21}",)
     wrong = replace(loan, calls=("list_loans",), says=of["Who has Moby-Dick?"].says)
-    results = [useful for _, useful in answered([loan, loan, wrong], ["library"])]
+    results = [useful for _, useful in ask_all([loan, loan, wrong], ["library"])]
     assert results == [True, True, False]
 
 
@@ -38,9 +38,9 @@ def test_each_source_has_questions_about_its_tools_and_others_that_are_kept_apar
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_questions_that_their_source_answered_alone_are_still_answered(source: str) -> None:
+def test_questions_that_their_source_answered_alone_are_still_ask_all(source: str) -> None:
     """As the table of tests/data/questions/README.md says."""
     page = (QUESTIONS / "README.md").read_text(encoding="utf-8")
     useful = {x[1] for x in re.finditer(r"^\| (.+) \| yes \| (?:yes|no) \|$", page, re.MULTILINE)}
-    asked = [x for x in questions(source) if x.ask in useful]
-    assert [x.ask for x, is_useful in answered(asked, [source]) if not is_useful] == []
+    chosen = [x for x in questions(source) if x.ask in useful]
+    assert [x.ask for x, is_useful in ask_all(chosen, [source]) if not is_useful] == []

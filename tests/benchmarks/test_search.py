@@ -14,9 +14,8 @@ from benchmarks.search import helpers, quality, tokens
 from benchmarks.search.helpers import Helper
 from benchmarks.search.quality import LEXICAL, RIVAL
 from benchmarks.search.sets import read_sets
-from tests.support.many_tools import many_tools
 
-# Says how many lines it was given, and the share of them whose first is what is needed.
+# Scores the share of queries whose first result is the right one.
 SCORER = """
 import json, sys
 labels = [json.loads(x) for x in open(sys.argv[1])]
@@ -69,12 +68,9 @@ def helper(monkeypatch: pytest.MonkeyPatch) -> None:
         if job.get("shows"):
             return {"definitions": [{"name": "search_tools"}], "answers": ["an answer"] * 40}
         places = len(job["tools"]) - 1
-        return {"found": [[places]] * len(job["queries"]), "seconds": [0.5] * 2}
+        return {"ranked": [[places]] * len(job["queries"]), "seconds": [0.5] * 2}
 
     monkeypatch.setattr(Helper, "ask", ask)
-
-
-# Quality
 
 
 def test_both_ways_are_scored_and_the_best_is_bold(data: Path, scorer: Path, helper: None):
@@ -90,34 +86,6 @@ def test_both_ways_are_scored_and_the_best_is_bold(data: Path, scorer: Path, hel
     assert "FastMCP BM25 500.0 ms" in means
 
 
-# Tasks
-
-
-@pytest.fixture
-def with_tasks(data: Path) -> Path:
-    """The two sets that tasks come from, and one with more tools than a budget holds."""
-    for name in ("livemcp", "bfcl_live", "registry"):
-        (data / name).mkdir()
-        own = [{**x, "server": f"{x['server']}_{name}"} for x in TOOLS]
-        more = [{**x, "id": x["name"], "server": ""} for x in many_tools()]
-        lines = map(json.dumps, more if name == "registry" else own)
-        (data / name / "tools.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    for name, kind in (("livemcp", "step"), ("bfcl_live", "simple")):
-        queries = [
-            {"query": f"Send a mail, {name}", "relevant": [["mail/send_message"]], "kind": kind},
-            {"query": "Two things", "relevant": ["mail/send_message", "sky/forecast"]},
-        ]
-        lines = (json.dumps({"kind": kind, **x}) for x in queries)
-        (data / name / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return data
-
-
-# Speed
-
-
-# Tokens
-
-
 def test_the_estimate_is_held_against_the_count_of_every_bundle(data: Path, helper: None):
     first, _, both = tokens.measure_estimate(read_sets(data), bundles=5)
     assert (first.name, both.name) == ("a_first", "all together")
@@ -125,15 +93,12 @@ def test_the_estimate_is_held_against_the_count_of_every_bundle(data: Path, help
     assert first.least_as_sent < first.least
 
 
-# The command
-
-
-def test_a_whole_run_writes_its_tables_and_what_is_missed_between_the_marks(
+def test_a_whole_run_writes_its_tables_and_missed_goals_between_the_marks(
     data: Path, scorer: Path, helper: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     file = tmp_path / "page.md"
     file.write_text(f"a\n{page.begin(run.COMMAND)}\nold\n{page.END}\nz\n")
-    monkeypatch.setattr(run, "PAGE", file)
+    monkeypatch.setattr(page, "PAGE", file)
     missed: tuple[str, list[str]] = ("### Speed\n\nSlow.", ["5,000 tools: too slow"])
     monkeypatch.setattr(run, "measure_speed", lambda _: missed)
     assert run.main(["--data", str(data), "--scorer", str(scorer)]) == 1

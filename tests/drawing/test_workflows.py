@@ -206,5 +206,5 @@ def test_every_plan_makes_the_same_calls_and_a_call_takes_few_nodes():
     assert len(sets) >= 5
     figures = measure("all", [plan for file in sets for plan in read(file)])
     assert figures.problems == []
-    assert figures.same == figures.plans > 0
+    assert figures.correct == figures.plans > 0
     assert figures.nodes <= _NODES_A_CALL * figures.calls

@@ -1,9 +1,9 @@
 """A real MCP server with the tools of a file: `python catalog_server.py FILE [MORE]`.
 
 A file has a JSON object a line: `name`, `description`, `input_schema`, and perhaps `declares`, the
-output schema that is listed, of a tool that nobody calls. Each tool answers with its name and what
-it was given. `add_tool` adds one while the server runs, and tells of it; so does
-`install_tools` with all of the file MORE, where there is one.
+output schema of a tool that is only listed. Each tool answers with its name and arguments.
+`add_tool` adds a tool while the server runs, and sends a notice; with a file MORE, `install_tools`
+adds all the tools in it.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Catalog:
         return types.ListToolsResult(tools=[*self.tools.values()])
 
     async def call(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """What was called, and with what."""
-        given = params.arguments or {}
+        """The name and the arguments of the call."""
+        arguments = params.arguments or {}
         if params.name == ADD["name"]:
-            await self._add([{**given, "input_schema": {"type": "object"}}], ctx)
+            await self._add([{**arguments, "input_schema": {"type": "object"}}], ctx)
         if params.name == INSTALL["name"] and self._more:
             await self._add(_lines(self._more), ctx)
-        text = f"{params.name} {json.dumps(given, sort_keys=True)}"
+        text = f"{params.name} {json.dumps(arguments, sort_keys=True)}"
         return types.CallToolResult(content=[types.TextContent(text=text)])
 
     async def _add(self, lines: Sequence[dict[str, Any]], ctx: Any) -> None:

@@ -22,7 +22,7 @@ PLACES = {
 }
 _PAGE = {"type": "integer", "description": "How many to give at most.", "default": 20}
 _NUMBER = "The number of the {thing}, as it stands in the {place} records."
-# What a deed says of itself, and what it must be given.
+# The description of a deed, and its parameters.
 _DEEDS: dict[str, tuple[str, dict[str, str]]] = {
     "create": ("Creates a new {thing} in the {place} system.", {"title": "string"}),
     "delete": ("Deletes one {thing} of the {place} system for good.", {"number": "integer"}),
@@ -42,8 +42,8 @@ _DETAILS = (
     "Who may do this is told by the roles of the account. Gives what the record is like "
     "afterwards, with its number, its title, and when it was changed last."
 )
-# How somebody may ask for a deed: not always in the words of the tool.
-_ASKED = {
+# Requests for a deed, not always in the words of the tool.
+_REQUESTS = {
     "create": "Add a new {thing} with the title 'Autumn' to the {place}",
     "delete": "Remove {thing} {number} from the {place}",
     "list": "Show me every {thing} of the {place}",
@@ -70,16 +70,16 @@ def many_tools() -> list[dict[str, Any]]:
 def tasks() -> list[Task]:
     """One for each deed, over all places."""
     everything = [(thing, place) for place, things in PLACES.items() for thing in things]
-    found: list[Task] = []
-    for n, (deed, asked) in enumerate(_ASKED.items()):
+    chosen: list[Task] = []
+    for n, (deed, template) in enumerate(_REQUESTS.items()):
         thing, place = everything[(7 * n + 3) % len(everything)]
-        said = asked.format(thing=thing, place=place, number=4000 + 17 * n)
-        found.append(Task(said, frozenset([_name(deed, thing, place)])))
-    return found
+        request = template.format(thing=thing, place=place, number=4000 + 17 * n)
+        chosen.append(Task(request, frozenset([_name(deed, thing, place)])))
+    return chosen
 
 
 def stuffed_tools(count: int) -> list[dict[str, Any]]:
-    """Tools of a server that wants to be found whatever is looked for."""
+    """Tools of a server that stuffs its descriptions with words, to come first in any search."""
     things = [x for y in PLACES.values() for x in y]
     words = " ".join([*_DEEDS, *things, *PLACES])
     schema = {"type": "object", "properties": {x.replace(" ", "_"): {} for x in things}}
@@ -105,18 +105,18 @@ def _name(deed: str, thing: str, place: str) -> str:
 
 
 def _tool(deed: str, thing: str, place: str) -> dict[str, Any]:
-    does, needs = _DEEDS[deed]
+    description, kinds = _DEEDS[deed]
     texts = {
         "number": _NUMBER.format(thing=thing, place=place),
         "title": f"What to call the {thing}.",
     }
-    given: dict[str, Any] = {
-        x: {"type": kind, "description": texts[x]} for x, kind in needs.items()
+    properties: dict[str, Any] = {
+        x: {"type": kind, "description": texts[x]} for x, kind in kinds.items()
     }
     if deed == "list":
-        given["limit"] = _PAGE
+        properties["limit"] = _PAGE
     return {
         "name": _name(deed, thing, place),
-        "description": f"{does.format(thing=thing, place=place)} {_DETAILS}",
-        "input_schema": {"type": "object", "properties": given, "required": [*needs]},
+        "description": f"{description.format(thing=thing, place=place)} {_DETAILS}",
+        "input_schema": {"type": "object", "properties": properties, "required": [*kinds]},
     }

@@ -1,4 +1,4 @@
-"""Runs of agents that have a task each: what they called, and what their requests showed of tools.
+"""Runs of agents with a task each: the tools they called, and the tools in their requests.
 
 The real loop over a real bridge; the model is one on the wire, or the offline one.
 """
@@ -27,15 +27,15 @@ META = tuple(x.name for x in META_TOOLS)
 
 @dataclass(frozen=True)
 class Task:
-    """What a person asks for, and the tools, any of which does it, by their servers' names."""
+    """A person's request, and the tools, any of which does it, by their servers' names."""
 
-    asked: str
+    request: str
     needed: frozenset[str]
 
 
 @dataclass
-class Told:
-    """What one run told of. `requests` are the functions that each of its requests showed."""
+class TaskRun:
+    """The run of a task. `requests` are the functions in each request to the model."""
 
     task: Task
     requests: list[Sequence[FunctionSpec]] = field(default_factory=list[Sequence[FunctionSpec]])
@@ -44,9 +44,9 @@ class Told:
 
     @property
     def called(self) -> list[str]:
-        """The tools whose servers say that they were called, by their names there."""
-        done = (x for x in self.finished if x.tool not in META and not x.result.is_error)
-        return [x.result.text.split(" ", 1)[0] for x in done]
+        """The tools that were called without an error, by their servers' names."""
+        calls = (x for x in self.finished if x.tool not in META and not x.result.is_error)
+        return [x.result.text.split(" ", 1)[0] for x in calls]
 
     @property
     def is_done(self) -> bool:
@@ -54,21 +54,21 @@ class Told:
         return not self.task.needed.isdisjoint(self.called)
 
     @property
-    def found(self) -> list[list[str]]:
-        """What each search found, as shown names, best first."""
+    def search_results(self) -> list[list[str]]:
+        """The shown names that each search found, best first."""
         return [names_in(x.result.structured) for x in self.finished if x.tool == META[0]]
 
     @property
     def tokens(self) -> list[int]:
-        """What the tools in each request cost, by our estimate of what was really sent."""
+        """The estimated tokens of the tools in each request."""
         return [sum(map(tokens_of, x)) for x in self.requests]
 
 
 OnEvent = Callable[[Operations, RunEvent], Awaitable[None]]
 
 
-async def nothing(_engine: Operations, _event: RunEvent) -> None:
-    """Does not listen."""
+async def ignore_event(_operations: Operations, _event: RunEvent) -> None:
+    """Does nothing."""
 
 
 def run_tasks(
@@ -79,24 +79,24 @@ def run_tasks(
     base_url: str = "",
     protocol: ProtocolChoice = "native",
     max_thoughts: int = 10,
-    on_event: OnEvent = nothing,
-) -> list[Told]:
-    """Each task with an agent of its own, one after the other.
+    on_event: OnEvent = ignore_event,
+) -> list[TaskRun]:
+    """Run each task with a new agent, one after the other.
 
-    The model is the one at this address; without one it is the offline model. `on_event` is told
-    what happens in each run, which goes on when it returns.
+    The model is the one at this address; without one it is the offline model. Each run waits until
+    `on_event` returns.
     """
 
-    async def play(operations: Operations, task: Task) -> Told:
-        told = Told(task)
+    async def play(operations: Operations, task: Task) -> TaskRun:
+        run = TaskRun(task)
         operations = operations.for_caller(Caller("agent", "a"))
         model = model_for("openai", "m", base_url=base_url) if base_url else model_for("offline")
 
         async def emit(event: RunEvent) -> None:
             if isinstance(event, ModelAsked):
-                told.requests.append(event.request.functions)
+                run.requests.append(event.request.functions)
             if isinstance(event, ToolFinished):
-                told.finished.append(event)
+                run.finished.append(event)
             await on_event(operations, event)
 
         sources = SourceToolset(operations, operations.choice(servers), {})
@@ -104,10 +104,10 @@ def run_tasks(
         await sources.connect(lambda _: None)
         spec = AgentSpec("a", model, max_thoughts=max_thoughts, protocol=protocol)
         try:
-            ended = await AgentRun(spec, Conversation(task.asked), emit).go(tools, pages)
+            outcome = await AgentRun(spec, Conversation(task.request), emit).go(tools, pages)
         finally:
             await model.aclose()
-        told.answer = ended.answer
-        return told
+        run.answer = outcome.answer
+        return run
 
     return [bridge.run(play, x) for x in tasks]
