@@ -1,4 +1,4 @@
-"""Sources that no settings file has: a run brings them along, and the bridge takes them in."""
+"""Sources that a run adds to those of the settings file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xai_mcp_agent.settings.sources import FunctionSettings
 
 
 def file_with(folder: Path, function: str) -> FunctionSettings:
-    """A file with one function, as a source called `it`."""
+    """Write a file with one function; return it as a source called `it`."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "tools.py"
     file.write_text(f"def {function}(): ...\n", encoding="utf-8")
@@ -60,7 +60,7 @@ def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
     settings_file: Path,
 ) -> None:
-    """What a run added is no change of the settings file."""
+    """An added source does not count as a change of the settings file."""
     file_with(settings_file.parent, "one")
     first: dict[str, object] = {}
     add_source(first, FUNCTIONS, FunctionSettings, "it", {"file": "tools.py"}, Chosen("belt"))
@@ -71,7 +71,7 @@ def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
 
 
 def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: Path) -> None:
-    """Else an agent with a group could do what a node gave to another agent."""
+    """Otherwise an agent with a group would get tools that a node gave to another agent."""
     file = file_with(tmp_path / "own", "own").file
     groups = {"all": {"selectors": [{"name": "*"}]}}
     settings = {"functions": {"own": {"file": file}}, "groups": groups}
@@ -83,7 +83,7 @@ def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: 
 
 @pytest.mark.usefixtures("settings_file")
 def test_two_runs_at_the_same_time_may_set_up_the_same_in_two_ways(tmp_path: Path) -> None:
-    """A run must not go on with the arguments, or the credentials, of another one."""
+    """A run must not use the arguments or credentials of another run."""
     file_with(tmp_path, "one")
     open_to_all: dict[str, object] = {"file": str(tmp_path / "tools.py")}
     shut = {**open_to_all, "exclude": ["one"]}

@@ -178,7 +178,7 @@ def test_functions_that_never_end_are_not_begun_in_further_runs(bridge: Bridge):
 
 
 def test_a_long_conversation_holds_up_nobody_else(bridge: Bridge):
-    """Of many short messages: the loop may compute for 0.1 s at most."""
+    """The conversation has many short messages, and the loop may compute for at most 0.1 s."""
     roles = ("user", "assistant")
     messages = [{"role": roles[n % 2], "content": f"message {n}"} for n in range(30_000)]
     conversation = (x for x in [*messages, {"role": "user", "content": "Shout hello"}])
@@ -309,7 +309,7 @@ def test_a_missing_key_names_the_file_first(keys_of_file: Bridge, tmp_path: Path
         Agent(bridge, model="gpt-5-mini").run("Hi")
 
 
-# Without tools: whoever runs it unattended must not take its answer for one that used tools.
+# A run without tools fails: nobody may take its answer for one that used tools.
 
 GONE = {"command": "no-such-program-anywhere"}
 UNSET = {"command": "x", "env": {"TOKEN": "${NO_SUCH_VARIABLE_HERE}"}}
@@ -377,10 +377,6 @@ def test_a_group_that_is_required_must_give_a_tool():
 
 
 def test_functions_of_the_program_are_tools_enough():
-    def shout(text: str) -> str:
-        """Say a text in capitals."""
-        return text.upper()
-
     with (
         Bridge({"mcpServers": {"gone": GONE}}) as bridge,
         model_endpoint([calls(("shout", {"text": "on"})), says("ON")]) as endpoint,

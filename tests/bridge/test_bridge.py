@@ -1,4 +1,4 @@
-"""The Python face of the bridge: its methods, from any thread and from any loop."""
+"""The Python interface of the bridge, used from threads and from event loops."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from xai_mcp_agent.core.names import ShownNames
 
 @pytest.fixture(scope="module")
 def bridge() -> Any:
-    """A bridge with healthy servers; tests of this module share it and harm none of them."""
+    """A bridge with healthy servers, which the tests of this module share and do not harm."""
     with bridge_with(a=entry(), b=entry(era="modern"), c=entry()) as made:
         made.connect(wait=True)
         yield made
@@ -61,7 +61,7 @@ def test_a_bridge_is_opened_from_a_file_and_reports_states_without_connecting(tm
 
 
 def test_calls_from_eight_threads_get_their_own_answers_from_one_process_a_server(bridge: Bridge):
-    """Sessions are kept: never a session for each call."""
+    """Calls share sessions."""
 
     def call(number: int) -> tuple[str, str]:
         server = "abc"[number % 3]
@@ -111,7 +111,7 @@ async def test_cancelling_a_coroutine_cancels_the_call_at_the_server():
 
 
 def test_a_call_from_the_bridges_own_loop_is_refused(bridge: Bridge):
-    """It would wait for itself for ever. A progress listener is called there, for instance."""
+    """It would wait for itself forever. Progress listeners, for example, are called there."""
     refused: list[str] = []
 
     def listen(*_: Any) -> None:
@@ -165,7 +165,7 @@ def test_a_subscription_or_bridge_that_closes_ends_a_wait_for_changes(*, closes_
 
 
 def test_a_bridge_that_is_forgotten_is_closed_without_garbage_collection():
-    """Nothing in it may hold it in a circle."""
+    """No part of it may be in a reference cycle with it."""
     others = set(threading.enumerate())
     gc.disable()
     try:

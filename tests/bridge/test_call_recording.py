@@ -1,4 +1,4 @@
-"""What is remembered of calls: that they were made, how they went, and more only if asked for."""
+"""The history records that calls were made and how they ended, and more only on request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bridge() -> Generator[Bridge]:
 
 
 def calls_of(bridge: Bridge) -> list[JsonObject]:
-    """What the history has of each call, but how long it took."""
+    """Return the recorded calls, without their duration."""
     calls = [x for x in events_of(bridge) if x.change == "called"]
     for call in calls:
         assert (call.event_kind, call.source) == ("action", "executor")
@@ -50,7 +50,7 @@ def calls_of(bridge: Bridge) -> list[JsonObject]:
 
 
 def usage_of(bridge: Bridge, tool: str) -> Usage:
-    """What that comes to."""
+    """Return the usage of a tool."""
     return next(x.usage for x in records_of(bridge).tools.values() if x.name == tool)
 
 
@@ -71,7 +71,7 @@ def test_a_call_is_recorded_and_counted_and_one_that_was_never_sent_is_not(bridg
 
 
 def test_each_way_a_call_goes_wrong_is_recorded(bridge: Bridge):
-    """The tool's own error, an error of the protocol, a time-out, a loss, a cancellation."""
+    """Errors of the tool and of the protocol, a timeout, a lost connection, a cancellation."""
     failed = {"content": [{"type": "text", "text": "no such file"}], "isError": True}
     assert bridge.call_tool("it", "result", failed).is_error
     with pytest.raises(ServerError):
@@ -96,7 +96,7 @@ def test_each_way_a_call_goes_wrong_is_recorded(bridge: Bridge):
 
 
 def recording(*what: str) -> Bridge:
-    """A bridge that keeps this of calls."""
+    """Return a bridge that records these parts of calls."""
     env = {"API_PASSWORD": PASSWORD, "API_KEY": str(NUMBER)}
     return Bridge({"mcpServers": {"it": entry() | {"env": env}}, "record": [*what]})
 
@@ -112,7 +112,7 @@ def test_arguments_and_results_are_recorded_on_request():
 
 
 def test_secrets_are_left_out_of_recorded_calls(monkeypatch: pytest.MonkeyPatch):
-    """By their name, however short; known ones; those in texts; and keys of any service."""
+    """Secrets are known from the settings, or recognized by their name, a text or their form."""
     monkeypatch.setenv("SOME_TOKEN", "from-the-environment")
     arguments = {
         "text": f"log in with {PASSWORD} and from-the-environment, sk-abcdefghijklmnop",
@@ -140,7 +140,7 @@ def noted() -> str:
 
 
 def test_a_call_is_noted_before_it_is_sent_and_when_it_is_over(tmp_path: Path):
-    """Also while nobody can write into the history. One that only reads is noted afterwards."""
+    """Even while the history cannot be written. A call that only reads is noted afterwards."""
     (tmp_path / "tools.py").write_text(NOTED, encoding="utf-8")
     functions = {"own": {"file": str(tmp_path / "tools.py")}}
     settings = {"functions": functions, "mcpServers": {"gallery": gallery_entry()}}

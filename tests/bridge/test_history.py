@@ -1,4 +1,4 @@
-"""The history from Python: what happened, and what was there when."""
+"""The history from Python: events, and records as of now or a time before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server knows of the settings' secrets comes back masked, whatever kind of source it is."""
+"""Secrets of the settings are masked in results, for every kind of source."""
 
 from __future__ import annotations
 

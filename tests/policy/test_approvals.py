@@ -1,4 +1,4 @@
-"""Which calls of agents are asked for, and what an answer lets through. Decided by us."""
+"""Which calls of agents need an approval, and which calls an answer allows. Decided by us."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SECRET = "a-very-secret-token-1234"
 
 
 def test_an_approval_is_for_one_call_or_for_the_run(monkeypatch: pytest.MonkeyPatch):
-    """It is asked for with all of the call, but secrets."""
+    """The person sees the whole call, but no secrets."""
     monkeypatch.setenv("ACME_TOKEN", SECRET)
     clerk = Clerk("once", "no", "run", "no", "once")
     with shredding(clerk) as bridge:
@@ -67,7 +67,9 @@ def settings_file(folder: Path) -> Path:
     return file
 
 
-def test_for_good_stands_in_the_lock_file_and_ends_with_the_definition(tmp_path: Path):
+def test_an_approval_for_good_is_in_the_lock_file_and_ends_when_the_definition_changes(
+    tmp_path: Path,
+):
     file = settings_file(tmp_path)
     with Bridge.open(file, approve=Clerk("always")) as bridge:
         assert shred(bridge) == SHREDDED
@@ -84,7 +86,7 @@ def test_for_good_stands_in_the_lock_file_and_ends_with_the_definition(tmp_path:
 
 
 def test_a_tool_that_changes_while_somebody_reads_is_not_called():
-    """Approved is what was shown."""
+    """An approval is for the definition that was shown."""
     bridge: Bridge
 
     def approve(_: ApprovalRequest) -> str:
@@ -98,8 +100,8 @@ def test_a_tool_that_changes_while_somebody_reads_is_not_called():
         assert shred(bridge, tool="count") == "0"
 
 
-def test_an_answer_that_is_none_is_no_approval():
-    """With nobody there, the model and a person read what to do."""
+def test_an_invalid_answer_is_no_approval():
+    """If nobody can be asked, the model and a person read what to do."""
     no_scope = ApprovalAnswer("anything")  # pyright: ignore[reportArgumentType]
     answers = [RuntimeError("no"), True, None, "yes", "", no_scope]
     with shredding(Clerk(*answers)) as bridge:
@@ -150,7 +152,7 @@ def test_a_person_or_program_that_calls_is_not_asked():
 
 
 def verdict(written: dict[str, Any], source: str, name: str, **belt: Any) -> str:
-    """The word for a destructive tool."""
+    """Return the word for a destructive tool."""
     approvals = Approvals(settings_from(written), *[None] * 6)  # pyright: ignore[reportArgumentType]
     return approvals.verdict(tool(source, name, destructive=True), agent(**belt)).word
 
@@ -184,7 +186,7 @@ def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through():
 
 @pytest.mark.anyio
 async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_called():
-    """As by a reconnect in the middle of a call: nobody was asked for what it is now."""
+    """A reconnect in the middle of a call can change it, and nobody was asked."""
     before, now = tool("shredder", "shred"), tool("shredder", "shred", destructive=True)
     listed = [before]
     unused: list[Any] = [None] * 3
@@ -204,7 +206,7 @@ async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone whose settings this user agreed to; somebody approved `shred` in it for good."""
+    """A clone with settings that this user agreed to, and another person's approval of `shred`."""
     for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.delenv("XAI_MCP_TRUST")
@@ -229,10 +231,10 @@ def test_calls_that_somebody_else_approved_are_asked_for(folder: Path):
     lock["sources"]["mcp:shredder"]["approved"] = {"shred": "always"}
     (folder / LOCK).write_text(json.dumps(lock), encoding="utf-8")
     with Bridge(approve=Clerk("no")) as bridge:
-        assert NOT_APPROVED in shred(bridge), "nor does a word for any definition count"
+        assert NOT_APPROVED in shred(bridge), "nor does `always`"
 
 
-def test_a_yes_to_the_folder_is_one_to_its_approvals(folder: Path, capsys: Any):
+def test_who_trusts_the_folder_agrees_to_its_approvals(folder: Path, capsys: Any):
     with pytest.raises(SystemExit) as ended:
         run(["trust", "--yes"])
     assert not ended.value.code
@@ -259,7 +261,7 @@ def test_an_approval_of_this_user_counts_until_it_is_withdrawn(folder: Path):
         assert "nobody could be asked" in shred(bridge)
 
 
-# Which calls are asked for where the settings say nothing, and what a refused run says.
+# Calls that need an approval without any settings, and the note of a refused call.
 
 
 READS, WRITES, SAFE = {"readOnlyHint": True}, {"readOnlyHint": False}, {"destructiveHint": False}
@@ -273,7 +275,7 @@ def listed(name: str, annotations: dict[str, bool] | None = None) -> dict[str, A
 
 
 def run_all(bridge: Bridge, source: str, *, own: Sequence[Any] = ()) -> Any:
-    """An agent calls each of its tools once."""
+    """Run an agent that calls each of its tools once."""
 
     def call_all(body: dict[str, Any]) -> Step:
         if body["messages"][-1]["role"] == "tool":
@@ -288,7 +290,7 @@ def run_all(bridge: Bridge, source: str, *, own: Sequence[Any] = ()) -> Any:
 
 
 def asked_for(settings: dict[str, Any], **more: Any) -> set[str]:
-    """The tools of whose calls a person is asked; all else is called."""
+    """Return the tools that need an approval; all others are called."""
     asked = set[str]()
 
     def approve(request: ApprovalRequest) -> str:
@@ -307,7 +309,7 @@ def shop(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_a_tool_is_asked_for_if_it_says_that_it_destroys_or_only_its_name_does():
-    """What it says of its effects counts more than its name; a function of the agent is its own."""
+    """Stated effects count more than the name. Functions of the program need no approval."""
 
     def delete_note() -> str:
         """Delete a note."""
@@ -326,7 +328,7 @@ def test_a_tool_is_asked_for_if_it_says_that_it_destroys_or_only_its_name_does()
 
 
 @pytest.mark.parametrize("is_general", [True, False], ids=["of the file", "of a source"])
-def test_a_word_asks_for_all_that_is_not_said_to_be_read_only(is_general: bool):
+def test_one_word_asks_for_every_tool_that_is_not_marked_read_only(is_general: bool):
     word = {"approval": "ask_unless_read_only"}
     tools = [listed("a", READS), listed("b"), listed("c", SAFE), listed("d", WRITES)]
     tools += [listed("e", READS | DESTROYS)]

@@ -1,7 +1,7 @@
-"""A server that turns against those who accepted it: nothing of that is read or called.
+"""A server that changes after it was accepted: no model reads the change, and no call is made.
 
-Whatever it changes, on each path, in a clone, and whatever has become of the history meanwhile.
-Who decided it: the issues of the history and of decisions, and promise 7 of the design.
+This holds for every kind of change, by every way to call, in a clone, and without the history
+(issues of the history and of decisions, promise 7 of the design).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def write(folder: Path, **servers: Any) -> Path:
 
 
 def turning(folder: Path, *later: dict[str, Any], lock: Any = "first", **more: Any) -> Path:
-    """Settings of a server that is good at its first start, and then turns so, one by one."""
+    """Return settings of a server that is good at its first start and changes at later ones."""
     then: dict[str, Any] = {}
     for turn in reversed(later):
         then = {**turn, **({"then": then} if then else {})}
@@ -90,7 +90,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def workflow(*servers: str) -> dict[str, Any]:
-    """The context of a workflow that uses these."""
+    """Return the context of a workflow that uses these servers."""
     ctx: dict[str, Any] = {}
     for name in servers or ("shop",):
         use_server(ctx, name, None)
@@ -98,14 +98,14 @@ def workflow(*servers: str) -> dict[str, Any]:
 
 
 def use_it_first(settings: Path) -> None:
-    """Somebody uses the server while it is good."""
+    """Use the server while it is good."""
     with Bridge.open(settings) as bridge:
         assert bridge.call_tool("shop", "pay").text == PAID
         bridge.records()
 
 
 @pytest.mark.parametrize("turn", TURNS)
-def test_nothing_of_it_is_read_by_a_model_in_a_clone(folder: Path, turn: str):
+def test_no_model_reads_a_change_in_a_clone(folder: Path, turn: str):
     """The clone has no history, and has never seen the server."""
     use_it_first(turning(folder, TURNS[turn]))
     (clone := folder.parent / "clone").mkdir()
@@ -180,10 +180,10 @@ def unreachable(_: Path) -> Iterator[None]:
     ("by", "store_is"),
     [(by_agent, deleted), (by_node, damaged), (by_command, locked), (by_python, unreachable)],
 )
-def test_nothing_of_it_is_called_whatever_became_of_the_history(
+def test_a_changed_tool_is_not_called_without_the_history(
     folder: Path, by: Callable[[Path], None], store_is: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    """Today's proof: the same command accepted the poisoned definition after that."""
+    """Only the lock file decides: without the history nothing is accepted again."""
     monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
     monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
     settings = turning(folder, DESCRIPTION)
@@ -216,8 +216,8 @@ def test_a_changed_tool_is_not_called_until_a_person_accepts_the_change(folder: 
         assert [x.is_new for x in bridge.accept("shop", "pay")] == [False]
 
 
-def test_a_turn_between_the_refusal_and_the_word_of_a_person_is_not_accepted(folder: Path):
-    """The person read something harmless, and says its digest; the server says worse by then."""
+def test_a_change_between_the_refusal_and_the_acceptance_is_not_accepted(folder: Path):
+    """The person accepts the digest of a harmless definition that the server has changed since."""
     settings = turning(folder, TWICE, DESCRIPTION, DESCRIPTION)
     use_it_first(settings)
     with Bridge.open(settings) as bridge, pytest.raises(DefinitionChanged) as refused:
@@ -231,8 +231,8 @@ def test_a_turn_between_the_refusal_and_the_word_of_a_person_is_not_accepted(fol
     assert calls_in(folder / "journal") == 1
 
 
-def test_a_pin_without_first_has_nothing_called_before_a_person_accepts(folder: Path):
-    """Nor where the lock file cannot be read. The person reads which command shows it."""
+def test_a_locked_tool_is_not_called_before_a_person_accepts_it(folder: Path):
+    """An unreadable lock file accepts nothing either."""
     settings, journal = turning(folder, lock=True), folder / "journal"
     for by in (by_agent, by_python):
         by(settings)
@@ -250,10 +250,10 @@ def test_a_pin_without_first_has_nothing_called_before_a_person_accepts(folder: 
 
 
 def test_a_server_that_comes_back_changed_for_a_call_is_noticed_before_that_is_sent(folder: Path):
-    """A call that finds its connection lost has a new one made, perhaps to another version."""
+    """A call after a lost connection opens a new one, perhaps to another version of the server."""
 
     async def call_over_a_new_connection(operations: Operations) -> None:
-        """It was held to its definition just before the loss."""
+        """Call a tool that was checked just before the connection was lost."""
         engine = operations.engine
         tool = engine.catalog.require("shop", "pay")
         await engine.decisions.require_accepted(tool, True)
@@ -271,7 +271,7 @@ def test_a_server_that_comes_back_changed_for_a_call_is_noticed_before_that_is_s
 
 
 def test_an_agent_can_want_its_tools_locked(folder: Path, capsys: pytest.CaptureFixture[str]):
-    """AgentMakeToolbelt; who calls the tool without that agent is not held to it."""
+    """By AgentMakeToolbelt. Callers without that agent are not affected."""
     settings = turning(folder, TWICE, lock=False)
     ctx = workflow()
     with agent(ctx, calls(("shop_pay", {})), lock_tools="first"):
@@ -289,7 +289,7 @@ def test_an_agent_can_want_its_tools_locked(folder: Path, capsys: pytest.Capture
 
 
 def test_a_secret_in_a_definition_is_not_shown_with_its_change(folder: Path):
-    """What the settings hide is hidden in the diff; a change is one all the same."""
+    """The diff masks secrets, and a change of a secret alone is still a change."""
     secrets = ("sk-1234567890abcdef", "sk-abcdef1234567890")
     one, other = ([pay(description=f"Pays with {x}.")] for x in secrets)
     settings = turning(folder, {"tools": other}, tools=one)
@@ -307,7 +307,7 @@ def test_a_secret_in_a_definition_is_not_shown_with_its_change(folder: Path):
 
 
 def growing(folder: Path) -> Path:
-    """Settings of a server whose tool `grow` adds tools, or changes them."""
+    """Return settings of a server whose tool `grow` adds or changes tools."""
     command = {"command": warm_python(), "args": [str(GROWING)]}
     return write(folder, grow={**command, "lock": "first"})
 
@@ -315,7 +315,7 @@ def growing(folder: Path) -> Path:
 def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """The model goes on with the definition it had; the person reads the change, once."""
+    """The model keeps the definition that it had, and the person reads the change once."""
     settings, ctx = growing(folder), workflow("grow")
     extra = calls(("grow_extra", {}))
     poison = calls(("grow_grow", {"name": "extra", "description": EVIL}))

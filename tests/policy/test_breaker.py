@@ -1,4 +1,4 @@
-"""A source that fails again and again is left alone for a while, and never for what callers do."""
+"""A source that keeps failing is not called for a while; mistakes of callers do not count."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CALLS = 8
 
 
 class Clock:
-    """The loop's clock, turned by hand; and a source that answers as it is told."""
+    """A clock turned by hand, and a source with scripted answers."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
@@ -47,7 +47,7 @@ class Clock:
         return self.breakers.state("it")
 
     async def call(self, answer: ToolResult | Exception = FINE, limit: float | None = None) -> Any:
-        """One call; what came of it."""
+        """Make one call; return its result or error."""
 
         async def do() -> ToolResult:
             self.now += 0.01
@@ -169,7 +169,7 @@ async def test_a_lost_connection_counts_once_for_all_calls_that_it_took_along(cl
 
 
 def call(bridge: Bridge) -> type[BaseException] | None:
-    """What a real call comes to."""
+    """Make a real call; return the type of its error."""
     try:
         bridge.call_tool("it", "echo", {"text": "a"})
     except SourceError as error:
@@ -178,7 +178,7 @@ def call(bridge: Bridge) -> type[BaseException] | None:
 
 
 def test_a_server_that_dies_at_each_call_is_left_alone_until_somebody_asks():
-    """Its start works, and says nothing about its calls."""
+    """Starting it succeeds, which does not count as a successful call."""
     dies = entry(on={"tools/call": [["exit", 3]]}, timeout=20)
     resets: list[Callable[[Bridge], object]] = [
         lambda x: x.reset_breaker("it") and not x.reset_breaker("it"), lambda x: x.refresh("it"),

@@ -1,4 +1,4 @@
-"""The file of what people decided, attacked: nothing decided is lost, and nothing is guessed."""
+"""The file of people's decisions: no decision is lost, and none is guessed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ anyio.run(decide, *sys.argv[1:])
 
 
 def off(tool: str) -> Change:
-    """A person switches a tool off."""
+    """Return the change of a person who switches a tool off."""
 
     def change(lock: DecisionLock) -> DecisionLock:
         return lock.with_source("mcp:a", lock.of("mcp:a").with_enabled(tool, is_enabled=False))
@@ -56,12 +56,12 @@ def off(tool: str) -> Change:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where it is to be."""
+    """The path of a lock file that does not exist yet."""
     return tmp_path / "mcp_tools.lock.json"
 
 
 async def opened(path: Path) -> LockFile:
-    """The file as a process finds it."""
+    """Open the file as another process does."""
     file = LockFile(path)
     await file.look()
     return file
@@ -72,7 +72,7 @@ def tools_off(file: LockFile) -> set[str]:
 
 
 async def test_a_decision_counts_at_once_here_and_at_the_next_look_elsewhere(path: Path):
-    """Also a change in place of the same length whose time is set back, as by `touch -r`."""
+    """Even a change of the same length counts whose file time is set back, as by `touch -r`."""
     one, other = await opened(path), await opened(path)
     assert (one.trouble, path.exists()) == (None, False)
     await one.change(off("x"))
@@ -100,8 +100,8 @@ async def test_decisions_of_several_processes_at_once_are_all_kept(path: Path):
     assert sorted(os.listdir(path.parent)) == [path.name], "nothing is left beside it"
 
 
-async def test_a_damaged_one_is_trouble_that_is_reported_and_never_overwritten(path: Path):
-    """Mended, it counts again, with what was decided meanwhile."""
+async def test_a_damaged_file_is_reported_and_never_overwritten(path: Path):
+    """Once repaired it counts again, together with the decisions made meanwhile."""
     file = LockFile(path)
     await file.change(off("x"))
     text = path.read_text()
@@ -126,7 +126,7 @@ async def test_a_damaged_one_is_trouble_that_is_reported_and_never_overwritten(p
 
 
 async def test_a_link_is_followed_and_a_deleted_file_goes_on_to_count(path: Path, tmp_path: Path):
-    """Several projects may share one file; and a branch of git without it undoes no decision."""
+    """Projects may share a file, and a git branch without the file undoes no decision."""
     shared = tmp_path / "shared" / "decisions.json"
     shared.parent.mkdir()
     shared.write_text("{}")
@@ -145,7 +145,7 @@ async def test_a_link_is_followed_and_a_deleted_file_goes_on_to_count(path: Path
 async def test_a_file_that_cannot_be_written_counts_here_and_that_is_reported(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """A folder that may only be read, a disk that is full, or another process that locks it."""
+    """The folder is read-only, the disk is full, or another process holds the lock."""
     monkeypatch.setattr(lockfile, "_LOCK_SECONDS", 0.1)
     await LockFile(path).change(off("x"))
     file = await opened(path)
@@ -188,7 +188,7 @@ def test_the_file_lies_beside_the_settings_unless_somebody_says_otherwise(
     assert find_lock(of_file, Path("/x/y"), environ=named) == Path("/x/y")
 
 
-# The text of `mcp_tools.lock.json`: made for git, and read strictly.
+# The text of `mcp_tools.lock.json`
 
 
 WEATHER = SourceLock(
@@ -208,7 +208,7 @@ _sources = st.builds(
 
 
 def test_the_text_is_sorted_with_one_line_for_each_decision():
-    """So that a difference in git is as small as what was decided."""
+    """A diff in git then shows one line for each decision."""
     text = LOCK.as_text()
     assert json.loads(text) == {
         "version": 1,
@@ -240,7 +240,7 @@ def test_a_lock_is_read_as_it_was_written(sources: dict[str, SourceLock]):
 
 
 def of_source(**value: Any) -> str:
-    """The text of a file about one source."""
+    """Return the text of a lock file about one source."""
     return json.dumps({"sources": {"mcp:a": value}})
 
 
@@ -248,7 +248,7 @@ MERGE = '{\n<<<<<<< HEAD\n "version": 1\n=======\n "version": 1,\n>>>>>>> other\
 
 
 def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
-    """A part that is left out may be the one that switches a tool off."""
+    """An ignored part could be the one that switches a tool off."""
     rows: list[tuple[str, str]] = [
         ("", "it is empty"),
         (LOCK.as_text()[:-30], "not JSON, at line"),
@@ -275,7 +275,7 @@ def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
 
 
 def test_a_name_that_looks_like_one_that_is_off_is_off():
-    """No other tool is made of it by Unicode, in a listing or in the file; servers are distinct."""
+    """Unicode cannot make another tool of it, neither in a listing nor in the file."""
     source = SourceLock(off=frozenset({"delete_all"}))
     alike = ["delete_all", "delete-all", "Delete.All", "d\u0435lete_all", "delete\u200b_all"]
     assert [source.is_off(x) for x in alike] == [True] * len(alike)

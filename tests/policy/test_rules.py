@@ -1,4 +1,4 @@
-"""What people want to write as rules, what follows from it, and that nothing slips through."""
+"""Rules as people write them, their rulings, and spellings that must not get around them."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def judge(
 
 
 def word(then: str, when: dict[str, Any], of: Tool, /, *args: Any, **more: Any) -> str:
-    """What one rule says of a call."""
+    """Return the word of one rule about a call."""
     return judge([{"when": when, "then": then}], of, *args, **more).word
 
 
 def before(rules: Any, of: Tool) -> Ruling:
-    """What is said where only the tool is known."""
+    """Return the ruling while only the tool is known."""
     return RuleBook(written(rules).rules, str).ruling(Facts(of, agent()))
 
 
@@ -77,7 +77,7 @@ PAY, PATH = tool("bank", "pay", "amount"), tool("files", "write", "path")
 
 
 def test_a_rule_is_about_servers_agents_times_and_arguments():
-    """What cannot be compared is not let through."""
+    """A value that cannot be compared is held back."""
     unless_read = {"server": "files", "annotation": "not read_only"}
     night, coder = (
         {"server": "mail", "time": "22:00-06:00"},
@@ -169,7 +169,7 @@ def test_rules_that_depend_on_the_call_are_reported_beforehand():
 
 
 def test_no_other_value_or_spelling_hides_the_one_that_a_rule_means():
-    """A model may send names that no schema has, and lists where one thing is meant."""
+    """A model may send names that no schema has, and lists in place of one value."""
     rows: list[tuple[dict[str, Any], str]] = [
         ({"order": {"amount": 1000}}, "ask"),
         ({"order.amount": 1, "order": {"amount": 1000}}, "ask"),
@@ -192,7 +192,7 @@ def test_no_other_value_or_spelling_hides_the_one_that_a_rule_means():
 
 
 def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source():
-    """Any server may call a tool so."""
+    """Any server may give a tool such a name."""
     for name in ("files/read", "files.read"):
         mine, stranger = tool("files", "read"), tool("stranger", name)
         assert word("allow", {"tool": name}, mine) == "allow"
@@ -264,7 +264,7 @@ def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
 
 
 def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path: Path):
-    """What is nearly a condition is no text that never fits; all are in settings/data/answers."""
+    """A misspelt condition is not taken for text; settings/data/answers.json has more of them."""
     rows: list[tuple[Any, str]] = [
         ({"when": {"sever": "x"}, "then": "deny"}, "server"),
         ({"when": {"agent": "NOT coder"}, "then": "deny"}, "looks like a condition with 'not'"),
@@ -280,7 +280,7 @@ def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path
 
 
 def test_a_yaml_file_means_what_it_says_or_is_reported(tmp_path: Path):
-    """YAML 1.2, the core schema: only `true` and `false` are booleans, a time is a text."""
+    """As in the core schema of YAML 1.2, only `true` and `false` are booleans; a time is a text."""
     file = tmp_path / "rules.yaml"
     file.write_text(
         "- {when: {args.reply: no, args.fast: true, args.id: 7.0}, then: ask}\n"
@@ -309,7 +309,7 @@ def gate_of(rules: Any) -> RuleGate:
 
 
 def pass_gate(gate: RuleGate, of: Tool, caller: Caller) -> str:
-    """What a call is told."""
+    """Return what a denied call's model reads, or ""."""
 
     async def go() -> str:
         try:
@@ -337,7 +337,7 @@ def test_a_limit_counts_the_calls_of_a_run():
 
 
 def test_a_denied_call_is_not_made_and_the_model_reads_why():
-    """And one that a rule asks for is asked for though a word allows it."""
+    """A call that a rule asks about is asked about even if a word of `approval` allows it."""
     rules = [
         {"name": "contracts", "when": {"args.paper": "contract*"}, "then": "deny"},
         {"name": "papers", "when": {"args.paper": "paper"}, "then": "ask"},
@@ -360,7 +360,7 @@ def test_a_denied_call_is_not_made_and_the_model_reads_why():
 
 
 def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path):
-    """A script that runs every hour has no more of them than one that runs all day."""
+    """A script that runs every hour gets no more calls than one that runs all day."""
     day = {"then": {"limit": "2 a day"}}
     rules = [
         {"name": "few", "when": {"tool": "count", "agent": "helper"}, **day},
@@ -380,19 +380,6 @@ def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path):
     with shredding(rules=rules, store="postgresql://nobody@127.0.0.1:9/none") as bridge:
         assert "cannot be counted" in shred(bridge, tool="count")
         assert shred(bridge, Caller("person"), "count") == "0"
-
-
-def test_a_file_of_rules_that_goes_while_a_bridge_is_open_takes_no_rule_along(
-    tmp_path: Path,
-):
-    rules = tmp_path / "rules.yaml"
-    rules.write_text("- {when: {tool: shred}, then: deny}", encoding="utf-8")
-    with shredding(rules=str(rules)) as bridge:
-        for after in ("- {when: {", "[]", None):
-            rules.write_text(after, encoding="utf-8") if after else rules.unlink()
-            assert "does not allow it" in shred(bridge)
-    with pytest.raises(SettingsError, match="no file"):
-        shredding(rules=str(rules))
 
 
 def test_a_tool_that_is_never_allowed_is_not_offered_and_one_that_may_be_is(

@@ -1,4 +1,4 @@
-"""Rules in the store: they hold calls, let none through, and are never passed over."""
+"""Rules in the store hold calls back, allow none, and are never skipped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def count(bridge: Bridge, caller: Caller | None = None) -> str:
 
 
 async def offered(operations: Operations) -> tuple[set[str], str]:
-    """What the run of an agent is offered, and why not to count."""
+    """Return the tools of an agent's run, and why `count` is not among them."""
     operations = operations.for_caller(agent())
     spec = ToolSpec(operations.choice(["shredder"]))
     with anyio.fail_after(SECONDS):
@@ -101,7 +101,7 @@ def test_rules_for_the_store_are_checked_as_those_of_the_settings():
 
 
 def test_words_of_the_store_let_nothing_through_that_the_settings_hold():
-    """Whoever can write into the store may call anything harmless."""
+    """Whoever can write into the store could otherwise call every tool harmless."""
     own = [
         {"when": {"tool": "look"}, "then": {"is": "harmless"}},
         {"when": {"tool": "*"}, "unless": {"is": "harmless"}, "then": "deny"},

@@ -1,4 +1,4 @@
-"""Rules that are kept in a store: changed all or not at all, never lost from sight, held apart."""
+"""Rules of a store: replaced by name, in one transaction, and checked when read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rule(name: str, then: str = "deny") -> dict[str, Any]:
 
 
 def fine(rules: Sequence[Any]) -> None:
-    """Whatever they are."""
+    """Accept any rules."""
 
 
 def test_rules_are_replaced_by_name_and_each_change_has_a_number(place: Place):

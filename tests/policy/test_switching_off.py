@@ -1,6 +1,6 @@
-"""Tools that a person switched off: no agent is offered them, and nothing brings them back.
+"""Tools that a person switched off are offered to no agent, and nothing brings them back.
 
-Nor does any spelling of a name get a call past a list that holds it back. Decided by us.
+No other spelling of a name gets around a list that holds calls back. Decided by us.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def listed(name: str, description: str = "") -> dict[str, Any]:
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with two servers: one whose tools change, one for each start anew."""
+    """A working folder with two servers: the tools of one change by a call, of one at a restart."""
     monkeypatch.chdir(tmp_path)
     for name in ("XAI_MCP_SETTINGS", "XAI_MCP_STORE"):
         monkeypatch.delenv(name, raising=False)
@@ -69,7 +69,7 @@ def ctx(settings: Path) -> dict[str, Any]:
 def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
     settings: Path, ctx: dict[str, Any]
 ):
-    """Issue: a disabled tool is offered to no agent; a person's own call is a person's."""
+    """Issue: a disabled tool is offered to no agent. A person can still call it."""
     with Bridge.open(settings) as bridge:
         with pytest.raises(UnknownTool, match=r"shop has no tool 'pai'.* Did you mean 'pay'"):
             bridge.disable("shop", "ask", "pai")
@@ -87,7 +87,7 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
 
 
 def test_a_tool_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
-    """By a person beside the run; a call that the model has begun is refused."""
+    """A person disables it during the run. A call that the model has begun is refused."""
     ctx: dict[str, Any] = {}
     use_server(ctx, "grow", None)
 
@@ -104,7 +104,7 @@ def test_a_tool_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: P
 
 
 def test_our_own_tools_can_be_switched_off_too(settings: Path):
-    """A long result is shown as far as it goes, and nothing is said of a tool to read the rest."""
+    """A long result is then cut, and no tool is named that reads the rest."""
     ctx: dict[str, Any] = {}
     define_tool(ctx, None, "talk", "Talks.", lambda _c, _text, _a: "word " * 10_000)
     page = {"result_id": "none", "start": 0}
@@ -151,7 +151,7 @@ def test_the_history_neither_keeps_a_tool_off_nor_brings_it_back(
 def test_decisions_that_cannot_be_read_have_nothing_offered(
     settings: Path, ctx: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ):
-    """Not even what nobody switched off: that cannot be known. Who runs it reads what to mend."""
+    """Any tool may be switched off, so none is offered. The person reads what to correct."""
     lock, shared = settings.with_name(LOCK), settings.with_name("shared.json")
     with agent(ctx) as endpoint:
         for text, hint in (
@@ -200,7 +200,7 @@ HOLDING: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize("which", HOLDING)
 def test_no_spelling_gets_past_a_list_or_for_one_that_is_allowed(tmp_path: Path, which: str):
-    """The agent calls each tool it is shown, and, as a model may, each by a name it was not."""
+    """The agent calls each tool that it is shown, and each spelling that it is not."""
     (written, count), journal = HOLDING[which], tmp_path / "journal"
     tools = [listed(x) for x in (*ALIKE, "look")]
     shop = entry(tools=tools, journal=str(journal)) | written.get("entry", {})

@@ -1,7 +1,7 @@
-"""What reading a settings file answers, as plain JSON: for the table of `test_answers`.
+"""Settings, notes and errors of a settings file, as JSON for the table of `test_answers`.
 
-The table holds every settings file of the examples and the docs, and those of the tests' tables.
-`python -m tests.settings.answers` writes the answers anew; read the difference before you keep it.
+The table has every settings file of the examples, the docs and earlier tests.
+`python -m tests.settings.answers` writes the answers again; review the diff before you commit it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENVIRONMENT = {"HOME": "/home/ada", "XDG_CONFIG_HOME": "/home/ada/.config"}
 
 
 def answer_of(text: str, environ: Mapping[str, str]) -> Any:
-    """What is read, noted and refused of a settings file with this text."""
+    """Return the settings, notes and errors of a settings file with this text."""
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict("os.environ", _ENVIRONMENT):
         file = Path(folder).resolve() / "mcp_settings.json"
         file.write_text(text, encoding="utf-8", errors="surrogatepass")
@@ -52,7 +52,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """The fields that are not as usual; a digest tells nothing to a reader."""
+    """Yield the fields that differ from their defaults, without digests, which nobody can read."""
     yield "is", type(value).__name__
     for field in dataclasses.fields(value):
         found = getattr(value, field.name)

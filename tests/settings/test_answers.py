@@ -1,4 +1,4 @@
-"""Every settings file of the repository and of the tests' tables is read as it always was."""
+"""Every settings file of the repository leads to the settings and messages in the table."""
 
 from __future__ import annotations
 

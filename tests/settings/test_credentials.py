@@ -61,7 +61,7 @@ def test_secrets_of_registries_and_embeddings_are_not_shown():
 
 
 def test_all_secrets_of_servers_are_known_and_a_server_never_shows_its_own():
-    """design.md 1.7; also one made by hand. The tenant in a sign-in address is no secret."""
+    """design.md 1.7. The same holds for one made in Python; a tenant in an address is no secret."""
     issuer = "https://login.example.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0"
     settings = settings_from(
         {
@@ -100,7 +100,7 @@ _ENTRIES = st.dictionaries(_KEYS, nested(SCALARS | st.floats() | _TEXTS, _KEYS, 
 @examples(max_examples=25)
 @given(entry=_ENTRIES)
 def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any):
-    """Keys are names and may be shown."""
+    """Keys may be shown, because they are names."""
     for written in (entry, {"command": "a", **entry}):
         settings = settings_from({"mcpServers": {"x": written}}, environ={"NAME": "ada"})
         assert len(settings.servers) + len(settings.problems) == 1
@@ -108,7 +108,7 @@ def test_any_entry_is_a_server_or_a_problem_that_shows_no_value(entry: Any):
         assert HIDDEN not in json.dumps(shown)
 
 
-# Digests: the same for the same expanded values, and no word of them without a key.
+# Digests: equal for equal values, and different with another key.
 
 
 def test_settings_have_the_digest_of_their_expanded_values_and_a_key():

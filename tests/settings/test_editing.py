@@ -1,7 +1,4 @@
-"""A server is added to the text of a settings file, and everything else in it stays.
-
-Who decided it: us; a person's comments and order are theirs.
-"""
+"""A server is added to the text of a settings file; comments and order stay. Decided by us."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def expand(text: str) -> str:
 
 
 def test_variables_are_replaced_once():
-    """A variable that somebody else sets must not read others."""
+    """A variable's value may come from a stranger, so variables in it are not replaced."""
     rows: list[tuple[str, str]] = [
         ("${NAME}", "ada"), ("${env:NAME}", "ada"), ("a${NAME}b${NAME}", "aadabada"),
         ("${NOPE:-else}", "else"), ("${env:NOPE:-else}", "else"), ("${NOPE:-}", ""),
@@ -41,7 +41,7 @@ def test_variables_are_replaced_once():
 
 
 def test_a_missing_variable_is_named_with_its_place_and_the_fix():
-    """Other mistakes, too; a secret that happens to hold the mark is not quoted."""
+    """A secret that contains `${` is not quoted in the error."""
     with pytest.raises(SettingsError) as caught:
         expand("${GITHUB_TOKEN}")
     assert str(caught.value) == (

@@ -1,6 +1,6 @@
 """Finding and reading a settings file as a whole (design.md section 5).
 
-What is noted and refused of single entries and sections stands in the table of `test_answers`.
+`test_answers` has the notes and errors of single entries and sections.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FILE = {"file": "tools.py"}
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of our own, so that the one of whoever runs the tests is not looked into."""
+    """Use an empty home folder, not that of the person who runs the tests."""
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
@@ -82,7 +82,7 @@ def test_a_file_is_found_in_the_folder_then_in_its_parents_up_to_the_home_folder
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX has such folders")
 def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path):
-    """Settings name programs to start; in /tmp they may be a stranger's."""
+    """Settings start programs, and a file in /tmp may be a stranger's."""
     shared = tmp_path / "shared"
     file = write(shared)
     (shared / "mine").mkdir()
@@ -153,7 +153,7 @@ def error_of(file: Path) -> SettingsError:
 def test_a_file_may_have_comments_and_its_mistakes_have_a_line_and_show_no_text(
     tmp_path: Path,
 ):
-    """VS Code writes both, and trailing commas; plain JSON would stop at the comment."""
+    """VS Code writes comments and trailing commas. Plain JSON would stop at the first comment."""
     text = "{\n  // mine\n  'a': {b: 1,}, /* more */\n}\n"
     assert read_document(write(tmp_path, text)) == {"a": {"b": 1}}
     error = error_of(write(tmp_path, '{\n  "TOKEN": "hidden-value"\n  "b": 1\n}'))
@@ -196,7 +196,7 @@ def test_any_text_and_any_json_value_is_settings_or_a_settings_error(
 
 @pytest.mark.parametrize("depth", [40, 5_000])
 def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int):
-    """A file of a stranger is read before anybody trusts it; quoting its quotes took forever."""
+    """A stranger's file is read before anybody trusts it. Quoting nested quotes took forever."""
     note = "[" * depth + "]" * depth
     file = write(tmp_path, f'{{"mcpServers": {{"a": {{"command": "x", "note": {note}}}}}}}')
     with ends_within(30), suppress(SettingsError):
@@ -204,7 +204,7 @@ def test_lists_in_lists_keep_nobody_busy(tmp_path: Path, depth: int):
 
 
 def test_reading_settings_does_not_wait_for_heavy_libraries():
-    """`import xai_mcp_agent` and the command line stay quick."""
+    """Importing the package and starting a command stay quick."""
     code = (
         "import sys, xai_mcp_agent.settings.load; "
         "print([x for x in ('mcp', 'openai', 'json5', 'platformdirs', 'anyio', 'jsonschema_rs') "

@@ -1,4 +1,4 @@
-"""The JSON Schema of the settings: as the reader has it, and where editors find it."""
+"""The JSON Schema of the settings agrees with the reader, and editors find it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = jsonschema_rs.validator_for(json.loads(SCHEMA_FILE.read_text(encoding="
 
 
 def documents() -> list[dict[str, Any]]:
-    """The settings of the table that are plain JSON with a section of servers."""
+    """Return the valid settings of the table that are plain JSON with a section of servers."""
     documents = list[dict[str, Any]]()
     for case in json.loads(TABLE.read_text(encoding="utf-8")):
         try:
@@ -37,7 +37,7 @@ def test_the_file_in_the_package_is_up_to_date():
 
 
 def test_the_schema_accepts_all_that_is_read_without_a_note():
-    """An editor must not underline what is right; null counts as not written, and is left out."""
+    """An editor must not underline correct settings. Nulls are left out: they count as missing."""
     wrong = [(x, str(e)) for x in documents() for e in SCHEMA.iter_errors(x)]
     assert len(documents()) > 100
     assert [x for x in wrong if "null" not in str(json.dumps(x[0]))] == []
@@ -57,7 +57,7 @@ def test_a_mistake_is_underlined():
 
 
 def test_a_new_working_folder_has_it_where_its_settings_say(tmp_path: Path):
-    """Beside the settings: it works offline, and another machine finds it as well."""
+    """Beside the settings it works offline, and on another machine."""
     init_folder(tmp_path)
     settings = json.loads((tmp_path / "mcp_settings.json").read_text(encoding="utf-8"))
     brought = tmp_path / settings["$schema"]

@@ -1,4 +1,4 @@
-"""A settings file starts and reaches nothing before this user agreed to it (design promise 7)."""
+"""A settings file starts and reaches nothing before its user agrees to it (design promise 7)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_every_kind_of_source_waits(tmp_path: Path):
 
 
 def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path):
-    """They would be sent what tools are used for."""
+    """They would receive what tools are used for."""
     embeddings = {"provider": "openai", "model": "m", "baseUrl": "http://127.0.0.1:9/v1"}
     store = "postgresql://user:secret-word@127.0.0.1/history"
     file = write(tmp_path, mcpServers={}, store=store, toolSearch={"embeddings": embeddings})
@@ -96,7 +96,7 @@ def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path):
 
 
 def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path):
-    """`server.py` is looked for beside the link: there it may be anything."""
+    """Relative paths start at the folder of the link, where `server.py` may be another program."""
     file = write(tmp_path / "mine")
     TrustStore().agree(load_settings(file))
     link = tmp_path / "theirs" / "mcp_settings.json"
@@ -108,7 +108,7 @@ def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path):
 def test_the_users_own_file_and_what_a_program_names_or_gives_is_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """What a program finds may be anybody's."""
+    """A file that the program did not name may be a stranger's."""
     file = write(tmp_path)
     with Bridge.open(file, store="memory") as named, Bridge({"mcpServers": {"x": OTHER}}) as given:
         assert named.usable_servers() == ("one", "two")
@@ -131,7 +131,7 @@ def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path):
         assert len(waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value}))) == parts, text
 
 
-def test_a_record_of_yeses_that_cannot_be_read_agrees_to_nothing(tmp_path: Path):
+def test_agreements_that_cannot_be_read_count_as_none(tmp_path: Path):
     file = write(tmp_path)
     agreed = user_settings_path().parent / "trusted.json"
     for damage in (b"", b"[]", b'{"files": {"x": 3}}', b"\xff\xfe", b"[" * 100_000):
@@ -141,7 +141,7 @@ def test_a_record_of_yeses_that_cannot_be_read_agrees_to_nothing(tmp_path: Path)
         assert len(waiting(file)) == 2, damage[:20]
 
 
-def test_a_yes_can_be_withdrawn(tmp_path: Path):
+def test_an_agreement_can_be_withdrawn(tmp_path: Path):
     file, store = write(tmp_path), TrustStore()
     assert not store.withdraw(file)
     store.agree(load_settings(file))
@@ -153,7 +153,7 @@ def test_a_yes_can_be_withdrawn(tmp_path: Path):
 def test_an_entry_that_is_switched_off_is_asked_about_when_it_is_switched_on(
     tmp_path: Path,
 ):
-    """A registry's is written so; nobody has read it by then. A yes stays while it is off."""
+    """Entries of a registry are added disabled, and nobody has read them by then."""
     file, store = write(tmp_path), TrustStore()
     store.agree(load_settings(file))
     before = file.read_text()
@@ -164,7 +164,7 @@ def test_an_entry_that_is_switched_off_is_asked_about_when_it_is_switched_on(
         entry["disabled"] = True
     file.write_text(json.dumps(document))
     assert store.untrusted_parts(load_settings(file)) == ()
-    store.agree(load_settings(file))  # whoever agrees to the rest has not been shown it
+    store.agree(load_settings(file))  # the new entry is disabled, so it was not shown
     file.write_text(before)
     assert store.untrusted_parts(load_settings(file)) == ()
     file.write_text(is_on)
@@ -172,7 +172,7 @@ def test_an_entry_that_is_switched_off_is_asked_about_when_it_is_switched_on(
     assert (part.source, part.facts) == ("new", ("starts npx x",))
 
 
-# What held calls back when somebody agreed to a settings file does not go away unasked.
+# Settings that hold calls back: removing one after the agreement asks again.
 
 
 LOCAL = {"command": "python", "args": ["server.py"]}
@@ -321,7 +321,7 @@ def test_a_wider_group_record_or_approval_is_not_used_before_somebody_agreed(tmp
     assert (usable.record, usable.approval) == ({"results"}, words)
 
 
-# The `.env` beside the settings: it fills variables, and is agreed to like the settings.
+# The `.env` beside the settings has values of variables and needs an agreement, too.
 
 
 ENTRIES = {
