@@ -136,12 +136,11 @@ def planning_of(
     """
 
     async def select(request: str, tools: Mapping[ToolKey, Tool]) -> SelectedTool | None:
-        usable = await operations.usable_among(tools, operations.preferences(preferences))
+        usable = await operations.usable_among([*tools.values()], preferences)
         return await operations.select_among(usable, request, preferences)
 
     async def make_plan(request: str, tools: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
-        among = {key: x.tool for key, x in tools.items()}
-        usable = await operations.usable_among(among, operations.preferences(preferences))
+        usable = await operations.usable_among([x.tool for x in tools.values()], preferences)
         by_key = await operations.plan_among(usable, request)
         # Under the names that the model reads.
         calls = tuple(replace(x, tool=tools[x.tool].name) for x in by_key.calls)
@@ -192,22 +191,11 @@ def _no_tools(
 
 def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
     """Return why the agent can use none of the source's tools."""
-    engine, preferences = operations.engine, operations.preferences(spec.preferences)
-
-    def why(tool: Tool) -> str:
-        if not spec.choice.has(tool):
-            return "not in the toolbelt"
-        if engine.decisions.is_off(tool.key):
-            return "switched off"
-        if preferences.is_blocked(tool.key):
-            return "blocked"
-        if engine.rules.why_never(tool, operations.caller):
-            return "denied by a rule"
-        if operations.is_denied(tool):
-            return "denied by `approval`"
-        return "held back until somebody accepts it"
-
-    counts = Counter(map(why, engine.catalog.tools(source)))
+    preferences = operations.preferences(spec.preferences)
+    counts = Counter(
+        operations.why_unusable(x, preferences) if spec.choice.has(x) else "not in the toolbelt"
+        for x in operations.engine.catalog.tools(source)
+    )
     reasons = ", ".join(f"{number:,} {words}" for words, number in counts.items())
     command = shown_command("xai-mcp-agent", "tools", "list", source)
     step = f"\n  Next step: `{command}` shows each of them." if reasons else ""

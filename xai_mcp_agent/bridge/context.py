@@ -241,6 +241,19 @@ class Context:
         verdict = self.engine.approvals.verdict(tool, caller, ruling)
         return RuledTool(tool, ruling, verdict.word, verdict.reason)
 
+    def why_unusable(self, tool: Tool, preferences: Preferences) -> str:
+        """Return why no agent may use a tool now, in a few words, or ""."""
+        if self.engine.decisions.is_off(tool.key):
+            return "switched off"
+        if preferences.is_blocked(tool.key):
+            return "blocked"
+        if self.lock_of(tool.source) and self.entry(tool).is_held:
+            return "held back until somebody accepts it"
+        verdict = self.verdict_on(tool)
+        if verdict.word != "deny":
+            return ""
+        return f"denied by {'a rule' if verdict.ruling.word == 'deny' else '`approval`'}"
+
     def is_denied(self, tool: Tool) -> bool:
         """Return whether `approval` of settings or toolbelt denies every call of the tool."""
         return self.engine.approvals.verdict(tool, self.caller).word == "deny"

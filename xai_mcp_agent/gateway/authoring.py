@@ -153,8 +153,7 @@ class AuthoringToolset(Toolset):
 
     async def _usable(self, operations: Operations) -> UsableTools:
         tools = [x.tool for x in (await self._available()).definitions]
-        of_sources = {x.key: x for x in tools if x.source}
-        return await operations.usable_among(of_sources, operations.preferences())
+        return await operations.usable_among([x for x in tools if x.source])
 
     async def _make(self, operations: Operations, request: _Make) -> ToolResult:
         path = self._path(request.file)

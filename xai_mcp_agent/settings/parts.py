@@ -210,8 +210,9 @@ def _ascii_host(text: str) -> str:
     return ascii(f"{user}{at}{host}{colon}{port}")[1:-1]
 
 
-_UNASKED = "calls it asked about are now made unasked"
-_REFUSED = "calls it refused are now made"
+_LOST = {
+    "ask": "calls it asked about are now made unasked", "deny": "calls it refused are now made",
+}  # fmt: skip
 _MOST_NAMES = 10
 _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 
@@ -256,9 +257,8 @@ def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
     rules, groups = settings.rules, settings.groups.groups.values()
     yield from _of_words(settings.approval, APPROVAL)
     for rule in rules:
-        does, lost = _does(rule)
-        if lost:
-            description = f"rule `{does} {_subject(rule)}`"
+        if lost := "more calls are now made" if rule.limit else _LOST.get(rule.word):
+            description = f"rule `{rule.outcome} {_subject(rule)}`"
             strength = -rule.limit.most if rule.limit else WORDS.index(cast(Any, rule.word))
             subject = f"{rule.limit and rule.limit.period}: {_with_derived(rule, rules)}"
             lost = f"{description} is removed or weakened: {lost}"
@@ -320,17 +320,10 @@ def _guards_of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guar
 def _of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Guard]:
     for pattern, word in words.items():
         if word != "allow":
-            lost = f"`approval` of `{pattern}` was `{word}`, and is removed or weakened: "
-            lost += _REFUSED if word == "deny" else _UNASKED
+            why = _LOST.get(word, _LOST["ask"])
+            lost = f"`approval` of `{pattern}` was `{word}`, and is removed or weakened: {why}"
             fact = approval_fact(word, pattern)
             yield _guard(path, f"approval: {pattern}", WORDS.index(word), fact, lost, source)
-
-
-def _does(rule: Rule) -> tuple[str, str]:
-    """Return the effect of a rule and the consequence of losing it; "" if it holds nothing back."""
-    if rule.limit is not None:
-        return f"at most {rule.limit.words}", "more calls are now made"
-    return rule.word, {"ask": _UNASKED, "deny": _REFUSED}.get(rule.word, "")
 
 
 def _subject(rule: Rule) -> str:

@@ -68,6 +68,15 @@ class Rule:
     derived: str = ""
     because: str = ""
 
+    @property
+    def outcome(self) -> str:
+        """The outcome in words."""
+        if self.derived:
+            return f"says {self.derived!r}"
+        if self.limit is not None:
+            return f"at most {self.limit.words}"
+        return self.word or f"prefer {self.prefer:+g}"
+
 
 # Rules as they are written
 

@@ -86,15 +86,7 @@ def ruled_text(ruled: RuledTool, width: int) -> str:
 
 def _rule_text(rule: Rule, tools: Sequence[ToolKey]) -> str:
     about = _names(tools) if tools else "no tool that is there now"
-    return f"{rule.name}: {_does(rule)}: {about}"
-
-
-def _does(rule: Rule) -> str:
-    if rule.derived:
-        return f"says {rule.derived!r}"
-    if rule.limit is not None:
-        return f"at most {rule.limit.words}"
-    return rule.word or f"prefer {rule.prefer:+g}"
+    return f"{rule.name}: {rule.outcome}: {about}"
 
 
 def _called(word: str, ruled: Iterable[RuledTool]) -> list[ToolKey]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -71,8 +72,8 @@ class Search(Tools):
         entries = await self.entries(tools)
         keys = _keys_like(entries, named)
         if usable:
-            allowed = (await self._usable_of(tools, self.preferences())).tools
-            keys = [x for x in keys if x in allowed]
+            now_usable = (await self.usable_among([*chain(*tools.values())])).tools
+            keys = [x for x in keys if x in now_usable]
         end = None if limit is None else offset + limit
         page = [entries[x] for x in keys[offset:end]]
         notes = () if choice is None else self._notes_on(choice)
@@ -210,47 +211,27 @@ class Search(Tools):
         whoever the caller is.
         """
         tools, failed = await self.tools_by_source(choice)
-        return await self._usable_of(tools, self.preferences(preferences), own, failed)
-
-    async def _usable_of(
-        self,
-        tools: Mapping[str, Sequence[Tool]],
-        preferences: Preferences,
-        own: Sequence[Tool] = (),
-        failed: Mapping[str, str] | None = None,
-    ) -> UsableTools:
-        decisions = self.engine.decisions
-        await decisions.read()
-        left = dict[ToolKey, Tool]()
-        for source, listed in (*tools.items(), ("", own)):
-            lock = source and self.lock_of(source)
-            if lock:
-                await self.engine.catalog.digest_all(listed)
-            left |= {
-                x.key: x
-                for x in listed
-                if not (decisions.is_off(x.key) or preferences.is_blocked(x.key))
-                and not (lock and self.entry(x).is_held)
-            }
-        return await self.usable_among(left, preferences, failed)
+        return await self.usable_among((*chain(*tools.values()), *own), preferences, failed)
 
     async def usable_among(
         self,
-        tools: Mapping[ToolKey, Tool],
-        preferences: Preferences,
+        tools: Sequence[Tool],
+        preferences: Preferences | None = None,
         failed: Mapping[str, str] | None = None,
     ) -> UsableTools:
-        """Return the tools that are not denied, with their weights."""
-        await self.engine.rules.prepare(tools.values(), self.caller)
-        ruled = {key: self.verdict_on(x) for key, x in tools.items()}
-        left = {key: x for key, x in ruled.items() if x.word != "deny"}
+        """Like `usable_tools`, among these tools."""
+        engine, preferences = self.engine, self.preferences(preferences)
+        await engine.decisions.read()
+        await engine.catalog.digest_all(x for x in tools if self.lock_of(x.source))
+        await engine.rules.prepare(tools, self.caller)
+        usable = {x.key: x for x in tools if not self.why_unusable(x, preferences)}
         weights = dict[ToolKey, float]()
-        for key, x in left.items():
+        for key, tool in usable.items():
             trust = TRUST if preferences.is_trusted(key) else 1.0
-            weight = max(0.0, (1.0 + x.ruling.prefer) * trust)
+            weight = max(0.0, (1.0 + engine.rules.ruling(tool, self.caller).prefer) * trust)
             if weight != 1.0:
                 weights[key] = weight
-        return UsableTools({key: x.tool for key, x in left.items()}, weights, failed or {})
+        return UsableTools(usable, weights, failed or {})
 
     def calls_asked_for(self, tool: Tool) -> Iterator[str]:
         """Yield whether a person is asked about an agent's calls of a tool, and why."""
