@@ -213,7 +213,6 @@ def _ascii_host(text: str) -> str:
 _LOST = {
     "ask": "calls it asked about are now made unasked", "deny": "calls it refused are now made",
 }  # fmt: skip
-_MOST_NAMES = 10
 _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 
 
