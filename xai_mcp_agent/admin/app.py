@@ -28,7 +28,7 @@ from ..views.history import event_json
 from ..views.servers import refreshed_json, result_json, status_json
 from ..views.times import BadTime, moment, now
 from ..views.tools import choice_json, review_json, tool_json
-from .document import document
+from .document import OPERATIONS, Operation, document
 from .events import ApprovalDesk, EventStream, WatchedDesk
 from .problems import BadRequest, RefreshFailed, handlers, read, read_body
 from .requests import (
@@ -75,7 +75,7 @@ def admin_app(
 
 
 class _Admin:
-    """Create the endpoints."""
+    """The endpoints of `OPERATIONS`, by their names, and the page."""
 
     def __init__(self, operations: Operations, desk: ApprovalDesk) -> None:
         self._operations = operations
@@ -84,27 +84,10 @@ class _Admin:
 
     def routes(self) -> list[Route]:
         """Return every route of the document, and the page."""
-        tool = "/api/tools/{key:path}"
         return [
             Route("/", self.page),
             Route("/openapi.json", _answering(self.document)),
-            Route("/api/sources", _answering(self.sources)),
-            Route("/api/sources/{id:path}/refresh", _answering(self.refresh), methods=["POST"]),
-            Route("/api/sources/{id:path}", _answering(self.source)),
-            Route("/discover", _answering(self.discover), methods=["POST"]),
-            Route("/api/tools", _answering(self.tools)),
-            Route(f"{tool}/enable", _answering(self.enable), methods=["POST"]),
-            Route(f"{tool}/disable", _answering(self.disable), methods=["POST"]),
-            Route(f"{tool}/accept", _answering(self.accept), methods=["POST"]),
-            Route(tool, _answering(self.tool)),
-            Route("/api/history", _answering(self.history)),
-            Route("/api/graph", _answering(self.graph)),
-            Route("/api/select", _answering(self.select), methods=["POST"]),
-            Route("/api/plan", _answering(self.plan), methods=["POST"]),
-            Route("/api/call", _answering(self.call), methods=["POST"]),
-            Route("/api/approvals", _answering(self.approvals)),
-            Route("/api/approvals/{id}", _answering(self.answer), methods=["POST"]),
-            Route("/api/events", self.events),
+            *(_route(x, getattr(self, x.endpoint)) for x in OPERATIONS),
         ]
 
     async def page(self, _: Request) -> Response:
@@ -268,12 +251,18 @@ class _Admin:
         return EventStream(self._operations, self._desk, after or 0)
 
 
-Endpoint = Callable[[Request], Awaitable[JsonObject]]
+Endpoint = Callable[[Request], Awaitable[JsonObject | Response]]
+
+
+def _route(operation: Operation, endpoint: Endpoint) -> Route:
+    path = operation.path.replace("}", ":path}")  # names of sources and tools may have slashes
+    return Route(path, _answering(endpoint), methods=[operation.method.upper()])
 
 
 def _answering(endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     async def answer(request: Request) -> Response:
-        return JsonResponse(await endpoint(request))
+        value = await endpoint(request)
+        return value if isinstance(value, Response) else JsonResponse(value)
 
     return answer
 

@@ -139,8 +139,9 @@ EVENTS = {
 
 @dataclass(frozen=True)
 class Operation:
-    """One route: its effect, its parameters, its response, and the statuses of its problems."""
+    """One route: its endpoint in `app.py`, its response, and the statuses of its problems."""
 
+    endpoint: str
     method: str
     path: str
     summary: str
@@ -152,35 +153,39 @@ class Operation:
 
 _OF_TOOL = 404, 409, 422, 500, 502, 504
 OPERATIONS = (
-    Operation("get", "/api/sources", "Every source with its state, and what to do.", "Sources"),
-    Operation("get", "/api/sources/{id}", "One source, and what is odd in its words.",
+    Operation("sources", "get", "/api/sources", "Every source with its state, and what to do.",
+              "Sources"),
+    Operation("source", "get", "/api/sources/{id}", "One source, and what is odd in its words.",
               "MarkedSource", (404, 409)),
-    Operation("post", "/api/sources/{id}/refresh", "List its tools again, and compare.",
+    Operation("refresh", "post", "/api/sources/{id}/refresh", "List its tools again, and compare.",
               "Refreshed", (404, 409, 422, 500), requests.RefreshQuery),
-    Operation("post", "/discover", "Restart every source, list it again, read the rules again.",
-              "Discovered", (500,)),
-    Operation("get", "/api/tools", "The tools that are listed now, in pages.", "Tools",
+    Operation("discover", "post", "/discover",
+              "Restart every source, list it again, read the rules again.", "Discovered", (500,)),
+    Operation("tools", "get", "/api/tools", "The tools that are listed now, in pages.", "Tools",
               (404, 409, 422), requests.ToolsQuery),
-    Operation("get", "/api/tools/{key}", "One tool, `server/tool`, with an example call.",
+    Operation("tool", "get", "/api/tools/{key}", "One tool, `server/tool`, with an example call.",
               "ExplainedTool", _OF_TOOL),
-    Operation("post", "/api/tools/{key}/enable", "Let agents use it again.", "Choices", _OF_TOOL),
-    Operation("post", "/api/tools/{key}/disable", "Let no agent use it.", "Choices", _OF_TOOL),
-    Operation("post", "/api/tools/{key}/accept", "Accept the definition that was read.",
+    Operation("enable", "post", "/api/tools/{key}/enable", "Let agents use it again.", "Choices",
+              _OF_TOOL),
+    Operation("disable", "post", "/api/tools/{key}/disable", "Let no agent use it.", "Choices",
+              _OF_TOOL),
+    Operation("accept", "post", "/api/tools/{key}/accept", "Accept the definition that was read.",
               "Choices", (400, 413, *_OF_TOOL), body=requests.AcceptBody),
-    Operation("get", "/api/history", "The newest events, in pages.", "Events", (404, 422, 500),
-              requests.HistoryQuery),
-    Operation("get", "/api/graph", "All there ever was, and what hangs on what.", "Graph",
+    Operation("history", "get", "/api/history", "The newest events, in pages.", "Events",
+              (404, 422, 500), requests.HistoryQuery),
+    Operation("graph", "get", "/api/graph", "All there ever was, and what hangs on what.", "Graph",
               (404, 422, 500), requests.GraphQuery),
-    Operation("post", "/api/select", "The tool that fits a request best.", "Selected",
+    Operation("select", "post", "/api/select", "The tool that fits a request best.", "Selected",
               (400, 404, 409, 413, 422), body=requests.SelectBody),
-    Operation("post", "/api/plan", "The calls that a request asks for; none is made.", "Plan",
-              (400, 404, 409, 413, 422, 502), body=requests.PlanBody),
-    Operation("post", "/api/call", "Call a tool. What needs an approval waits for one.", "Result",
-              (400, 403, 413, *_OF_TOOL, 503), body=requests.CallBody),
-    Operation("get", "/api/approvals", "The calls that wait for an approval.", "Approvals"),
-    Operation("post", "/api/approvals/{id}", "Approve a call, or do not.", "Answered",
+    Operation("plan", "post", "/api/plan", "The calls that a request asks for; none is made.",
+              "Plan", (400, 404, 409, 413, 422, 502), body=requests.PlanBody),
+    Operation("call", "post", "/api/call", "Call a tool. What needs an approval waits for one.",
+              "Result", (400, 403, 413, *_OF_TOOL, 503), body=requests.CallBody),
+    Operation("approvals", "get", "/api/approvals", "The calls that wait for an approval.",
+              "Approvals"),
+    Operation("answer", "post", "/api/approvals/{id}", "Approve a call, or do not.", "Answered",
               (400, 404, 413, 422), body=requests.ApprovalBody),
-    Operation("get", "/api/events", "What happens, as server-sent events.", ""),
+    Operation("events", "get", "/api/events", "What happens, as server-sent events.", ""),
 )  # fmt: skip
 
 
