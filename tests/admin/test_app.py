@@ -14,14 +14,12 @@ from typing import Any
 import anyio
 import jsonschema_rs
 import pytest
-from starlette.routing import Route
 
 from tests.support.admin import SECONDS, AdminClient, all_events, next_event, serving_admin
 from tests.support.mcp_servers import gallery_entry
 from tests.support.processes import wait_until
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import ApprovalRequest, Bridge
-from xai_mcp_agent.admin.app import admin_app
 from xai_mcp_agent.admin.document import OPERATIONS, document
 from xai_mcp_agent.admin.events import ApprovalDesk, EventStream
 from xai_mcp_agent.bridge.operations import Operations
@@ -51,25 +49,11 @@ def client(bridge: Bridge) -> Generator[AdminClient]:
         yield client
 
 
-def test_every_route_is_in_the_document_and_every_operation_has_a_route(
-    client: AdminClient,
-) -> None:
+def test_the_document_is_served_and_valid(client: AdminClient) -> None:
     written = client.http.get("/openapi.json").json()
     assert written == document()
     for schema in written["components"]["schemas"].values():
         jsonschema_rs.meta.validate(schema)
-
-    async def routes(operations: Operations) -> set[tuple[str, str]]:
-        found = (x for x in admin_app(operations, None).routes if isinstance(x, Route))
-        return {
-            ((x.methods - {"HEAD"}).pop().lower(), x.path.replace(":path", "")) for x in found
-            if x.methods
-        }  # fmt: skip
-
-    with Bridge({"mcpServers": {}}) as bridge:
-        served = bridge.run(routes)
-    documented = {(x.method, x.path) for x in OPERATIONS}
-    assert served - {("get", "/"), ("get", "/openapi.json")} == documented
 
 
 def test_sources_say_how_they_are_and_what_to_do(client: AdminClient) -> None:

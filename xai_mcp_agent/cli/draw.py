@@ -33,7 +33,16 @@ from ..steps.references import CANVAS_SOURCE, references_in
 from ..views.times import time_text
 from .frame import Report, StoreFrame
 from .output import compilable, folded, write_file
-from .recorded_runs import NothingToDraw, chosen_run, json_in, plan_in, require_arguments, runs_of
+from .recorded_runs import (
+    NothingToDraw,
+    calls_in_plan,
+    chosen_run,
+    is_plan,
+    json_in,
+    require_arguments,
+    runs_in_file,
+    runs_of_history,
+)
 
 _DEFAULT_NAME = "drawn_run"
 _SUFFIX = ".xircuits"
@@ -96,18 +105,21 @@ def draw(
     is left as a literal to fill in, with a note. It starts no server.
     """
     loaded = load_settings(frame.settings)
-    planned = None if file is None else plan_in(file, source)
-    if planned is not None:
-        drawing = Drawing(planned)
+    document = json_in(file) if file else None
+    if file and is_plan(document):
+        drawing = Drawing(calls_in_plan(file, document, source))
     else:
-        runs = runs_of(frame, file, agent or "", loaded)
+        if file:
+            runs = runs_in_file(file, document, agent or "", loaded)
+        else:
+            runs = runs_of_history(frame, agent or "")
         if list_runs:
             return Report(runs, "\n".join(_run_lines(runs)))
         drawing = _of_run(chosen_run(runs, run), loaded)
     target = _target(out, file)
     calls = _with_notes(drawing, loaded, has_tools=tools_from is not None)
-    document = _document(target, calls, _nodes_before(drawing, loaded), tools_from)
-    text = json.dumps(document, indent=4, ensure_ascii=False) + "\n"
+    workflow = _document(target, calls, _nodes_before(drawing, loaded), tools_from)
+    text = json.dumps(workflow, indent=4, ensure_ascii=False) + "\n"
     write_file(target, text, "--out", may_replace=overwrite)
     return _report(target, calls, drawing.left_out)
 

@@ -73,7 +73,7 @@ class Output:
         """Whether a person can be asked: there is a terminal, and the output is not JSON."""
         return not self.as_json and not why_not_here()
 
-    def tell(self, lines: Iterable[str]) -> None:
+    def print_lines(self, lines: Iterable[str]) -> None:
         """Print lines before the report, unless the output is JSON."""
         if not self.as_json:
             say("\n".join(lines))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from ..bridge.transcript import read_transcript
 from ..console.text import count
@@ -44,18 +44,20 @@ class NotRecorded(XaiMcpError):
     """The arguments of the calls were not recorded, so they cannot be repeated."""
 
 
-def plan_in(file: Path, source: str) -> list[DrawnCall] | None:
-    """Return the calls of the plan in a file, or None if it holds something else.
+def is_plan(document: Any) -> TypeGuard[JsonObject]:
+    """Return whether the JSON of a file is a plan."""
+    return isinstance(document, dict) and "calls" in document
+
+
+def calls_in_plan(file: Path, document: JsonObject, source: str) -> list[DrawnCall]:
+    """Return the calls of the plan in a file.
 
     Raises:
-        NothingToDraw: the file cannot be read, or the plan has no calls.
+        NothingToDraw: the plan has no calls.
         BadPlan: the plan cannot be drawn; the message names the file.
     """
-    document = json_in(file)
-    if not isinstance(document, dict) or "calls" not in document:
-        return None
     try:
-        calls = calls_of_plan(plan_from_json(cast(JsonObject, document)), source)
+        calls = calls_of_plan(plan_from_json(document), source)
     except BadPlan as reason:
         raise BadPlan(f"{file}: {reason}") from reason
     if not calls:
@@ -64,7 +66,11 @@ def plan_in(file: Path, source: str) -> list[DrawnCall] | None:
 
 
 def json_in(file: Path) -> Any:
-    """Return the JSON of a whole file, or None if it has several lines of JSON."""
+    """Return the JSON of a whole file, or None if it has several lines of JSON.
+
+    Raises:
+        NothingToDraw: the file cannot be read.
+    """
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except OSError as cause:
@@ -75,17 +81,12 @@ def json_in(file: Path) -> Any:
         return None
 
 
-def runs_of(
-    frame: StoreFrame, file: Path | None, agent: str, loaded: Settings
-) -> list[RecordedRun]:
-    """Return the runs in a file or in the history, the newest last.
+def runs_in_file(file: Path, document: Any, agent: str, loaded: Settings) -> list[RecordedRun]:
+    """Return the runs in a file with this JSON, the newest last.
 
     Raises:
         NothingToDraw: there is none.
     """
-    if file is None:
-        return _runs_of_history(frame, agent)
-    document = json_in(file)
     if isinstance(document, list):
         runs = [run_in_conversation(cast(list[Any], document), {}, loaded.sources)]
     elif isinstance(document, dict) and "additions" in document:
@@ -104,7 +105,12 @@ def _why_nothing(file: Path, document: Any) -> str:
     return "has no calls of tools" if file.stat().st_size else "is empty"
 
 
-def _runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
+def runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
+    """Return the newest runs of the history, the newest last.
+
+    Raises:
+        NothingToDraw: there is none.
+    """
     try:
         with frame.history() as history:
             from ..history.events_table import Range  # loads SQLAlchemy, as opening it did

@@ -133,7 +133,7 @@ def show(
                 configured=_configured(loaded),
             )  # fmt: skip
         except Refused:
-            frame.tell(listing_text(listing, listing.manifest))
+            frame.print_lines(listing_text(listing, listing.manifest))
             raise
     text = "\n".join(offer_text(offer))
     return Report(offer_json(offer), text, status=LOOK if offer.alarms else 0)
@@ -212,7 +212,7 @@ def add(
 
 def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Report:
     json = {**offer_json(offer), "written": None, "tools": None}
-    frame.tell(offer_text(offer))
+    frame.print_lines(offer_text(offer))
     if offer.alarms:
         why = " ".join(x.text for x in offer.alarms)
         is_changed = bool(offer.listing.alarms)
@@ -223,7 +223,7 @@ def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Rep
         return Report(json, errors=[error], status=LOOK)
     _write(offer, file)
     state = "switched off" if offer.entry.get("disabled") else "switched on"
-    frame.tell([f"Written into {file}, {state}."])
+    frame.print_lines([f"Written into {file}, {state}."])
     lines = list[str]()
     if try_it:
         tools = [x.name for x in _tried(offer, file)]

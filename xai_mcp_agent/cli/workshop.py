@@ -85,7 +85,7 @@ def check(
     checked: list[Checked] = []
     for one in _check_all(names, seconds):
         checked.append(one)
-        frame.tell(_lines(one, names))
+        frame.print_lines(_lines(one, names))
     done = sum(x.is_done for x in checked)
     text = f"{done} of {count(len(checked), 'lesson')} done."
     if len(names.homes) > 1:

@@ -41,8 +41,8 @@ def unlisted(document: Document) -> None:
             port["links"] = []
 
 
-def mended(document: Document) -> tuple[Document, str]:
-    """The document as it is mended, and what is said of it."""
+def repaired(document: Document) -> tuple[Document, str]:
+    """The repaired document, and the report."""
     copied = copy.deepcopy(document)
     remarks = clean_up(Workflow(copied))
     return copied, " ".join(x.text for x in remarks)
@@ -51,9 +51,9 @@ def mended(document: Document) -> tuple[Document, str]:
 @pytest.mark.parametrize(
     ("wears", "says"),
     [
-        ([wear.loose], "1 wire leads nowhere and is left out."),
-        ([wear.doubled("msg")], "1 wire was drawn twice and is there once."),
-        ([wear.doubled("agent_name")], "2 wires were drawn twice and are there once."),
+        ([wear.loose], "1 wire without an end: left out."),
+        ([wear.doubled("msg")], "1 wire drawn twice: one of each is left."),
+        ([wear.doubled("agent_name")], "2 wires drawn twice: one of each is left."),
         ([wear.of_2024], ""),
         ([unlisted], ""),
     ],
@@ -63,7 +63,7 @@ def test_faults_of_a_drawing_are_mended_and_reported(
     wears: list[Callable[[Document], None]], says: str
 ):
     document = worn(*wears)
-    after, remarks = mended(document)
+    after, remarks = repaired(document)
     assert after != document
     assert problems(after, "clock", upstream_components()) == []
     assert {x["id"] for x in links_of(after)} == {x["id"] for x in links_of(PLAIN)}
@@ -84,7 +84,7 @@ def test_a_script_s_file_and_a_flow_that_leads_back_are_adopted(tmp_path: Path):
 def test_a_drawing_in_order_stays_as_it_is_and_two_ports_of_one_id_are_refused(
     tmp_path: Path, cli: Cli
 ):
-    assert mended(PLAIN) == (PLAIN, "")
+    assert repaired(PLAIN) == (PLAIN, "")
     document = worn()
     first, second = [x for x in nodes_of(document) if x["extras"].get("path")][:2]
     second["ports"][0]["id"] = first["ports"][0]["id"]

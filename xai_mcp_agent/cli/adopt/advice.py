@@ -86,36 +86,36 @@ def _texts(workflow: Workflow, adopted: Sequence[AdoptedNode]) -> Iterator[Remar
             if text is not None and name in _PROVIDER_PORTS:
                 yield from _provider(node, name, text)
             if text is not None and name in _PROMPT_PORTS:
-                yield from _prompt(node, name, text)
+                for remark in _prompt(name, text):
+                    yield Remark(node.node, node.node_id, remark, to_do=False, port=name)
 
 
 def _provider(node: AdoptedNode, port: str, text: str) -> Iterator[Remark]:
     provider = text.strip().lower()
     if provider in NATIVE:
-        says = f'provider {provider} needs a package: pip install "xai-mcp-agent[providers]".'
-        yield Remark(node.node, node.node_id, says, to_do=False, port=port)
+        remark = f'provider {provider} needs a package: pip install "xai-mcp-agent[providers]".'
+        yield Remark(node.node, node.node_id, remark, to_do=False, port=port)
     elif provider and provider not in PROVIDERS:
         # The text is not shown: a key may have been wired to the wrong port.
         near = did_you_mean(provider, PROVIDERS) if len(provider) <= _LONGEST_PROVIDER else ""
         hint = near or f"Known: {', '.join(PROVIDERS)}."
-        says = f"the text at `{port}` is no provider here. {hint}"
-        yield Remark(node.node, node.node_id, says, port=port)
+        remark = f"the text at `{port}` is no provider here. {hint}"
+        yield Remark(node.node, node.node_id, remark, port=port)
 
 
-def _prompt(node: AdoptedNode, port: str, text: str) -> Iterator[Remark]:
+def _prompt(port: str, text: str) -> Iterator[str]:
+    """Yield remarks about a system prompt that was written for xai-agent."""
     if _has_doubled_braces(text):
-        says = (
+        yield (
             f"`{port}` has doubled braces. xai-agent made single ones of them; here "
             "braces stay as they are, so write them once."
         )
-        yield Remark(node.node, node.node_id, says, to_do=False, port=port)
     if _TEXT_CALLS.search(text):
-        says = (
+        yield (
             f"`{port}` tells the model to write lines such as `TOOL: name`. Here it calls tools "
             "as its service wants it: take that part out, or have tools called in text, by "
             "`tool_protocol` of AgentModelLimits."
         )
-        yield Remark(node.node, node.node_id, says, to_do=False, port=port)
 
 
 def _has_doubled_braces(text: str) -> bool:

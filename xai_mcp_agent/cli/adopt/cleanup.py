@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...console.text import count
 from ...core.json import JsonObject
 from ...secrets.search import tokens_in_text
 from .workflow import Remark, Workflow, port_type
@@ -25,24 +26,17 @@ def clean_up(workflow: Workflow) -> list[Remark]:
     _remove(links, twins)
     mistyped = [x for x in links.values() if _set_type(x, workflow)]
     _restore_ports(workflow)
-    mended = [
-        *_count(loose, "wire leads nowhere and is left out", "wires lead nowhere and are left out"),
-        *_count(
-            twins, "wire was drawn twice and is there once",
-            "wires were drawn twice and are there once",
-        ),
-        *_count(
-            mistyped, "wire has the kind now that the compiler reads",
-            "wires have the kind now that the compiler reads",
-        ),
-    ]  # fmt: skip
-    remarks = [Remark(_DRAWING, "", f"{', '.join(mended)}.", to_do=False)] if mended else []
+    repairs = (
+        (loose, "without an end: left out"),
+        (twins, "drawn twice: one of each is left"),
+        (mistyped, "of another kind than the compiler reads: corrected"),
+    )
+    remarks = [
+        Remark(_DRAWING, "", f"{count(len(wires), 'wire')} {repair}.", to_do=False)
+        for wires, repair in repairs
+        if wires
+    ]
     return [*remarks, *_secrets(workflow)]
-
-
-def _count(items: list[str] | list[JsonObject], one: str, several: str) -> Iterator[str]:
-    if items:
-        yield f"1 {one}" if len(items) == 1 else f"{len(items)} {several}"
 
 
 def _has_ends(link: JsonObject, workflow: Workflow) -> bool:

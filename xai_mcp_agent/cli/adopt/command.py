@@ -70,7 +70,7 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         NotWritten: the target exists, or cannot be written.
     """
     workflow, classes = read_workflow(file), our_components()
-    mended = clean_up(workflow)
+    repairs = clean_up(workflow)
     adopted, remarks = convert_nodes(workflow, classes)
     if not adopted:
         is_left = remarks and not any(
@@ -82,7 +82,7 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         *remarks,
         *add_parameters(workflow, adopted),
         *advice(workflow, adopted, Path()),
-        *mended,
+        *repairs,
     ]
     place, may_replace = _place(file, workflow, target or Target())
     backup = write_file(place, workflow.text(), "--output", may_replace=may_replace)
