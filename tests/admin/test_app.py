@@ -292,7 +292,7 @@ def test_events_tell_of_sources_inventories_and_calls(bridge: Bridge, client: Ad
 def test_a_client_that_missed_much_is_told_to_read_anew(
     client: AdminClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xai_mcp_agent.admin.events._MOST_EVENTS", 3)
+    monkeypatch.setattr("xai_mcp_agent.admin.events._MAX_EVENTS", 3)
     with client.events(**{"Last-Event-ID": "1"}) as events:
         next_event(events, "reread")
 

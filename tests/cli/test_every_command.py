@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.commands import Cli, at_terminal
 from tools.command_line import commands
-from xai_mcp_agent.cli.output import folded
+from xai_mcp_agent.cli.output import wrap_text
 
 _COLUMNS = 80
 LEAVES = {" ".join(x): y for x, y in commands().items() if not hasattr(y, "commands")}
@@ -83,7 +83,7 @@ def line_of(command: str) -> str:
 
 
 def is_whole(line: str) -> bool:
-    """Whether it must not be folded: one word, as a path is, a command to copy, or JSON."""
+    """Whether it must not be wrapped: one word, as a path is, a command to copy, or JSON."""
     return len(line.split()) == 1 or line.lstrip().startswith(("xai-mcp-agent ", '"'))
 
 
@@ -159,4 +159,4 @@ def test_a_shell_completes_words(cli: Cli, monkeypatch: pytest.MonkeyPatch):
 
 def test_a_command_to_copy_stays_in_one_line():
     command = "`xai-mcp-agent trust /home/me/mcp_settings.json`"
-    assert any(command in x for x in folded(f"{'word ' * 12}{command} and so on"))
+    assert any(command in x for x in wrap_text(f"{'word ' * 12}{command} and so on"))

@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 CALLER = "admin"
 _PAGE = Path(__file__).with_name("page.html")
-_MOST_DIGITS = 18  # digits that a database accepts as a number
+_MAX_DIGITS = 18  # digits that a database accepts as a number
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -235,7 +235,7 @@ class _Admin:
         call = operations.execute_tool(
             body.tool, body.arguments, timeout_seconds=body.timeout_seconds
         )
-        result = await _while_there(request, call)
+        result = await _until_disconnected(request, call)
         return {} if result is None else result_json(result)
 
     async def approvals(self, _: Request) -> JsonObject:
@@ -267,7 +267,7 @@ def _answering(endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Re
     return answer
 
 
-async def _while_there(request: Request, work: Awaitable[T]) -> T | None:
+async def _until_disconnected(request: Request, work: Awaitable[T]) -> T | None:
     """Return the result of the work; if the client disconnects, cancel it and return None."""
     result = error = None
 
@@ -299,7 +299,7 @@ def _place(key: ToolKey) -> str:
 
 def _position(text: str) -> int | None:
     """Return the position of an event, or None if it is not one."""
-    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else None
 
 
 def _cursor(place: str) -> str:

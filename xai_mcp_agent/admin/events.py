@@ -27,7 +27,7 @@ from ..views.history import event_json
 from ..views.servers import status_json
 from .problems import UnknownApproval
 
-_BY = "a person at the admin page"
+_APPROVER = "a person at the admin page"
 _NO_QUESTIONS = (
     "nobody can be asked questions of servers over the REST interface. Call it from an agent, or "
     'set "elicitation": "defaults" for this server in the settings'
@@ -37,7 +37,7 @@ _LOOK_SECONDS = 1.0
 _BURST_SECONDS = 0.05  # a listing and its events in the history come shortly after each other
 _KEEP_ALIVE_LOOKS = 15  # a proxy closes a connection that is silent for a minute
 _SEND_SECONDS = 30.0
-_FIRST_EVENTS, _MOST_EVENTS, _MOST_ROWS = 30, 200, 2000
+_FIRST_EVENTS, _MAX_EVENTS, _MAX_ROWS = 30, 200, 2000
 _OF_LISTINGS = ("seeded", "discovered", "confirmed", "returned", "unavailable")
 
 ServerEvent: TypeAlias = tuple[str, JsonObject, int | None]
@@ -70,14 +70,14 @@ class ApprovalDesk(Nobody):
         """Return the answer, or a no if there is none in time."""
         call = WaitingCall(request)
         self.waiting[call.id] = call
-        self._tell()
+        self._notify()
         try:
             with anyio.move_on_after(request.limit_seconds):
                 await call.answered.wait()
             return call.answer or approval_too_late(request)
         finally:
             self.waiting.pop(call.id, None)
-            self._tell()
+            self._notify()
 
     def decide(self, call_id: str, scope: ApprovalScope) -> None:
         """Answer a call.
@@ -89,12 +89,12 @@ class ApprovalDesk(Nobody):
         if call is None:
             raise UnknownApproval(f"No call waits under the id {call_id!r}.")
         reason = "a person said no" if scope == "no" else ""
-        call.answer = ApprovalAnswer(scope, reason, by=_BY)
+        call.answer = ApprovalAnswer(scope, reason, by=_APPROVER)
         call.answered.set()
 
-    def _tell(self) -> None:
-        for tell in tuple(self.on_change):
-            tell()
+    def _notify(self) -> None:
+        for notify in tuple(self.on_change):
+            notify()
 
 
 class WatchedDesk(Nobody):
@@ -209,18 +209,18 @@ class EventStream(Response):
     async def _new_events(self) -> list[ServerEvent]:
         is_first = not self._after
         try:
-            events = await self._operations.history(after=self._after, limit=_MOST_ROWS)
+            events = await self._operations.history(after=self._after, limit=_MAX_ROWS)
         except StoreFailed:  # everything else is still sent
             return []
         if not events:
             return []
         self._after = events[-1].position
-        folded = [list(alike) for _, alike in groupby(events, _burst)]
-        newest = folded[-_FIRST_EVENTS:] if is_first else folded[-_MOST_EVENTS:]
+        bursts = [list(alike) for _, alike in groupby(events, _burst)]
+        newest = bursts[-_FIRST_EVENTS:] if is_first else bursts[-_MAX_EVENTS:]
         new: list[ServerEvent] = [
             ("history", {**event_json(x[-1]), "count": len(x)}, x[-1].position) for x in newest
         ]
-        missed = len(folded) > len(new) or len({x.position for x in events}) == _MOST_ROWS
+        missed = len(bursts) > len(new) or len({x.position for x in events}) == _MAX_ROWS
         return [("reread", {}, None), *new] if missed and not is_first else new
 
     def _changed_calls(self) -> Iterator[ServerEvent]:

@@ -39,7 +39,7 @@ _STATUS: tuple[tuple[type[XaiMcpError], int], ...] = (
     (errors.SourceError, 502),
     (errors.ModelError, 502),
 )
-_MOST_BODY_BYTES = 4 << 20
+_MAX_BODY_BYTES = 4 << 20
 _NEXT_STEP = re.compile(r"\n\s*Next step: ")
 _WORDS = {
     "missing": "it is missing.",
@@ -99,8 +99,8 @@ async def read_body(model: type[M], request: Request) -> M:
     body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > _MOST_BODY_BYTES:
-            raise BadRequest([f"The body is larger than {_MOST_BODY_BYTES >> 20} MB."], 413)
+        if len(body) > _MAX_BODY_BYTES:
+            raise BadRequest([f"The body is larger than {_MAX_BODY_BYTES >> 20} MB."], 413)
     try:
         value: object = json.loads(body or b"{}")
     except (ValueError, RecursionError):

@@ -22,7 +22,7 @@ from ..settings.load import load_settings
 from ..settings.models import Part
 from ..settings.trust import TrustStore
 from .frame import Command, Frame, Report
-from .output import folded, replace_text, say
+from .output import replace_text, say, wrap_text
 from .settings_file import (
     check_free,
     check_replaceable,
@@ -38,18 +38,18 @@ from .settings_file import (
 )
 from .typed import TYPED, entry_of, is_url, name_for
 
-_HOW = (
+_DASHES_FIRST = (
     "Put -- before a command that has options of its own: "
     "xai-mcp-agent servers add NAME -- npx -y some-server"
 )
 # one letter is a Windows drive
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/|https?:", re.IGNORECASE)
-_INSTEAD = {
+_ADVICE = {
     "env": "Give it what it needs with --header, or leave --env out.",
     "cwd": "Nothing is started: leave it out.",
     "header": "Give it what it needs with --env, or the URL where it is.",
 }
-_TAKEN = "Give --replace to put yours in its place, or choose another name."
+_IF_TAKEN = "Give --replace to put yours in its place, or choose another name."
 
 OwnName = Annotated[str, typer.Argument(help="Its name in your settings.")]
 Words = Annotated[
@@ -97,7 +97,7 @@ def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> Non
     useless, why = (("env", "cwd"), "a URL") if is_url(first) else (("header",), "a command")
     for option in useless:
         if options[option]:
-            raise typer.BadParameter(f"--{option} is of no use for {why}. {_INSTEAD[option]}")
+            raise typer.BadParameter(f"--{option} is of no use for {why}. {_ADVICE[option]}")
 
 
 class AddCommand(Command):
@@ -108,7 +108,7 @@ class AddCommand(Command):
         at = self._second_word(args)
         rest = args[at:]
         if "--" not in args and rest and not is_url(rest[0]) and _has_option(rest[1:]):
-            raise typer.BadParameter(_HOW)
+            raise typer.BadParameter(_DASHES_FIRST)
         return super().parse_args(ctx, args)
 
     def _second_word(self, args: Sequence[str]) -> int:
@@ -153,7 +153,7 @@ def add(
     if replace:
         check_replaceable(name, loaded, file)
     else:
-        check_free(name, loaded, file, _TAKEN)
+        check_free(name, loaded, file, _IF_TAKEN)
     entry = _entry(words, env or [], header or [], transport, cwd)
     missing = _missing_variables(name, entry, file)
     backup = write_server(file, name, entry, replaces=replace)
@@ -161,7 +161,7 @@ def add(
     notes = notes_on_secrets(entry, file)
     if not frame.as_json:
         _say_written(name, file, backup, notes)
-    tools, error = _checked(name, entry, file, missing, is_wanted=not no_check)
+    tools, error = _check_server(name, entry, file, missing, is_wanted=not no_check)
     json = {"name": name, "written": str(file), "kept": backup, "notes": notes, "error": error}
     json["tools"] = None if tools is None else [x.name for x in tools]
     undo = shown_command("xai-mcp-agent", "servers", "remove", name)
@@ -205,12 +205,12 @@ def _entry(
 
 def _with_file_paths(entry: JsonObject) -> JsonObject:
     """Return the entry with absolute paths, because the server starts in the settings' folder."""
-    place = {k: _whole_path(x) for k, x in entry.items() if k == "command"}
-    args = [_whole_path(x) for x in entry.get("args", [])]
+    place = {k: _absolute(x) for k, x in entry.items() if k == "command"}
+    args = [_absolute(x) for x in entry.get("args", [])]
     return {**entry, **place, **({"args": args} if args else {})}
 
 
-def _whole_path(word: str) -> str:
+def _absolute(word: str) -> str:
     """Return the absolute path of a file in the working folder; other words stay as they are."""
     is_path = os.path.dirname(word) or os.path.splitext(word)[1]
     return os.path.abspath(word) if is_path and os.path.isfile(word) else word
@@ -235,10 +235,10 @@ def _say_written(name: str, file: Path, backup: Path | None, notes: Sequence[str
     if backup:
         say(f"The file as it was is kept as {backup}")
     for note in notes:
-        say("\n".join(folded(f"note: {note}", "", "  ")), to_stderr=True)
+        say("\n".join(wrap_text(f"note: {note}", "", "  ")), to_stderr=True)
 
 
-def _checked(
+def _check_server(
     name: str, entry: JsonObject, file: Path, missing: Sequence[str], *, is_wanted: bool
 ) -> tuple[list[Tool] | None, str]:
     if not is_wanted:
@@ -256,7 +256,7 @@ def _tools_text(tools: Sequence[Tool] | None) -> str:
         return ""
     lines = [f"It works, and has {count(len(tools), 'tool')}:"]
     for tool in tools:
-        lines += folded(f"{tool.name}({signature(tool.input_schema)})", "  ", "      ")
+        lines += wrap_text(f"{tool.name}({signature(tool.input_schema)})", "  ", "      ")
     return "\n".join(lines)
 
 

@@ -49,7 +49,7 @@ Temperature = Annotated[
     float | None, typer.Option("--temperature", min=0, help="The model's temperature.")
 ]
 MaxThoughts = Annotated[
-    int, typer.Option("--max-thoughts", min=1, help="The most turns of the model.")
+    int, typer.Option("--max-thoughts", min=1, help="The maximum number of model turns.")
 ]
 System = Annotated[str, typer.Option(help="Instructions for the agent.")]
 AnswerSchema = Annotated[

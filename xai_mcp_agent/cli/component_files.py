@@ -12,11 +12,11 @@ from pathlib import Path
 
 from ..core.util import COMPONENTS, LIBRARY, module_of
 from ..drawing.components import component_classes, our_components
-from .output import folded
+from .output import wrap_text
 
 logger = logging.getLogger(__name__)
 
-_SHOWN = 3  # enough to recognise the library
+_MAX_NAMES = 3  # enough to recognise the library
 _EFFECT = (
     "The palette shows only one node of a name, and Reload on the canvas can give a node to the "
     "other library. Workflows run all the same."
@@ -51,14 +51,15 @@ def find_clashes(*folders: Path) -> tuple[Clash, ...]:
 def clash_lines(clashes: Iterable[Clash]) -> Iterator[str]:
     """Explain clashes for a terminal."""
     for clash in clashes:
-        yield from folded(f"note: {clash.explanation}", after="  ")
+        yield from wrap_text(f"note: {clash.explanation}", after="  ")
 
 
 def _clash(library: str, folders: Sequence[Path], names: Sequence[str]) -> Clash:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    nodes = f"{', '.join(names[:_MAX_NAMES])}{more}"
     explanation = (
-        f"the library {library} has nodes with the names of ours: "
-        f"{', '.join(names[:_SHOWN])}{more}. {_EFFECT} {_STEP} {' and '.join(map(str, folders))}."
+        f"the library {library} has nodes with the names of ours: {nodes}. {_EFFECT} "
+        f"{_STEP} {' and '.join(map(str, folders))}."
     )
     return Clash(library, tuple(folders), tuple(names), explanation)
 

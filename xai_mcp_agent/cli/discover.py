@@ -15,7 +15,7 @@ from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
 from .frame import Frame, Report
 from .hosts import HostFile, HostServer, host_files
-from .output import folded
+from .output import wrap_text
 from .settings_file import (
     check_free,
     loaded_or_new,
@@ -27,7 +27,7 @@ from .settings_file import (
     write_server,
 )
 
-_TAKEN = "Take it under another name: --take NAME=NEW_NAME."
+_IF_TAKEN = "Take it under another name: --take NAME=NEW_NAME."
 
 
 def discover(
@@ -50,7 +50,7 @@ def discover(
     hosts = list(host_files(Path.home(), Path.cwd()))
     if take:
         return _take(take, [y for x in hosts for y in x.servers], frame.settings)
-    return Report({"hosts": [_for_programs(x) for x in hosts]}, "\n".join(_lines(hosts)))
+    return Report({"hosts": [_host_json(x) for x in hosts]}, "\n".join(_lines(hosts)))
 
 
 def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | None) -> Report:
@@ -58,10 +58,10 @@ def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | 
     additions = [_choose(word, servers) for word in words]
     for number, (name, server) in enumerate(additions):
         if problem := problem_of_name(name):
-            raise SettingsError(str(file), "", problem, _TAKEN)
-        check_free(name, loaded, file, _TAKEN)
+            raise SettingsError(str(file), "", problem, _IF_TAKEN)
+        check_free(name, loaded, file, _IF_TAKEN)
         if name in [x for x, _ in additions[:number]]:
-            raise SettingsError(str(file), name, "two servers would have this name.", _TAKEN)
+            raise SettingsError(str(file), name, "two servers would have this name.", _IF_TAKEN)
         if problem := problem_of(name, server.entry, file, references(server.entry)):
             where = problem.key_path.removeprefix("mcpServers.")
             raise SettingsError(str(server.file), where, problem.problem, problem.fix)
@@ -84,10 +84,10 @@ def _choose(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
     Raises:
         UnknownServer: no program has it, or several have different servers of this name.
     """
-    name, new, matches = word, "", _called(word, servers)
+    name, new, matches = word, "", _matching(word, servers)
     if not matches:
         name, _, new = word.rpartition("=") if "=" in word else (word, "", "")
-        matches = _called(name, servers)
+        matches = _matching(name, servers)
     if not matches:
         names = [x.name for x in servers]
         near = (
@@ -103,7 +103,7 @@ def _choose(word: str, servers: Sequence[HostServer]) -> tuple[str, HostServer]:
     return new or matches[0].name, matches[0]
 
 
-def _called(word: str, servers: Sequence[HostServer]) -> list[HostServer]:
+def _matching(word: str, servers: Sequence[HostServer]) -> list[HostServer]:
     """Return the servers that a word names: by name, with the program, or with the file."""
     return [x for x in servers if word in (x.name, f"{x.host}/{x.name}", f"{x.file}#{x.name}")]
 
@@ -113,14 +113,14 @@ def _lines(files: Sequence[HostFile]) -> Iterator[str]:
         yield "No settings of other programs were found on this machine."
         return
     for one in files:
-        yield from folded(f"{one.host}: {one.file}", "", "  ")
+        yield from wrap_text(f"{one.host}: {one.file}", "", "  ")
         if one.problem:
-            yield from folded(f"!! {one.problem}", "  ", "     ")
+            yield from wrap_text(f"!! {one.problem}", "  ", "     ")
         elif not one.servers:
             yield "  no servers"
         for server in one.servers:
             off = " (switched off)" if server.entry.get("enabled") is False else ""
-            yield from folded(f"{server.name}{off}: {_entry_text(server.entry)}", "  ", "      ")
+            yield from wrap_text(f"{server.name}{off}: {_entry_text(server.entry)}", "  ", "      ")
     if any(x.servers for x in files):
         yield ""
         yield "To have one in your settings: xai-mcp-agent servers discover --take NAME"
@@ -138,7 +138,7 @@ def _entry_text(entry: JsonObject) -> str:
     return f"{shown} ({', '.join(named)})" if named else shown
 
 
-def _for_programs(file: HostFile) -> JsonObject:
+def _host_json(file: HostFile) -> JsonObject:
     return {
         "host": file.host,
         "file": str(file.file),

@@ -32,7 +32,7 @@ from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE, references_in
 from ..views.times import time_text
 from .frame import Report, StoreFrame
-from .output import compilable, folded, write_file
+from .output import compilable, wrap_text, write_file
 from .recorded_runs import (
     NothingToDraw,
     calls_in_plan,
@@ -46,7 +46,7 @@ from .recorded_runs import (
 
 _DEFAULT_NAME = "drawn_run"
 _SUFFIX = ".xircuits"
-_MOST_ASKED = 60  # characters of a question in the list of runs
+_MAX_QUESTION_CHARS = 60  # characters of a question in the list of runs
 
 _DRAWN_TOOL = (
     "This tool was drawn in the workflow of the run. Copy its nodes, from AgentDefineTool on, into "
@@ -68,7 +68,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="The workflow to write."
 ToolsFrom = Annotated[
     Path | None,
     typer.Option(
-        "--tools-from", metavar="WORKFLOW", help="Copy the tools that were drawn out of this."
+        "--tools-from", metavar="WORKFLOW", help="Copy the drawn tools from this workflow."
     ),
 ]
 Overwrite = Annotated[
@@ -199,12 +199,12 @@ def _lines(
     yield f"Written: {file}, {count(len(calls), 'call')}{also}"
     for call in calls:
         for name, why in call.missing.items():
-            yield from folded(f"You must give {name} of {call.name}. {why}", "  ", "    ")
+            yield from wrap_text(f"You must give {name} of {call.name}. {why}", "  ", "    ")
         if call.note:
-            yield from folded(f"{call.name}: {call.note}", "  ", "    ")
+            yield from wrap_text(f"{call.name}: {call.note}", "  ", "    ")
     for left, times in Counter(left_out).items():
         often = f", {times} times" if times > 1 else ""
-        yield from folded(f"Left out: {left.name}{often}: {left.why}.", "  ", "    ")
+        yield from wrap_text(f"Left out: {left.name}{often}: {left.why}.", "  ", "    ")
     script = file.with_suffix(".py")
     compiled = shown_command("xircuits", "compile", str(file), str(script))
     yield f"Open it in the lab, or: {compiled} && {shown_command('python', str(script))}"
@@ -213,7 +213,7 @@ def _lines(
 def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
     for run in runs:
         who = f", {', '.join(run.agents)}" if run.agents else ""
-        asked = f": {run.question[:_MOST_ASKED]}" if run.question else ""
+        asked = f": {run.question[:_MAX_QUESTION_CHARS]}" if run.question else ""
         when = f" {time_text(datetime.fromtimestamp(run.time, UTC))}" if run.time else ""
         yield f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{asked}"
 
@@ -229,14 +229,14 @@ def _with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[
     missing: set[str] = set()
     calls: list[DrawnCall] = []
     for call in drawing.calls:
-        what, note = _lacking(call, drawing.kinds, loaded, has_tools=has_tools)
+        what, note = _missing_part(call, drawing.kinds, loaded, has_tools=has_tools)
         is_new = what and what not in missing and not call.note
         calls.append(replace(call, note=note) if is_new else call)
         missing.add(what)
     return calls
 
 
-def _lacking(
+def _missing_part(
     call: DrawnCall, kinds: Mapping[str, str], loaded: Settings, *, has_tools: bool
 ) -> tuple[str, str]:
     """Return the missing tool or source of a call and the next step; empty if none is missing."""

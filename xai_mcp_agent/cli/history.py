@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 Names: TypeAlias = tuple[str | None, str | None]
 # A person can skim this many, and nobody gets a million lines by accident.
-_USUAL_LIMIT = 1000
-_MOST_ROWS = 50_000  # read at most for the requested lines; takes some seconds
+_DEFAULT_LIMIT = 1000
+_MAX_ROWS = 50_000  # read at most for the requested lines; takes some seconds
 _FIRST_ROWS = 500
-_AT_ONCE = 1000  # events printed at once with --follow
+_BATCH_EVENTS = 1000  # events printed at once with --follow
 PAUSE_SECONDS = 0.5
 
 
@@ -58,7 +58,7 @@ def show(
     ] = "",
     limit: Annotated[
         int, typer.Option(min=1, help="Only the newest lines; with --json, rows of the log.")
-    ] = _USUAL_LIMIT,
+    ] = _DEFAULT_LIMIT,
     is_all: Annotated[
         bool, typer.Option("--all", help="Include sessions in which nothing changed.")
     ] = False,
@@ -116,7 +116,7 @@ def _newest_lines(
         rows = history.rows(replace(event_range, limit=limit), *names)
         lines = list(lines_of(rows, is_all=is_all))
         has_more = len(rows) >= limit
-        if len(lines) > most or not has_more or limit >= _MOST_ROWS:
+        if len(lines) > most or not has_more or limit >= _MAX_ROWS:
             return lines[-most:], has_more or len(lines) > most
         limit *= 4
 
@@ -136,7 +136,7 @@ def _follow(
         while True:
             newest = history.newest_position()
             while after < newest:
-                until = min(after + _AT_ONCE, newest)
+                until = min(after + _BATCH_EVENTS, newest)
                 part = replace(event_range, after=after, until=until, limit=None)
                 if as_json:
                     _print_json_lines(event_json(x) for x in history.events(part, *names))

@@ -18,9 +18,9 @@ from ..core.errors import SettingsError
 from ..core.json import JsonObject
 from ..settings.document import MAX_FILE_BYTES, Place, parse_text, parse_yaml, text_of_file
 
-_MOST_BYTES = 50_000_000  # Claude Code stores much else in its file
-_SMALL = (".toml", ".yaml", ".yml")
-_WHOLE = ("command", "args", "env", "cwd", "type", "url", "serverUrl", "httpUrl", "headers",
+_MAX_BYTES = 50_000_000  # Claude Code stores much else in its file
+_SMALL_FORMATS = (".toml", ".yaml", ".yml")
+_COPIED_KEYS = ("command", "args", "env", "cwd", "type", "url", "serverUrl", "httpUrl", "headers",
           "timeout", "disabled", "enabled")  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _document(file: Path, place: Place) -> Mapping[str, Any]:
     Raises:
         SettingsError: it cannot be parsed as its name says.
     """
-    text = text_of_file(file, MAX_FILE_BYTES if file.suffix in _SMALL else _MOST_BYTES)
+    text = text_of_file(file, MAX_FILE_BYTES if file.suffix in _SMALL_FORMATS else _MAX_BYTES)
     try:
         if file.suffix == ".toml":
             return tomllib.loads(text)
@@ -157,7 +157,7 @@ def _entry(written: Mapping[str, Any]) -> JsonObject:
     if isinstance(command, Mapping):  # an older Zed: {"command": {"path": ..., "args": ...}}
         inner = _mapping(cast(Any, command))
         written = {**written, **inner, "command": inner.get("path")}
-    entry = {key: written[key] for key in _WHOLE if _is_set(written.get(key))}
+    entry = {key: written[key] for key in _COPIED_KEYS if _is_set(written.get(key))}
     if _is_set(written.get("http_headers")):  # Codex
         entry["headers"] = written["http_headers"]
     if isinstance(token := written.get("bearer_token_env_var"), str) and token:

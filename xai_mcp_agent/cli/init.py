@@ -43,7 +43,7 @@ FIRST_EXAMPLE = "examples/ex01_quickstart.xircuits"
 
 _XIRCUITS = ".xircuits"
 _INIT_PY = '"""The component files of xai_mcp_agent, copied by `xai-mcp-agent init`."""\n'
-_ABOUT = ("pyproject.toml", "README.md")  # read by the menu of our category in the palette
+_METADATA_FILES = ("pyproject.toml", "README.md")  # read by the menu of our category in the palette
 _ENV_FILE_TEXT = """\
 # Keys, one a line, without spaces around the equals sign:
 # OPENAI_API_KEY=...
@@ -200,7 +200,7 @@ def _files_of_the_user(library: Path, source: Path) -> list[str]:
     if not library.exists():
         return []
     ours = {file.name for file in _component_files(source)}
-    ours |= {"__init__.py", "__pycache__", *_ABOUT}
+    ours |= {"__init__.py", "__pycache__", *_METADATA_FILES}
     return sorted(entry.name for entry in library.iterdir() if entry.name not in ours)
 
 
@@ -225,7 +225,9 @@ def _copy_missing(library: Path, source: Path) -> bool:
     init_file = library / "__init__.py"
     if not init_file.exists():  # without it the lab offers the library for installation
         init_file.write_text(_INIT_PY, encoding="ascii")
-    about = [source / name for name in _ABOUT if (source / name).exists()]  # not in a checkout
+    about = [
+        source / name for name in _METADATA_FILES if (source / name).exists()
+    ]  # not in a checkout
     files = [*_component_files(source), *about]
     missing = [file for file in files if not (library / file.name).exists()]
     for file in missing:

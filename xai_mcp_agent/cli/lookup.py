@@ -46,7 +46,7 @@ def select(
     ] = "",
     budget: Annotated[
         int | None,
-        typer.Option("--budget", min=1, help="The most tokens. Default: as in the settings."),
+        typer.Option("--budget", min=1, help="The token budget. Default: as in the settings."),
     ] = None,
 ) -> Report:
     """Show which tools a model would be given for a request, why, and how many tokens they take.

@@ -28,10 +28,10 @@ from ..drawing.rules import name_problem
 from ..secrets.private_files import replace_file, replace_private
 
 _COMMAND = re.compile(r"`[^`\n]+`")
-_WHOLE_COLUMNS = 10_000
-_STAYS = "\ue000"  # placeholder for a space where no line may break
+_UNCUT_COLUMNS = 10_000
+_UNBREAKABLE = "\ue000"  # placeholder for a space where no line may break
 # To be copied: broken into two lines it would be another command, or invalid JSON.
-_IN_ONE_PIECE = ("xai-mcp-agent ", "xircuits ", '"')
+_NEVER_WRAPPED = ("xai-mcp-agent ", "xircuits ", '"')
 
 
 def prepare_streams() -> None:
@@ -67,18 +67,18 @@ def print_error(error: Exception, *, as_json: bool) -> None:
         say(f"error: {error}", to_stderr=True)
 
 
-def folded(text: str, first: str = "", after: str = "", width: int | None = None) -> list[str]:
+def wrap_text(text: str, first: str = "", after: str = "", width: int | None = None) -> list[str]:
     """Return the text wrapped for a person; a word that is longer than a line stays whole.
 
     A command in backticks is not broken if a line has room for it, so that it can be copied.
     """
     width = width or text_width()
     lines = textwrap.wrap(
-        _COMMAND.sub(lambda x: _whole(x[0], width - len(after)), clean(text)), width,
+        _COMMAND.sub(lambda x: _unbreakable(x[0], width - len(after)), clean(text)), width,
         initial_indent=first, subsequent_indent=after,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
-    return [x.replace(_STAYS, " ") for x in lines]
+    return [x.replace(_UNBREAKABLE, " ") for x in lines]
 
 
 def text_width() -> int:
@@ -89,7 +89,7 @@ def text_width() -> int:
 def table_width() -> int:
     """Return the number of columns for a table; in files and pipes names stay whole."""
     surface = surface_of(sys.stdout)
-    return surface.width if surface.kind == "terminal" else _WHOLE_COLUMNS
+    return surface.width if surface.kind == "terminal" else _UNCUT_COLUMNS
 
 
 def say(text: str, *, to_stderr: bool = False) -> None:
@@ -97,7 +97,7 @@ def say(text: str, *, to_stderr: bool = False) -> None:
 
     At a terminal lines are wrapped to its width; files and pipes get them as they are.
     """
-    typer.echo(_fitted(clean(text), sys.stderr if to_stderr else sys.stdout), err=to_stderr)
+    typer.echo(_fit(clean(text), sys.stderr if to_stderr else sys.stdout), err=to_stderr)
 
 
 def says_yes(question: str, otherwise: str = "") -> bool:
@@ -123,7 +123,7 @@ def reader_until(seconds: float) -> Read:
     deadline, over = time.monotonic() + seconds, threading.Event()
 
     def read(prompt: str) -> str:
-        typer.echo(_fitted(clean(prompt), sys.stdout), nl=False)
+        typer.echo(_fit(clean(prompt), sys.stdout), nl=False)
         return read_line(deadline, over)
 
     return read
@@ -158,7 +158,7 @@ def replace_text(file: Path, text: str) -> Path | None:
     backup = None
     if target.exists():
         backup = free_backup_name(target.parent, target.name)
-        _keep(target, backup)
+        _back_up(target, backup)
     replace_file(target, text.encode())
     return backup
 
@@ -196,7 +196,7 @@ def compilable(stem: str, used: Collection[str] = ()) -> str:
     return f"workflow_{plain}" if name_problem(plain.replace("-", "_"), used) else plain
 
 
-def _keep(file: Path, backup: Path) -> None:
+def _back_up(file: Path, backup: Path) -> None:
     """Give a file a second name atomically by a hard link; copy it where that is impossible."""
     try:
         os.link(file, backup)
@@ -207,15 +207,15 @@ def _keep(file: Path, backup: Path) -> None:
 
 def _json_text(value: Any) -> str:
     """Return readable JSON, with escapes where stdout's encoding or hidden characters need them."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_as_json)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
-        return json.dumps(value, indent=2, default=_plain)
-    return text if is_visible(text) else json.dumps(value, indent=2, default=_plain)
+        return json.dumps(value, indent=2, default=_as_json)
+    return text if is_visible(text) else json.dumps(value, indent=2, default=_as_json)
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Path):
@@ -223,22 +223,22 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def _fitted(text: str, stream: Any) -> str:
+def _fit(text: str, stream: Any) -> str:
     """Return cleaned lines, wrapped for a terminal."""
     surface = surface_of(stream)
     if surface.kind != "terminal":
         return text
-    return "\n".join(x for line in text.split("\n") for x in _fitted_line(line, surface.width))
+    return "\n".join(x for line in text.split("\n") for x in _wrap_line(line, surface.width))
 
 
-def _fitted_line(line: str, width: int) -> list[str]:
+def _wrap_line(line: str, width: int) -> list[str]:
     words = line.lstrip()
-    if columns(line) <= width or words.startswith(_IN_ONE_PIECE):
+    if columns(line) <= width or words.startswith(_NEVER_WRAPPED):
         return [line]
     indent = line[: len(line) - len(words)]
-    lines = folded(words, indent, f"{indent}  ", width)
+    lines = wrap_text(words, indent, f"{indent}  ", width)
     return [*lines[:-1], lines[-1] + line[len(line.rstrip()) :]]
 
 
-def _whole(command: str, width: int) -> str:
-    return command.replace(" ", _STAYS) if len(command) <= width else command
+def _unbreakable(command: str, width: int) -> str:
+    return command.replace(" ", _UNBREAKABLE) if len(command) <= width else command

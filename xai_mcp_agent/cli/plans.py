@@ -31,7 +31,7 @@ from .frame import LOOK, Frame, Report, StoreFrame
 from .options import BaseUrl, Model, OnlyServers, Timeout
 from .output import reader_until, say, say_result, text_width, write_file
 
-_BY = "whoever ran `xai-mcp-agent plan approve`"
+_APPROVER = "whoever ran `xai-mcp-agent plan approve`"
 _STATUS = {"finished": 0, "failed": 1}
 
 
@@ -235,7 +235,7 @@ def approve(
         answers |= {**dict.fromkeys(yes or (), scope), **dict.fromkeys(no or (), "no")}
         for number, answer in answers.items():
             reason = "the person said no" if answer == "no" else ""
-            run = run.answered(number, answer, by=_BY, reason=reason)
+            run = run.answered(number, answer, by=_APPROVER, reason=reason)
         if not answers and frame.can_ask:
             run = _ask(run)
         if run != before:
@@ -251,7 +251,7 @@ def _ask(run: WaitingRun) -> WaitingRun:
             say(f"Call {number} of {len(run.calls)}:")
             read = reader_until(call.request.limit_seconds)
             answer = ask_approval(call.request, lambda mark, text: say(f"{mark} {text}"), read)
-            run = run.answered(number, answer.scope, by=_BY, reason=answer.reason)
+            run = run.answered(number, answer.scope, by=_APPROVER, reason=answer.reason)
     return run
 
 

@@ -24,7 +24,7 @@ from ..planning.plan import BadPlan, plan_from_json
 from ..settings.models import Settings
 from .frame import NothingYet, StoreFrame
 
-_MOST_CALLS = 2_000  # of the history, searched for the newest runs
+_MAX_CALLS = 2_000  # of the history, searched for the newest runs
 _WHAT_TO_NAME = (
     "Name a transcript (XAI_MCP_TRANSCRIPT writes one), the conversation or the state of a run as "
     "JSON, or a plan."
@@ -116,7 +116,7 @@ def runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
             from ..history.events_table import Range  # loads SQLAlchemy, as opening it did
 
             history.check_agent(agent or None)
-            calls = Range(changes=("called",), agent=agent or None, limit=_MOST_CALLS)
+            calls = Range(changes=("called",), agent=agent or None, limit=_MAX_CALLS)
             events = history.events(calls)
     except NothingYet as nothing:
         raise NothingToDraw(f"{nothing} So there is no run to draw. {_HOW_TO_RECORD}") from nothing

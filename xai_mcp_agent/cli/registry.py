@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from ..registries.registries import Registries
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
-_NAME_IT = "Choose another name with --as, or remove the entry first."
-_KINDS = {"number": "number", "boolean": "boolean"}
+_IF_TAKEN = "Choose another name with --as, or remove the entry first."
+_FIELD_TYPES = {"number": "number", "boolean": "boolean"}
 
 Registry = Annotated[
     str | None,
@@ -100,7 +100,7 @@ def search(
     registry: Registry = None,
     limit: Limit = 10,
 ) -> Report:
-    """Search the local copy of the registries. It asks nobody over the network."""
+    """Search the local copy of the registries. It uses no network."""
     with _open_registries(frame, loaded_or_new(frame.settings)[0]) as registries:
         servers = registries.search(query, limit, registry=registry)
     text = "\n".join(line for x in servers for line in found_text(x))
@@ -118,7 +118,7 @@ def show(
     prefer: Prefer = "",
     offline: Offline = False,
 ) -> Report:
-    """Show a server: what is known of it, what it asks for, and the entry that `add` would write.
+    """Show a server: what is known about it, what it asks for, and the entry `add` would write.
 
     The exit status is 3 if there is an alarm.
     """
@@ -187,13 +187,13 @@ def add(
 ) -> Report:
     """Write a server into the settings: switched off, with exact versions, its tools locked.
 
-    It lists what is known of it and what it asks for. It starts nothing without --try. If there is
-    an alarm, it writes nothing and the exit status is 3.
+    It lists what is known about it and what it asks for. It starts nothing without --try. If there
+    is an alarm, it writes nothing and the exit status is 3.
     """
     loaded, file = loaded_or_new(frame.settings)
     with _open_registries(frame, loaded) as registries:
         own = as_name or _own_name(name)
-        check_free(own, loaded, file, _NAME_IT)
+        check_free(own, loaded, file, _IF_TAKEN)
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         if accept_change and listing.alarms:
             listing = registries.accept(listing)
@@ -226,7 +226,7 @@ def _write_offer(frame: Frame, offer: Offer, file: Path, *, try_it: bool) -> Rep
     frame.print_lines([f"Written into {file}, {state}."])
     lines = list[str]()
     if try_it:
-        tools = [x.name for x in _tried(offer, file)]
+        tools = [x.name for x in _try_server(offer, file)]
         json["tools"] = tools
         lines.append(f"Started once, and ended. Its tools: {', '.join(tools) or 'none'}.")
     return Report({**json, "written": str(file)}, "\n".join([*lines, *_next_steps(offer, file)]))
@@ -328,25 +328,25 @@ def _ask_for_inputs(offer: Offer) -> dict[str, str]:
     with Console("registry") as console:
         answer = ask_here(Question(offer.listing.registry.name, message, schema), console)
     content: Mapping[str, Any] = answer.content or {}
-    return {key: _word(x) for key, x in content.items() if x is not None and _word(x)}
+    return {key: _as_text(x) for key, x in content.items() if x is not None and _as_text(x)}
 
 
 def _field(need: Need) -> JsonObject:
-    field: JsonObject = {"type": _KINDS.get(need.format, "string")}
+    field: JsonObject = {"type": _FIELD_TYPES.get(need.format, "string")}
     field["title"] = need.variable
     about = ", ".join(x for x in (need.description, need.placeholder) if x)
     field["description"] = about or f"for {need.where}"
     return field | ({"enum": list(need.choices)} if need.choices else {})
 
 
-def _word(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
 # Trial
 
 
-def _tried(offer: Offer, file: Path) -> list[Tool]:
+def _try_server(offer: Offer, file: Path) -> list[Tool]:
     """Start the server, list its tools, and stop it.
 
     Raises:

@@ -56,11 +56,11 @@ def changed_text(alarm: ChangedEntry) -> str:
     return (
         f"ALARM: {alarm.entry} in your settings was added as {alarm.server}{version}, which has "
         f"changed since: its digest was {alarm.was} and is {alarm.now} now. Leave it switched off "
-        f"until you know why. `{shown_command(*_SHOW, alarm.server)}` shows it."
+        f"until you know why. `{shown_command(*_SHOW_COMMAND, alarm.server)}` shows it."
     )
 
 
-_SHOW = ("xai-mcp-agent", "registry", "show")
+_SHOW_COMMAND = ("xai-mcp-agent", "registry", "show")
 
 
 def offer_text(offer: Offer) -> Iterator[str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..policy.stored_rules import StoredRules
 
 _NOT_USED = 'The settings do not use them: add {"from": "store"} to "rules".'
-_NONE = 'There are no rules: the settings have no section "rules".'
+_NO_RULES = 'There are no rules: the settings have no section "rules".'
 
 Agent = Annotated[str, typer.Option(metavar="NAME", help="Judge as for an agent of this name.")]
 Toolbelt = Annotated[
@@ -42,7 +42,7 @@ def check(
     with frame.bridge(server) as (bridge, names):
         ruled, failed = bridge.ruled_tools(Caller("agent", agent, toolbelt), *names)
         rules = bridge.rules()
-    text = rules_text(rules, ruled, text_width()) if rules else _NONE
+    text = rules_text(rules, ruled, text_width()) if rules else _NO_RULES
     return Report({**rules_json(rules, ruled), "failed": failed}, text, failed.values())
 
 

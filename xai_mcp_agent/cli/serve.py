@@ -42,7 +42,8 @@ Groups = Annotated[
 ShownTools = Annotated[
     Shown,
     typer.Option(
-        "--tools", help="List all tools, or those to search with, or the latter where not all fit."
+        "--tools",
+        help="List all tools, or only those that search for others, or the latter if not all fit.",
     ),
 ]
 Unprefixed = Annotated[
@@ -63,7 +64,7 @@ Token = Annotated[
     ),
 ]  # fmt: skip
 NoToken = Annotated[
-    bool, typer.Option("--no-token", help="Need no token: any program of this machine may call.")
+    bool, typer.Option("--no-token", help="Require no token: any program of this machine may call.")
 ]
 Admin = Annotated[
     bool, typer.Option("--admin", help="With --http, also serve the REST interface and its page.")
@@ -82,7 +83,7 @@ Stop = Annotated[bool, typer.Option("--stop", help="End that process.")]
 Idle = Annotated[
     float,
     typer.Option(
-        "--idle", metavar="SECONDS", min=1, help="End that process so long after its last use."
+        "--idle", metavar="SECONDS", min=1, help="End that process this long after its last use."
     ),
 ]
 
@@ -134,7 +135,7 @@ def serve(
         return _stop(_file_of(frame.settings))
     if attach:
         return _attach(frame.settings, idle)
-    return _keep(frame, idle)
+    return _keep_servers(frame, idle)
 
 
 def _serve_clients(
@@ -148,14 +149,14 @@ def _serve_clients(
             serving.serve_http(bridge, options, access, with_admin=with_admin)
 
 
-def _keep(frame: Frame, idle: float) -> None:
+def _keep_servers(frame: Frame, idle: float) -> None:
     """Run the process that keeps the servers."""
     place = warm.place_of(frame.settings)
     if warm.is_live(place):
         say(f"Another process keeps the servers of {place.settings} already.")
         _say_how_to_attach(place)
         return
-    _tell_of_others(place)
+    _report_others(place)
 
     def ready() -> None:
         say(f"Keeping the servers of {place.settings}, until {idle:g} s after the last use.")
@@ -185,12 +186,12 @@ def _attach(settings: Path | None, idle: float) -> None:
     """Replace this process with a relay between a client and the process that keeps the servers."""
     place = warm.place_of(settings)
     if not warm.is_live(place):
-        _tell_of_others(place)
+        _report_others(place)
         warm.ensure(place, ["--idle", f"{idle:g}"])
     os.execv(place.relay[0], place.relay)
 
 
-def _tell_of_others(place: warm.WarmPlace) -> None:
+def _report_others(place: warm.WarmPlace) -> None:
     """Explain why a process with other settings is not used."""
     for other, facts in warm.live_places(place.settings):
         if other.folder != place.folder:

@@ -29,10 +29,10 @@ from ..core.errors import XaiMcpError
 from ..core.shell import shown_command
 from ..core.util import COMPONENTS
 from .frame import Output, Report
-from .output import folded, say
+from .output import say, wrap_text
 
 _WIDTH = 80
-_AT_ONCE = 4  # each takes a process or two
+_MAX_WORKERS = 4  # each takes a process or two
 _NAME_WIDTH = 36  # width of a folder's name in the table
 _WATCH_SECONDS = 3.0
 
@@ -62,7 +62,7 @@ def check(
         ),
     ],
     seconds: Annotated[
-        float, typer.Option(help="The longest time for one workflow.")
+        float, typer.Option(help="The time limit for one workflow.")
     ] = DEFAULT_SECONDS,
     watch: Annotated[
         bool,
@@ -173,7 +173,7 @@ def _check_all(names: _Names, seconds: float) -> Iterator[Checked]:
     def check_pair(pair: tuple[Path, Lesson]) -> Checked:
         return check_lesson(*pair, seconds=seconds, stop=stop)
 
-    with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(_MAX_WORKERS, os.cpu_count() or 1)) as pool:
         try:
             yield from pool.map(check_pair, pairs)
         finally:
@@ -343,4 +343,4 @@ def _cut(line: str) -> str:
 
 def _indented(text: str, by: int) -> list[str]:
     after = by + 4 if text.startswith("[") else by
-    return folded(text, " " * by, " " * after)
+    return wrap_text(text, " " * by, " " * after)

@@ -21,7 +21,7 @@ _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
 _PROVIDER_PORTS = {"agent_provider", "new_agent_provider"}
 _PROMPT_PORTS = {"system_prompt", "new_system_prompt"}
 _TEXT_CALLS = re.compile(r"^[^\w\n]*TOOL:", re.MULTILINE)
-_LONGEST_PROVIDER = 100
+_MAX_PROVIDER_CHARS = 100
 # Where agents of this library find their API keys.
 _ACCESS = {
     "openai": (
@@ -97,7 +97,7 @@ def _provider(node: AdoptedNode, port: str, text: str) -> Iterator[Remark]:
         yield Remark(node.node, node.node_id, remark, to_do=False, port=port)
     elif provider and provider not in PROVIDERS:
         # The text is not shown: a key may have been wired to the wrong port.
-        near = did_you_mean(provider, PROVIDERS) if len(provider) <= _LONGEST_PROVIDER else ""
+        near = did_you_mean(provider, PROVIDERS) if len(provider) <= _MAX_PROVIDER_CHARS else ""
         hint = near or f"Known: {', '.join(PROVIDERS)}."
         remark = f"the text at `{port}` is no provider here. {hint}"
         yield Remark(node.node, node.node_id, remark, port=port)

@@ -16,7 +16,7 @@ from ...core.util import LIBRARY
 from ...drawing.components import our_components
 from ..component_files import Clash, clash_lines, find_clashes
 from ..frame import Output, Report
-from ..output import compilable, folded, write_file
+from ..output import compilable, wrap_text, write_file
 from .address import carry_addresses
 from .advice import advice
 from .cleanup import clean_up
@@ -203,7 +203,7 @@ def _counted(names: Iterable[str]) -> list[str]:
 
 def _wrapped(text: str, mark: str = "") -> list[str]:
     first = " " * (2 + len(mark)) + mark
-    return folded(text, first, " " * len(first))
+    return wrap_text(text, first, " " * len(first))
 
 
 def _next_steps(reports: Sequence[FileReport], clashes: Sequence[Clash]) -> Iterator[str]:

@@ -23,7 +23,7 @@ _TYPES = {
 }  # fmt: skip
 _DEFAULT_TYPE = "string"
 _IN_CODE = re.compile(r"""\btool_args\s*(?:\[|\.get\()\s*(['"])(\w{1,80})\1""")
-_LONGEST_NAME = 40  # length of a parameter's name in a remark
+_MAX_NAME_CHARS = 40  # length of a parameter's name in a remark
 
 
 def add_parameters(workflow: Workflow, adopted: Iterable[AdoptedNode]) -> Iterator[Remark]:
@@ -109,4 +109,4 @@ def _remarks(
 
 def _printable(name: str) -> str:
     """Return a name that is safe to print: a key may have been wired to the wrong port."""
-    return "***" if tokens_in_text(name) else cut(name, _LONGEST_NAME)
+    return "***" if tokens_in_text(name) else cut(name, _MAX_NAME_CHARS)
