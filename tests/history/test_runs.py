@@ -15,13 +15,13 @@ from sqlalchemy import update
 
 from tests.support.bridge_scripts import END_SECONDS, next_line, script
 from tests.support.fault_server import entry
-from tests.support.histories import events_of, records_of, short
+from tests.support.histories import events_of, short
 from tests.support.recorded import a_history, place_of_file
 from xai_mcp_agent import Bridge, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Listed, call_event
+from xai_mcp_agent.history.recording.reports import Listed, Lost, call_event
 from xai_mcp_agent.history.tables import runs
 
 IT, IT_TOOL = Subject(MCP, "it"), Subject(MCP, "it", "tool")
@@ -103,6 +103,19 @@ def test_a_run_says_with_everything_it_writes_and_at_its_end_that_it_is_there(tm
         assert reason == "It was still connected when its process ended."
 
 
+def test_the_last_one_out_takes_the_tools_along(tmp_path: Path):
+    """Thirty kernels share a file: a tool is there while any of them has it."""
+    with process(tmp_path) as one, process(tmp_path) as other:
+        connect(one)
+        connect(other)
+        runs = [x.run for x in one.history.events() if x.subject == IT]
+        for writer, is_available in ((one, True), (other, False)):
+            writer.record([Lost(IT, datetime.now(UTC), "It was closed.")])
+            assert one.history.records().tools[IT_TOOL].is_available == is_available
+        ends = [(x.change, x.run) for x in one.history.events()[-3:]]
+        assert ends == [("left", runs[0]), ("disconnected", runs[1]), ("unavailable", runs[1])]
+
+
 def test_each_process_records_a_failure_once_until_something_else_happens(tmp_path: Path):
     with a_history(place_of_file(tmp_path / "history.db")) as history:
         for problem in ("no such program", "no such program", "out of memory", "no such program"):
@@ -161,22 +174,6 @@ def test_a_process_that_was_killed_is_noticed_at_the_next_start(tmp_path: Path):
     with opened(tmp_path) as bridge:
         assert short(events_of(bridge)[6:]) == LOST
         assert events_of(bridge)[6].reason == "it was closed."
-
-
-def test_the_last_one_out_takes_the_tools_along(tmp_path: Path):
-    """Thirty kernels share a file: a tool is there while any of them has it."""
-    with opened(tmp_path) as one, opened(tmp_path) as other:
-        for bridge in (one, other):
-            bridge.list_tools("it")
-            events_of(bridge)  # is written by now
-        runs = [x.run for x in events_of(one) if x.context_id == SERVER_ID]
-        for bridge, is_available in ((one, True), (other, False)):
-            bridge.disconnect("it")
-            events_of(bridge)  # is written by now
-            (tool,) = records_of(one).tools.values()
-            assert tool.is_available == is_available
-        ends = [(x.change, x.run) for x in events_of(one)[-3:]]
-        assert ends == [("left", runs[0]), ("disconnected", runs[1]), ("unavailable", runs[1])]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="tells no open files")

@@ -18,8 +18,11 @@ from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, Subject, ToolKey
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.recording import call_journal
-from xai_mcp_agent.history.recording.call_journal import CallJournal, left_behind
+from xai_mcp_agent.history.recording.call_journal import (
+    AbandonedJournal,
+    CallJournal,
+    abandoned_journals,
+)
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.reports import begun_event, call_event
 from xai_mcp_agent.views.history import event_json, events_text
@@ -74,7 +77,7 @@ def test_a_killed_process_has_all_the_calls_that_returned_once(
     """
     kill_after(lasting_place, _CALLS)
     with monkeypatch.context() as killed:
-        killed.setattr(call_journal.LeftBehind, "remove", call_journal.LeftBehind.let_go)
+        killed.setattr(AbandonedJournal, "remove", AbandonedJournal.release)
         with recorder_in(lasting_place) as recorder:
             assert numbers(events(recorder), "begun") == [_CALLS]
     with recorder_in(lasting_place) as recorder:
@@ -90,7 +93,7 @@ def test_a_killed_process_has_all_the_calls_that_returned_once(
         tools = recorder.ask(lambda store: store.records()).result(_SECONDS).tools
         usage = {x.name: (x.usage.calls, x.usage.unknown) for x in tools.values()}
         assert usage == {SAVE.name: (_CALLS // 2, 1), LOOK.name: (_CALLS // 2, 0)}
-    assert not left_behind(lasting_place)
+    assert not abandoned_journals(lasting_place)
 
 
 def test_a_call_that_is_still_going_on_in_another_process_is_not_reported(
@@ -113,9 +116,9 @@ def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path):
     journal.note(call, first)
     journal.withdraw(second)
     journal.close()  # before the store has the first one
-    (left,) = left_behind(place)
+    (left,) = abandoned_journals(place)
     assert left.calls == [replace(call, run="run")]
-    left.let_go()
+    left.release()
     with recorder_in(place) as again:
         assert [x.change for x in events(again)] == ["called"]
 
@@ -132,7 +135,7 @@ def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path):
         assert file.stat().st_mode & 0o777 == 0o600
         recorder.begun(SAVE, {"number": -1})
         assert b'"number":-1' in file.read_bytes()
-    left = left_behind(place)
+    left = abandoned_journals(place)
     assert [x.payload["arguments"] for one in left for x in one.calls] == [{"number": -1}]
     with recorder_in(place_of("memory", tmp_path / "none")) as recorder:
         recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
@@ -146,7 +149,7 @@ def test_a_line_that_was_cut_off_or_is_not_ours_costs_no_other(tmp_path: Path):
         (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
         with file.open("ab") as opened:
             opened.write(b'{"n":8,"change":"called","tool":["mcp",5,null]}\n{"n":9,"change":"cal')
-    (left,) = left_behind(place)
+    (left,) = abandoned_journals(place)
     assert [x.subject.tool for x in left.calls] == ["save"]
     left.remove()
 

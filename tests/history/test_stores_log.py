@@ -103,16 +103,6 @@ def test_events_with_any_name_and_value_come_back_in_their_order(store: History)
         assert [x.position for x in about] == [position]
 
 
-def test_a_store_that_is_opened_again_goes_on_where_it_was(lasting_place: Place):
-    for name in ("one", "two"):
-        store = open_history(lasting_place)
-        append(store, called(name))
-        store.close()
-    store = open_history(lasting_place)
-    assert brief(store) == [(1, "one"), (2, "two")]
-    store.close()
-
-
 def test_ranges_are_cut_at_both_ends_and_by_subject(store: History):
     append(store, connected(GIT, NOON), called("a", 1), called("b", 2), called("a", 3))
     append(store, connected(Subject(MCP, "other"), NOON + timedelta(minutes=4)))
@@ -128,21 +118,6 @@ def test_ranges_are_cut_at_both_ends_and_by_subject(store: History):
         (Range(changes=("seeded", "accepted")), []),
     ):
         assert [x.position for x in store.events(which)] == positions, which
-
-
-def test_a_transaction_that_fails_leaves_nothing(store: History):
-    def half() -> None:
-        with store.writing() as connection:
-            store.log.append(connection, [called("half")], {"d": BODY})
-            raise LookupError
-
-    append(store, called("before"))
-    with pytest.raises(LookupError):
-        half()
-    append(store, called("after"))
-    assert brief(store) == [(1, "before"), (2, "after")]
-    with store.reading() as connection:
-        assert log.definitions_of(connection, ["d"]) == {}
 
 
 def test_writers_at_once_see_each_other_whatever_is_usual_on_the_server(

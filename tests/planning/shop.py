@@ -13,7 +13,7 @@ def tool(
 ) -> Json:  # fmt: skip
     """A tool as a dict; all that it takes is required, unless it says otherwise."""
     properties = takes or {}
-    found: Json = {
+    made: Json = {
         "id": f"{server}/{name}", "server": server, "name": name, "description": description,
         "input_schema": {
             "type": "object", "properties": properties,
@@ -21,8 +21,8 @@ def tool(
         },
     }  # fmt: skip
     if gives is not None:
-        found["output_schema"] = {"type": "object", "properties": gives}
-    return found
+        made["output_schema"] = {"type": "object", "properties": gives}
+    return made
 
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}

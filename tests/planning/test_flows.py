@@ -56,6 +56,36 @@ def test_shapes_that_hardly_fit_give_no_flow() -> None:
         assert flow_between(gives, takes) is None
 
 
+ROCK = {**TEXT, "@type": "geo:rock"}
+LAMP = {**TEXT, "x-type": "lamp:state"}
+LOAF = {"$id": "food:loaf", "type": "object", "properties": {"crust": {"type": "boolean"}}}
+MEAL = {"properties": {"meal": {"$ref": "#/$defs/Meal"}}, "$defs": {"Meal": LOAF}}
+TYPED = [
+    tool("dig_quarry", "", {}, {"stones": {"type": "array", "items": ROCK}}),
+    tool("carve_statue", "", {"block": {"anyOf": [ROCK, {"type": "null"}]}}),
+    {**tool("bake_bread", ""), "output_schema": LOAF},
+    {**tool("feed_ducks", ""), "input_schema": {**MEAL, "required": ["meal"]}},
+    tool("press_button", "", {}, {"status": LAMP}),
+    tool("paint_wall", "", {"shade": LAMP}),
+]
+
+
+def test_values_of_the_same_declared_type_flow_whatever_their_names() -> None:
+    """Spec 5: one of several, the whole result, and one that says how it went."""
+    planner = Planner(TYPED)
+    for giver, taker, field, parameter in (
+        ("dig_quarry", "carve_statue", "stones", "block"),
+        ("bake_bread", "feed_ducks", "result", "meal"),
+        ("press_button", "paint_wall", "status", "shade"),
+    ):
+        (best, *_) = planner.next_tools([f"shop/{giver}"])
+        assert best.name == taker
+        assert best.reasons == (f"takes the {field!r} of {giver} as {parameter!r}",)
+    flow = planner.flow("shop/press_button", "shop/paint_wall")
+    assert flow
+    assert flow.reasons == ("both are declared as lamp:state",)
+
+
 HOSTILE: dict[str, Any] = {
     "a tree that refers to itself twice": {"properties": {x: {"$ref": "#"} for x in "abcdefgh"}},
     "all of itself": {"allOf": [{"$ref": "#"}] * 50, "anyOf": [{"$ref": "#"}] * 50},

@@ -135,14 +135,14 @@ class Catalog:
 
     def digest(self, tool: Tool) -> str:
         """Return the digest of the tool's definition; the writer thread has computed most."""
-        if not (digest := self._known_digest(tool)):
+        if not (digest := self._cached_digest(tool)):
             digest = digest_of(definition_text(tool))
             self._digests[tool.key] = tool, digest
         return digest
 
     async def digest_all(self, tools: Iterable[Tool]) -> None:
         """Compute the digests of these tools in advance; many of them in a thread."""
-        new = [x for x in tools if not self._known_digest(x)]
+        new = [x for x in tools if not self._cached_digest(x)]
         if len(new) > _DIGESTED_AT_ONCE:
             made = await anyio.to_thread.run_sync(_digests_of, new)
             self._digests |= {x.key: (x, digest) for x, digest in zip(new, made, strict=True)}
@@ -171,9 +171,9 @@ class Catalog:
 
     def _note(self, update: RecordUpdate) -> None:
         self._listed |= {source.source: x for source, x in update.listed.items()}
-        self._tell({x.source for x in update.tools})
+        self._notify({x.source for x in update.tools})
 
-    def _known_digest(self, tool: Tool) -> str:
+    def _cached_digest(self, tool: Tool) -> str:
         listing = self._listed.get(tool.source)
         if listing is not None and is_same(tool, listing.tools.get(item_key(tool))):
             return listing.digests[item_key(tool)]
@@ -196,9 +196,9 @@ class Catalog:
             for gone in [x.key for x in old if (source, x.name) not in self._by_name]:
                 self._digests.pop(gone, None)
         lists = zip(LISTS, _offered(before), _offered(inventory), strict=True)
-        self._tell([source], {name for name, old, new in lists if old != new})
+        self._notify([source], {name for name, old, new in lists if old != new})
 
-    def _tell(self, sources: Iterable[str], lists: Iterable[str] = ()) -> None:
+    def _notify(self, sources: Iterable[str], lists: Iterable[str] = ()) -> None:
         if "tools" in lists:
             self.version += 1
         if not (concerned := frozenset(sources)):

@@ -75,12 +75,12 @@ class ToolRecords:
     def take(self, update: RecordUpdate) -> None:
         """Store newer records."""
         for source, records in update.tools.items():
-            if source in update.whole:
+            if source in update.complete:
                 self._records[source] = dict(records)
             else:
                 self._records.setdefault(source, {}).update(records)
             if not update.is_asked:  # otherwise a caller wants all of them
-                _forget_gone(self._records[source])
+                _drop_oldest_former(self._records[source])
         self._on_update(update)
 
     def _hand_over(self, update: RecordUpdate) -> None:
@@ -115,7 +115,7 @@ def records_of(source: str, history: History) -> RecordUpdate:
     return RecordUpdate(tools, tools, is_asked=True)
 
 
-def _forget_gone(records: _Records) -> None:
+def _drop_oldest_former(records: _Records) -> None:
     """Drop the oldest former tools; the history still has them."""
     if len(records) > _MOST_GONE:
         gone = [k for k, x in records.items() if not x.is_available]

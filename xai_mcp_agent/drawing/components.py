@@ -122,4 +122,4 @@ def _ports(node: ast.ClassDef) -> Iterator[PortSpec]:
 
 def canvas_type(written: str) -> str:
     """Return the canvas's name for a Python type."""
-    return re.sub(r"\b(?:str|bool)\b", lambda found: _CANVAS_NAMES[found[0]], written)
+    return re.sub(r"\b(?:str|bool)\b", lambda word: _CANVAS_NAMES[word[0]], written)

@@ -121,10 +121,10 @@ class Layout:
     @property
     def fits(self) -> bool:
         """Return whether all of it is visible at once."""
-        return self._whole_zoom >= self._zoom
+        return self._zoom_to_fit >= self._zoom
 
     @property
-    def _whole_zoom(self) -> float:
+    def _zoom_to_fit(self) -> float:
         boxes = self.boxes.values()
         height = max(x.bottom for x in boxes) - min(x.y for x in boxes)
         width = max(x.right for x in boxes)
@@ -156,7 +156,7 @@ class Layout:
 
     def view(self) -> View:
         """Return the view of the first rows, at a readable zoom."""
-        zoom = max(self._zoom, self._whole_zoom)
+        zoom = max(self._zoom, self._zoom_to_fit)
         top = min(box.y for box in self.boxes.values())
         # Including the leftmost lane.
         return View(0, round(VIEW_MARGIN - top * zoom), round(zoom * 100))

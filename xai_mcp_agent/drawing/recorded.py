@@ -78,7 +78,7 @@ def runs_in_transcript(lines: Iterable[JsonObject], agent: str = "") -> list[Rec
         runs[name] = run
         if not agent or line.get("agent") == agent:
             run.read(line)
-    return [x.whole() for x in runs.values() if x.calls]
+    return [x.recorded_run() for x in runs.values() if x.calls]
 
 
 def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
@@ -197,7 +197,7 @@ class _Transcribed:
             source, tool = str(line.get("server", "")), str(line.get("tool", ""))
             self._add(_of_line(line, source, tool), line)
 
-    def whole(self) -> RecordedRun:
+    def recorded_run(self) -> RecordedRun:
         return RecordedRun(self.id, tuple(self.calls), self.question, tuple(self.agents), self.time)
 
     def _add(self, call: RecordedCall | None, line: JsonObject) -> None:

@@ -64,7 +64,7 @@ def row_of(
     change, payload, seconds = event.change, event.payload, None
     agent = payload.get(_AGENT)
     agent = agent if isinstance(agent, str) else None
-    if is_told_by_definition(event) or payload == usual_payload(change):
+    if describes_tool(event) or payload == usual_payload(change):
         payload, agent = None, None
     elif change == "called":
         seconds = payload.get("seconds")
@@ -97,7 +97,7 @@ def event_of(row: Any, subject: Subject, run: str, project: Project) -> Event:
     )  # fmt: skip
 
 
-def is_told_by_definition(event: Event) -> bool:
+def describes_tool(event: Event) -> bool:
     """Return whether its definition contains its payload, which is not stored again."""
     is_tool = event.subject.tool is not None
     return is_tool and event.event_kind == "fact" and bool(event.definition)

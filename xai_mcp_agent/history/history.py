@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -100,11 +100,9 @@ class History:
         """Return the number of the project in the store."""
         return self.store.project_id
 
-    @contextmanager
-    def reading(self) -> Generator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Run a transaction that sees one state of the store throughout."""
-        with self.store.reading() as connection:
-            yield connection
+        return self.store.reading()
 
     @contextmanager
     def writing(self, *, everything: bool = False) -> Generator[Connection]:

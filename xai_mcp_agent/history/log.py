@@ -23,11 +23,11 @@ from .events_table import (
     Range,
     begin_of,
     definitions_of,
+    describes_tool,
     event_of,
     first_since,
     has_text,
     implied_by,
-    is_told_by_definition,
     last_position,
     payload_of,
     query_of,
@@ -156,7 +156,7 @@ class EventLog:
         last = select(func.max(snapshots.c.position)).where(snapshots.c.project == self.number)
         self._snapshot_at = connection.execute(last).scalar() or 0
         if self._position - self._snapshot_at >= least:  # otherwise another process wrote one
-            keep_snapshot(connection, self.number, self._position, self.state)
+            write_snapshot(connection, self.number, self._position, self.state)
             self._snapshot_at = self._position
 
     def rows(self, connection: Connection, event_range: Range) -> list[LogRow]:
@@ -193,11 +193,11 @@ class EventLog:
     def complete(self, connection: Connection, rows: Iterable[LogRow]) -> list[Event]:
         """Return all events of these rows, with payloads from definitions."""
         all_events = [event for row in rows for event in row.events(self.project)]
-        digests = {x.definition for x in all_events if x.definition and is_told_by_definition(x)}
+        digests = {x.definition for x in all_events if x.definition and describes_tool(x)}
         bodies = definitions_of(connection, digests)
         return [
             replace(x, payload=payload_of(bodies.get(x.definition or "")))
-            if is_told_by_definition(x)
+            if describes_tool(x)
             else x
             for x in all_events
         ]
@@ -250,9 +250,9 @@ class EventLog:
 
     def _number(self, connection: Connection, subject: Subject) -> int:
         """Return the number of a subject; 0 if it has none."""
-        return self._known_numbers(connection, [subject.digest]).get(subject.digest, 0)
+        return self._read_numbers(connection, [subject.digest]).get(subject.digest, 0)
 
-    def _known_numbers(self, connection: Connection, digests: Iterable[str]) -> Mapping[str, int]:
+    def _read_numbers(self, connection: Connection, digests: Iterable[str]) -> Mapping[str, int]:
         """Return the numbers of these subjects that have one, by their digests."""
         for some in portions(x for x in digests if x not in self._number_of):
             self._learn_numbers(connection, subjects.c.digest.in_(some))
@@ -268,7 +268,7 @@ class EventLog:
         self, connection: Connection, by_digest: Mapping[str, Subject]
     ) -> Mapping[str, int]:
         """Return the numbers of these subjects by their digests; a new subject gets one."""
-        numbers = self._known_numbers(connection, by_digest)
+        numbers = self._read_numbers(connection, by_digest)
         new = [
             {
                 "project": self.number, "digest": digest, "kind": x.kind.name,
@@ -278,7 +278,7 @@ class EventLog:
         ]  # fmt: skip
         if new:
             connection.execute(insert(subjects), new)
-        return self._known_numbers(connection, by_digest)
+        return self._read_numbers(connection, by_digest)
 
     def _run_numbers(
         self, connection: Connection, times: Mapping[str, datetime]
@@ -392,7 +392,7 @@ def _restrict_row(row: LogRow, event_range: Range) -> LogRow:
     return replace(row, tools=tools, is_in_range=is_in_range)
 
 
-def keep_snapshot(connection: Connection, project: int, position: int, fold: Fold) -> None:
+def write_snapshot(connection: Connection, project: int, position: int, fold: Fold) -> None:
     """Write the state at a position."""
     key = {"project": project, "position": position}
     row = {**key, "version": Fold.version, "records": pack_fold(fold)}

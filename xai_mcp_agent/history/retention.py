@@ -17,7 +17,7 @@ from .database import insert_missing, portions
 from .event import Subject
 from .events_table import LARGEST_POSITION, last_position
 from .history import History
-from .log import keep_snapshot
+from .log import write_snapshot
 from .records import Fold
 from .snapshots import unpack_fold
 from .tables import definitions, encode_time, events, facts, projects, runs, snapshots, subjects
@@ -52,13 +52,13 @@ def prune(history: History, keep: Retention, now: datetime, *, is_dry: bool = Fa
     if is_dry:
         with history.reading() as connection:
             until = _last_to_go(connection, project, keep, now)
-            return _counted(connection, project, until, until)
+            return _count_rows(connection, project, until, until)
     with history.writing(everything=True) as connection:
         row = {"name": _PRUNED.format(project), "value": str(encode_time(now))}
         insert_missing(connection, facts, [row], update="value")
         last = _last_to_go(connection, project, keep, now)
         until = min(last, _position_of_row(connection, project, _AT_ONCE) or last)
-        pruned = _counted(connection, project, until, last)
+        pruned = _count_rows(connection, project, until, last)
         if pruned.events:
             _remove(connection, history, until)
     return pruned
@@ -71,7 +71,7 @@ def is_due(connection: Connection, project: int, now: datetime) -> bool:
     return last is None or not last.isdigit() or encode_time(now - _DAY) >= int(last)
 
 
-def _counted(connection: Connection, project: int, until: int, last: int) -> Pruned:
+def _count_rows(connection: Connection, project: int, until: int, last: int) -> Pruned:
     columns = func.count(), func.max(events.c.time)
     count, time = connection.execute(select(*columns).where(*_rows(project, until))).one()
     return Pruned(count, time, until >= last)
@@ -139,10 +139,10 @@ def _remove(connection: Connection, history: History, until: int) -> None:
     connection.execute(delete(events).where(*_rows(project, until)))
     old = snapshots.c.project == project, snapshots.c.position <= until
     connection.execute(delete(snapshots).where(*old))
-    gone = _gone(connection, history, fold)
+    forgotten = _forgotten_tools(connection, history, fold)
     for position, state in ((until, fold), (newest, now)):
-        state.forget(gone)
-        keep_snapshot(connection, project, position, state)
+        state.forget(forgotten)
+        write_snapshot(connection, project, position, state)
     log.forget()
     named = select(events.c.run).where(events.c.project == project, events.c.run.is_not(None))
     ended = runs.c.project == project, runs.c.ended.is_not(None), runs.c.number.not_in(named)
@@ -150,7 +150,7 @@ def _remove(connection: Connection, history: History, until: int) -> None:
     _drop_definitions(connection)
 
 
-def _gone(connection: Connection, history: History, fold: Fold) -> list[Subject]:
+def _forgotten_tools(connection: Connection, history: History, fold: Fold) -> list[Subject]:
     """Return former tools that neither the log nor a decision mentions."""
     numbers = select(events.c.subject).where(events.c.project == history.project_id).distinct()
     in_log = history.log.subjects_of(connection, connection.execute(numbers).scalars()).values()

@@ -180,13 +180,13 @@ class Store:
             with self._in_use, self._engine.connect() as connection:
                 yield connection
         except SQLAlchemyError as raised:
-            self.is_damaged |= is_damage(raised) or self._is_found_damaged(raised)
+            self.is_damaged |= is_damage(raised) or self._is_damaged_by_check(raised)
             if not self.is_damaged and is_mistake(raised):
                 raise
             cause = Unreadable("The file is damaged.") if self.is_damaged else raised
             raise failure(self.place, cause) from cause
 
-    def _is_found_damaged(self, raised: SQLAlchemyError) -> bool:
+    def _is_damaged_by_check(self, raised: SQLAlchemyError) -> bool:
         """Return whether `quick_check` explains why the file could not be used."""
         if self.place.file is None or not may_be_damage(raised):
             return False

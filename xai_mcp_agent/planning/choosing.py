@@ -153,18 +153,18 @@ class Needs:
 
     def __init__(self, flows: Flows, request: Request, chosen: Sequence[Choice]) -> None:
         self._flows, self._request, self._chosen = flows, request, chosen
-        self._found: dict[Any, Choice] = {}
+        self._calls: dict[Any, Choice] = {}
 
     def complete(self) -> list[Choice]:
         """Return all tools in the order of their calls."""
         for one in self._chosen:
             self._add(one, ())
-        return list(self._found.values())[:_MOST_CALLS]
+        return list(self._calls.values())[:_MOST_CALLS]
 
     def _add(self, one: Choice, above: tuple[Any, ...]) -> None:
         """Add a tool after its suppliers; `above` are the tools that need it."""
         key = one.ports.key
-        if key in self._found:
+        if key in self._calls:
             return
         above = (*above, key)
         for inp in one.ports.required if len(above) <= _MOST_DEPTH else ():
@@ -172,7 +172,7 @@ class Needs:
                 giver = self._giver(one, inp)
                 if giver is not None and giver not in above:
                     self._add(self._choice(giver, one, inp), above)
-        self._found.setdefault(key, one)
+        self._calls.setdefault(key, one)
 
     def _choice(self, giver: Any, one: Choice, inp: Input) -> Choice:
         reason = f"gives {inp.name!r} to {one.ports.name}"
@@ -196,7 +196,7 @@ class Needs:
         own_words = ports.name_words - consumer.name_words
         return (
             flow.score / flow.fit**0.5
-            + _THERE * (is_chosen or flow.producer in self._found)
+            + _THERE * (is_chosen or flow.producer in self._calls)
             + _SAME_SERVER * (ports.server == consumer.server)
             + _SAID * self._flows.covered_share(own_words, self._request.roots)
             + _FILLABLE * self._fillable(ports)
@@ -213,7 +213,7 @@ class Needs:
         return max((x[0].score for x in candidates if x), default=0.0)
 
 
-def aligned(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> list[Step | None]:
+def align_steps(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> list[Step | None]:
     """Match fixed tools with steps: the best fit that keeps the order of both."""
     steps = request.steps
     if not steps:

@@ -269,8 +269,8 @@ def _looked_at(
 ) -> tuple[float, str]:
     """Return whether the producer reads what the consumer changes: its ids are found there."""
     about = _specific(sorted(producer.entity))
-    is_found_there = inp.is_opaque and out.is_record and producer.looks_up
-    if not is_found_there or not about or not consumer.entity.issuperset(about):
+    has_its_id = inp.is_opaque and out.is_record and producer.looks_up
+    if not has_its_id or not about or not consumer.entity.issuperset(about):
         return 0.0, ""
     return _LOOKED_AT, f"both are about the {', '.join(about[:3])}"
 

@@ -11,7 +11,7 @@ from ..core.json import JsonObject, as_object
 from ..core.tools import Tool
 from ..search.terms import root, singular
 from ..search.tools import ToolIndex, key_of
-from .choosing import Choice, Chooser, Needs, Words, aligned
+from .choosing import Choice, Chooser, Needs, Words, align_steps
 from .flows import Flow, Flows
 from .plan import Plan, PlannedCall, lacking
 from .schema_ports import ToolPorts, begins_step, is_noun
@@ -88,7 +88,7 @@ class Planner:
         """
         read = self._read(request)
         ports = [self._ports(x) for x in tools]
-        steps = aligned(self._flows, read, ports)
+        steps = align_steps(self._flows, read, ports)
         chosen = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
         return self._wire(read, chosen)
 

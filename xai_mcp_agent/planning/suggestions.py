@@ -35,7 +35,7 @@ class Suggester:
 
     def __init__(self, flows: Flows, called: Sequence[Any]) -> None:
         self._flows, self._called = flows, called
-        self._found: dict[Any, _Scored] = {}
+        self._scores: dict[Any, _Scored] = {}
 
     def by_words(self, scored: Iterable[tuple[Any, float]]) -> None:
         """Add the ranking by the words of a request."""
@@ -69,13 +69,13 @@ class Suggester:
 
     def best(self, limit: int) -> list[Suggestion]:
         """Return the best tools, each with its reasons."""
-        scores = {key: x.score for key, x in self._found.items()}
+        scores = {key: x.score for key, x in self._scores.items()}
         ordered = sorted(scores, key=lambda x: (-scores[x], str(x)))[: max(limit, 0)]
         most = scores[ordered[0]] if ordered else 1.0
         return [
             Suggestion(
                 key, self._flows.ports(key).name, scores[key] / most,
-                tuple(dict.fromkeys(self._found[key].reasons)),
+                tuple(dict.fromkeys(self._scores[key].reasons)),
             )
             for key in ordered
         ]  # fmt: skip
@@ -84,6 +84,6 @@ class Suggester:
         if key in self._called and not may_repeat:
             score *= _AGAIN
         if key in self._flows and score > 0:
-            one = self._found.setdefault(key, _Scored())
+            one = self._scores.setdefault(key, _Scored())
             one.score += score
             one.reasons.append(reason)

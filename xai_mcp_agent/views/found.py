@@ -95,7 +95,7 @@ def _explained_lines(explained: ExplainedTool, width: int) -> Iterator[str]:
     yield from wrap(call, width, "  ", _INDENT)
     if tool.note:
         yield from wrap(f"Note: {tool.note}", width, "  ", _INDENT)
-    yield from wrap(_known_text(explained), width, "  ", _INDENT)
+    yield from wrap(_age_text(explained), width, "  ", _INDENT)
 
 
 def _parameter_lines(schema: JsonObject, width: int) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _parameter_lines(schema: JsonObject, width: int) -> Iterator[str]:
         yield from wrap(line, width, _INDENT, _DEEPER)
 
 
-def _known_text(explained: ExplainedTool) -> str:
+def _age_text(explained: ExplainedTool) -> str:
     """Return since when it is known, and how its calls went."""
     record = explained.entry.record
     if record is None:

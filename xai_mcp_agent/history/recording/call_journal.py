@@ -159,8 +159,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_drop_all)
 
 
-class LeftBehind:
-    """Calls that a dead process noted. To be released, or removed.
+class AbandonedJournal:
+    """Calls in the journal of a dead process. To be released, or removed.
 
     Calls that are not known to have ended are `begun`, the others `called`.
     """
@@ -183,16 +183,16 @@ class LeftBehind:
         """Remove the file: the store has them all."""
         with suppress(OSError):
             self._file.unlink(missing_ok=True)
-        self.let_go()
+        self.release()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Leave the file for another process."""
         os.close(self._opened)
 
 
-def left_behind(place: Place) -> list[LeftBehind]:
-    """Return what dead processes noted, for this project in this store."""
-    files: list[LeftBehind] = []
+def abandoned_journals(place: Place) -> list[AbandonedJournal]:
+    """Return the journals of dead processes, for this project in this store."""
+    files: list[AbandonedJournal] = []
     if (stem := _stem(place)) is None:
         return files
     names: list[str] = []
@@ -204,7 +204,7 @@ def left_behind(place: Place) -> list[LeftBehind]:
                 continue
             opened = open_private(file, os.O_RDWR)
             if take_lock(opened):
-                files.append(LeftBehind(file, opened))
+                files.append(AbandonedJournal(file, opened))
             else:
                 os.close(opened)
     return files

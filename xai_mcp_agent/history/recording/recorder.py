@@ -37,11 +37,11 @@ from .call_journal import CallJournal
 from .reports import (
     CallerFields,
     Failed,
+    Learned,
     Listed,
     Lost,
     RecordUpdate,
     Seeded,
-    Taught,
     answer_event,
     begun_event,
     call_event,
@@ -84,13 +84,13 @@ class HistoryRecorder:
     ) -> None:
         self.place = place
         began, followers = datetime.now(UTC), list[Callable[[RecordUpdate], None]]()
-        self._followers, tell = followers, partial(_tell, followers)
+        self._followers, publish = followers, partial(_publish, followers)
         redact = self._redactor = Redactor([secrets] if secrets else [], guesses=True)
         run = uuid.uuid4().hex
         self._journal = journal = CallJournal(place, run, warn)
         self._writer = HistoryWriter(
             place,
-            lambda: _open(place, mask, began, tell, redact, keep, run),
+            lambda: _open(place, mask, began, publish, redact, keep, run),
             warn,
             journal.written,
         )
@@ -190,7 +190,7 @@ class HistoryRecorder:
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
         """Learn something in the writer thread. Returns at once."""
-        self._writer.report(Taught(datetime.now(UTC), learn))
+        self._writer.report(Learned(datetime.now(UTC), learn))
 
     def forget(self, forget: Callable[[Learning], T]) -> Future[T]:
         """Forget something learned, without a trace in the file.
@@ -220,13 +220,13 @@ class HistoryRecorder:
             refusal_event(tool_subject(key), datetime.now(UTC), reason, definition, by)
         )
 
-    def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
+    def follow(self, publish: Callable[[RecordUpdate], None]) -> Callable[[], None]:
         """Call a listener for each change of the records, in the writer thread.
 
         The returned function removes it.
         """
-        self._followers.append(tell)
-        return lambda: self._followers.remove(tell)
+        self._followers.append(publish)
+        return lambda: self._followers.remove(publish)
 
     def ask(self, do: Callable[[History], T]) -> Future[T]:
         """Ask the history something, after everything reported before.
@@ -287,10 +287,10 @@ class HistoryRecorder:
         return Subject(self._kinds.get(source, MCP), source)
 
 
-def _tell(followers: list[Callable[[RecordUpdate], None]], update: RecordUpdate) -> None:
-    for tell in tuple(followers):
+def _publish(followers: list[Callable[[RecordUpdate], None]], update: RecordUpdate) -> None:
+    for publish in tuple(followers):
         try:
-            tell(update)
+            publish(update)
         except Exception:
             logger.exception("A listener of the history could not handle a change")
 

@@ -26,7 +26,7 @@ from ..records import ENDED, Fold, SourceRecord, SourceState, ToolRecord
 from ..renames import likely_renames
 from ..retention import is_due, prune
 from ..runs import Runs
-from .call_journal import LeftBehind, left_behind
+from .call_journal import AbandonedJournal, abandoned_journals
 from .event_builder import (
     failure_event,
     listing_events,
@@ -36,13 +36,13 @@ from .event_builder import (
 )
 from .reports import (
     Failed,
+    Learned,
     Listed,
     ListingDigest,
     Lost,
     RecordUpdate,
     Report,
     Seeded,
-    Taught,
     by_source,
     digest_listing,
 )
@@ -135,12 +135,12 @@ class ReportWriter:
         Raises:
             StoreFailed: nothing was written; the same reports may be recorded later.
         """
-        taken = tuple(reports)
+        reports = tuple(reports)
         with self._batch() as batch:
-            for report in taken:
+            for report in reports:
                 self._take_in(batch, report)
-            self._learn(batch, [x for x in taken if isinstance(x, Taught)])
-            update = self._update(batch, taken)
+            self._learn(batch, [x for x in reports if isinstance(x, Learned)])
+            update = self._update(batch, reports)
         self._publish(update)
 
     def forget(self, forget: Callable[[Learning], T]) -> T:
@@ -192,20 +192,20 @@ class ReportWriter:
         finally:
             self.history.close()
 
-    def _update(self, batch: _Batch, taken: Iterable[Report]) -> RecordUpdate:
+    def _update(self, batch: _Batch, reports: Iterable[Report]) -> RecordUpdate:
         fold = batch.fold
-        whole = {x for x in batch.changed if x.tool is None}
-        of_tools = (fold.tool(x) for x in batch.changed if x.anchor not in whole)
+        complete = {x for x in batch.changed if x.tool is None}
+        of_tools = (fold.tool(x) for x in batch.changed if x.anchor not in complete)
         tools = [x for x in of_tools if x is not None]
-        tools += (x for source in whole for x in fold.source_state(source).tools.values())
-        sources = (x.source for x in taken if isinstance(x, Listed))
+        tools += (x for source in complete for x in fold.source_state(source).tools.values())
+        sources = (x.source for x in reports if isinstance(x, Listed))
         listed = {x: self._seen[x] for x in sources if x in self._seen}
-        return RecordUpdate(by_source(tools), whole, listed)
+        return RecordUpdate(by_source(tools), complete, listed)
 
     @contextmanager
     def _batch(self) -> Generator[_Batch]:
         connected, failures = dict(self._connected), dict(self._failures)
-        left: list[LeftBehind] = []
+        journals: list[AbandonedJournal] = []
         try:
             with self.history.writing() as connection:
                 is_new, now = not self._runs.beat(connection), datetime.now(UTC)
@@ -216,8 +216,8 @@ class ReportWriter:
                 if is_new or self._used is not self.history:
                     self._end_what_is_over(batch, now)
                 if is_new:
-                    left = left_behind(self.history.place)
-                    self._take_in_left_behind(batch, left)
+                    journals = abandoned_journals(self.history.place)
+                    self._add_abandoned_calls(batch, journals)
                     # This process's connected sources belonged to a run that others took for ended.
                     for report in tuple(self._connected.values()):
                         self._listed(batch, replace(report, time=now))
@@ -226,11 +226,11 @@ class ReportWriter:
             self._used = self.history
         except BaseException:
             self._connected, self._failures = connected, failures
-            for one in left:
-                one.let_go()
+            for journal in journals:
+                journal.release()
             raise
-        for one in left:
-            one.remove()
+        for journal in journals:
+            journal.remove()
 
     def _begin_run(self, connection: Connection) -> None:
         """Begin a run; a new one if others took this for ended, because the machine slept, say."""
@@ -248,9 +248,9 @@ class ReportWriter:
                 batch.write()
             self._runs.end(batch.connection, run)
 
-    def _take_in_left_behind(self, batch: _Batch, left: Iterable[LeftBehind]) -> None:
+    def _add_abandoned_calls(self, batch: _Batch, journals: Iterable[AbandonedJournal]) -> None:
         """Add the calls of processes that were killed before the store had them."""
-        calls = sorted((call for one in left for call in one.calls), key=lambda x: x.time)
+        calls = sorted((call for x in journals for call in x.calls), key=lambda x: x.time)
         times = [x.time for x in calls]
         stored = calls_at(batch.connection, self.history.project_id, times)
         batch.add(x for x in calls if (x.subject.digest, x.time) not in stored)
@@ -273,7 +273,7 @@ class ReportWriter:
                     batch.add([failure_event(report)])
             case Seeded():
                 self._seeded(batch, report)
-            case Taught():
+            case Learned():
                 pass  # all of them together, see `record`
 
     def _listed(self, batch: _Batch, report: Listed) -> None:
@@ -328,7 +328,7 @@ class ReportWriter:
         # One from the future was reported before a clock was set back.
         return not self._runs.process_began <= record.last_seen <= datetime.now(UTC)
 
-    def _learn(self, batch: _Batch, reports: Sequence[Taught]) -> None:
+    def _learn(self, batch: _Batch, reports: Sequence[Learned]) -> None:
         if not reports:
             return
         learning = self._learning(batch, min(x.time for x in reports))

@@ -107,14 +107,14 @@ class Seeded:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
-    """A tool or a run taught something; `learn` writes it, in the transaction of the reports."""
+class Learned:
+    """Something was learned for the search; `learn` writes it, in the transaction of reports."""
 
     time: datetime
     learn: Callable[[Learning, datetime], None] = field(repr=False)
 
 
-Report: TypeAlias = Listed | Lost | Failed | Seeded | Taught | Event
+Report: TypeAlias = Listed | Lost | Failed | Seeded | Learned | Event
 
 
 _BEGUN = usual_payload("begun")
@@ -254,12 +254,12 @@ ToolsBySource: TypeAlias = Mapping[Subject, Mapping[Subject, ToolRecord]]
 class RecordUpdate:
     """Records after a transaction.
 
-    For a source that is `whole` they are complete. `listed` is what sources listed. `is_asked`: a
+    They are all that a source in `complete` has. `listed` is what sources listed. `is_asked`: a
     caller requested them.
     """
 
     tools: ToolsBySource
-    whole: Collection[Subject] = ()
+    complete: Collection[Subject] = ()
     listed: Mapping[Subject, ListingDigest] = field(default_factory=dict[Subject, ListingDigest])
     is_asked: bool = False
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...core.errors import StoreFailed
 from ..event import Event
 from ..place import NOTHING_KEPT, OFF, Place
-from .reports import Report, Taught
+from .reports import Learned, Report
 
 if TYPE_CHECKING:
     from .report_writer import ReportWriter
@@ -104,7 +104,7 @@ class HistoryWriter:
             return
         self._put((report, number))
         is_call = isinstance(report, Event) and report.change == "called"
-        if not (is_call or isinstance(report, Taught)):
+        if not (is_call or isinstance(report, Learned)):
             self._is_urgent.set()
 
     def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:
