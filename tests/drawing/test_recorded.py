@@ -24,7 +24,7 @@ from xai_mcp_agent.drawing.recorded import (
     runs_in_history,
     runs_in_transcript,
 )
-from xai_mcp_agent.drawing.tracing import traced
+from xai_mcp_agent.drawing.tracing import trace_calls
 from xai_mcp_agent.history.event import Event, Subject
 from xai_mcp_agent.steps.references import Joined, Number, Reference
 from xai_mcp_agent.steps.results import StepResult, fill
@@ -147,7 +147,7 @@ _LINES = st.fixed_dictionaries(
 def test_a_file_of_anything_raises_nothing(lines: list[Any], state: dict[str, Any]):
     """A file may come from anywhere; what it says of tools and values becomes text."""
     for run in [*runs_in_transcript(lines), run_in_state(state, ["it"])]:
-        calls, _ = traced(run.calls)
+        calls, _ = trace_calls(run.calls)
         assert draw("made", calls, our_components()).document()
 
 
@@ -161,7 +161,7 @@ def made(value: Any, *, result: Any = None) -> Any:
         RecordedCall("library", "search", {}, result),
         RecordedCall("library", "next", {name: argument}),
     ]
-    source = traced(calls)[0][1].arguments[name]
+    source = trace_calls(calls)[0][1].arguments[name]
     assert fill(source, [StepResult(result, "library/search")]) == argument
     return source
 
@@ -221,7 +221,7 @@ def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told():
         RecordedCall("library", "search", {}, {"isbn": "978-0142"}),
         RecordedCall("library", "get", {"isbn": "978-0142"}),
     ]
-    drawn, left_out = traced(calls)
+    drawn, left_out = trace_calls(calls)
     assert [x.tool for x in drawn] == ["search", "get"]
     assert drawn[1].arguments == {"isbn": Reference(0, ("isbn",))}
     assert [(x.name, x.why) for x in left_out] == [
@@ -233,7 +233,7 @@ def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told():
 def test_an_argument_that_was_hidden_cut_or_not_recorded_must_be_given():
     arguments = {"token": "***", "text": "x" * 4000 + "... (9000 characters)", "day": "today"}
     calls = [RecordedCall("mail", "send", arguments), RecordedCall("mail", "send")]
-    (first, second), _ = traced(calls)
+    (first, second), _ = trace_calls(calls)
     assert first.arguments == {"day": "today"}
     assert {"token", "text"} == {*first.missing}
     assert "secret" in first.missing["token"]
@@ -244,7 +244,7 @@ def test_a_secret_is_taken_from_where_it_came_from_or_must_be_given():
     login = RecordedCall("shop", "login", {"user": "ada", "pin": "geheim"}, {"key": "geheim-2"})
     say = RecordedCall("shop", "say", {"text": "geheim", "inner": [{"geheim": 1}], "n": 5})
     list_ = RecordedCall("shop", "list", {"auth": "Bearer geheim-2"})
-    calls, _ = traced([login, say, list_], lambda name, text: "geheim" in text)
+    calls, _ = trace_calls([login, say, list_], lambda name, text: "geheim" in text)
     assert [sorted(x.missing) for x in calls] == [["pin"], ["inner", "text"], []]
     assert "geheim" not in repr(calls)
     assert calls[1].arguments == {"n": 5}

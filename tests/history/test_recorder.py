@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.histories import rebuild
+from tests.support.histories import rebuild, recorded_events
 from tests.support.recorded import IN_MEMORY, NOON, History, a_tool
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import (
-    Event,
     Prompt,
     PromptArgument,
     Records,
@@ -60,10 +59,6 @@ def connect(recorder: HistoryRecorder, title: str, tool: Tool) -> None:
     recorder.notice(InventoryChanged("reviewer", Inventory("reviewer", (tool,))))
 
 
-def events_of(recorder: HistoryRecorder) -> list[Event]:
-    return recorder.ask(lambda store: store.events()).result(ANSWER_SECONDS)
-
-
 def review(description: str = "Reviews code.", **parameters: object) -> Tool:
     schema = {"type": "object", "properties": parameters}
     return Tool(ToolKey("agent", "reviewer", "review"), description, schema)
@@ -73,7 +68,7 @@ def test_a_further_kind_of_source_has_the_shape_of_the_others(recorder: HistoryR
     """Spec 2, ACP Tools: the identical pattern, with `acp` and `agent` in place of the words."""
     connect(recorder, "Reviewer 2", review())
     project = recorder.ask(lambda store: store.project).result(ANSWER_SECONDS)
-    anchor, tool = events_of(recorder)
+    anchor, tool = recorded_events(recorder)
     assert anchor.context_id == "acp:reviewer"
     assert anchor.payload == {
         "agent_id": "reviewer", "agent_name": "Reviewer 2", "transport": "stdio",
@@ -93,7 +88,7 @@ def test_nothing_secret_is_kept_of_the_words_of_strangers(recorder: HistoryRecor
     recorder.called(tool.key, 0.5, SECRET * 2000)
     recorder.notice(SourceLost("reviewer", f"It said {SECRET}."))
     recorder.notice(SourceUnreachable("reviewer", f"It said {SECRET}.", AGENT))
-    text = str([event_json(x) for x in events_of(recorder)])
+    text = str([event_json(x) for x in recorded_events(recorder)])
     assert SECRET[:5] not in text
     assert text.count("***") >= 6
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import place_of
-from tests.support.histories import recorder_in
+from tests.support.histories import recorded_events, recorder_in
 from tests.support.processes import is_running, wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Event, Subject, ToolKey
@@ -38,10 +38,6 @@ _CALLS = 20
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls for databases elsewhere are noted there."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-def events(recorder: HistoryRecorder) -> list[Event]:
-    return recorder.ask(lambda store: store.events()).result(_SECONDS)
 
 
 def numbers(events: list[Event], change: str) -> list[int]:
@@ -79,9 +75,9 @@ def test_a_killed_process_has_all_the_calls_that_returned_once(
     with monkeypatch.context() as killed:
         killed.setattr(AbandonedJournal, "remove", AbandonedJournal.release)
         with recorder_in(lasting_place) as recorder:
-            assert numbers(events(recorder), "begun") == [_CALLS]
+            assert numbers(recorded_events(recorder), "begun") == [_CALLS]
     with recorder_in(lasting_place) as recorder:
-        all_events = events(recorder)
+        all_events = recorded_events(recorder)
         assert sorted(numbers(all_events, "called")) == list(range(_CALLS))
         assert numbers(all_events, "begun") == [_CALLS]
         begun = next(x for x in all_events if x.change == "begun")
@@ -102,10 +98,10 @@ def test_a_call_that_is_still_going_on_in_another_process_is_not_reported(
     with recorder_in(lasting_place) as one:
         begun = one.begun(SAVE, {"number": 1})
         with recorder_in(lasting_place) as other:
-            assert numbers(events(other), "begun") == []
+            assert numbers(recorded_events(other), "begun") == []
         one.called(SAVE, 0.1, "", {"number": 1}, begun=begun)
     with recorder_in(lasting_place) as recorder:
-        assert [x.change for x in events(recorder)] == ["called"]
+        assert [x.change for x in recorded_events(recorder)] == ["called"]
 
 
 def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path):
@@ -120,7 +116,7 @@ def test_a_call_that_was_not_made_after_all_is_not_reported(tmp_path: Path):
     assert left.calls == [replace(call, run="run")]
     left.release()
     with recorder_in(place) as again:
-        assert [x.change for x in events(again)] == ["called"]
+        assert [x.change for x in recorded_events(again)] == ["called"]
 
 
 def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path):
@@ -173,7 +169,7 @@ def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
     recorder.settled().result(_SECONDS)
     assert not recorder.trouble
     recorder.called(SAVE, 0.1, "", {"number": 1}, begun=under_way)
-    assert sorted(numbers(events(recorder), "called")) == list(range(1, 21))
+    assert sorted(numbers(recorded_events(recorder), "called")) == list(range(1, 21))
     recorder.close(_SECONDS)
     assert not list((tmp_path / ".xircuits").glob("*.calls-*"))
     assert len(warnings) == 1

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import place_of
-from tests.support.histories import rebuild, recorder_in, short
+from tests.support.histories import rebuild, recorded_events, recorder_in, short
 from tests.support.processes import wait_until
 from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
@@ -69,7 +69,7 @@ def works_again(place: Place, number: int) -> int:
             return not recorder.trouble
 
         wait_until(is_well, "the history works again", _SECONDS)
-        changes = short(recorder.ask(lambda store: store.events()).result(_SECONDS))
+        changes = short(recorded_events(recorder))
         assert changes[-1][0] == "unavailable"
         assert [x for x, _ in changes].count("called") > _CALLS
         return len(changes)

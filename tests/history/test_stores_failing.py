@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import Server, place_of
-from tests.support.histories import recorder_in
+from tests.support.histories import recorded_events, recorder_in
 from tests.support.processes import free_port, wait_until
-from xai_mcp_agent import Event, StoreFailed, Tool, ToolKey
+from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
 from xai_mcp_agent.history import database, store
 from xai_mcp_agent.history.history import History, open_history
@@ -86,12 +86,10 @@ def refused(recorder: HistoryRecorder) -> StoreFailed:
     return reason
 
 
-def events(recorder: HistoryRecorder) -> list[Event]:
-    return recorder.ask(lambda store: store.events()).result(_SECONDS)
-
-
 def numbers(recorder: HistoryRecorder) -> list[int]:
-    return [x.payload["arguments"]["number"] for x in events(recorder) if x.change == "called"]
+    return [
+        x.payload["arguments"]["number"] for x in recorded_events(recorder) if x.change == "called"
+    ]
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -220,7 +218,7 @@ def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
         wait_until(lambda: is_removed(tmp_path / ".xircuits"), "the folder is gone", _SECONDS)
         call(recorder, 2)
         settle(recorder)
-        changes = [x.change for x in events(recorder)]
+        changes = [x.change for x in recorded_events(recorder)]
         assert changes == ["connected", "discovered", "discovered", "called"]
         assert numbers(recorder) == [2]
     assert ["deleted" in x for x in warnings(caplog)] == [True]
@@ -244,9 +242,9 @@ def test_a_server_that_is_started_again_gets_what_it_missed(
             postgresql.start()
         settle(recorder)
         assert numbers(recorder) == [1, 2, 3]
-        positions = [x.position for x in events(recorder)]
+        positions = [x.position for x in recorded_events(recorder)]
         assert positions == list(range(1, len(positions) + 1))
-        assert len({x.run for x in events(recorder)}) == 1
+        assert len({x.run for x in recorded_events(recorder)}) == 1
     assert warnings(caplog)
     assert not any("s3cret" in x for x in warnings(caplog))
 

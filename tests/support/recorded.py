@@ -1,4 +1,4 @@
-"""Histories written without servers: what sources report is recorded, an hour after the last."""
+"""Histories written without servers: each report comes an hour after the last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from xai_mcp_agent import Prompt, Resource, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC, SourceKind
-from xai_mcp_agent.history.history import History as KeptHistory
+from xai_mcp_agent.history.history import History as StoredHistory
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
@@ -45,44 +45,44 @@ class History:
         self._recorder = ReportWriter(open_history(place), str)
 
     @property
-    def store(self) -> KeptHistory:
-        """Where it is kept."""
+    def store(self) -> StoredHistory:
+        """The stored history."""
         return self._recorder.history
 
     def connected(
         self, source: str, *tools: Tool, kind: SourceKind = MCP, features: Features = ()
     ) -> None:
-        """A source connected and listed these."""
+        """Report that a source connected and listed these tools."""
         subject, now = Subject(kind, source), self._next()
         self._record(Listed(subject, now, tools, True, "stdio", features=tuple(features)))
 
     def listed(self, source: str, *tools: Tool, features: Features = ()) -> None:
-        """It listed its tools again."""
+        """Report that it listed its tools again."""
         report = Listed(Subject(MCP, source), self._next(), tools, features=tuple(features))
         self._record(report)
 
     def lost(self, source: str, reason: str = "It was closed.") -> None:
-        """It is not connected any more."""
+        """Report that it is not connected any more."""
         self._record(Lost(Subject(MCP, source), self._next(), reason))
 
     def failed(self, source: str, problem: str) -> None:
-        """It could not be reached."""
+        """Report that it could not be reached."""
         self._record(Failed(Subject(MCP, source), self._next(), problem))
 
     def seeded(self, *tools: Tool, kind: SourceKind = STATIC) -> None:
-        """Tools that are there from the start."""
+        """Report tools that exist from the start."""
         self._record(Seeded(kind, self._next(), tools))
 
     def called(self, source: str, tool: str, seconds: float, error: str = "") -> None:
-        """A tool was called."""
+        """Report a call of a tool."""
         self._record(call_event(Subject(MCP, source, tool), self._next(), seconds, error))
 
     def disabled(self, source: str, tool: str) -> None:
-        """A person switched a tool off."""
+        """Report that a person switched a tool off."""
         self._record(decision_event(Subject(MCP, source, tool), self._next(), "disabled"))
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the store."""
         self._recorder.close()
 
     def _next(self) -> datetime:
@@ -95,7 +95,7 @@ class History:
 
 @contextmanager
 def a_history(place: Place = IN_MEMORY) -> Generator[History]:
-    """An empty one, in memory if nothing else is said."""
+    """An empty history, in memory by default."""
     history = History(place)
     try:
         yield history

@@ -23,7 +23,7 @@ from ..drawing.flow import DrawnCall
 from ..drawing.flow import draw as draw_calls
 from ..drawing.recorded import RecordedRun
 from ..drawing.rules import Document
-from ..drawing.tracing import LeftOut, traced
+from ..drawing.tracing import LeftOut, trace_calls
 from ..drawing.workflow import WorkflowError
 from ..secrets.redactor import Redactor
 from ..secrets.search import is_secret
@@ -150,7 +150,7 @@ def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
     """
     # Conversations and run states hold unmasked values.
     redact = Redactor([loaded.secrets], guesses=True, environ=os.environ)
-    calls, left_out = traced(
+    calls, left_out = trace_calls(
         run.calls, lambda name, text: is_secret(name, text) or redact(text) != text
     )
     require_arguments(run, calls)

@@ -51,7 +51,7 @@ class LeftOut:
     why: str
 
 
-def traced(
+def trace_calls(
     calls: Sequence[RecordedCall], hides: Hides = lambda name, text: False
 ) -> tuple[list[DrawnCall], list[LeftOut]]:
     """Return the calls with traced arguments, and the calls left out.

@@ -26,11 +26,11 @@ Change: TypeAlias = Literal[
 still. failed: it could not be reached or listed. seeded: there from the start. confirmed: there,
 and as it was. returned: it had vanished from the listing, and is there again as it was. begun: a
 call whose process ended before it was over, so that nobody knows whether it was carried out.
-accepted: a definition, by a person or with the first listing of its source; or what a source says
-of its use. approved: a call, or all calls of a tool, by whoever the payload names. withdrawn: an
-approval for good, taken back. refused: a call that was not made because of what was decided, now by
-whoever the payload names, or before. learned: what was
-asked for when it was used is remembered for the next search. forgotten: that is not any more."""
+accepted: a definition, by a person or with the first listing of its source; or the instructions of
+a source. approved: a call, or all calls of a tool, by the person in the payload. withdrawn: an
+approval for good, taken back. refused: a call that was not made because of a decision, made now by
+the person in the payload, or earlier. learned: the request that a tool was used for is remembered
+for the next search. forgotten: it is no longer remembered."""
 
 EventKind: TypeAlias = Literal["fact", "action", "decision"]
 Teller: TypeAlias = Literal["validator", "executor", "user"]
@@ -192,8 +192,8 @@ class Event:
     teller: Teller | None = None
     """Who reports it, unless it is the usual one."""
     followed_by: int | None = field(default=None, repr=False, compare=False)
-    """Of a listing or loss that speaks of all tools of its source: of so many the events behind it
-    tell, and of the others it is implied that they are there as before, or gone."""
+    """For a listing or loss of a whole source: the number of following events about its tools. The
+    other tools are implied to be as before, or gone."""
 
     @property
     def context_id(self) -> str:

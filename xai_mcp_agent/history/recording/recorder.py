@@ -99,7 +99,6 @@ class HistoryRecorder:
         # Sources that have just connected; their first listing is their first event.
         self._just_connected: set[str] = set()
         self._forced: set[str] = set()
-        self._seeded: dict[Subject, Tool] = {}
         self.mask = mask
         self._record = record
 
@@ -136,13 +135,8 @@ class HistoryRecorder:
 
     def seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
         """Record tools that exist from the start. Repeated, only changes are recorded."""
-        named = {Subject(kind, tool.source, tool.name): tool for tool in tools}
-        new = {
-            subject: tool for subject, tool in named.items() if self._seeded.get(subject) != tool
-        }
-        self._seeded |= new
-        if new:
-            self._writer.report(Seeded(kind, datetime.now(UTC), tuple(new.values())))
+        if named := {(tool.source, tool.name): tool for tool in tools}:
+            self._writer.report(Seeded(kind, datetime.now(UTC), tuple(named.values())))
 
     def begun(
         self, key: ToolKey, arguments: JsonObject | None = None, by: CallerFields = ()

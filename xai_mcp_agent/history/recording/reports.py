@@ -99,7 +99,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """Tools that exist from the start. One replaces another of its name."""
+    """Tools that exist from the start, one of each name."""
 
     kind: SourceKind
     time: datetime
