@@ -118,7 +118,7 @@ def collected(ctx: Any, toolbelt: str) -> dict[str, Any]:
         SOURCES: list(ctx.get(f"{SOURCES}_{toolbelt}") or []),
         FILTERS: {x: y for x, y in declared.items() if filter_in(y, FILTERS) != EVERYTHING},
         REQUIRED: list(ctx.get(f"{REQUIRED}_{toolbelt}") or []),
-        **preferences_for(ctx, toolbelt),
+        **{key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in PREFERENCES},
     }
     return {
         "toolbelt": toolbelt,
@@ -177,12 +177,6 @@ def prefer_tools(
     belt = toolbelt_name or DEFAULT_TOOLBELT
     for key, patterns in zip(PREFERENCES, (always_shown, blocked, trusted), strict=True):
         _add(ctx, key, belt, patterns or [])
-
-
-def preferences_for(ctx: Any, toolbelt: str) -> dict[str, list[str]]:
-    """Return the preferences set for a toolbelt so far, for its spec."""
-    lists = {key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in PREFERENCES}
-    return {key: patterns for key, patterns in lists.items() if patterns}
 
 
 def preferences_of(agent: Mapping[str, Any]) -> Preferences:

@@ -31,7 +31,7 @@ class Chat:
 
 
 chats = dict[str, Chat]()
-_now: list[Chat] = []  # the chat that has its turn
+_turns: list[Chat] = []  # the chat that has its turn, if any
 
 
 @contextmanager
@@ -39,35 +39,33 @@ def turn(path: str, question: str) -> Generator[Chat]:
     """Have the workflow in the block answer this; without a question its nodes ask their own."""
     chat = chats.setdefault(path, Chat())
     chat.question, chat.is_asked, chat.memories_used = question, False, 0
-    _now[:] = [chat]
+    _turns[:] = [chat]
     try:
         yield chat
     finally:
-        _now.clear()
+        _turns.clear()
 
 
 def take_question(question: Any, conversation: Any) -> tuple[Any, Any]:
     """Return the panel's question and the conversation so far, or else the node's own."""
-    if not _now or not _now[0].question or _now[0].is_asked or is_inside_an_agent():
+    chat = _chat_of_node(is_asked=False)
+    if chat is None or not chat.question:
         return question, conversation
-    chat = _now[0]
     chat.is_asked = True
     return chat.question, chat.conversation or conversation
 
 
 def note_conversation(conversation: list[Message]) -> None:
     """Continue the next question from this conversation, if it contains the panel's question."""
-    if not _now or not _now[0].is_asked or is_inside_an_agent():
-        return
-    chat = _now[0]
-    if any(x.get("content") == chat.question for x in conversation):
+    chat = _chat_of_node(is_asked=True)
+    if chat and any(x.get("content") == chat.question for x in conversation):
         chat.conversation = conversation
 
 
 def note_value(conversation: Any, value: Any) -> None:
     """Record the result of a route without an agent as the answer."""
-    chat = _now[0] if _now else None
-    if chat is None or value is None or not chat.is_asked or is_inside_an_agent():
+    chat = _chat_of_node(is_asked=True)
+    if chat is None or value is None:
         return
     messages = Conversation(conversation).messages
     if len(chat.conversation) <= len(messages):  # an agent of the route has noted its own
@@ -76,11 +74,18 @@ def note_value(conversation: Any, value: Any) -> None:
 
 def chat_memory(key: Hashable, make: Callable[[], Any]) -> Any:
     """Return a memory in the process; in the panel it lives as long as the conversation."""
-    if not _now:
+    if not _turns:
         return make()
-    chat = _now[0]
+    chat = _turns[0]
     chat.memories_used += 1
     place = chat.memories_used, key
     if place not in chat.memories:
         chat.memories[place] = make()
     return chat.memories[place]
+
+
+def _chat_of_node(*, is_asked: bool) -> Chat | None:
+    """Return the chat in this state whose turn it is; None for a node inside an agent."""
+    if not _turns or _turns[0].is_asked != is_asked or is_inside_an_agent():
+        return None
+    return _turns[0]
