@@ -1,15 +1,18 @@
-"""Compiled workflows whose runs wait for approvals in a file, and go on in another process."""
+"""Runs that wait for approvals in a file, and go on in another process or later in the same."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from xai_components.xai_utils.utils import Print
 
+from tests.support.canvas import agent_nodes, chain, make, play
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from tests.support.processes import wait_until
 from tests.support.scripts import Finished, child_environment, compile_workflow, run_script
@@ -18,20 +21,24 @@ from tests.support.small_workflows import agent_workflow
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
+from xai_mcp_agent import WaitingRun
+from xai_mcp_agent.agent.run_file import RunFileError
+from xai_mcp_agent.agent_components import AgentRun, AgentUseMCPTools
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run as run_command
 
 SECRET = "a-very-secret-token-1234"
-READS = "from xai_mcp_agent import WaitingRun; WaitingRun.read('tidying.run.json')"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A working folder whose only server destroys, and writes down what it did."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder; its only server destroys, and writes down what it did."""
     made = init_folder(tmp_path / "lab").folder
     entry = shredder_entry(made / "journal")
     settings = {"mcpServers": {"shredder": {**entry, "env": {"ACME_TOKEN": SECRET}}}}
     (made / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("HOME", str(made))  # as the scripts have it
     return made
 
 
@@ -67,12 +74,24 @@ def played(script: Path) -> str:
 
 
 @pytest.fixture
-def approve(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Finished]:
-    """The command, in that folder, with the words after `plan approve tidying.run.json`."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("HOME", str(folder))  # as the scripts have it
+def tidy(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs such a workflow in this process; what it prints, in one line."""
+
+    def tidy(endpoint: ModelEndpoint, question: str = "Tidy up.") -> str:
+        capsys.readouterr()
+        run = make(AgentRun, question=question, run_state="tidying.run.json")
+        run.on_waiting = chain(make(Print, msg=run.stopped))
+        uses = make(AgentUseMCPTools, server_name="shredder")
+        nodes = agent_nodes(uses, name="agent", **endpoint.inputs)
+        play({}, *nodes, run, make(Print, msg=run.last_response))
+        return " ".join(capsys.readouterr().out.split())
+
+    return tidy
+
+
+@pytest.fixture
+def approve(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Finished]:
+    """The command, with the words after `plan approve tidying.run.json`."""
 
     def approve(*words: str) -> Finished:
         capsys.readouterr()
@@ -119,47 +138,48 @@ def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
 
 
 def test_a_file_is_of_one_conversation_and_only_its_own_answers_count(
-    folder: Path, endpoint: ModelEndpoint
+    folder: Path, endpoint: ModelEndpoint, tidy: Callable[..., str]
 ) -> None:
     """Secrets stand in it only where a call needs them."""
-    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
-    played(script)
+    file = folder / "tidying.run.json"
+    tidy(endpoint)
     value = json.loads(file.read_text(encoding="utf-8"))
     state = value["run"]["state"]
     assert SECRET in json.dumps(state["pending"])
     assert SECRET not in json.dumps({**value["run"], "state": {**state, "pending": []}})
-    other = compiled(folder, tidying(endpoint, question="Something else."))
-    done = run_script(other, OPENAI_API_KEY="sk-dummy")
-    assert done.status != 0
-    assert "waits a run with another conversation" in done.errors
+    with pytest.raises(RunFileError, match="waits a run with another conversation"):
+        tidy(endpoint, "Something else.")
     answer = {"scope": "once", "reason": "", "was_asked": True, "by": "a stranger"}
     for call in state["awaiting"].values():
         call["answer"] = answer
     file.write_text(json.dumps(value), encoding="utf-8")
-    done = run_script(compiled(folder, tidying(endpoint)), OPENAI_API_KEY="sk-dummy")
-    assert done.status != 0
-    assert "was not written by a run or command of yours" in done.errors
+    with pytest.raises(RunFileError, match="was not written by a run or command of yours"):
+        tidy(endpoint)
     assert journal(folder) == [f"filed the deed {SECRET}"]
     assert file.exists()
 
 
 def test_without_all_answers_it_waits_on_and_only_its_newest_state_counts(
-    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
+    folder: Path,
+    endpoint: ModelEndpoint,
+    tidy: Callable[..., str],
+    approve: Callable[..., Finished],
 ) -> None:
-    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
-    played(script)
+    file = folder / "tidying.run.json"
+    tidy(endpoint)
     approve("--yes", "2")
     older = file.read_bytes()
-    assert "agent: waits for approval" in played(script)
+    assert "agent: waits for approval" in tidy(endpoint)
     filed = f"filed the deed {SECRET}"
     assert journal(folder) == [filed, "shredded the diary"]
     assert len(endpoint.requests) == 1, "the model is asked nothing"
     newest = file.read_bytes()
     file.write_bytes(older)
-    assert run_script(script, OPENAI_API_KEY="sk-dummy").status != 0
+    with pytest.raises(RunFileError):
+        tidy(endpoint)
     file.write_bytes(newest)
     approve("--all", "--for-good")
-    assert "All is tidy." in played(script)
+    assert "All is tidy." in tidy(endpoint)
     assert journal(folder) == [filed, "shredded the diary", f"shredded the will {SECRET}"]
     lock = json.loads((folder / "mcp_tools.lock.json").read_text(encoding="utf-8"))
     assert list(lock["sources"]["mcp:shredder"]["approved"]) == ["shred"]
@@ -210,7 +230,7 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(
 
 
 def test_rules_know_what_was_before_a_run_waited(
-    folder: Path, approve: Callable[..., Finished]
+    folder: Path, tidy: Callable[..., str], approve: Callable[..., Finished]
 ) -> None:
     """What was used of a limit is used, and a word that was derived of a call stays."""
     settings = json.loads((folder / "mcp_settings.json").read_text(encoding="utf-8"))
@@ -223,10 +243,9 @@ def test_rules_know_what_was_before_a_run_waited(
     replies = [calls(file, shred), calls(file), calls(shred), says("So it is.")]
     (folder / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
     with model_endpoint(replies) as endpoint:
-        script = compiled(folder, tidying(endpoint))
-        assert "agent: waits for approval" in played(script)
+        assert "agent: waits for approval" in tidy(endpoint)
         approve("--no", "1")
-        assert "So it is." in played(script)
+        assert "So it is." in tidy(endpoint)
         sent = endpoint.requests[-1].body["messages"]
     results = [x["content"] for x in sent if x["role"] == "tool"]
     assert "the rule 'one' allows 1 a run, which are used up" in results[2]
@@ -235,27 +254,25 @@ def test_rules_know_what_was_before_a_run_waited(
 
 
 def test_a_run_file_is_used_once_and_a_copy_put_back_is_refused(
-    folder: Path, endpoint: ModelEndpoint, approve: Callable[..., Finished]
+    folder: Path,
+    endpoint: ModelEndpoint,
+    tidy: Callable[..., str],
+    approve: Callable[..., Finished],
 ) -> None:
     """Or a restored backup would have a destructive call made again."""
-    flow = tidying(endpoint)
-    (run,) = (x for x in flow.nodes if x.name == "AgentRun")
-    flow.branch(run, "on_waiting", flow.node("Print", msg=run["stopped"]))
-    script, file = compiled(folder, flow), folder / "tidying.run.json"
-    assert played(script).endswith("Executing: Print waiting Finished Executing")
+    file = folder / "tidying.run.json"
+    assert tidy(endpoint).endswith("Executing: Print waiting")
     approve("--all")
     answered = file.read_bytes()
-    assert "All is tidy." in played(script)
-    done, reads = journal(folder), folder / "reads.py"
-    reads.write_text(READS, encoding="utf-8")
+    assert "All is tidy." in tidy(endpoint)
+    done = journal(folder)
     file.write_bytes(answered)
-    for again in (
-        run_script(script, OPENAI_API_KEY="sk-dummy"),
-        approve(),
-        run_script(reads),
-    ):
-        assert again.status != 0
-        assert "this state of the run was already used" in " ".join(again.errors.split())
-        assert "Delete the file, and the run starts again" in " ".join(again.errors.split())
+    again = approve()
+    assert again.status != 0
+    refusal = "(?s)this state of the run was already used.*Delete the file, and the run starts"
+    assert re.search(refusal, " ".join(again.errors.split()))
+    for read in (lambda: tidy(endpoint), lambda: WaitingRun.read(file)):
+        with pytest.raises(RunFileError, match=refusal):
+            read()
     assert journal(folder) == done
     assert len(endpoint.requests) == 2

@@ -28,10 +28,9 @@ from .conftest import LAB_PYTHON
 
 pytestmark = pytest.mark.browser
 
-# The examples whose turns in the panel have something that no other test there has: progress, an
-# agent inside an agent, and no agent at all.
+# The examples whose turns in the panel have something that no other test there has: an agent inside
+# an agent, and no agent at all.
 IN_PANEL = {
-    "ex07_progress_of_an_agent": "I will use library_list_loans",
     "ex10_agent_as_a_tool": "Moby-Dick",
     "ex15_plan_and_run": '"reader": "Ada"',
 }

@@ -203,15 +203,15 @@ def test_a_run_of_xircuits_is_in_the_chat_and_can_be_stopped(
 def test_an_approval_is_asked_in_the_panel_and_takes_no_focus(
     panel: Panel, canvas: Canvas, folder: Path
 ) -> None:
-    """It is refused, taken away by Stop, and given."""
+    """It is refused, taken away by Stop, and given for all calls of an answer."""
     shred = calls(("shredder_shred", {"paper": "<b>will</b>\nand testament"}))
-    steps = [shred, says("Not shredded."), shred, shred, says("It is shredded.")]
+    steps = [shred, says("Not shredded."), shred, shred, shred, says("It is shredded.")]
     with model_endpoint(steps) as endpoint:
         canvas.open_workflow(talking(folder, "clerk", endpoint.base_url, "shredder"))
         panel.begin_anew().send("Shred the will.")
         question = panel.questions.first
         expect(question).to_contain_text("agent wants to call shred of shredder")
-        expect(question).to_contain_text("<b>will</b>")
+        assert "<b>will</b>\n| and testament" in question.locator("pre").inner_text()
         expect(question).to_contain_text("it may destroy something")
         expect(panel.box).to_be_focused()
         panel.press("Do not call")
@@ -222,10 +222,10 @@ def test_an_approval_is_asked_in_the_panel_and_takes_no_focus(
         assert STOPPED in panel.answer("stopped")
         expect(panel.questions).to_have_count(0)
         panel.send("Shred it.")
-        panel.press("Allow once")
+        panel.press("For this answer")
         assert "It is shredded." in panel.answer()
         assert "the person said no" in str(endpoint.requests[1].body["messages"][-1])
-        assert "shredded" in str(endpoint.requests[4].body["messages"][-1])
+        assert "shredded" in str(endpoint.requests[5].body["messages"][-1])
 
 
 def test_the_panel_opens_by_itself_for_a_form_and_checks_it(

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.canvas.test_people import shredding
 from tests.support.asking_server import asking_entry
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_panel import Panel
@@ -38,27 +37,6 @@ def test_a_card_of_the_launcher_makes_an_agent_that_answers(canvas: Canvas, fold
     assert "Moby-Dick" in text
     assert (folder / "agent_with_tools.py").is_file(), "beside its copy, in the folder shown"
     assert canvas.errors() == []
-
-
-def test_a_call_of_a_node_is_approved_in_the_panel(
-    canvas: Canvas, panel: Panel, folder: Path
-) -> None:
-    papers = ("<b>will</b>\nand testament", "contract", "deed")
-    compile_workflow(shredding("shredding", papers).write(folder))
-    canvas.start_script("shredding.py")
-    question = panel.questions.first
-    expect(question).to_contain_text("clerk wants to call shred of shredder")
-    assert "<b>will</b>\n| and testament" in question.locator("pre").inner_text()
-    expect(question).to_contain_text("it may destroy something")
-    question.get_by_role("button", name="Do not call").click()
-    expect(question).to_contain_text("contract")
-    panel.press("For this answer")
-    canvas.wait_for_output("Finished Executing")
-    shown = canvas.unfold()
-    assert "shred: not approved: the person said no" in shown
-    assert "shredded contract" in shown
-    assert "shredded deed" in shown
-    assert "shredded <b>will" not in shown
 
 
 def test_a_strangers_servers_wait_for_a_yes_in_the_lab(
