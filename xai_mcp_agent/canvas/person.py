@@ -25,7 +25,7 @@ from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
 from ..console.notebook import kernel
 from ..console.question_page import AnswerPage, Page
-from ..console.question_words import host_of, words_of
+from ..console.question_words import host_of
 from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
 from ..core.calls import NO_MODEL
@@ -75,7 +75,7 @@ def ask_here(question: Question, console: Console) -> Answer:
         return ask_in_terminal(question, console.tell, _reader(console, question.limit_seconds))
     page, in_panel = Page(question, _origin()), is_attended()
     with asking(page, in_panel=in_panel):
-        _invite(question, page.url, console, in_panel=in_panel)
+        _invite(page, console, in_panel=in_panel)
         try:
             return page.answer.result(question.limit_seconds)
         except TimeoutError:
@@ -176,9 +176,7 @@ class InteractiveHost:
         page = Page(question, _origin())
         try:
             with anyio.fail_after(question.limit_seconds):
-                answer: Answer = await self._on_page(
-                    page, question.server, partial(_invite, question)
-                )
+                answer: Answer = await self._on_page(page)
         except TimeoutError:
             answer = too_late(question)
         words = {"accept": "answered", "decline": "declined"}
@@ -188,30 +186,23 @@ class InteractiveHost:
         return answer
 
     async def _approve_on_page(self, request: ApprovalRequest) -> ApprovalAnswer:
-        def invite(url: str, console: Console, *, in_panel: bool) -> None:
-            if not in_panel:
-                console.tell("??", request.title)
-                console.link(f"Approve {request.tool} here, or not", url)
-            console.person_awaited(request.server, f"your approval of {request.tool}")
-
         answer = ApprovalAnswer.no("nobody answered")
         try:
-            answer = await self._on_page(ApprovalPage(request, _origin()), request.server, invite)
+            answer = await self._on_page(ApprovalPage(request, _origin()))
         finally:
             how = f"not approved: {answer.reason}" if answer.scope == "no" else "approved"
             self._tell(f"{request.tool}: {how}")
         return answer
 
-    async def _on_page(self, page: AnswerPage, server: str, invite: Callable[..., None]) -> Any:
-        """Wait for the answer on a page or in the panel, to which `invite` leads the person."""
-        in_panel = await to_thread.run_sync(is_attended)
+    async def _on_page(self, page: AnswerPage) -> Any:
+        """Lead the person to the page or the panel, and wait for the answer."""
+        in_panel, console = await to_thread.run_sync(is_attended), self._console
         with asking(page, in_panel=in_panel):
-            url, console = page.url, self._console
-            self._thread.post(lambda: invite(url, console, in_panel=in_panel))
+            self._thread.post(lambda: _invite(page, console, in_panel=in_panel))
             try:
                 return await asyncio.wrap_future(page.answer)
             finally:
-                self._thread.post(lambda: console.person_awaited(server))
+                self._thread.post(lambda: console.person_awaited(page.server))
 
     def _tell(self, text: str) -> None:
         self._thread.post(lambda: self._console.tell("??", text))
@@ -223,20 +214,12 @@ def _reader(console: Console, limit_seconds: float, over: threading.Event | None
     return lambda prompt: console.ask(prompt, lambda: read_line(deadline, over))
 
 
-def _invite(question: Question, url: str, console: Console, *, in_panel: bool) -> None:
-    server, words = question.server, words_of(question)
-    waits_for = f"your answer to {server}"
-    title, link = (
-        question.heading or f"{server} asks: {words.message}",
-        f"{words.yes} or not: answer here",
-    )
-    if question.is_sign_in:
-        waits_for, link = f"you to sign in to {server}", f"Sign in to {server} here"
-        title = f"{server} wants you to sign in at {host_of(question.url)}."
+def _invite(page: AnswerPage, console: Console, *, in_panel: bool) -> None:
+    invitation = page.invitation()
     if not in_panel:
-        console.tell("??", title)
-        console.link(link, url)
-    console.person_awaited(server, waits_for)
+        console.tell("??", invitation.title)
+        console.link(invitation.link, page.url)
+    console.person_awaited(page.server, invitation.waits_for)
 
 
 def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ..core.json import JsonObject
 from ..core.tools import ToolAnnotations
 from ..core.visible import escape_hidden
 from .form import Unfit
-from .question_page import AnswerPage
+from .question_page import AnswerPage, Invitation
 from .terminal_questions import Ended, Read, Say, ask_until, forget_typed
 
 SCOPE_WORDS: Mapping[ApprovalScope, str] = {
@@ -75,8 +75,13 @@ class ApprovalPage(AnswerPage):
     """Page of one request; its answer is an `ApprovalAnswer`."""
 
     def __init__(self, request: ApprovalRequest, origin: str = "") -> None:
-        super().__init__(origin)
+        super().__init__(request.server, origin)
         self._request = request
+
+    def invitation(self) -> Invitation:
+        """Return the lines that lead to the page."""
+        title, tool = self._request.title, self._request.tool
+        return Invitation(title, f"Approve {tool} here, or not", f"your approval of {tool}")
 
     def as_json(self) -> JsonObject:
         """Return the question as plain values, for a page or the lab's panel to show as text."""

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
@@ -19,7 +20,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from ..core.json import JsonObject
 from ..core.questions import Answer, Question
 from .form import NO_DEFAULT, Field, Unfit, fields_of
-from .question_words import words_of
+from .question_words import host_of, words_of
 from .text import template
 
 logger = logging.getLogger(__name__)
@@ -38,13 +39,24 @@ _ANSWERED = "This was answered already."
 _HTML = Path(__file__).with_suffix(".html")
 
 
-class AnswerPage(ABC):
-    """A page, or a question of the lab's panel, that takes one answer. `origin` says who asks.
+@dataclass(frozen=True)
+class Invitation:
+    """The lines that lead a person to a page: its title and link, and what the run waits for."""
 
-    `answer` is set when the person has sent it; `url` exists while the page is served.
+    title: str
+    link: str
+    waits_for: str
+
+
+class AnswerPage(ABC):
+    """A page, or a question of the lab's panel, that takes one answer.
+
+    `server` is on whose behalf it asks, and `origin` names the program that serves it. `answer` is
+    set when the person has sent it; `url` exists while the page is served.
     """
 
-    def __init__(self, origin: str = "") -> None:
+    def __init__(self, server: str, origin: str = "") -> None:
+        self.server = server
         self.answer: Future[Any] = Future()
         self.path = f"/{secrets.token_urlsafe(24)}"
         self.url = ""
@@ -53,6 +65,10 @@ class AnswerPage(ABC):
     @abstractmethod
     def as_json(self) -> JsonObject:
         """Return the question as plain values, for a page or the lab's panel to show as text."""
+
+    @abstractmethod
+    def invitation(self) -> Invitation:
+        """Return the lines that lead to the page."""
 
     @abstractmethod
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
@@ -83,7 +99,7 @@ class Page(AnswerPage):
     """Page of one question; its answer is an `Answer`."""
 
     def __init__(self, question: Question, origin: str = "") -> None:
-        super().__init__(origin)
+        super().__init__(question.server, origin)
         self._question = question
         self._fields = fields_of(question.schema or {})
         self._sent: Mapping[str, list[str]] = {}
@@ -108,6 +124,15 @@ class Page(AnswerPage):
             case _:
                 answer = Answer.cancelled("the person stopped the questions")
         return self._settle(answer, "Nothing was sent."), ""
+
+    def invitation(self) -> Invitation:
+        """Return the lines that lead to the page."""
+        question, server, words = self._question, self.server, words_of(self._question)
+        if question.is_sign_in:
+            title = f"{server} wants you to sign in at {host_of(question.url)}."
+            return Invitation(title, f"Sign in to {server} here", f"you to sign in to {server}")
+        title = question.heading or f"{server} asks: {words.message}"
+        return Invitation(title, f"{words.yes} or not: answer here", f"your answer to {server}")
 
     def as_json(self) -> JsonObject:
         """Return the question as plain values, for a page or the lab's panel to show as text."""

@@ -62,15 +62,13 @@ def test_drops_are_undone_and_deleted_and_nothing_else_is(small: Canvas) -> None
 def test_a_newcomer_draws_an_agent_and_it_answers(
     small: Canvas, panel: Panel, folder: Path
 ) -> None:
-    """As the README has it: menus, the palette, arrows, boxes for texts, the panel, Run."""
+    """As the README has it: menus, the palette, arrows, boxes for texts, the panel."""
     draw(small, NAME)
     assert measure(small).faults() == []
     assert beside(small) == []
     assert problems(load(folder / f"{NAME}.xircuits"), NAME) == []
     assert "Candide" in panel.open().ask("Which books do you have about travel?")
-    text = small.run()
-    assert ANSWER in text.split("\u2713 library_search_books")[1]
-    assert text.strip().endswith("Finished Executing")
+    assert ANSWER in panel.run(), "what is drawn asks about the sea"
     assert small.errors() == []
 
 
