@@ -33,8 +33,8 @@ def _servers(use_servers: UseServers) -> None:
 
 
 def model_at(endpoint: ModelEndpoint, **more: Any) -> AgentModel:
-    given = {"provider": "openai", "model": "m", "base_url": endpoint.base_url, "api_key": KEY}
-    return make(AgentModel, **{**given, **more})
+    ports = {"provider": "openai", "model": "m", "base_url": endpoint.base_url, "api_key": KEY}
+    return make(AgentModel, **{**ports, **more})
 
 
 def settings_of(**ports: Any) -> dict[str, Any]:

@@ -60,13 +60,10 @@ def using(name: str, server: str, tool: str, *arguments: Any) -> Workflow:
     return flow
 
 
-def shredding(name: str, papers: tuple[str, ...]) -> Workflow:
-    return using(name, "shredder", "shredder_shred", *({"paper": x} for x in papers))
-
-
 def shredding_script(folder: Path, name: str, *papers: str) -> Path:
     settle(folder, shredder=shredder_entry())
-    return compile_workflow(shredding(name, papers).write(folder))
+    flow = using(name, "shredder", "shredder_shred", *({"paper": x} for x in papers))
+    return compile_workflow(flow.write(folder))
 
 
 # Calls that destroy

@@ -101,7 +101,7 @@ def test_a_source_of_each_kind_is_used_by_the_name_of_its_entry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "said", "ports"),
+    ("node", "words", "ports"),
     [
         (AgentUseMCPTools, "AgentUseFunctions", {"server_name": "mine"}),
         (AgentUseFunctions, "AgentUseMCPTools", {"functions_name": "off"}),
@@ -118,8 +118,8 @@ def test_a_source_of_each_kind_is_used_by_the_name_of_its_entry() -> None:
         (AgentUseWorkflow, "NOPE", {"workflow": "job.xircuits", "arguments": {"more": "${NOPE}"}}),
     ],
 )
-def test_a_mistake_is_reported_at_its_node(node: Any, said: str, ports: dict[str, Any]) -> None:
-    with pytest.raises((BadSetting, UnknownServer), match=said):
+def test_a_mistake_is_reported_at_its_node(node: Any, words: str, ports: dict[str, Any]) -> None:
+    with pytest.raises((BadSetting, UnknownServer), match=words):
         play({}, make(node, **ports))
 
 
@@ -167,9 +167,9 @@ def test_workflows_in_files_of_one_name_are_tools_of_their_own(
     monkeypatch.setenv("SOME_VALUE", "from outside")
     (folder / "other").mkdir()
     draw(folder / "other", "result = 'other'")
-    given = {"more": "${SOME_VALUE}"}
+    arguments = {"more": "${SOME_VALUE}"}
     nodes = [
-        make(AgentUseWorkflow, workflow="job.xircuits", arguments=given, timeout_seconds=60),
+        make(AgentUseWorkflow, workflow="job.xircuits", arguments=arguments, timeout_seconds=60),
         make(AgentUseWorkflow, workflow=str(folder / "other" / "job.xircuits")),
     ]
     assert used("job", {"value": 1}, *nodes) == '[1, "from outside"]'

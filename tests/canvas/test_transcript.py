@@ -47,8 +47,8 @@ def shouting(ctx: dict[str, Any], **agent: Any) -> None:
 
 
 def only(lines: list[JsonObject], event: str) -> JsonObject:
-    (found,) = [x for x in lines if x["event"] == event]
-    return found
+    (line,) = [x for x in lines if x["event"] == event]
+    return line
 
 
 def noted(file: Path, **values: Any) -> JsonObject:
@@ -124,13 +124,13 @@ def test_secrets_of_settings_environment_and_agent_are_masked(
     monkeypatch.setenv("SOME_SERVICE_TOKEN", "tok-of-the-environment")
     ctx: dict[str, Any] = {}
     shouting(ctx, provider="offline", api_key="key-of-the-agent")
-    said = f"{PASSWORD} tok-of-the-environment key-of-the-agent"
-    run_agent(ctx, "helper", f'Shout "{said}".', outcome=CanvasRun())
-    servers.call_tool(ctx, "it", "echo", {"text": said})
+    secrets = f"{PASSWORD} tok-of-the-environment key-of-the-agent"
+    run_agent(ctx, "helper", f'Shout "{secrets}".', outcome=CanvasRun())
+    servers.call_tool(ctx, "it", "echo", {"text": secrets})
     noted(file, arguments={"token": "short"})
     text = file.read_text(encoding="utf-8")
     assert "*** *** ***" in text
-    for secret in (*said.split(), '"short"'):
+    for secret in (*secrets.split(), '"short"'):
         assert secret not in text
 
 

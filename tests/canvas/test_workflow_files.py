@@ -88,7 +88,7 @@ def test_what_breaks_a_file_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "inputs", "said"),
+    ("node", "inputs", "words"),
     [
         ("AgentRan", {}, "no component 'AgentRan'"),
         ("AgentRun", {"request": "Hello!"}, r"no port 'request'.*question"),
@@ -97,9 +97,9 @@ def test_what_breaks_a_file_is_found() -> None:
     ],
 )
 def test_the_builder_refuses_what_does_not_exist_or_fit(
-    node: str, inputs: dict[str, Any], said: str
+    node: str, inputs: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises((KeyError, WorkflowError), match=said):
+    with pytest.raises((KeyError, WorkflowError), match=words):
         Workflow("x").node(node, **inputs)
 
 

@@ -49,10 +49,10 @@ def started(name: str) -> RunStarted:
 
 
 def test_a_message_of_the_log_stands_between_the_lines_of_a_run() -> None:
-    paper, said = Paper("terminal"), list[str]()
+    paper, starts = Paper("terminal"), list[str]()
 
     def warn() -> None:
-        said.append(paper.written[-1])  # where the line begins, or is wiped
+        starts.append(paper.written[-1])  # where the line begins, or is wiped
 
     with paper.console() as console:
         console.show(STARTED)
@@ -63,7 +63,7 @@ def test_a_message_of_the_log_stands_between_the_lines_of_a_run() -> None:
         console.show(TextArrived("Half a "))
         in_thread(lambda: paper.screen.put(warn))
         console.show(TextArrived("line.\n"))
-    assert said == ["\r", "\r"]
+    assert starts == ["\r", "\r"]
     assert paper.lines[-1] == "    Half a line."
 
 

@@ -79,8 +79,8 @@ def test_a_reader_that_is_gone_does_not_end_a_run_and_is_reported_once(
         for _ in range(3):
             write_to_stdout("line\n")
     write_to_stdout("it is closed now\n")
-    told = "What runs print is not shown: {}. They go on."
+    message = "What runs print is not shown: {}. They go on."
     assert caplog.messages == [
-        told.format("[Errno 32] Broken pipe"),
-        told.format("I/O operation on closed file"),
+        message.format("[Errno 32] Broken pipe"),
+        message.format("I/O operation on closed file"),
     ]

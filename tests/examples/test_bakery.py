@@ -52,8 +52,8 @@ def test_orders_are_placed_looked_at_and_cancelled(bridge: Bridge) -> None:
     vegan = bridge.call_tool("bakery", "list_products", {"vegan": True}).structured["products"]
     assert [x["id"] for x in vegan] == ["rye", "roll"]
     order_id = ordered(bridge)
-    found = bridge.call_tool("bakery", "get_order", {"order_id": order_id}).structured
-    assert (found["customer"], found["status"]) == ("Ada", "placed")
+    order = bridge.call_tool("bakery", "get_order", {"order_id": order_id}).structured
+    assert (order["customer"], order["status"]) == ("Ada", "placed")
     assert not bridge.call_tool("bakery", "cancel_order", {"order_id": order_id}).is_error
     gone = bridge.call_tool("bakery", "get_order", {"order_id": order_id})
     assert (gone.is_error, "No order" in gone.text) == (True, True)

@@ -49,9 +49,9 @@ async def client(library: ModuleType) -> AsyncIterator[Client]:
 def test_a_search_finds_words_of_title_author_and_subjects(
     library: ModuleType, query: str, titles: list[str]
 ) -> None:
-    found = library.search_books(query)
-    assert [book.title for book in found.books] == titles
-    assert found.total == len(titles)
+    hits = library.search_books(query)
+    assert [book.title for book in hits.books] == titles
+    assert hits.total == len(titles)
 
 
 @pytest.mark.anyio

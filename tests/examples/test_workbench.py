@@ -28,9 +28,9 @@ SEVERAL = {"numbers": [3, 1, 2], "others": [6, 2, 5], "width": 20}
 
 
 def arguments_for(tool: Any) -> dict[str, Any]:
-    given = example_arguments(tool.input_schema)
-    given |= {name: value for name, value in SEVERAL.items() if name in given}
-    return given | ({"text": TEXTS[tool.name]} if tool.name in TEXTS else {})
+    arguments = example_arguments(tool.input_schema)
+    arguments |= {name: value for name, value in SEVERAL.items() if name in arguments}
+    return arguments | ({"text": TEXTS[tool.name]} if tool.name in TEXTS else {})
 
 
 def answer(tool: str, **arguments: Any) -> Any:
@@ -41,8 +41,8 @@ def test_each_of_several_hundred_tools_answers_a_call_as_its_schema_wants_it() -
     rows = [*WORKBENCH.conversions(), *(x for rows in WORKBENCH.TOOLS.values() for x in rows)]
     assert len(rows) == len(WORKBENCH.LISTED) >= 300, "no two have the same name"
     for tool in WORKBENCH.LISTED:
-        given = arguments_for(tool)
-        assert json.dumps(WORKBENCH.answer(tool.name, given)) is not None, tool.name
+        arguments = arguments_for(tool)
+        assert json.dumps(WORKBENCH.answer(tool.name, arguments)) is not None, tool.name
 
 
 def test_conversions_go_there_and_back() -> None:

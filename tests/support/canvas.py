@@ -36,12 +36,12 @@ def make(component: type[C], **inputs: Any) -> C:
     node = component()
     inputs = _with_model_settings(component, inputs)
     node.next = None
-    for name, given in inputs.items():
+    for name, value in inputs.items():
         port = getattr(node, name)
-        if isinstance(given, OutArg):
-            port.connect(given)
+        if isinstance(value, OutArg):
+            port.connect(value)
         else:
-            port.value = given
+            port.value = value
     return node
 
 

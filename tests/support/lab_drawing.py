@@ -65,7 +65,7 @@ class Drawing:
 
 
 def measure(canvas: Canvas) -> Drawing:
-    """Measure the workflow in front, once its lines have found their ports.
+    """Measure the workflow in front, once its lines have measured their ports.
 
     A busy lab draws nodes first, and lines where nodes without their ports would have them.
     """
@@ -75,12 +75,12 @@ def measure(canvas: Canvas) -> Drawing:
 
 def _measured(canvas: Canvas) -> Drawing:
     canvas.page.evaluate(_NEXT_FRAME)
-    found = canvas.page.evaluate(_MEASURE)
-    seen = [x for x in found["boxes"] if x["height"] > 0]
+    measured = canvas.page.evaluate(_MEASURE)
+    seen = [x for x in measured["boxes"] if x["height"] > 0]
     return Drawing(
         {x["id"]: x["name"] for x in seen},
         {x["id"]: Box(x["x"], x["y"], x["width"], x["height"]) for x in seen},
-        [(tuple(x["ends"]), [Point(*p) for p in x["points"]]) for x in found["lines"]],
+        [(tuple(x["ends"]), [Point(*p) for p in x["points"]]) for x in measured["lines"]],
     )
 
 

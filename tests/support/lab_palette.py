@@ -12,9 +12,9 @@ from .lab_canvas import Canvas
 _SIDEBAR = "xircuits-component-sidebar"
 _TIP = "#sidebar-tooltip"
 # The tip of the entry before may still be there, and a tip fades in; both are waited for.
-_TIP_SHOWN = f"""told => {{
+_TIP_SHOWN = f"""dragged => {{
   const tip = document.querySelector('{_TIP}.show'), first = tip?.querySelector('p')?.innerText;
-  const description = JSON.parse(told).model.docstring.replaceAll('`', '').replace(/\\s+/g, ' ');
+  const description = JSON.parse(dragged).model.docstring.replaceAll('`', '').replace(/\\s+/g, ' ');
   return first && description.startsWith(first) && getComputedStyle(tip).opacity > 0.85;
 }}"""
 # It waits a third of a second before it comes, which is long for all nodes.

@@ -73,7 +73,7 @@ def test_a_drawn_run_is_opened_edited_and_run(canvas: Canvas, folder: Path) -> N
     drawing = measure(canvas)
     assert len(drawing.boxes) == sum(not x["extras"].get("attached") for x in nodes_of(load(path)))
     assert drawing.faults() == []
-    old, new, wanted = EDIT
+    old, new, result = EDIT
     edit(canvas, old, new)
     canvas.save()
     # Xircuits counts no edit of a literal as a change: only the file shows that it is saved.
@@ -83,7 +83,7 @@ def test_a_drawn_run_is_opened_edited_and_run(canvas: Canvas, folder: Path) -> N
     text = canvas.run_script(f"{path.stem}.py")
     assert text.strip().endswith("Finished Executing"), text
     assert "Executing: MCPToolStep" in text
-    assert wanted in text, text
+    assert result in text, text
     assert canvas.errors() == []
 
 

@@ -113,11 +113,11 @@ def receptionist(flow: Workflow) -> None:
                 "TasksCreateTask",
                 task_id=parts["task_id"], summary=parts["summary"], steps=parts["steps"],
             )  # fmt: skip
-            work, said = [parts, made], made["created"]
+            work, result = [parts, made], made["created"]
         else:
             shown = flow.node("TasksGetTaskDetails", task_id=begin["tool_input"])
-            work, said = [shown], shown["task_details"]
-        ends = output(flow, begin["tool_input"] if name == "resume" else said)
+            work, result = [shown], shown["task_details"]
+        ends = output(flow, begin["tool_input"] if name == "resume" else result)
         flow.side(begin, opened, *work, flow.node("TasksCloseDB"), ends)
 
 
@@ -150,8 +150,8 @@ def demo_of_a_talk(flow: Workflow) -> None:
     )  # fmt: skip
     flow.side(add, parts, made, output(flow, parts["summary"], "is noted"))
     place = tool(flow, "weather_at", "e.g. weather_at Bern")
-    told = flow.node("GetWeather", city=place["tool_input"], url=Shown(KEY))
-    flow.side(place, told, output(flow, told["report"]))
+    weather = flow.node("GetWeather", city=place["tool_input"], url=Shown(KEY))
+    flow.side(place, weather, output(flow, weather["report"]))
 
 
 # Agents that something else begins
@@ -181,8 +181,8 @@ def gradio_agent(flow: Workflow) -> None:
     clock_tool(flow, for_toolbelt=Shown("default"))
     begin = tool(flow, "weather", "of a city.", for_toolbelt=Shown("default"))
     key = Argument("weather_key", "secret")
-    told = flow.node("GetWeather", city=begin["tool_input"], key=key)
-    flow.side(begin, told, output(flow, told["report"]))
+    weather = flow.node("GetWeather", city=begin["tool_input"], key=key)
+    flow.side(begin, weather, output(flow, weather["report"]))
 
 
 @shape(
@@ -196,8 +196,8 @@ def watchdog_page(flow: Workflow) -> None:
     flow.main(flow.node("TasksOpenDB", db_file="w.db"), *crew(flow, CALLS), page, launched)
     _chat_turn(flow, page)
     begin = tool(flow, "weather", "of a city.", for_toolbelt="default")
-    told = flow.node("GetWeather", city=begin["tool_input"], url="http://127.0.0.1:9")
-    flow.side(begin, told, output(flow, told["report"]))
+    weather = flow.node("GetWeather", city=begin["tool_input"], url="http://127.0.0.1:9")
+    flow.side(begin, weather, output(flow, weather["report"]))
     write = tool(flow, "write", "notes something down.", for_toolbelt="default")
     opened, whole = flow.node("TasksOpenDB", db_file="w.db"), flow.node("WithTransaction")
     flow.side(write, opened, whole)
@@ -217,8 +217,8 @@ def watchdog_timer(flow: Workflow) -> None:
     flow.side(flow.node("IntervalJob", job_id="look", seconds=60), asked)
     flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
     begin = tool(flow, "weather", "of a city.", for_toolbelt="")
-    told = flow.node("GetWeather", city=begin["tool_input"])
-    flow.side(begin, told, output(flow, told["report"]))
+    weather = flow.node("GetWeather", city=begin["tool_input"])
+    flow.side(begin, weather, output(flow, weather["report"]))
 
 
 @shape("an agent with three tools of six nodes", without_ports("tool_args", "metadata"), loose)

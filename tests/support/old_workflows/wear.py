@@ -150,12 +150,12 @@ def at_path(path: str, *names: str) -> Wear:
 
 
 def _share(document: Document, text: str) -> None:
-    kept, *others = _literals(document, text)
+    literal, *others = _literals(document, text)
     nodes, links = document["layers"][1]["models"], document["layers"][0]["models"]
-    out = kept["ports"][0]
+    out = literal["ports"][0]
     for other in others:
         for key in other["ports"][0]["links"]:
-            links[key] |= {"source": kept["id"], "sourcePort": out["id"]}
+            links[key] |= {"source": literal["id"], "sourcePort": out["id"]}
             out["links"].append(key)
         del nodes[other["id"]]
 
