@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.base import Model
 from xai_mcp_agent.agent.results import ResultPages
 from xai_mcp_agent.agent.state import RunState
-from xai_mcp_agent.agent.toolsets import AgentTools, Toolset
+from xai_mcp_agent.agent.toolsets import AgentTools, FixedToolset
 from xai_mcp_agent.catalog.definitions import Definitions
 from xai_mcp_agent.core.calls import ToolInvocation
 
@@ -31,18 +31,12 @@ class StoppedHere(Exception):
     """What ends a run in the middle."""
 
 
-class Functions(Toolset):
+class Functions(FixedToolset):
     """Python functions as tools; coroutines are awaited."""
 
     def __init__(self, *functions: Callable[..., Any]) -> None:
         self._functions = {x.__name__: x for x in functions}
         self._tools = [_tool(x) for x in functions]
-
-    async def tools(self) -> Sequence[Tool]:
-        return self._tools
-
-    def known_tools(self) -> Sequence[Tool]:
-        return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         value = self._functions[invocation.tool.name](**invocation.arguments)

@@ -39,7 +39,7 @@ from ..search.meta_tools import (
 from ..search.ranking import Ranked
 from ..search.results import SelectedTool
 from .arguments import parse_arguments
-from .toolsets import Available, Toolset
+from .toolsets import Available, FixedToolset
 
 Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
 """Finds the tools that match a request, best first, up to a count."""
@@ -108,7 +108,7 @@ class Planning:
     make_plan: MakePlan
 
 
-class MetaToolset(Toolset):
+class MetaToolset(FixedToolset):
     """`tool_search` and `tool_explain`; with `planning`, the four planning tools too.
 
     `available` returns the tools of the agent now: they may have changed since the model was asked.
@@ -127,14 +127,6 @@ class MetaToolset(Toolset):
         self._planning = planning
         self._called_with = called_with
         self._tools = META_TOOLS if planning is None else (*META_TOOLS, *PLANNING_TOOLS)
-
-    async def tools(self) -> Sequence[Tool]:
-        """Return all of these tools."""
-        return self._tools
-
-    def known_tools(self) -> Sequence[Tool]:
-        """Return all of these tools."""
-        return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Answer a call; `execute_tool` was already resolved to the tool that it names."""

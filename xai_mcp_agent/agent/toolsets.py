@@ -61,6 +61,20 @@ class Toolset(ABC):
         return ""
 
 
+class FixedToolset(Toolset):
+    """A toolset whose tools never change; a subclass sets them and calls them."""
+
+    _tools: Sequence[Tool] = ()
+
+    async def tools(self) -> Sequence[Tool]:
+        """Return all of them."""
+        return self._tools
+
+    def known_tools(self) -> Sequence[Tool]:
+        """Return all of them."""
+        return self._tools
+
+
 class CombinedToolset(Toolset):
     """Several toolsets as one. A tool hides tools with its key in later parts."""
 
@@ -169,7 +183,7 @@ class Available:
 
     def find(self, name: str) -> ToolDefinition | None:
         """Find a tool by its shown name, its id, or its own name if that is unambiguous."""
-        if (definition := self._by_name.get(name) or self._by_id.get(name)) is not None:
+        if (definition := self._by_name.get(name)) is not None:
             return definition
         own = self._by_own_name.get(name)
         return own if own and self.is_clear(name, own.tool.source) else None
@@ -196,12 +210,10 @@ class Available:
         return by_name
 
     @cached_property
-    def _by_id(self) -> Mapping[str, ToolDefinition]:
-        return {str(x.tool.key): x for x in self.definitions}
-
-    @cached_property
     def _by_name(self) -> Mapping[str, ToolDefinition]:
-        return {x.name: x for x in self.definitions}
+        """Definitions by their shown names, and by the ids of their tools."""
+        by_id = {str(x.tool.key): x for x in self.definitions}
+        return {**by_id, **{x.name: x for x in self.definitions}}
 
 
 Call: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]

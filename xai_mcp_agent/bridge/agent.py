@@ -25,13 +25,13 @@ from ..agent.models.choice import OFFLINE, AgentModel
 from ..agent.state import RunLimits
 from ..agent.structured import OutputSchema
 from ..agent.text_protocol import ProtocolChoice
-from ..agent.toolsets import Toolset
+from ..agent.toolsets import FixedToolset, Toolset
 from ..core.calls import Caller, Host, ToolInvocation
 from ..core.errors import BadSetting
 from ..core.json import JsonObject
 from ..core.results import ToolResult
 from ..core.threads import beside_loop
-from ..core.tools import STATIC, Tool, ToolKey
+from ..core.tools import STATIC, ToolKey
 from ..search.preferences import Preferences
 from ..settings.approval import ApprovalWords, read_words
 from ..settings.models import Settings
@@ -321,7 +321,7 @@ def _ignore(_: object) -> None:
     """Ignore the event."""
 
 
-class FunctionToolset(Toolset):
+class FunctionToolset(FixedToolset):
     """Functions as tools: each call in a thread of its own, with the usual time limit.
 
     Raises:
@@ -332,14 +332,6 @@ class FunctionToolset(Toolset):
         self._functions = _by_name(functions)
         self._tools = tuple(x.tool for x in self._functions.values())
         self._calls = FunctionCalls(FunctionSettings(name=_FUNCTIONS), mask)
-
-    async def tools(self) -> Sequence[Tool]:
-        """Return all of them."""
-        return self._tools
-
-    def known_tools(self) -> Sequence[Tool]:
-        """Return all of them."""
-        return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one of them; see `FunctionCalls.call`."""

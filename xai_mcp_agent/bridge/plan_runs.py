@@ -21,7 +21,7 @@ from ..agent.models.plan import MAY_BE_MADE, PlanModel, number_of
 from ..agent.results import ResultPages
 from ..agent.run_file import RunFileError, WaitingRun, lock_run, place_of
 from ..agent.state import RunState
-from ..agent.toolsets import AgentTools, Toolset
+from ..agent.toolsets import AgentTools, FixedToolset
 from ..agent.window import ContextWindow
 from ..core.approval import RunApprovals, RunFacts
 from ..core.calls import Caller, ToolInvocation
@@ -52,7 +52,7 @@ _REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
 _TURNS_BESIDE_CALLS = 2
 
 
-class PlanTools(Toolset):
+class PlanTools(FixedToolset):
     """Tools of a plan's calls; each call goes through the call pipeline.
 
     `uncertain` are the positions of calls that may have been carried out without a result.
@@ -115,14 +115,6 @@ class PlanTools(Toolset):
                     f"{tool.name} has no parameter for {place!r:.80}. "
                     f"{did_you_mean(place, places)}".rstrip()
                 )
-
-    async def tools(self) -> Sequence[Tool]:
-        """Return each of them once."""
-        return self._tools
-
-    def known_tools(self) -> Sequence[Tool]:
-        """Return each of them once."""
-        return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Make one call; see `CallPipeline`."""

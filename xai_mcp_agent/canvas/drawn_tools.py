@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import anyio
 
-from ..agent.toolsets import Toolset
+from ..agent.toolsets import FixedToolset
 from ..core.calls import ToolInvocation
 from ..core.errors import DefinitionChanged, XaiMcpError
 from ..core.json import JsonObject
@@ -55,7 +55,7 @@ def all_drawn(ctx: Mapping[str, Any]) -> dict[str, DrawnTool]:
     return drawn_tools(usable)
 
 
-class DrawnToolset(Toolset):
+class DrawnToolset(FixedToolset):
     """The drawn tools of one agent. They run one at a time, each with its limit."""
 
     def __init__(self, drawn: Mapping[str, DrawnTool], run: RunDrawn) -> None:
@@ -64,14 +64,6 @@ class DrawnToolset(Toolset):
         self._tools = tuple(x.tool() for x in drawn.values())
         self._alone = anyio.Lock()
         self._running = ""  # the tool with running nodes, also after its caller stopped waiting
-
-    async def tools(self) -> Sequence[Tool]:
-        """Return all drawn tools."""
-        return self._tools
-
-    def known_tools(self) -> Sequence[Tool]:
-        """Return all drawn tools."""
-        return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Run the nodes of a drawn tool."""

@@ -7,7 +7,7 @@ ask for approval.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field
 
 from ..agent.meta_tools import AskAvailable
-from ..agent.toolsets import Available, Toolset
+from ..agent.toolsets import Available, FixedToolset
 from ..bridge.operations import Operations
 from ..bridge.operations.search import UsableTools
 from ..canvas.steps import calls_of_workflow
@@ -115,11 +115,13 @@ _RUN = _tool(
 _TOOLS = (_MAKE, _CHECK, _RUN)
 
 
-class AuthoringToolset(Toolset):
+class AuthoringToolset(FixedToolset):
     """`make_workflow`, `check_workflow` and `run_workflow`, on files below `folder`.
 
     A workflow may call the `available` tools. Files that the settings start are not overwritten.
     """
+
+    _tools = _TOOLS
 
     def __init__(self, operations: Operations, folder: Path, available: AskAvailable) -> None:
         self._operations = operations
@@ -127,14 +129,6 @@ class AuthoringToolset(Toolset):
         self._folder = folder.resolve()
         started = started_files(operations.engine.settings.sources.values())
         self._workspace = Workspace(str(self._folder), started)
-
-    async def tools(self) -> Sequence[Tool]:
-        """Return the three tools."""
-        return _TOOLS
-
-    def known_tools(self) -> Sequence[Tool]:
-        """Return the three tools."""
-        return _TOOLS
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one of them. A problem of a workflow is a result with `is_error`."""

@@ -14,7 +14,7 @@ from ...core.errors import XaiMcpError
 from ...core.json import JsonObject
 from ...core.results import ToolResult
 from ...core.tools import META, Tool, ToolAnnotations, ToolKey
-from ..toolsets import Toolset
+from ..toolsets import FixedToolset
 from .notes import Memory, MemoryFailed
 
 _DEFAULT_COUNT = 3
@@ -61,19 +61,13 @@ CREATE_MEMORY = Tool(
 MEMORY_TOOLS = (LOOKUP_MEMORY, CREATE_MEMORY)
 
 
-class MemoryToolset(Toolset):
+class MemoryToolset(FixedToolset):
     """The memory tools of one agent."""
+
+    _tools = MEMORY_TOOLS
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-
-    async def tools(self) -> Sequence[Tool]:
-        """Return both tools."""
-        return MEMORY_TOOLS
-
-    def known_tools(self) -> Sequence[Tool]:
-        """Return both tools."""
-        return MEMORY_TOOLS
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Ask the memory in a thread: it may ask a service, and the loop has others to serve."""

@@ -21,10 +21,10 @@ from anyio.lowlevel import checkpoint
 from ...core.json import JsonObject, as_object, canonical_json, clip, is_list, is_object
 from ...core.threads import beside_loop
 from ...planning.request import read_request
-from ...search.index import LexicalIndex
 from ...search.meta_tools import META_TOOLS, MOST_RESULTS, TOOL_SEARCH
 from ...search.shortening import first_sentence
-from ...search.terms import root, spelled_terms, terms, weighted
+from ...search.terms import root, terms
+from ...search.tools import ToolIndex
 from ...steps.results import parsed
 from ..messages import Message, ToolCall, calls_of, text_of, with_calls
 from ..meta_tools import PLANNING_TOOLS
@@ -44,7 +44,6 @@ _MAX_REQUEST_CHARS, _MAX_RESULT_CHARS = 6_000, 6_000  # characters of a request,
 _MOST_CLAUSES, _MOST_EACH, _MOST_LOOKS = 8, 5, 6
 _MOST_LISTED, _MOST_EXAMPLES = 20, 3  # tools and requests in an introduction
 _CHARS_A_TOOL = 50  # of a conversation, read in the time it takes to prepare a tool
-_MIN_ROUTE_SCORE = 0.05  # fraction of the score if all words of a request matched
 _WIDELY = "search list find all"  # words that match some tool of most servers
 _AND_ASKS = re.compile(r",?\s+and\s+(?=(?:what|which|how|where|when|who)\b)", re.IGNORECASE)
 # Beside what `read_request` leaves out.
@@ -98,21 +97,18 @@ class OfflineModel:
 
 
 def _reply(request: ModelRequest, today: date) -> ModelReply:
-    choice = _choice(request)
-    return ModelReply(choice) if choice else _Turn(request, today).reply()
+    route = _route(request)
+    return ModelReply(json.dumps({"route": route})) if route else _Turn(request, today).reply()
 
 
-def _choice(request: ModelRequest) -> str:
-    """Return the route nearest to the last message as JSON; empty if none is asked for."""
+def _route(request: ModelRequest) -> str:
+    """Return the route whose words are nearest to the last message; empty if none is asked for."""
     match request.output_schema:
         case {"properties": {"route": {"enum": [*names], "description": str(lines)}}}:
-            index = LexicalIndex[str]()
-            for name, line in zip(map(str, names), lines.splitlines(), strict=False):
-                index.put(name, weighted(spelled_terms(line), 10.0))
-            words = spelled_terms(text_of(request.messages[-1])[:_MAX_REQUEST_CHARS])
-            best = index.search(words, 1)
-            is_near = best and best[0][1] > _MIN_ROUTE_SCORE * index.whole(words)
-            return json.dumps({"route": best[0][0]}) if is_near else ""
+            routes = zip(map(str, names), lines.splitlines(), strict=False)
+            index = ToolIndex[JsonObject]({"id": x, "name": x, "description": y} for x, y in routes)
+            hits = index.search(text_of(request.messages[-1])[:_MAX_REQUEST_CHARS], 1)
+            return hits[0].tool["id"] if hits else ""
         case _:
             return ""
 

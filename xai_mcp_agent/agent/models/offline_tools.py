@@ -178,10 +178,8 @@ class ToolMatcher:
 
 
 def _as_dict(function: FunctionSpec) -> JsonObject:
-    return {
-        "id": function.name, "server": "", "name": function.name,
-        "description": function.description, "input_schema": function.parameters,
-    }  # fmt: skip
+    described = {"name": function.name, "description": function.description}
+    return {"id": function.name, **described, "input_schema": function.parameters}
 
 
 def hints_in(clause: str, kinds: set[str]) -> list[str]:
