@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import calls, model_endpoint, says
-from tests.support.offline_talk import first_calls
 from tests.support.processes import free_port
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
@@ -20,13 +19,11 @@ from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore, Vector, me
 from xai_mcp_agent.agent.memory.tools import (
     CREATE_MEMORY,
     LOOKUP_MEMORY,
-    MEMORY_TOOLS,
     answer_memory_call,
 )
 from xai_mcp_agent.agent.models.embeddings import endpoint_embeddings
 from xai_mcp_agent.canvas.agent_run import CanvasRun, learn, run_agent
 from xai_mcp_agent.canvas.model_settings import local_memory
-from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 _CHILD_SECONDS = 60
 
@@ -91,21 +88,6 @@ def test_an_agent_notes_and_finds_again():
         run_agent(ctx, "a", "My dog's name?", outcome=CanvasRun())
     assert "lookup_memory:" in endpoint.requests[0].body["messages"][0]["content"]
     assert json.dumps([REMEMBER]) in endpoint.requests[3].body["messages"][-1]["content"]
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("request_", "call"),
-    [
-        ("Remember that my dog is called Rex.", {"summary": "my dog is called Rex"}),
-        ("Please keep in mind that I like tea.", {"summary": "I like tea"}),
-        ("Where do I live?", {"query": "Where do I live"}),
-    ],
-)
-async def test_the_offline_model_notes_and_recalls(request_: str, call: dict[str, Any]):
-    """A question about the one who asks is looked up before it is said that nothing fits."""
-    functions = [FunctionSpec(x.name, x.description, x.input_schema) for x in MEMORY_TOOLS]
-    assert [x for _, x in await first_calls(request_, functions)] == [call]
 
 
 WRITER = """\

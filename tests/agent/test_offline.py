@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -14,10 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.questions import SOURCES, belt
 from tests.support.offline_talk import Call, Talk, ask, first_calls, talk, text, tool
-from tests.support.warm_python import warm_python
-from xai_mcp_agent import Agent
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.search.meta_tools import TOOL_SEARCH
@@ -59,8 +55,8 @@ def counts(name: str, arguments: dict[str, Any]) -> str:
 
 
 async def followed_by(run: Talk, request: str, tools: list[FunctionSpec]) -> Talk:
-    said = {"role": "assistant", "content": run.answer}
-    return await talk(request, tools, cinema, before=[*run.messages, said])
+    answer = {"role": "assistant", "content": run.answer}
+    return await talk(request, tools, cinema, before=[*run.messages, answer])
 
 
 # What it says of itself
@@ -72,15 +68,15 @@ async def test_without_tools_it_says_so(asked: str) -> None:
 
 
 async def test_asked_what_it_can_it_lists_its_tools() -> None:
-    said = (await talk("What can you do?", FILMS)).answer
-    assert said.startswith(f"{WHO} I have 2 tools:\n- films_search_films: Find films")
-    assert "OPENAI_API_KEY" in said
+    answer = (await talk("What can you do?", FILMS)).answer
+    assert answer.startswith(f"{WHO} I have 2 tools:\n- films_search_films: Find films")
+    assert "OPENAI_API_KEY" in answer
 
 
 async def test_where_no_tool_fits_it_says_that_and_how_to_get_a_real_model() -> None:
-    said = (await talk("Sing me a song", SUMS)).answer
-    assert said.startswith(f'{WHO} No tool fits "Sing me a song".\nFor example: "')
-    assert "OPENAI_API_KEY" in said
+    answer = (await talk("Sing me a song", SUMS)).answer
+    assert answer.startswith(f'{WHO} No tool fits "Sing me a song".\nFor example: "')
+    assert "OPENAI_API_KEY" in answer
 
 
 async def test_a_part_without_a_tool_is_not_passed_over() -> None:
@@ -96,30 +92,11 @@ async def test_a_value_that_is_missing_is_named() -> None:
     assert "does not say what `kind` (one of: local, remote) should be." in run.answer
 
 
-@pytest.fixture
-def _start_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.questions.PYTHON", warm_python())
-
-
-@pytest.mark.usefixtures("_start_quickly")
-@pytest.mark.parametrize("source", SOURCES)
-def test_three_questions_are_offered_and_each_is_understood(source: str) -> None:
-    cannot = "Paint the fence of Mrs Zwirnli"
-    with belt([source]) as bridge:
-        answer = Agent(bridge, [source]).run(cannot).answer
-        offered = [x for x in re.findall(r'"([^"\n]+)"', answer) if x != cannot]
-        assert len(set(offered)) == 3
-        for question in offered:
-            calls = Agent(bridge, [source]).run(question).calls
-            assert calls, question
-            assert not any("Wrong arguments" in x.result.text for x in calls), question
-
-
 # Results, as they are
 
 
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "shown"),
     [
         ("Rope, 10 m\n", "Rope, 10 m"),
         ("5", "5"),
@@ -132,10 +109,10 @@ def test_three_questions_are_offered_and_each_is_understood(source: str) -> None
         (["fig", "pear"], "fig, pear"),
     ],
 )  # fmt: skip
-async def test_a_result_is_shown_as_it_is(result: Any, said: str) -> None:
-    given_text = result if isinstance(result, str) else json.dumps(result)
-    run = await talk("weekday of 2026-03-12", [WEEKDAY], lambda _n, _a: given_text)
-    assert run.answer == said
+async def test_a_result_is_shown_as_it_is(result: Any, shown: str) -> None:
+    text_of_result = result if isinstance(result, str) else json.dumps(result)
+    run = await talk("weekday of 2026-03-12", [WEEKDAY], lambda _n, _a: text_of_result)
+    assert run.answer == shown
 
 
 async def test_an_error_and_an_empty_list_are_reported_plainly() -> None:
@@ -324,6 +301,7 @@ async def test_a_later_request_goes_on_from_an_earlier_result() -> None:
         ),
         ("Please keep in mind that I like tea.", ("create_memory", {"summary": "I like tea"})),
         ("What is my dog called?", ("lookup_memory", {"query": "What is my dog called"})),
+        ("Where do I live?", ("lookup_memory", {"query": "Where do I live"})),
     ],
 )
 async def test_it_notes_and_recalls(asked: str, call: Call) -> None:
@@ -333,14 +311,14 @@ async def test_it_notes_and_recalls(asked: str, call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "day"),
+    ("words", "day"),
     [("today", "2026-03-12"), ("tomorrow", "2026-03-13"), ("yesterday", "2026-03-11"),
      ("24 December 2026", "2026-12-24"), ("December 24th", "2026-12-24"),
      ("the 3rd of May", "2026-05-03"), ("next Thursday", "2026-03-19"),
      ("last monday", "2026-03-09"), ("10 days ago", "2026-03-02"), ("Christmas", "2026-12-25")],
 )  # fmt: skip
-async def test_days_are_read_as_people_say_them(said: str, day: str) -> None:
-    assert await first_calls(f"Which weekday is {said}?", [WEEKDAY]) == [
+async def test_days_are_read_as_people_say_them(words: str, day: str) -> None:
+    assert await first_calls(f"Which weekday is {words}?", [WEEKDAY]) == [
         (WEEKDAY.name, {"date": day})
     ]
 
@@ -385,11 +363,11 @@ async def test_with_no_more_tools_it_answers_from_what_there_is() -> None:
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-SAID = """
+WORDS_ASKED = """
 add find the book 2 3.5 then it them Tokyo 'quoted' today 14:30 2026-03-12 Ada 5 km to miles
 delete what is how many #12 a@b.org https://x.org /tmp/x.txt limit = : ( { \u6771\u4eac
 """
-WORDS = st.sampled_from(SAID.split())
+WORDS = st.sampled_from(WORDS_ASKED.split())
 REQUESTS = st.lists(WORDS, max_size=15).map(" ".join) | st.text(max_size=120)
 KEYS = st.sampled_from(
     ["type", "properties", "required", "enum", "items", "anyOf", "$ref", "$defs", "default",
@@ -433,5 +411,5 @@ def test_one_model_answers_in_several_threads_at_once() -> None:
         return anyio.run(partial(first_calls, f"Add {number} and 2", SUMS))
 
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(calls, range(40)))
-    assert found == [[("add", {"a": x, "b": 2})] for x in range(40)]
+        made = list(pool.map(calls, range(40)))
+    assert made == [[("add", {"a": x, "b": 2})] for x in range(40)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from tests.support.offline_talk import Call, first_calls, text, tool
+from tests.support.offline_talk import Call, first_calls, talk, text, tool
 
 CLOCK = [
     tool("get_current_time", "Get current time in a specific timezone",
@@ -201,3 +202,13 @@ async def test_the_same_request_gives_the_same_calls_among_tools_of_other_source
         if tools not in (DRAWN, FORMS) and await first_calls(request, everything) != expected:
             wrong.append(request)
     assert len(wrong) <= len(CASES) // 8, wrong
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tools", [SUMS, SHOP, FILES, UNITS, DAYS])
+async def test_example_requests_that_are_offered_are_understood(tools: list[Any]) -> None:
+    answer = (await talk("Paint the fence", tools)).answer
+    examples = re.findall(r'"([^"\n]+)"', answer)[1:]
+    assert len(examples) == 3
+    for example in examples:
+        assert await first_calls(example, tools), example

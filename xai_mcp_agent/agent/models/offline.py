@@ -217,7 +217,13 @@ class _Turn:
     def _clauses(self) -> Iterator[tuple[str, bool]]:
         """Yield the parts of the request that each ask for something, and whether they wait."""
         text = _AND_ASKS.sub("; ", self.request_text)
-        for step in read_request(text, _begins_clause).steps:
+        parameters = [y.words[:2] for x in self.tools.values() for y in x.slots]
+
+        def is_verb(word: str, following: str) -> bool:
+            words = f"{word} {following}".lower().split()
+            return root(words[0]) in CHANGING | READING and words not in parameters
+
+        for step in read_request(text, is_verb).steps:
             in_order = bool(_IN_ORDER.search(text[: step.start]))
             yield _POLITE.sub("", step.text, count=1), in_order or words_refer(step.text)
 
@@ -398,11 +404,6 @@ class _Turn:
     def _examples(self) -> str:
         examples = [f'"{x}"' for x in self.matcher.examples(_MOST_EXAMPLES)]
         return f"For example: {' or '.join(examples)}." if examples else ""
-
-
-def _begins_clause(word: str, following: str) -> bool:
-    # In `start: 2026-07-28` a verb without a word after it is a parameter.
-    return bool(following) and root(word.lower()) in CHANGING | READING
 
 
 def _name_in(clause: str, match: Match) -> str:
