@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 
 from . import page
+from .measuring import name_among
 from .rows import Row
 
 NAMES = (
@@ -30,7 +31,8 @@ NAMES = (
 def main() -> int:
     """Print the figures as they come; 1 if a target was missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
+    about = f"any of: {', '.join(NAMES)}"
+    parser.add_argument("names", nargs="*", metavar="NAME", type=name_among(NAMES), help=about)
     parser.add_argument("--page", action="store_true", help="run all, and write them into the page")
     options = parser.parse_args()
     rows: list[Row] = []

@@ -52,16 +52,21 @@ def parser_of(prog: str, about: str | None, parts: Collection[str]) -> argparse.
     return parser
 
 
+def name_among(names: Collection[str]) -> Callable[[str], str]:
+    """The type of an argument that is one of these names."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise argparse.ArgumentTypeError(f"no {name!r}; there are: {', '.join(names)}")
+        return name
+
+    return check
+
+
 def names_among(names: Collection[str]) -> Callable[[str], list[str]]:
-    """The type of an option that takes some of these names, with commas between them."""
-
-    def parse(text: str) -> list[str]:
-        chosen = [x for x in text.split(",") if x]
-        if unknown := sorted({*chosen} - {*names}):
-            raise argparse.ArgumentTypeError(f"no {unknown[0]!r}; there are: {', '.join(names)}")
-        return chosen
-
-    return parse
+    """The type of an argument that is some of these names, with commas between them."""
+    check = name_among(names)
+    return lambda text: [check(x) for x in text.split(",") if x]
 
 
 def run_module(module: str, *arguments: object, limit_seconds: float) -> str:

@@ -14,85 +14,75 @@ import time
 from collections.abc import Iterator, Sequence
 
 from .. import page
+from ..measuring import name_among, names_among
 from ..rows import IS_SMALLEST
 from .board import Board
 from .environments import Environment, environment
 from .lab import Lab
 from .peers import OURS, PEERS, Peer
-from .steps import BY_KEY, STEPS, Calls, Found, Step
+from .steps import BY_KEY, STEPS, Measurement, Step
 
 _COMMAND = "make bench-peers"
 _PASSES = 3
-# What takes longer is measured once: it is no matter of chance any more.
+# A step that takes longer is measured once: chance matters little then.
 _LONG_SECONDS = 6.0
-# No step is begun again after this. The first pass is always done as a whole.
-_AGAIN_SECONDS = 540.0
+# No step is repeated after this; the first pass is always complete.
+_REPEAT_SECONDS = 540.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure what is asked for, with progress on the screen.
+    """Measure the peers and steps that are named, or all, with progress on the screen.
 
     1 if a peer could not be measured, or the bridge failed in a step.
     """
-    asked = _asked(arguments)
-    peers = [peer for peer in PEERS if not asked.peers or peer.name in asked.peers]
-    steps = [BY_KEY[key] for key in asked.steps.split(",")] if asked.steps else list(STEPS)
+    options = _parser().parse_args(arguments)
+    peers = [peer for peer in PEERS if not options.peers or peer.name in options.peers]
+    steps = [BY_KEY[key] for key in options.steps] or list(STEPS)
     environments = dict(_environments(peers))
     board = Board(steps, environments)
-    started = time.monotonic()
+    start = time.monotonic()
     with Lab({peer.name: x for peer, x in environments.items()}) as lab:
-        measure(lab, board, steps, asked.passes)
+        measure(lab, board, steps, options.passes)
     ours_failed = OURS in environments and any(board.cell(x, OURS).is_failed for x in board.rows)
-    minutes = (time.monotonic() - started) / 60
+    minutes = (time.monotonic() - start) / 60
     text = f"{page.machine()} The run took {minutes:.0f} minutes.\n\n{board.markdown()}"
     print(f"\n{text}")
-    if not (asked.peers or asked.steps):
+    if not (options.peers or options.steps):
         page.write(_COMMAND, text)
     is_complete = len(environments) == len(peers) or IS_SMALLEST
     return 1 if ours_failed or not is_complete else 0
 
 
 def measure(lab: Lab, board: Board, steps: Sequence[Step], passes: int) -> None:
-    """Every step with every peer, pass by pass: what the machine does besides hurts all alike."""
-    long: set[tuple[str, str]] = set()
-    begun = time.monotonic()
+    """Every step with every peer, pass by pass: other work of the machine slows all alike."""
+    long: set[tuple[Step, Peer]] = set()
+    start = time.monotonic()
     for number, step in itertools.product(range(passes), steps):
-        if number and time.monotonic() - begun > _AGAIN_SECONDS:
+        if number and time.monotonic() - start > _REPEAT_SECONDS:
             return
-        for peer in _in_turn(board.peers, number):
-            if (step.key, peer.name) in long or not _is_for(step, peer):
+        first = number % len(board.peers)  # another one in each pass
+        for peer in (*board.peers[first:], *board.peers[:first]):
+            is_other_door = peer.is_another_door and not step.for_every_door
+            if (step, peer) in long or is_other_door:
                 continue
             lab.prepare(peer)
-            started = time.monotonic()
-            found = step.measure(lab, peer)
-            taken = time.monotonic() - started
-            if taken > _LONG_SECONDS:
-                long.add((step.key, peer.name))
-            board.add(peer, found)
-            print(_line(f"{number + 1}/{passes} {peer.name}", taken, step, found), flush=True)
+            step_start = time.monotonic()
+            measurements = step.measure(lab, peer)
+            seconds = time.monotonic() - step_start
+            if seconds > _LONG_SECONDS:
+                long.add((step, peer))
+            board.add(peer, measurements)
+            results = " | ".join(_text(measurements[row.key]) for row in step.rows)
+            who = f"{number + 1}/{passes} {peer.name}"
+            print(f"{who:<18} {seconds:5.1f} s  {step.title}: {results}", flush=True)
 
 
-def _in_turn(peers: Sequence[Peer], number: int) -> list[Peer]:
-    """Another one begins in each pass."""
-    first = number % len(peers)
-    return [*peers[first:], *peers[:first]]
-
-
-def _is_for(step: Step, peer: Peer) -> bool:
-    """Other doors of the bridge differ in their calls only."""
-    return isinstance(step, Calls) or not peer.is_another_door
-
-
-def _line(who: str, taken: float, step: Step, found: dict[str, Found]) -> str:
-    shown = [
-        " ".join([*(f"{x:.3g}" for x in found[row.key].samples), found[row.key].note]).strip()
-        for row in step.rows
-    ]
-    return f"{who:<18} {taken:5.1f} s  {step.title}: {' | '.join(shown)}"
+def _text(measurement: Measurement) -> str:
+    return " ".join([*(f"{x:.3g}" for x in measurement.samples), measurement.note]).strip()
 
 
 def _environments(peers: Sequence[Peer]) -> Iterator[tuple[Peer, Environment]]:
-    """Yield the clients that can be measured; print why others cannot."""
+    """Yield the peers with their environments; print why others are left out."""
     for peer in peers:
         print(f"==> {peer.name}: its environment", flush=True)
         try:
@@ -101,23 +91,20 @@ def _environments(peers: Sequence[Peer]) -> Iterator[tuple[Peer, Environment]]:
             print(f"    left out: {error}", file=sys.stderr)
 
 
-def _asked(arguments: Sequence[str]) -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     names = [peer.name for peer in PEERS]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.add_argument("peers", nargs="*", metavar="PEER", help=f"any of: {', '.join(names)}")
-    parser.add_argument("--steps", default="", help=f"any of: {','.join(BY_KEY)}")
-    parser.add_argument("--passes", type=int, default=_PASSES, help="how often each is measured")
-    asked = parser.parse_args(arguments)
-    for unknown in set(asked.peers) - set(names):
-        parser.error(f"no peer {unknown!r}; there are: {', '.join(names)}")
-    for unknown in {x for x in asked.steps.split(",") if x} - set(BY_KEY):
-        parser.error(f"no step {unknown!r}; there are: {', '.join(BY_KEY)}")
-    return asked
+    about = f"any of: {', '.join(names)}"
+    parser.add_argument("peers", nargs="*", metavar="PEER", type=name_among(names), help=about)
+    about = f"any of: {','.join(BY_KEY)}"
+    parser.add_argument("--steps", type=names_among(BY_KEY), default=[], help=about)
+    parser.add_argument("--passes", type=int, default=_PASSES, help="measurements of each step")
+    return parser
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
-        print("\nInterrupted; all that was started has been ended.", file=sys.stderr)
+        print("\nInterrupted; all processes of the run have ended.", file=sys.stderr)
         sys.exit(130)

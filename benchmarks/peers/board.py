@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .. import page
 from .environments import Environment
 from .peers import CONTROL, OURS, Peer
-from .steps import Found, Row, Step
+from .steps import Measurement, Row, Step
 
 _NO_FIGURE = "-"
 _DOORS = {OURS.name: "in an agent"}
@@ -22,12 +23,12 @@ class Cell:
     notes: list[str] = field(default_factory=list)
     is_failed: bool = False
 
-    def add(self, found: Found) -> None:
-        """Take in one more pass."""
-        self.samples += found.samples
-        self.is_failed |= found.is_failed
-        if found.note and found.note not in self.notes:
-            self.notes.append(found.note)
+    def add(self, measurement: Measurement) -> None:
+        """Add one more pass."""
+        self.samples += measurement.samples
+        self.is_failed |= measurement.is_failed
+        if measurement.note and measurement.note not in self.notes:
+            self.notes.append(measurement.note)
 
     @property
     def median(self) -> float | None:
@@ -35,13 +36,12 @@ class Cell:
         return statistics.median(self.samples) if self.samples else None
 
     def text(self, unit: str) -> str:
-        """The median, and the notes on it."""
-        notes = ", ".join(self.notes)
+        """The median, and its notes."""
+        notes = ", ".join(self.notes).replace("|", "/")
         if self.median is None:
             return notes or _NO_FIGURE
-        shown = _figure(self.median, unit)
-        also = "not every time: " if self.is_failed else ""
-        return f"{shown} {also}{notes}".strip()
+        sometimes = "not every time: " if self.is_failed else ""
+        return f"{_figure(self.median, unit)} {sometimes}{notes}".strip()
 
 
 class Board:
@@ -57,12 +57,11 @@ class Board:
         """Return the cell of a row and a client."""
         return self._cells.setdefault((row.key, peer.name), Cell())
 
-    def add(self, peer: Peer, found: Mapping[str, Found]) -> None:
-        """Take in one pass of one step."""
-        for step in self._steps:
-            for row in step.rows:
-                if row.key in found:
-                    self.cell(row, peer).add(found[row.key])
+    def add(self, peer: Peer, measurements: Mapping[str, Measurement]) -> None:
+        """Add one pass of one step."""
+        for row in self.rows:
+            if row.key in measurements:
+                self.cell(row, peer).add(measurements[row.key])
 
     @property
     def rows(self) -> list[Row]:
@@ -75,37 +74,34 @@ class Board:
 
     def _first(self, row: Row) -> Peer | None:
         """Return the best client of those that never failed; the bare client does not compete."""
-        takes_part = [x for x in self.peers if x is not CONTROL and not x.is_another_door]
-        cells = {peer: self.cell(row, peer) for peer in takes_part}
-        medians = {
-            peer: cell.median
-            for peer, cell in cells.items()
-            if cell.median is not None and not cell.is_failed
-        }
-        return min(medians, key=lambda peer: medians[peer]) if medians else None
+        medians: dict[Peer, float] = {}
+        for peer in self.peers:
+            cell = self.cell(row, peer)
+            competes = peer is not CONTROL and not peer.is_another_door and not cell.is_failed
+            if competes and cell.median is not None:
+                medians[peer] = cell.median
+        return min(medians, key=lambda peer: medians[peer], default=None)
 
     def _table(self) -> str:
         peers = [peer for peer in self.peers if not peer.is_another_door]
-        lines = [["", *(peer.name for peer in peers)]]
+        rows: list[list[str]] = []
         for row in self.rows:
             first = self._first(row)
-            texts = [self.cell(row, peer).text(row.unit) for peer in peers]
-            marked = [
-                f"**{text}**" if peer is first else text
-                for peer, text in zip(peers, texts, strict=True)
-            ]
-            lines.append([f"{row.title}, {row.unit}" if row.unit != "x" else row.title, *marked])
-        return _markdown(lines)
+            cells = [f"{row.title}, {row.unit}" if row.unit != "x" else row.title]
+            for peer in peers:
+                text = self.cell(row, peer).text(row.unit)
+                cells.append(f"**{text}**" if peer is first else text)
+            rows.append(cells)
+        return page.table(["", *(peer.name for peer in peers)], rows)
 
     def _doors(self) -> Iterator[str]:
         """The bridge's calls, by where they come from."""
         doors = [x for x in self.peers if x is OURS or x.is_another_door]
         rows = [row for row in self.rows if row.unit == "x"]
         if len(doors) > 1 and rows:
-            lines = [["calls of the bridge", *(_DOORS.get(x.name, x.name) for x in doors)]]
-            for row in rows:
-                lines.append([row.title, *(self.cell(row, x).text(row.unit) for x in doors)])
-            yield _markdown(lines)
+            head = ["calls of the bridge", *(_DOORS.get(x.name, x.name) for x in doors)]
+            cells = ([x.title, *(self.cell(x, y).text(x.unit) for y in doors)] for x in rows)
+            yield page.table(head, cells)
 
     def _versions(self) -> str:
         clients = (
@@ -119,14 +115,8 @@ class Board:
 
 
 def _figure(value: float, unit: str) -> str:
-    """With as many places as can be meant."""
+    """The value with two significant places or so."""
     if unit == "ms":
         value *= 1000
         return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
     return f"{value:.2f}" if value < 9.995 else f"{value:.1f}"
-
-
-def _markdown(lines: list[list[str]]) -> str:
-    head, *rest = lines
-    table = [head, ["---"] * len(head), *rest]
-    return "\n".join(f"| {' | '.join(x.replace('|', '/') for x in line)} |" for line in table)

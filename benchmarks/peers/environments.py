@@ -1,4 +1,4 @@
-"""An environment for each peer, made once with pinned versions and used again."""
+"""An environment for each peer, made once with pinned versions and then reused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .peers import Peer
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache" / "peers"
 _INSTALL_SECONDS = 600
-_LOOK_SECONDS = 60
+_VERSIONS_SECONDS = 60
 _BIN, _EXE = ("Scripts", ".exe") if sys.platform == "win32" else ("bin", "")
 
 _VERSIONS = """
@@ -34,7 +34,7 @@ print(json.dumps(versions | {"python": platform.python_version()}))
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python with a peer in it, and what was really found there."""
+    """A Python with a peer in it, and the versions that are installed there."""
 
     python: str
     versions: Mapping[str, str]
@@ -44,7 +44,7 @@ def environment(peer: Peer, cache: Path = CACHE) -> Environment:
     """The peer's environment, made if there is none with these pins.
 
     Raises:
-        OSError, subprocess.SubprocessError: it cannot be made; the message has pip's last words.
+        OSError, subprocess.SubprocessError: it cannot be made; the message ends as pip's output.
     """
     return environment_with(peer.name, peer.package, peer.pins, cache=cache)
 
@@ -58,13 +58,12 @@ def environment_with(
 ) -> Environment:
     """The environment of this name, made if there is none with these pins.
 
-    `unresolved` are installed last, without what they ask for. Raises as `environment` does.
+    `unresolved` are installed last, without their own requirements. Raises as `environment` does.
     """
-    python = (
-        str(_made(cache / name.replace(" ", "-"), pins, unresolved)) if pins else sys.executable
-    )
-    found = _run([python, "-c", _VERSIONS, package, "mcp"], _LOOK_SECONDS)
-    return Environment(python, json.loads(found))
+    folder = cache / name.replace(" ", "-")
+    python = str(_python_with(folder, pins, unresolved)) if pins else sys.executable
+    versions = _run([python, "-c", _VERSIONS, package, "mcp"], _VERSIONS_SECONDS)
+    return Environment(python, json.loads(versions))
 
 
 def variables() -> dict[str, str]:
@@ -81,16 +80,16 @@ def variables() -> dict[str, str]:
     }
 
 
-def _made(folder: Path, pins: Sequence[str], unresolved: Sequence[str]) -> Path:
+def _python_with(folder: Path, pins: Sequence[str], unresolved: Sequence[str]) -> Path:
     python, stamp = folder / _BIN / f"python{_EXE}", folder / "pins.txt"
-    wanted = "\n".join([sys.version, *pins, *unresolved])
-    if python.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    content = "\n".join([sys.version, *pins, *unresolved])
+    if python.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == content:
         return python
     if IS_SMALLEST:
         raise OSError("it is not installed, and the smallest form installs nothing")
     shutil.rmtree(folder, ignore_errors=True)
-    uv = _uv()
-    if uv:
+    beside = Path(sys.executable).with_name(f"uv{_EXE}")
+    if uv := str(beside) if beside.exists() else shutil.which("uv"):
         _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], _INSTALL_SECONDS)
         install = [uv, "pip", "install", "--quiet", "--python", str(python)]
     else:
@@ -99,18 +98,13 @@ def _made(folder: Path, pins: Sequence[str], unresolved: Sequence[str]) -> Path:
     _run([*install, *pins], _INSTALL_SECONDS)
     if unresolved:
         _run([*install, "--no-deps", *unresolved], _INSTALL_SECONDS)
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(content, encoding="utf-8")
     return python
 
 
-def _uv() -> str | None:
-    beside = Path(sys.executable).with_name(f"uv{_EXE}")
-    return str(beside) if beside.exists() else shutil.which("uv")
-
-
 def _run(command: list[str], seconds: float) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-    if done.returncode:
-        last = "\n".join(done.stderr.strip().splitlines()[-3:])
-        raise OSError(f"{' '.join(command[:3])} ... ended with {done.returncode}: {last}")
-    return done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    if process.returncode:
+        last = "\n".join(process.stderr.strip().splitlines()[-3:])
+        raise OSError(f"{' '.join(command[:3])} ... ended with {process.returncode}: {last}")
+    return process.stdout

@@ -15,7 +15,7 @@ from typing import Any
 
 from .environments import CACHE, Environment, variables
 from .peers import Peer
-from .remote import Heard, Worker
+from .remote import JobResult, Worker
 
 _RAW_SERVER = str(Path(__file__).with_name("raw_server.py"))
 _END_SECONDS = 5.0
@@ -30,7 +30,7 @@ class Lab:
         self._logs = cache / "logs"
         self._workers: dict[str, Worker] = {}
         self._http: dict[str, tuple[subprocess.Popen[str], str]] = {}
-        # Stands in the command line of every server, so that one left behind can be found.
+        # Stands in the command line of every server, so that a leftover server can be found.
         self._mark = f"peers-{uuid.uuid4().hex}"
 
     def __enter__(self) -> Lab:
@@ -42,39 +42,40 @@ class Lab:
         for process, _ in self._http.values():
             process.kill()
             process.communicate(timeout=_END_SECONDS)
-        self._end_what_is_left()
+        self._end_leftover_servers()
 
     def prepare(self, peer: Peer) -> None:
-        """Have a worker that has done a call, so that no import is in what is measured next."""
+        """Have a worker that has made a call, so that no import is part of the next measurement."""
         worker = self._workers.get(peer.name)
         if worker is None or not worker.is_usable:
             self.ask(peer, {"kind": "first", "servers": {"one": self.stdio()}}, _PREPARE_SECONDS)
 
-    def ask(self, peer: Peer, job: Mapping[str, Any], seconds: float) -> Heard:
+    def ask(self, peer: Peer, job: Mapping[str, Any], seconds: float) -> JobResult:
         """Have the peer's worker do a job; a new one is started if the last one had to end."""
         worker = self._workers.get(peer.name)
         if worker is None or not worker.is_usable:
-            worker = self._workers[peer.name] = self.worker(peer)
+            worker = self._workers[peer.name] = self._new_worker(peer)
         return worker.ask(job, seconds)
 
     def renew(self, peer: Peer) -> None:
-        """End the peer's worker: what went wrong in it shall not be felt in the next step."""
+        """End the peer's worker, so that its failure does not affect the next step."""
         if peer.name in self._workers:
             self._workers.pop(peer.name).end()
 
-    def ask_once(self, peer: Peer, job: Mapping[str, Any], seconds: float) -> tuple[Heard, float]:
+    def ask_once(
+        self, peer: Peer, job: Mapping[str, Any], seconds: float
+    ) -> tuple[JobResult, float]:
         """Have a new process do a job; the seconds from its start to its result."""
-        started = time.perf_counter()
-        worker = self.worker(peer)
-        before = time.perf_counter() - started
+        start = time.perf_counter()
+        worker = self._new_worker(peer)
+        starting = time.perf_counter() - start
         try:
-            heard = worker.ask(job, seconds)
+            result = worker.ask(job, seconds)
         finally:
             worker.end()
-        return heard, before + heard.seconds
+        return result, starting + result.seconds
 
-    def worker(self, peer: Peer) -> Worker:
-        """A new worker. Whoever asks for it ends it."""
+    def _new_worker(self, peer: Peer) -> Worker:
         python = self.environments[peer.name].python
         command = [python, "-m", "benchmarks.peers.worker", peer.driver]
         return Worker(command, variables(), self._logs / f"{peer.name.replace(' ', '-')}.log")
@@ -99,16 +100,16 @@ class Lab:
         return ["-I", "-S", _RAW_SERVER, json.dumps(options), self._mark]
 
     def left(self) -> list[int]:
-        """Servers of this run that are still there. Linux only: elsewhere nothing is found."""
-        found: list[int] = []
+        """The processes of this run's servers that still run. Linux only: elsewhere it is empty."""
+        pids: list[int] = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if self._mark.encode() in (process / "cmdline").read_bytes():
-                    found.append(int(process.name))
-        return found
+                    pids.append(int(process.name))
+        return pids
 
-    def _end_what_is_left(self) -> None:
-        """A server ends when its stdin does; one that a client keeps from it is ended here."""
+    def _end_leftover_servers(self) -> None:
+        """End servers whose stdin a client keeps open; the others end when theirs does."""
         until = time.monotonic() + _END_SECONDS
         while self.left() and time.monotonic() < until:
             time.sleep(0.05)

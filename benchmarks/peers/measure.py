@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Any
 
-from .drivers.base import Driver, described
+from .drivers.base import Driver, describe
 
 Job = Mapping[str, Any]
 Send = Callable[[dict[str, Any]], None]
 Make = Callable[[], Driver]
 
-_CONFIRM_SECONDS = 5.0  # a server that is said to be usable answers a call within this
+_CONFIRM_SECONDS = 5.0  # a usable server answers a call within this
 
 
 async def measure(job: Job, make: Make, send: Send) -> None:
@@ -25,7 +25,7 @@ async def measure(job: Job, make: Make, send: Send) -> None:
 
 @asynccontextmanager
 async def _connected(driver: Driver, job: Job) -> AsyncIterator[Driver]:
-    """The driver connected to the job's only server; the reason is raised if it is not."""
+    """Connect the driver to the job's only server; raises the reason if that fails."""
     usable: dict[str, int] = {}
     servers = {"one": job["servers"]["one"]}
     failed = await driver.connect(servers, usable.__setitem__)
@@ -38,7 +38,7 @@ async def _connected(driver: Driver, job: Job) -> AsyncIterator[Driver]:
 
 
 async def _calls(job: Job, make: Make, send: Send) -> None:
-    """Seconds for a call here and over the bare client, round by round, in turns."""
+    """Seconds for a call with this client and with the bare one, round by round, in turns."""
     from .drivers.bare import Bare
 
     async with _connected(Bare(), job) as bare, _connected(make(), job) as ours:
@@ -56,8 +56,8 @@ async def _in_turns(
     pairs: list[tuple[float, float]] = []
     for number in range(rounds):
         order = (ours, bare) if number % 2 else (bare, ours)
-        taken = {x: await _seconds(lambda x=x: x.calls("one", count, in_flight)) for x in order}
-        pairs.append((taken[ours] / count, taken[bare] / count))
+        times = {x: await _seconds(lambda x=x: x.calls("one", count, in_flight)) for x in order}
+        pairs.append((times[ours] / count, times[bare] / count))
     return pairs
 
 
@@ -66,10 +66,9 @@ async def _large(job: Job, make: Make, send: Send) -> None:
     async with _connected(make(), job) as driver:
         await driver.call("one", "echo", {"text": "hello"})  # warm
         for key, characters in job["characters"].items():
-            taken: list[float] = []
-            for _ in range(job["rounds"][key]):
-                taken.append(await _seconds(lambda n=characters: _blob(driver, n)))
-            send({"part": {key: taken}})
+            rounds = range(job["rounds"][key])
+            times = [await _seconds(lambda n=characters: _blob(driver, n)) for _ in rounds]
+            send({"part": {key: times}})
         send({"result": {}})
 
 
@@ -88,39 +87,39 @@ async def _listing(job: Job, make: Make, send: Send) -> None:
             counts.append(await driver.list_again("one"))
 
         await list_again()  # warm
-        taken = [await _seconds(list_again) for _ in range(job["rounds"])]
-        send({"result": {"listing": taken, "tools": min(counts)}})
+        times = [await _seconds(list_again) for _ in range(job["rounds"])]
+        send({"result": {"listing": times, "tools": min(counts)}})
 
 
 async def _ready(job: Job, make: Make, send: Send) -> None:
-    """When each server was usable; what was said of the others; which answer a call then."""
-    driver, started = make(), perf_counter()
+    """When each server was usable; why others failed; which of them answer a call."""
+    driver, start = make(), perf_counter()
     usable: set[str] = set()
     failed: dict[str, str] = {}
 
-    def tell(name: str, count: int) -> None:
+    def report(name: str, count: int) -> None:
         if count and name not in usable:
             usable.add(name)
-            send({"usable": name, "seconds": perf_counter() - started})
+            send({"usable": name, "seconds": perf_counter() - start})
 
     try:
-        failed = await driver.connect(job["servers"], tell)
+        failed = await driver.connect(job["servers"], report)
     except Exception as error:  # noqa: BLE001 - a client that fails as a whole is a result
-        failed["all"] = described(error)
+        failed["all"] = describe(error)
     answering = [name for name in sorted(usable) if await _answers(driver, name)]
     send({"result": {"failed": failed, "answering": answering}})
     try:
         await driver.close()
     except Exception as error:  # noqa: BLE001 - one that failed to connect may fail to close
-        print(f"closing: {described(error)}", flush=True)
+        print(f"closing: {describe(error)}", flush=True)
 
 
 async def _answers(driver: Driver, name: str) -> bool:
     try:
         async with asyncio.timeout(_CONFIRM_SECONDS):
             return await driver.call(name, "echo", {"text": "there?"}) == "there?"
-    except Exception as error:  # noqa: BLE001 - whatever it was, it did not answer
-        print(f"{name} does not answer: {described(error)}", flush=True)
+    except Exception as error:  # noqa: BLE001 - any error means no answer
+        print(f"{name} does not answer: {describe(error)}", flush=True)
         return False
 
 
@@ -131,10 +130,10 @@ async def _first(job: Job, make: Make, send: Send) -> None:
         send({"result": {}})
 
 
-async def _seconds(do: Callable[[], Awaitable[object]]) -> float:
-    started = perf_counter()
-    await do()
-    return perf_counter() - started
+async def _seconds(function: Callable[[], Awaitable[object]]) -> float:
+    start = perf_counter()
+    await function()
+    return perf_counter() - start
 
 
 _KINDS = {

@@ -1,9 +1,9 @@
-"""The MCP server that all are measured with; standard library only, so it starts at once.
+"""The MCP server of all measurements; standard library only, so that it starts at once.
 
 `python -I -S raw_server.py '{"tools": 500}' MARK` over stdio; `"http": true` puts it behind a
-URL on 127.0.0.1, whose port is printed. Other options are how it is bad: `"exit"` (with this
-code, at once), `"mute"` (never answers), `"slow_seconds"` (before it reads anything). It speaks the
-handshake era, which all clients speak. MARK is for whoever looks for it among the processes.
+URL on 127.0.0.1, whose port is printed. Other options make it fail: `"exit"` (with this code, at
+once), `"mute"` (never answers), `"slow_seconds"` (before it reads anything). It speaks the
+handshake era, which all clients speak. MARK identifies it in the list of processes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RawServer:
         self.tools += [_listed(f"tool_{number}", "text", extra=True) for number in range(more)]
 
     def answer(self, message: dict) -> bytes | None:
-        """The answer as JSON; None to what is no request."""
+        """The answer as JSON; None for a message that is no request."""
         if "method" not in message or "id" not in message:
             return None
         body: dict = {"jsonrpc": "2.0", "id": message["id"]}
@@ -113,7 +113,7 @@ def serve_http(options: dict) -> None:
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
-        request_queue_size = 128  # many connect at once; those left over would try again late
+        request_queue_size = 128  # many connect at once; without this some would have to try again
 
     http = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=http.serve_forever, daemon=True).start()
@@ -122,5 +122,5 @@ def serve_http(options: dict) -> None:
 
 
 if __name__ == "__main__":
-    chosen = json.loads(sys.argv[1])
-    (serve_http if chosen.get("http") else serve_stdio)(chosen)
+    _options = json.loads(sys.argv[1])
+    (serve_http if _options.get("http") else serve_stdio)(_options)

@@ -1,4 +1,4 @@
-"""The runner's end of a worker: jobs go in, messages come out, and no answer is waited for long."""
+"""The runner's end of a worker: jobs go in, messages come out, and every wait has a limit."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 @dataclass
-class Heard:
+class JobResult:
     """Outcome of one job. `problem` says why it did not finish; empty if it did."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     problem: str = ""
-    terminal: str = ""  # what a person would have seen meanwhile
+    terminal: str = ""  # the output that a person would see meanwhile
     seconds: float = 0.0  # until the result, or the end of waiting
 
     @property
-    def result(self) -> dict[str, Any] | None:
+    def measurements(self) -> dict[str, Any] | None:
         """The measurements, or None if the job did not get that far."""
         return next((x["result"] for x in self.messages if "result" in x), None)
 
@@ -40,7 +40,7 @@ class Heard:
 
 
 class Worker:
-    """One process that measures a peer. Started at once; ended with all that it started."""
+    """One process that measures a peer. It ends together with all that it started."""
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
         self._log = log
@@ -51,41 +51,36 @@ class Worker:
                 env=dict(variables),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
                 text=True,
-                # An interrupt of ours is not theirs: we end them, in order.
+                # Ctrl-C must not reach the workers: we end them, in order.
                 start_new_session=True,
             )  # fmt: skip
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
     @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
-    @property
     def is_usable(self) -> bool:
-        """Whether it runs; one that was ended cannot be asked again."""
+        """Whether it still runs, and takes another job."""
         return self._process.poll() is None
 
-    def ask(self, job: Mapping[str, Any], seconds: float) -> Heard:
-        """Give it a job and hear all about it. One that takes longer is ended."""
-        heard, started = Heard(), time.perf_counter()
-        seen = self._log.stat().st_size
+    def ask(self, job: Mapping[str, Any], seconds: float) -> JobResult:
+        """Have it do a job. A worker that takes longer is ended."""
+        result, start = JobResult(), time.perf_counter()
+        logged_bytes = self._log.stat().st_size
         try:
-            self._tell(job)
-            for message in self._messages(heard, started + seconds):
-                heard.messages.append(message)
+            self._send(job)
+            for message in self._messages(result, start + seconds):
+                result.messages.append(message)
                 if "result" in message:
-                    heard.seconds = time.perf_counter() - started
+                    result.seconds = time.perf_counter() - start
         finally:
-            heard.seconds = heard.seconds or time.perf_counter() - started
+            result.seconds = result.seconds or time.perf_counter() - start
             with self._log.open("rb") as log:
-                log.seek(seen)
-                heard.terminal = log.read().decode(errors="replace")
-        return heard
+                log.seek(logged_bytes)
+                result.terminal = log.read().decode(errors="replace")
+        return result
 
     def end(self) -> None:
-        """End it. What it started ends with it, as the stdin of our servers does."""
+        """End it, and its children: our servers end when their stdin does."""
         with suppress(OSError):
             if sys.platform == "win32":
                 self._process.kill()
@@ -97,30 +92,30 @@ class Worker:
                 with suppress(OSError):
                     pipe.close()
 
-    def _messages(self, heard: Heard, deadline: float) -> Iterator[dict[str, Any]]:
-        """Until all is closed. A job that fails, or does not end, ends the worker too."""
-        begun = time.perf_counter()
+    def _messages(self, result: JobResult, deadline: float) -> Iterator[dict[str, Any]]:
+        """The messages until all is closed. A job that fails or takes too long ends the worker."""
+        start = time.perf_counter()
         while True:
             try:
                 line = self._lines.get(timeout=max(deadline - time.perf_counter(), 0.0))
             except queue.Empty:
-                heard.problem = f"none within {deadline - begun:.0f} s"
+                result.problem = f"none within {deadline - start:.0f} s"
                 break
             if line is None:
-                heard.problem = "its process ended"
+                result.problem = "its process ended"
                 break
             message = json.loads(line)
             yield message
             if "closed" in message:
                 return
             if "error" in message:
-                heard.problem = message["error"]
+                result.problem = message["error"]
                 break
         self.end()
 
-    def _tell(self, job: Mapping[str, Any]) -> None:
+    def _send(self, job: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # it ended: that is heard next
+        with suppress(OSError):  # it ended: reading will show that
             self._process.stdin.write(json.dumps(job) + "\n")
             self._process.stdin.flush()
 

@@ -1,24 +1,21 @@
-"""The steps of a run: what each asks of a peer, how long it may take, and which rows it fills."""
+"""The steps of a run: the job that each gives a peer, its time limit, and its rows."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from ..rows import size
+from ..rows import seconds, size
 from .environments import variables
 from .lab import Lab
 from .peers import Peer
 from .raw_server import PROBLEM
-from .remote import Heard
+from .remote import JobResult
 
-Unit = str  # "x", "s" or "ms"
-
-# A client that needs longer for these does not do them.
+# A client that takes longer fails the step.
 _CALLS_SECONDS = 90.0
 _LARGE_SECONDS = 60.0
 _READY_SECONDS = 20.0
@@ -29,20 +26,20 @@ _MEGABYTE = 1_000_000
 _TOOLS = 500
 _SLOW_SECONDS = 3.0
 _HEALTHY = 7
+_BAD = "crooked"  # the name of the bad server among the healthy ones
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table. `target` is the most it should be for the bridge."""
+    """A line of the table. Its unit is "x", "s" or "ms"."""
 
     key: str
     title: str
-    unit: Unit
-    target: float | None = None
+    unit: str
 
 
 @dataclass(frozen=True)
-class Found:
+class Measurement:
     """Result of one pass for one row. Without samples it failed, and `note` says why."""
 
     samples: tuple[float, ...] = ()
@@ -54,287 +51,214 @@ class Found:
         return not self.samples
 
 
-class Step(Protocol):
-    """One thing that is measured; `key` names it on the command line."""
+@dataclass(frozen=True)
+class Step:
+    """One thing to measure; `key` names it on the command line.
+
+    `measure` makes one pass with one peer. The doors of the bridge differ in their calls only, so
+    other steps are for its main door.
+    """
 
     key: str
     title: str
     rows: tuple[Row, ...]
-
-    def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
-        """One pass with one peer: what was found for each row."""
-        ...
+    measure: Callable[[Lab, Peer], dict[str, Measurement]]
+    for_every_door: bool = False
 
 
-@dataclass(frozen=True)
-class Calls:
-    """Calls of a small tool, as a ratio to the bare client in the same process, in turns."""
+def _calls(transport: str) -> Step:
+    """Calls of a small tool, as ratios to the bare client in the same process, in turns."""
+    key, name = f"calls-{transport}", transport.replace("http", "HTTP")
+    one = Row(f"{key}-one", f"a call over {name}, one at a time / bare", "x")
+    many = Row(f"{key}-many", f"a call over {name}, {_IN_FLIGHT} in flight / bare", "x")
 
-    transport: str
-    calls: int = _IN_FLIGHT  # in each round; a multiple of what is in flight
-    rounds: int = size(10, 1)  # in each pass
-
-    @property
-    def key(self) -> str:
-        """For the command line."""
-        return f"calls-{self.transport}"
-
-    @property
-    def title(self) -> str:
-        """For the screen."""
-        return f"calls over {self.transport}"
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """One at a time, and many at once."""
-        what = f"a call over {self.transport.replace('http', 'HTTP')}"
-        return (
-            Row(f"{self.key}-one", f"{what}, one at a time / bare", "x", 1.05),
-            Row(f"{self.key}-many", f"{what}, {_IN_FLIGHT} in flight / bare", "x", 1.05),
-        )
-
-    def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
-        """Ratios, one for each round."""
-        one, many = self.rows
+    def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
         job = {
             "kind": "calls",
-            "servers": {"one": getattr(lab, self.transport)()},
+            "servers": {"one": getattr(lab, transport)()},
             "in_flight": {one.key: 1, many.key: _IN_FLIGHT},
-            "calls": self.calls,
-            "rounds": self.rounds,
+            "calls": _IN_FLIGHT,  # in each round
+            "rounds": size(10, 1),
         }
-        heard = lab.ask(peer, job, _CALLS_SECONDS)
-        pairs = heard.result or {}
-        ratios = {
-            row.key: [ours / bare for ours, bare in pairs.get(row.key, ())] for row in self.rows
+        result = lab.ask(peer, job, _CALLS_SECONDS)
+        pairs: Mapping[str, Sequence[tuple[float, float]]] = result.measurements or {}
+        return {
+            row.key: _measurement((ours / bare for ours, bare in pairs.get(row.key, ())), result)
+            for row in (one, many)
         }
-        return {key: _found(samples, heard) for key, samples in ratios.items()}
+
+    return Step(key, f"calls over {transport}", (one, many), measure, for_every_door=True)
 
 
-@dataclass(frozen=True)
-class Large:
+def _large(transport: str) -> Step:
     """Results of 1 and 10 MB."""
+    key, name = f"large-{transport}", transport.replace("http", "HTTP")
+    small, big = (Row(f"{key}-{n}", f"a result of {n} MB over {name}", "ms") for n in (1, 10))
 
-    transport: str
-
-    @property
-    def key(self) -> str:
-        """For the command line."""
-        return f"large-{self.transport}"
-
-    @property
-    def title(self) -> str:
-        """For the screen."""
-        return f"large results over {self.transport}"
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """One for each size."""
-        over = self.transport.replace("http", "HTTP")
-        return tuple(
-            Row(f"{self.key}-{n}", f"a result of {n} MB over {over}", "ms") for n in (1, 10)
-        )
-
-    def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
-        """Each size until it is there."""
-        small, big = self.rows
+    def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
         job = {
             "kind": "large",
-            "servers": {"one": getattr(lab, self.transport)()},
+            "servers": {"one": getattr(lab, transport)()},
             "characters": {small.key: _MEGABYTE, big.key: 10 * _MEGABYTE},
             "rounds": {small.key: size(5, 1), big.key: size(2, 1)},
         }
-        heard = lab.ask(peer, job, _LARGE_SECONDS)
-        parts = {key: taken for x in heard.all("part") for key, taken in x["part"].items()}
-        return {row.key: _found(parts.get(row.key, ()), heard) for row in self.rows}
+        result = lab.ask(peer, job, _LARGE_SECONDS)
+        parts = {key: samples for x in result.all("part") for key, samples in x["part"].items()}
+        return {x.key: _measurement(parts.get(x.key, ()), result) for x in (small, big)}
+
+    return Step(key, f"large results over {transport}", (small, big), measure)
 
 
-@dataclass(frozen=True)
-class Listing:
-    """A new listing of a server with many tools."""
+def _listing() -> Step:
+    """A new listing of a server with many tools, which must have them all."""
+    key, title = "listing", f"a listing of {_TOOLS} tools"
 
-    key: str = "listing"
-    title: str = f"a listing of {_TOOLS} tools"
-    rows: tuple[Row, ...] = (Row("listing", f"a listing of {_TOOLS} tools", "ms"),)
-
-    def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
-        """Several in a row; all tools must be in it."""
+    def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
         servers = {"one": lab.stdio(tools=_TOOLS)}
-        heard = lab.ask(
-            peer, {"kind": "listing", "servers": servers, "rounds": size(3, 1)}, _CALLS_SECONDS
-        )
-        result = heard.result or {"listing": (), "tools": _TOOLS}
-        if result["tools"] != _TOOLS:
-            return {self.key: Found(note=f"only {result['tools']} tools")}
-        return {self.key: _found(result["listing"], heard)}
+        job = {"kind": "listing", "servers": servers, "rounds": size(3, 1)}
+        result = lab.ask(peer, job, _CALLS_SECONDS)
+        listing = result.measurements or {"listing": (), "tools": _TOOLS}
+        if listing["tools"] != _TOOLS:
+            return {key: Measurement(note=f"only {listing['tools']} tools")}
+        return {key: _measurement(listing["listing"], result)}
+
+    return Step(key, title, (Row(key, title, "ms"),), measure)
 
 
-@dataclass(frozen=True)
-class Ready:
-    """Servers connected together, until the tools of all are listed."""
+def _ready(count: int) -> Step:
+    """Servers that are connected together, until the tools of all are listed."""
+    key, title = f"ready-{count}", f"{count} server{'s' * (count > 1)} ready"
 
-    count: int
+    def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
+        servers = {f"server{number}": lab.stdio() for number in range(count)}
+        result = lab.ask(peer, {"kind": "ready", "servers": servers}, _READY_SECONDS)
+        return {key: _until_usable(result, list(servers))}
 
-    @property
-    def key(self) -> str:
-        """For the command line."""
-        return f"ready-{self.count}"
-
-    @property
-    def title(self) -> str:
-        """For the screen and the table."""
-        return f"{self.count} server{'s' * (self.count > 1)} ready"
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """Only one."""
-        return (Row(self.key, self.title, "s"),)
-
-    def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
-        """Until the last of them is usable."""
-        servers = {f"server{number}": lab.stdio() for number in range(self.count)}
-        heard = lab.ask(peer, {"kind": "ready", "servers": servers}, _READY_SECONDS)
-        return {self.key: _until_usable(heard, list(servers))}
+    return Step(key, title, (Row(key, title, "s"),), measure)
 
 
-@dataclass(frozen=True)
-class OneIsBad:
-    """Seven healthy servers and, among them, a bad one: until the healthy ones are usable.
+def _one_is_bad(
+    fault: str, description: str, bad_entry: Callable[[Lab], Mapping[str, Any]], cause: str
+) -> Step:
+    """Seven healthy servers and a bad one, until the healthy ones are usable.
 
-    Whether the reason is told counts what the client raises, returns and prints: `cause` is
-    what must be found there, beside the server's name.
+    A client reports the reason if the cause (a pattern) and the server's name are in what it
+    raises, returns or prints.
     """
+    key, title = f"one-{fault}", f"7 ready beside one {description}"
 
-    fault: str
-    what: str
-    cause: str
-
-    @property
-    def key(self) -> str:
-        """For the command line."""
-        return f"one-{self.fault}"
-
-    @property
-    def title(self) -> str:
-        """For the screen and the table."""
-        return f"7 ready beside one {self.what}"
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """Only one."""
-        return (Row(self.key, self.title, "s"),)
-
-    def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
-        """The bad one stands in the middle, so that some come after it."""
+    def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
         healthy = [f"server{number}" for number in range(_HEALTHY)]
-        servers = {name: lab.stdio() for name in healthy}
-        names = [*healthy[:3], "crooked", *healthy[3:]]
-        servers["crooked"] = self._bad(lab)
+        servers = {name: lab.stdio() for name in healthy} | {_BAD: bad_entry(lab)}
+        names = [*healthy[:3], _BAD, *healthy[3:]]  # some start after the bad one
         job = {"kind": "ready", "servers": {name: servers[name] for name in names}}
-        heard = lab.ask(peer, job, _READY_SECONDS)
-        found = _until_usable(heard, healthy)
-        if found.is_failed:
+        result = lab.ask(peer, job, _READY_SECONDS)
+        ready = _until_usable(result, healthy)
+        if ready.is_failed:
             lab.renew(peer)
-        return {self.key: Found(found.samples, f"{found.note}; {self._told(heard)}".strip("; "))}
+        report = _report_of(result, cause) if cause else _lateness_of(result)
+        return {key: Measurement(ready.samples, f"{ready.note}; {report}".strip("; "))}
 
-    def _bad(self, lab: Lab) -> dict[str, Any]:
-        match self.fault:
-            case "missing":
-                return {"command": "no-such-mcp-server", "args": []}
-            case "exits":
-                return lab.stdio(exit=3)
-            case "hangs":
-                return lab.stdio(mute=True)
-            case _:
-                return lab.stdio(slow_seconds=_SLOW_SECONDS)
-
-    def _told(self, heard: Heard) -> str:
-        if not self.cause:
-            is_there = any(x["usable"] == "crooked" for x in heard.all("usable"))
-            return "slow one later" if is_there else "slow one never"
-        failed = (heard.result or {}).get("failed", {})
-        said = f"{failed} {heard.terminal} {heard.problem if heard.result is None else ''}"
-        said = re.sub(r"\s+", " ", said)
-        has_cause = bool(re.search(self.cause, said, re.IGNORECASE))
-        has_name = bool(re.search("crooked|no-such-mcp-server", said))
-        if has_cause and has_name:
-            return "reported"
-        return "half reported" if has_cause or has_name else "not reported"
+    return Step(key, title, (Row(key, title, "s"),), measure)
 
 
-@dataclass(frozen=True)
-class Import:
-    """The import at the top of a user's file, in a fresh interpreter."""
+def _lateness_of(result: JobResult) -> str:
+    is_there = any(x["usable"] == _BAD for x in result.all("usable"))
+    return "slow one later" if is_there else "slow one never"
 
-    key: str = "import"
-    title: str = "import"
-    rows: tuple[Row, ...] = (Row("import", "import, in a fresh interpreter", "s"),)
 
-    def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
-        """The start of the interpreter is in it, as for everybody."""
+def _report_of(result: JobResult, cause: str) -> str:
+    failed = (result.measurements or {}).get("failed", {})
+    problem = result.problem if result.measurements is None else ""
+    text = re.sub(r"\s+", " ", f"{failed} {result.terminal} {problem}")
+    has_cause = bool(re.search(cause, text, re.IGNORECASE))
+    has_name = bool(re.search(f"{_BAD}|no-such-mcp-server", text))
+    if has_cause and has_name:
+        return "reported"
+    return "half reported" if has_cause or has_name else "not reported"
+
+
+def _import() -> Step:
+    """The import at the top of a user's file, with the start of the interpreter."""
+
+    def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
         command = [lab.environments[peer.name].python, "-c", peer.imports]
-        started = time.perf_counter()
-        try:
+
+        def run() -> None:
             subprocess.run(
                 command, env=variables(), check=True, timeout=_FIRST_SECONDS,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
+
+        try:
+            return {"import": Measurement((seconds(run),))}
         except subprocess.SubprocessError as error:
-            return {self.key: Found(note=str(error))}
-        return {self.key: Found((time.perf_counter() - started,))}
+            return {"import": Measurement(note=str(error))}
+
+    row = Row("import", "import, in a fresh interpreter", "s")
+    return Step("import", "import", (row,), measure)
 
 
-@dataclass(frozen=True)
-class First:
+def _first() -> Step:
     """From the start of a process to the answer of its first call: import, connect, list, call."""
 
-    key: str = "first"
-    title: str = "a fresh process until its first call"
-    rows: tuple[Row, ...] = (Row("first", "a fresh process until its first call is answered", "s"),)
-
-    def measure(self, lab: Lab, peer: Peer) -> dict[str, Found]:
-        """In a process that is used only once."""
+    def measure(lab: Lab, peer: Peer) -> dict[str, Measurement]:
         job = {"kind": "first", "servers": {"one": lab.stdio()}}
-        heard, seconds = lab.ask_once(peer, job, _FIRST_SECONDS)
-        return {self.key: _found(() if heard.result is None else (seconds,), heard)}
+        result, seconds = lab.ask_once(peer, job, _FIRST_SECONDS)
+        return {"first": _measurement(() if result.measurements is None else (seconds,), result)}
+
+    row = Row("first", "a fresh process until its first call is answered", "s")
+    return Step("first", "a fresh process until its first call", (row,), measure)
 
 
-def _found(samples: Iterable[float], heard: Heard) -> Found:
-    """Return the samples, or the reason why there are none."""
-    taken = tuple(samples)
-    return Found(taken, "" if taken else _why(heard))
+def _measurement(samples: Iterable[float], result: JobResult) -> Measurement:
+    """The samples, or the reason why there are none."""
+    samples = tuple(samples)
+    return Measurement(samples, "" if samples else _reason(result))
 
 
-def _until_usable(heard: Heard, wanted: list[str]) -> Found:
-    """Seconds until the last of these was usable; how many were, if not all."""
-    at = {x["usable"]: x["seconds"] for x in heard.all("usable") if x["usable"] in wanted}
-    answering = set((heard.result or {}).get("answering", at))
-    count = len(at.keys() & answering)
-    if count == len(wanted):
-        return Found((max(at.values()),))
-    why = "fails as a whole" if heard.result is not None and not at else _why(heard)
-    return Found((), f"{count} of {len(wanted)}{f', {why}' if why else ''}")
+def _until_usable(result: JobResult, names: list[str]) -> Measurement:
+    """Seconds until the last of these servers was usable; how many were, if not all."""
+    times = {x["usable"]: x["seconds"] for x in result.all("usable") if x["usable"] in names}
+    answering = set((result.measurements or {}).get("answering", times))
+    count = len(times.keys() & answering)
+    if count == len(names):
+        return Measurement((max(times.values()),))
+    fails_as_a_whole = result.measurements is not None and not times
+    reason = "fails as a whole" if fails_as_a_whole else _reason(result)
+    return Measurement((), f"{count} of {len(names)}{f', {reason}' if reason else ''}")
 
 
-def _why(heard: Heard) -> str:
-    """Why there is no result, in short."""
-    return "" if heard.result is not None else heard.problem.partition("\n")[0][:60]
+def _reason(result: JobResult) -> str:
+    """The reason why there is no result, in short."""
+    return "" if result.measurements is not None else result.problem.partition("\n")[0][:60]
 
 
 STEPS: tuple[Step, ...] = (
-    Calls("stdio"),
-    Calls("http"),
-    Ready(1),
-    Ready(8),
-    Ready(20),
-    OneIsBad("missing", "whose command is missing", "not found|no such file|does not exist"),
-    OneIsBad("exits", "that exits at once", f"{PROBLEM}|(code|status) 3"),
-    OneIsBad("hangs", "that never answers", r"tim(e|ed)[ -]?out|within \d|did not"),
-    OneIsBad("slow", "that answers after 3 s", ""),
-    Large("stdio"),
-    Large("http"),
-    Listing(),
-    Import(),
-    First(),
-)
+    _calls("stdio"),
+    _calls("http"),
+    _ready(1),
+    _ready(8),
+    _ready(20),
+    _one_is_bad(
+        "missing", "whose command is missing",
+        lambda _: {"command": "no-such-mcp-server", "args": []},
+        "not found|no such file|does not exist",
+    ),
+    _one_is_bad(
+        "exits", "that exits at once", lambda lab: lab.stdio(exit=3), f"{PROBLEM}|(code|status) 3"
+    ),
+    _one_is_bad(
+        "hangs", "that never answers", lambda lab: lab.stdio(mute=True),
+        r"tim(e|ed)[ -]?out|within \d|did not",
+    ),
+    _one_is_bad(
+        "slow", "that answers after 3 s", lambda lab: lab.stdio(slow_seconds=_SLOW_SECONDS), ""
+    ),
+    _large("stdio"),
+    _large("http"),
+    _listing(),
+    _import(),
+    _first(),
+)  # fmt: skip
 BY_KEY: Mapping[str, Step] = {step.key: step for step in STEPS}

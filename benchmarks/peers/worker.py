@@ -2,9 +2,9 @@
 
 FILE is one of the drivers, or a whole name with dots.
 
-Takes jobs as lines of JSON from its stdin and sends lines of JSON to its stdout; what a client
-prints goes to stderr. Ends when its stdin does, whatever a client is doing then. Standard library
-only, and a client is imported with its first job.
+It takes jobs as lines of JSON from its stdin and sends lines of JSON to its stdout; output of the
+client goes to stderr. It ends when its stdin does, even if the client hangs. It uses the standard
+library only, and imports the client with the first job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import threading
 from importlib import import_module
 from typing import Any
 
-from .drivers.base import Driver, described
+from .drivers.base import Driver, describe
 from .measure import Job, measure
 
 
@@ -35,9 +35,9 @@ def main(driver: str) -> None:
     while True:
         job: Job = json.loads(jobs.get())
         try:
-            asyncio.run(measure(job, lambda: _new(driver), send))
-        except BaseException as error:  # noqa: BLE001 - the runner is told, and decides
-            send({"error": described(error)})
+            asyncio.run(measure(job, lambda: _new_driver(driver), send))
+        except BaseException as error:  # noqa: BLE001 - the runner decides
+            send({"error": describe(error)})
 
 
 def _read(jobs: queue.Queue[str]) -> None:
@@ -46,7 +46,7 @@ def _read(jobs: queue.Queue[str]) -> None:
     os._exit(0)  # not sys.exit: a client that hangs would keep the process
 
 
-def _new(driver: str) -> Driver:
+def _new_driver(driver: str) -> Driver:
     module, _, name = driver.partition(":")
     full = module if "." in module else f"{__package__}.drivers.{module}"
     return getattr(import_module(full), name)()

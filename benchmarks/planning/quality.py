@@ -18,16 +18,16 @@ from ..search.sets import Json, run_scorer
 from .sets import PlanSet, as_prediction, prediction_of_tools
 
 SUGGESTIONS = 5
-CLAUSES, PLAN, GIVEN = "clause search", "plan", "tools given"
+CLAUSES, PLAN, WIRING = "clause search", "plan", "tools given"
 # What the mean over the sets should reach; an upper limit of the edit distance.
 _GOALS = {
     (PLAN, "node_f1"): 0.59, (PLAN, "edge_f1"): 0.26, (PLAN, "ned"): 0.47,
-    (GIVEN, "edge_f1"): 0.72, (GIVEN, "bind_f1"): 0.60,
+    (WIRING, "edge_f1"): 0.72, (WIRING, "bind_f1"): 0.60,
 }  # fmt: skip
 _NEXT_GOAL = 0.75
 _ROWS = (
     (CLAUSES, "node_f1"), (PLAN, "node_f1"), (PLAN, "edge_f1"), (PLAN, "ned"), (PLAN, "exact"),
-    (GIVEN, "edge_f1"), (GIVEN, "bind_f1"), (GIVEN, "field_acc"),
+    (WIRING, "edge_f1"), (WIRING, "bind_f1"), (WIRING, "field_acc"),
 )  # fmt: skip
 _NAMES = {
     "node_f1": "node F1", "edge_f1": "edge F1", "ned": "edit distance", "exact": "whole plans",
@@ -65,7 +65,7 @@ def _measure(of: PlanSet, scorer: Path) -> Scores:
         PLAN: lambda x: as_prediction(planner.plan(x["request"])),
     }
     if of.has_data_edges:
-        ways[GIVEN] = lambda x: as_prediction(planner.wire(x["request"], _tools(x)))
+        ways[WIRING] = lambda x: as_prediction(planner.wire(x["request"], _tools(x)))
     figures: dict[str, Json] = {}
     for way, predict in ways.items():
         predictions = (predict(x) | {"plan_index": n} for n, x in enumerate(of.plans))

@@ -1,4 +1,4 @@
-"""Run the soak, say how it goes, and write its figures into `docs/measured.md`."""
+"""Run the soak, print its progress, and write its figures into `docs/measured.md`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ _COMMAND = "make soak"
 _FAILURES_SHOWN = 20
 
 
-def main(given: list[str]) -> int:
-    """1 if anything was not as it should be."""
-    options = _parser().parse_args(given)
+def main(arguments: list[str]) -> int:
+    """Run it; 1 if it failed."""
+    options = _parser().parse_args(arguments)
     plan = Plan(options.minutes * 60, options.servers, options.agents, options.seed)
     print(f"Seed {plan.seed}: {plan.servers} servers, {plan.agents} agents.", flush=True)
     screen = sys.stdout
 
-    def show(seen: Outcome) -> None:
-        print(report.progress(seen), file=screen, flush=True)
+    def show(outcome: Outcome) -> None:
+        print(report.progress(outcome), file=screen, flush=True)
 
-    seen = soak(plan, show)
-    print(report.table(seen))
-    for failure in seen.failures[:_FAILURES_SHOWN]:
+    outcome = soak(plan, show)
+    table = report.table(outcome)
+    print(table)
+    for failure in outcome.failures[:_FAILURES_SHOWN]:
         print(f"FAILED: {failure}")
     if not options.print_only:
-        page.write(_COMMAND, f"{page.machine()}\n\n{report.table(seen)}")
-    return 1 if seen.failures else 0
+        page.write(_COMMAND, f"{page.machine()}\n\n{table}")
+    return 1 if outcome.failures else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--servers", type=int, default=20)
     parser.add_argument("--agents", type=int, default=4)
-    parser.add_argument("--seed", default=secrets.token_hex(3), help="to repeat what was chosen")
+    parser.add_argument("--seed", default=secrets.token_hex(3), help="to repeat a run")
     parser.add_argument("--print-only", action="store_true", help="do not write the page")
     return parser
 

@@ -1,4 +1,4 @@
-"""The agents of the soak: real runs of agents, one after the other, in a thread for each."""
+"""The agents of the soak: each has a thread, with one real run after the other."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from xai_mcp_agent.core.tools import MCP
 
 from .tally import Tally
 
-_SERVERS_EACH = 6  # that the agent of one run may use
+_SERVERS_EACH = 6  # for the agent of one run
 _MAX_THOUGHTS = 8
-_END_SECONDS = 90.0  # for the runs under way, at the end
+_END_SECONDS = 90.0  # for the last runs
 
 
 class Agents:
-    """So many agents at once, until the block ends. `runs` counts those that came to an end."""
+    """So many agents at once. `runs` counts the runs that have ended."""
 
-    def __init__(self, many: int, servers: Sequence[str], model: str, tally: Tally, seed: str):
+    def __init__(self, count: int, servers: Sequence[str], model: str, tally: Tally, seed: str):
         self.runs = 0
-        self._names = [f"agent {number + 1}" for number in range(many)]
+        self._names = [f"agent {number + 1}" for number in range(count)]
         self._servers = servers
         self._model = model
         self._tally = tally
         self._seed = seed
-        self._over = threading.Event()
+        self._stop = threading.Event()
 
     @contextmanager
     def at_work(self) -> Generator[None]:
-        """Let them work for the length of the block."""
+        """Run them for the length of the block."""
         threads = [threading.Thread(target=self._work, args=[x], name=x) for x in self._names]
         for thread in threads:
             thread.start()
         try:
             yield
         finally:
-            self._over.set()
+            self._stop.set()
             for thread in threads:
                 thread.join(_END_SECONDS)
                 if thread.is_alive():
                     self._tally.fail(f"a run of {thread.name} did not end")
 
-    def run_once(self, name: str, choice: random.Random) -> None:
-        """One run of one agent, as its nodes would do it."""
+    def run_once(self, name: str, generator: random.Random) -> None:
+        """Make one run of one agent, as its nodes would."""
         ctx: dict[str, Any] = {}
-        for server in choice.sample(self._servers, min(_SERVERS_EACH, len(self._servers))):
+        for server in generator.sample(self._servers, min(_SERVERS_EACH, len(self._servers))):
             use_source(ctx, MCP, server, Chosen())
         init_agent(
             ctx, name, provider="openai", model="random",
@@ -64,9 +64,9 @@ class Agents:
         self.runs += 1
 
     def _work(self, name: str) -> None:
-        choice = random.Random(f"{self._seed} {name}")
-        while not self._over.is_set():
+        generator = random.Random(f"{self._seed} {name}")
+        while not self._stop.is_set():
             try:
-                self.run_once(name, choice)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it fails the soak
+                self.run_once(name, generator)
+            except Exception as error:  # noqa: BLE001 - any error fails the soak
                 self._tally.fail(f"a run of {name} ended with {error!r}")

@@ -1,4 +1,4 @@
-"""Complaints of Python and the libraries beside the calls: any of them fails the soak."""
+"""Errors and warnings of Python and the libraries, besides the calls: any fails the soak."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
-# The SDK logs each odd answer; what matters of it is in the errors of the calls.
+# The SDK logs each odd answer; the errors of the calls also say it.
 _FOREIGN_LOGGERS = ("mcp", "client")
 
 
 @contextmanager
-def told_to(tell: Tell) -> Generator[None]:
-    """Tell of errors in logs, threads and finalizers, and of what was not closed.
+def reported_to(report: Report) -> Generator[None]:
+    """Report errors in logs, threads and finalizers, and resources that were not closed.
 
-    What agents print meanwhile is thrown away.
+    The output of agents is discarded.
     """
-    handler = _Handler(tell)
+    handler = _Handler(report)
     hooks = sys.unraisablehook, threading.excepthook
     logging.getLogger().addHandler(handler)
-    sys.unraisablehook = lambda seen: tell(f"not raised: {seen.exc_value!r} in {seen.object!r}")
-    threading.excepthook = lambda seen: tell(f"in {seen.thread}: {seen.exc_value!r}")
+    sys.unraisablehook = lambda args: report(f"not raised: {args.exc_value!r} in {args.object!r}")
+    threading.excepthook = lambda args: report(f"in {args.thread}: {args.exc_value!r}")
     try:
-        with warnings.catch_warnings(), redirect_stdout(_Nowhere()), redirect_stderr(_Nowhere()):
+        with warnings.catch_warnings(), redirect_stdout(_Discard()), redirect_stderr(_Discard()):
             warnings.simplefilter("always", ResourceWarning)
-            warnings.showwarning = lambda message, *_, **__: tell(f"warned: {message}")
+            warnings.showwarning = lambda message, *_, **__: report(f"warned: {message}")
             yield
     finally:
         sys.unraisablehook, threading.excepthook = hooks
@@ -39,18 +39,18 @@ def told_to(tell: Tell) -> Generator[None]:
 
 
 class _Handler(logging.Handler):
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, report: Report) -> None:
         super().__init__(logging.ERROR)
-        self._tell = tell
+        self._report = report
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.partition(".")[0] in _FOREIGN_LOGGERS:
             return
         cause = record.exc_info[1] if record.exc_info else None
-        self._tell(f"logged by {record.name}: {record.getMessage()} {cause or ''}")
+        self._report(f"logged by {record.name}: {record.getMessage()} {cause or ''}")
 
 
-class _Nowhere(io.TextIOBase):
+class _Discard(io.TextIOBase):
     def write(self, text: str) -> int:
         return len(text)
 

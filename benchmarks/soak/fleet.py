@@ -1,8 +1,7 @@
-"""The servers of the soak, half of them over stdio, half behind a URL, and what befalls them.
+"""The servers of the soak, half of them over stdio, half behind a URL, and attacks on them.
 
-The bridge starts those over stdio by itself. The others are started here, and started again
-when they ended, on the same port. Everything here has a process of its own, so that what is
-measured is the bridge's.
+The bridge starts those over stdio itself. The others are started here, and restarted on the same
+port when they have ended. Everything here has its own process, so that only the bridge is measured.
 """
 
 from __future__ import annotations
@@ -28,27 +27,26 @@ _SERVER = str(Path(__file__).with_name("server.py"))
 _ROOT = Path(__file__).parents[2]
 _CALL_SECONDS = 2.0
 _START_SECONDS = 10.0  # for the bridge to connect with one
-_FIRST_START_SECONDS = 60.0  # for all behind a URL, which start at once, on a busy machine
+_FIRST_START_SECONDS = 60.0  # for all behind a URL together, on a busy machine
 _END_SECONDS = 10.0
-# Between two blows of chaos.
-_PAUSE_SECONDS = (0.2, 1.2)
+_PAUSE_SECONDS = (0.2, 1.2)  # between two attacks
 _STOP_SECONDS = (0.2, 3.0)  # how long a server is stopped, as if its machine were overloaded
 _AWAY_SECONDS = (0.0, 2.0)  # how long a server behind a URL is gone
 
 
 class Fleet:
-    """All servers; made by `fleet`. `settings` is what a settings file holds for them."""
+    """All servers, and their `settings`."""
 
-    def __init__(self, many: int, journal: Path, seed: str) -> None:
-        self.blows: Counter[str] = Counter()
+    def __init__(self, count: int, journal: Path, seed: str) -> None:
+        self.attacks: Counter[str] = Counter()
         self._random = random.Random(f"{seed} fleet")
         self._journal = journal
         self._stop = threading.Event()
         self._web: list[_WebServer] = []
-        # All tools are shown: the model there takes any of them.
+        # All tools are shown: the model calls any of them.
         search = {"tokenBudget": 1_000_000}
         self.settings: dict[str, Any] = {"mcpServers": {}, "toolSearch": search}
-        for number in range(many):
+        for number in range(count):
             era = ("legacy", "modern")[number // 2 % 2]
             options = {"era": era, "journal": str(journal)}
             name = f"{'web' if number % 2 else 'box'}{number}"
@@ -60,7 +58,7 @@ class Fleet:
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Run those behind a URL for the length of the block."""
+        """Run the servers behind a URL for the length of the block."""
         threads = [threading.Thread(target=x.run, args=[self._stop]) for x in self._web]
         for thread in threads:
             thread.start()
@@ -77,10 +75,10 @@ class Fleet:
                 thread.join(_END_SECONDS)
 
     @contextmanager
-    def in_chaos(self) -> Generator[None]:
-        """Let things happen to them for the length of the block."""
+    def under_attack(self) -> Generator[None]:
+        """Attack servers for the length of the block."""
         over = threading.Event()
-        thread = threading.Thread(target=self._chaos, args=[over], name="chaos")
+        thread = threading.Thread(target=self._attack, args=[over], name="attacks")
         thread.start()
         try:
             yield
@@ -97,11 +95,11 @@ class Fleet:
         return {"url": f"http://127.0.0.1:{options['port']}/mcp", **limits}
 
     def _new_port(self) -> int:
-        """A free one that none of the others has, which may not listen yet."""
-        taken = {x.port for x in self._web}
-        return next(x for x in iter(free_port, None) if x not in taken)
+        """A free port that no other server has; some of them may not listen yet."""
+        used = {x.port for x in self._web}
+        return next(x for x in iter(free_port, None) if x not in used)
 
-    def _chaos(self, over: threading.Event) -> None:
+    def _attack(self, over: threading.Event) -> None:
         while not over.wait(self._random.uniform(*_PAUSE_SECONDS)):
             victims = _children_running(_SERVER)
             if not victims:
@@ -110,16 +108,16 @@ class Fleet:
             with suppress(psutil.NoSuchProcess):
                 if self._random.random() < 0.6:
                     victim.kill()
-                    self.blows["killed"] += 1
+                    self.attacks["killed"] += 1
                 else:
-                    self.blows["stopped for a while"] += 1
+                    self.attacks["stopped for a while"] += 1
                     victim.suspend()
                     over.wait(self._random.uniform(*_STOP_SECONDS))
                     victim.resume()
 
 
 class _WebServer:
-    """One behind a URL: a process, started again whenever it ended."""
+    """A server behind a URL: a process that is restarted whenever it ended."""
 
     def __init__(self, options: dict[str, Any], seed: int) -> None:
         self.is_up = threading.Event()
@@ -144,7 +142,7 @@ class _WebServer:
             stop.wait(self._random.uniform(*_AWAY_SECONDS))
 
     def kill(self) -> None:
-        """End it, however it is."""
+        """End it."""
         if self._process is not None and self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGKILL)
@@ -164,7 +162,7 @@ def model_process(seed: str) -> Generator[str]:
         yield address
     finally:
         with suppress(subprocess.TimeoutExpired):
-            child.communicate(timeout=_END_SECONDS)  # its stdin is closed by that, and it ends
+            child.communicate(timeout=_END_SECONDS)  # this closes its stdin, and so it ends
         child.kill()
 
 
@@ -174,9 +172,9 @@ def _arguments(options: dict[str, Any]) -> list[str]:
 
 def _children_running(script: str) -> list[psutil.Process]:
     """Return our own children that run this script."""
-    found: list[psutil.Process] = []
+    running: list[psutil.Process] = []
     for child in psutil.Process().children():
         with suppress(psutil.Error):
             if script in child.cmdline():
-                found.append(child)
-    return found
+                running.append(child)
+    return running

@@ -1,7 +1,7 @@
-"""The model of the soak, in a process of its own: asks for tools at random, a few at a time.
+"""The model of the soak, in its own process: it calls tools at random, a few at a time.
 
-`python -m benchmarks.soak.model SEED` says its address in a line, and ends with its stdin.
-It speaks the real protocol of models, so what asks it is the real agent loop.
+`python -m benchmarks.soak.model SEED` prints its address, and ends with its stdin. It speaks the
+real protocol of models, so that the real agent loop is its client.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 
 _TURNS = 4  # of tool calls, then it answers
-_MOST_AT_ONCE = 4
-# How often each kind of tool is asked for. What takes long, or ends a server, is rarer.
+_MAX_CALLS = 4  # in a reply
+# How often each kind of tool is called. Slow calls, and those that end a server, are rarer.
 _WEIGHTS = {"echo": 60, "slow": 10, "large": 6, "noisy": 2, "change": 3, "fails": 4, "refuses": 4,
             "garbles": 3, "hangs": 1, "freezes": 1, "drops": 2, "cuts": 2, "dies": 3}  # fmt: skip
 _OTHER_WEIGHT = 2
-_WRONG = 0.02  # of the calls have arguments that do not fit, or name no tool
+_WRONG = 0.02  # share of the calls with wrong arguments or an unknown tool
 
 
 class RandomModel:
@@ -31,13 +31,13 @@ class RandomModel:
 
     def step(self, body: dict[str, Any]) -> Step:
         """Call tools a few times, then answer."""
-        asked = sum(1 for x in body["messages"] if x.get("tool_calls"))
+        turns = sum(1 for x in body["messages"] if x.get("tool_calls"))
         names = [x["function"]["name"] for x in body.get("tools", ())]
-        if asked >= _TURNS or not names:
+        if turns >= _TURNS or not names:
             return says("That was all.")
-        many = self._random.randint(1, _MOST_AT_ONCE)
+        count = self._random.randint(1, _MAX_CALLS)
         weights = [_WEIGHTS.get(x.rpartition("_")[2], _OTHER_WEIGHT) for x in names]
-        return calls(*(self._call(x) for x in self._random.choices(names, weights, k=many)))
+        return calls(*(self._call(x) for x in self._random.choices(names, weights, k=count)))
 
     def _call(self, name: str) -> tuple[str, dict[str, Any]]:
         if self._random.random() < _WRONG:
@@ -53,13 +53,13 @@ class RandomModel:
 def main() -> None:
     """Serve until stdin ends."""
     with model_endpoint(RandomModel(sys.argv[1]).step) as endpoint:
-        endpoint.requests = _Forgetful()
+        endpoint.requests = _EmptyList()
         print(endpoint.base_url, flush=True)
         sys.stdin.read()
 
 
-class _Forgetful(list[Any]):
-    """A list of requests that stays empty."""
+class _EmptyList(list[Any]):
+    """A list that stays empty: all requests of a soak would fill the memory."""
 
     def append(self, _: Any) -> None:
         pass

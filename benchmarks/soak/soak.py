@@ -1,7 +1,10 @@
-"""The whole soak: begin, let everything go wrong for a while, end, and count what is left."""
+"""The whole soak: start, let everything fail for a while, end, and count what is left."""
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
+import gc
 import json
 import os
 import random
@@ -14,11 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.support.census import Census, take_census
 from xai_mcp_agent.canvas.lease import bridge_of
 
-from . import complaints, memory
 from .agents import Agents
+from .complaints import reported_to
 from .fleet import Fleet, model_process
 from .stalls import Stalls, watched
 from .tally import Tally
@@ -32,7 +37,7 @@ _END_SECONDS = 20.0  # for threads and files to go, once everything is closed
 
 @dataclass(frozen=True)
 class Plan:
-    """Work of the soak, and how long it takes."""
+    """The size and the length of the soak."""
 
     seconds: float
     servers: int
@@ -42,10 +47,10 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """Outcome of the soak. `left` is what was still there at the end and not at the beginning.
+    """Outcome of the soak. `left` are processes, threads and files that were not there at first.
 
-    `memory_mb` is what the system has given us, `used_mb` without what the allocator only keeps
-    for later: after the beginning, and at the end.
+    `memory_mb` is the memory of the process. `used_mb` is that without the free memory that the
+    allocator keeps: once after the beginning, and once at the end.
     """
 
     plan: Plan
@@ -53,7 +58,7 @@ class Outcome:
     seconds: float = 0.0
     runs: int = 0
     starts: int = 0
-    blows: Counter[str] = field(default_factory=Counter[str])
+    attacks: Counter[str] = field(default_factory=Counter[str])
     stalls: Stalls = field(default_factory=Stalls)
     idle: Stalls = field(default_factory=Stalls)
     memory_mb: list[float] = field(default_factory=list[float])
@@ -62,25 +67,25 @@ class Outcome:
 
     @property
     def grown_mb(self) -> float:
-        """Megabytes that were in use at the end and not after the beginning."""
+        """Growth of the used memory since the beginning."""
         return self.used_mb[-1] - self.used_mb[0] if self.used_mb else 0.0
 
     @property
     def failures(self) -> list[str]:
-        """Why it failed; empty when it did not."""
-        found = [*self.tally.unexplained, *(f"left at the end: {x}" for x in self.left)]
+        """The reasons why it failed; empty if it did not."""
+        failures = [*self.tally.unexplained, *(f"left at the end: {x}" for x in self.left)]
         if self.grown_mb > _ALLOWED_GROWTH_MB:
-            found.append(f"memory grew by {self.grown_mb:.0f} MB")
+            failures.append(f"memory grew by {self.grown_mb:.0f} MB")
         if not self.tally.results:
-            found.append("no call had a result")
-        return found
+            failures.append("no call had a result")
+        return failures
 
 
 def soak(plan: Plan, show: Callable[[Outcome], None]) -> Outcome:
-    """Do it; `show` is called now and then while it goes on."""
+    """Run it; `show` is called every few seconds with the state."""
     outcome = Outcome(plan)
     with (
-        complaints.told_to(outcome.tally.fail),
+        reported_to(outcome.tally.fail),
         tempfile.TemporaryDirectory() as folder,
         model_process(plan.seed) as model,
     ):
@@ -93,34 +98,37 @@ def soak(plan: Plan, show: Callable[[Outcome], None]) -> Outcome:
 
 def _work(folder: Path, outcome: Outcome, model: str, show: Callable[[Outcome], None]) -> None:
     plan = outcome.plan
-    with _world(folder, plan, model, outcome.tally) as (fleet, agents, bridge), ExitStack() as all_:
-        outcome.blows = fleet.blows
-        outcome.stalls, outcome.idle = all_.enter_context(watched(bridge))
-        all_.enter_context(agents.at_work())
-        all_.enter_context(fleet.in_chaos())
-        began = time.monotonic()
+    with (
+        _world(folder, plan, model, outcome.tally) as (fleet, agents, bridge),
+        ExitStack() as stack,
+    ):
+        outcome.attacks = fleet.attacks
+        outcome.stalls, outcome.idle = stack.enter_context(watched(bridge))
+        stack.enter_context(agents.at_work())
+        stack.enter_context(fleet.under_attack())
+        start = time.monotonic()
         while outcome.seconds < plan.seconds:
             time.sleep(min(_LOOK_SECONDS, plan.seconds))
-            outcome.seconds = time.monotonic() - began
-            outcome.memory_mb.append(memory.held_mb())
+            outcome.seconds = time.monotonic() - start
+            outcome.memory_mb.append(_memory_mb())
             if not outcome.used_mb and outcome.seconds > plan.seconds * _WARM_SHARE:
-                outcome.used_mb.append(memory.used_mb())
+                outcome.used_mb.append(_used_mb())
             outcome.runs, outcome.starts = agents.runs, fleet.starts()
             show(outcome)
-        outcome.used_mb.append(memory.used_mb())
+        outcome.used_mb.append(_used_mb())
 
 
 @contextmanager
 def _world(
     folder: Path, plan: Plan, model: str, tally: Tally
 ) -> Generator[tuple[Fleet, Agents, Any]]:
-    """Servers, agents, and a bridge that is kept open while agents come and go."""
+    """Servers, agents, and a bridge that stays open while agents come and go."""
     folder.mkdir()
     fleet = Fleet(plan.servers, folder / "journal", plan.seed)
     file = folder / "mcp_settings.json"
     file.write_text(json.dumps(fleet.settings), encoding="utf-8")
     os.environ[_SETTINGS] = str(file)
-    os.environ[_TRUST] = "1"  # nobody is asked about a file that was just written
+    os.environ[_TRUST] = "1"  # nobody is there to trust the new file
     ctx: dict[str, Any] = {}
     names = list(fleet.settings["mcpServers"])
     with fleet.running():
@@ -134,7 +142,7 @@ def _world(
 
 
 def _warm_up(folder: Path, plan: Plan, model: str) -> None:
-    """Run once: what a first run loads and opens for good is no leak."""
+    """Run once: modules and files that a first run loads for good are no leak."""
     small = Plan(0.0, 2, 1, plan.seed)
     with _world(folder, small, model, Tally()) as (_, agents, __):
         agents.run_once("first", random.Random(plan.seed))
@@ -145,3 +153,19 @@ def _left_since(before: Census) -> list[str]:
     while (left := take_census().more_than(before)) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
+
+
+def _memory_mb() -> float:
+    return psutil.Process().memory_info().rss / 1024**2
+
+
+def _used_mb() -> float:
+    """Memory after garbage collection, without the free memory that the C library keeps.
+
+    It keeps much after large results in several threads, which could hide a leak or look like one.
+    """
+    gc.collect()
+    library = ctypes.util.find_library("c")
+    if trim := getattr(ctypes.CDLL(library), "malloc_trim", None) if library else None:
+        trim(0)
+    return _memory_mb()

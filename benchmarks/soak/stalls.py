@@ -1,4 +1,4 @@
-"""Stalls of an event loop: a task on it sleeps a moment, and sees how late it wakes."""
+"""Stalls of an event loop: a task on it sleeps for a moment, and measures how late it wakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STEP_SECONDS = 0.01
 
 
 class Stalls:
-    """Delays of the task, one for each time."""
+    """The delay of the task, each time."""
 
     def __init__(self) -> None:
         self.late_seconds = array("d")
@@ -31,22 +31,22 @@ class Stalls:
 
     @property
     def longest_seconds(self) -> float:
-        """The latest that it ever woke."""
+        """The longest delay."""
         return max(self.late_seconds, default=0.0)
 
 
 def percentile(seconds: array[float], percent: float) -> float:
-    """So many of a hundred are at most this long."""
+    """The delay that so many of a hundred do not exceed."""
     ordered = sorted(seconds) or [0.0]
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
 @contextmanager
 def watched(bridge: Bridge) -> Generator[tuple[Stalls, Stalls]]:
-    """The bridge's loop, and an idle one beside it, which shows what the machine adds."""
+    """Watch the bridge's loop, and an idle one beside it, which shows the share of the machine."""
     ours, idle = Stalls(), Stalls()
-    beside = Portal(_stay)
-    tasks: list[Future[Any]] = [bridge.submit(ours.watch), beside.submit(idle.watch)]
+    portal = Portal(_stay)
+    tasks: list[Future[Any]] = [bridge.submit(ours.watch), portal.submit(idle.watch)]
     try:
         yield ours, idle
     finally:
@@ -54,7 +54,7 @@ def watched(bridge: Bridge) -> Generator[tuple[Stalls, Stalls]]:
             task.cancel()
             with suppress(CancelledError):
                 task.result()
-        beside.close()
+        portal.close()
 
 
 async def _stay(ready: Any, stop: Any) -> None:

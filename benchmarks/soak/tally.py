@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from xai_mcp_agent.agent.events import ToolFinished
 
-# The kinds of errors, by what is said of each; the first that fits counts.
+# The kinds of errors, with a pattern of their text; the first that matches counts.
 _KINDS = {
     "the tool itself said so": r"^told on purpose$",
     "refused by the server": r"was refused: .*|(503|busy on purpose)",
@@ -22,16 +22,16 @@ _KINDS = {
     "the arguments do not fit": r"^Wrong arguments for",
 }
 _NEXT_STEP = "Next step: "
-# Those that a model can mend by itself say so in other words.
+# The text of these tells the model itself what to do next.
 _FOR_THE_MODEL = ("the tool itself said so", "the arguments do not fit", "the tool has gone")
-_NOT_FORESEEN = re.compile(r"failed: [A-Z]\w+(Error|Exception)?: ")
-# After the limit of a call there may be a connection to be made, and limits are not exact.
+_UNFORESEEN = re.compile(r"failed: [A-Z]\w+(Error|Exception)?: ")
+# After the limit of a call a new connection may follow, and limits are not exact.
 LONGEST_CALL_SECONDS = 30.0
 
 
 @dataclass
 class Tally:
-    """Counts calls from several threads. `unexplained` fails the soak."""
+    """Counts calls from several threads. Anything in `unexplained` fails the soak."""
 
     calls: int = 0
     results: int = 0
@@ -41,7 +41,7 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, event: ToolFinished) -> None:
-        """Take in how one call ended."""
+        """Count one call."""
         with self._lock:
             self.calls += 1
             self.longest_seconds = max(self.longest_seconds, event.seconds)
@@ -53,21 +53,21 @@ class Tally:
                 self._count_result(event)
 
     def fail(self, what: str) -> None:
-        """Something went wrong besides the calls."""
+        """Add a failure besides the calls."""
         with self._lock:
             self.unexplained.append(what)
 
     def _count_result(self, event: ToolFinished) -> None:
         self.results += 1
-        wanted = str((event.arguments or {}).get("text", ""))
-        if not event.result.text.startswith(wanted):
-            got = event.result.text[:80]
-            self.unexplained.append(f"{event.tool} was asked for {wanted!r} and gave {got!r}")
+        expected = str((event.arguments or {}).get("text", ""))
+        if not event.result.text.startswith(expected):
+            text = event.result.text[:80]
+            self.unexplained.append(f"{event.tool} returned {text!r}, not {expected!r}")
 
     def _count_error(self, event: ToolFinished) -> None:
         text = event.result.text
-        kind = next((x for x, said in _KINDS.items() if re.search(said, text)), "")
+        kind = next((x for x, pattern in _KINDS.items() if re.search(pattern, text)), "")
         self.errors[kind or "unknown"] += 1
         is_explained = kind in _FOR_THE_MODEL or _NEXT_STEP in text
-        if not kind or not is_explained or _NOT_FORESEEN.search(text):
+        if not kind or not is_explained or _UNFORESEEN.search(text):
             self.unexplained.append(f"{event.tool}: {text}")

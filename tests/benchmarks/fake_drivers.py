@@ -1,4 +1,4 @@
-"""Clients that behave as they are told, over the servers of the benchmarks; no SDK in them."""
+"""Fake clients of the benchmarks' servers, without an SDK."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from benchmarks.peers.drivers.base import Driver, Entry, Usable
 
-# For ever, as far as a test is concerned; a forgotten process ends by itself.
+# Longer than any test; a forgotten process ends by itself.
 _FOR_EVER_SECONDS = 120.0
 
 
 class Quick(Driver):
-    """Starts the servers and says that they are usable, without asking them anything."""
+    """Starts the servers and reports them as usable at once."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         self.started: list[subprocess.Popen[bytes]] = []
@@ -32,7 +32,7 @@ class Quick(Driver):
 
 
 class Stuck(Quick):
-    """Hangs at a server named `trap`, and holds up its whole process."""
+    """Hangs at a server named `trap`, with its whole process."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
         before = {name: x for name, x in servers.items() if name != "trap"}

@@ -10,7 +10,7 @@ from benchmarks import page
 from benchmarks.peers.board import Board
 from benchmarks.peers.environments import Environment
 from benchmarks.peers.peers import CONTROL, OURS, PEERS
-from benchmarks.peers.steps import BY_KEY, Found
+from benchmarks.peers.steps import BY_KEY, Measurement
 from benchmarks.planning import __main__ as planning
 from benchmarks.search import __main__ as search
 
@@ -34,14 +34,14 @@ def line(board: Board, start: str) -> list[str]:
 
 
 def test_a_cell_is_the_median_of_all_passes(board: Board) -> None:
-    board.add(OURS, {ONE.key: Found((1.0, 1.1))})
-    board.add(OURS, {ONE.key: Found((1.3,))})
+    board.add(OURS, {ONE.key: Measurement((1.0, 1.1))})
+    board.add(OURS, {ONE.key: Measurement((1.3,))})
     assert line(board, ONE.title)[1] == "**1.10**"
 
 
 def test_the_first_is_bold_and_the_bare_client_takes_no_part(board: Board) -> None:
     for peer, value in ((OURS, 1.2), (CONTROL, 1.0), (FASTMCP, 1.1), (THREAD, 0.9)):
-        board.add(peer, {ONE.key: Found((value,))})
+        board.add(peer, {ONE.key: Measurement((value,))})
     assert line(board, ONE.title)[1:] == ["1.20", "1.00", "**1.10**"]
 
 

@@ -60,7 +60,7 @@ def test_sets_are_measured_and_reported_in_tables(data: Path, scorer: Path) -> N
     scores = quality.measure(read_sets(data), scorer)
     (one,) = scores
     assert one.figure(quality.PLAN, "node_f1") == 1.0
-    assert one.figure(quality.GIVEN, "edge_f1") == 1.0
+    assert one.figure(quality.WIRING, "edge_f1") == 1.0
     assert one.next_with_request == 1.0
     text = quality.markdown(scores)
     assert "| node F1, plan | 1.000 | 0.59 |" in text

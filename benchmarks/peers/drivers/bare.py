@@ -1,6 +1,6 @@
 """The SDK's own client with nothing around it: `mcp.Client`, or `ClientSession` of the SDK 1.x.
 
-In every environment it is also what a call of the client there is compared with.
+In every environment, the calls of the client there are compared with it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 from mcp import StdioServerParameters
 
-from .base import START_SECONDS, Driver, Entry, Owners, Usable
+from .base import START_SECONDS, Driver, Entry, Owners, Usable, check_echo
 
 _IS_NEW = int(version("mcp").partition(".")[0]) >= 2
 
 
 class Bare(Driver):
-    """Each server in a task of its own, all at once, each with a limit for its start."""
+    """Connects all servers at once, each in its own task and with a limit for its start."""
 
     def __init__(self) -> None:
         self._clients: dict[str, Any] = {}
@@ -31,19 +31,23 @@ class Bare(Driver):
 
         async def start(name: str) -> None:
             try:
-                await self._owners.start(lambda done: self._own(name, servers[name], usable, done))
+                await self._owners.start(
+                    lambda ready: self._own(name, servers[name], usable, ready)
+                )
             except RuntimeError as error:
                 failed[name] = str(error)
 
         await asyncio.gather(*(start(name) for name in servers))
         return failed
 
-    async def _own(self, name: str, entry: Entry, usable: Usable, done: Callable[[], None]) -> None:
+    async def _own(
+        self, name: str, entry: Entry, usable: Usable, ready: Callable[[], None]
+    ) -> None:
         async with asyncio.timeout(START_SECONDS) as limit, _client(entry) as client:
             self._clients[name] = client
             usable(name, len((await client.list_tools()).tools))
             limit.reschedule(None)
-            done()
+            ready()
             await self._owners.stay()
 
     async def list_again(self, server: str) -> int:
@@ -57,11 +61,11 @@ class Bare(Driver):
 
 
 class BehindAPortal(Driver):
-    """From a plain thread through anyio's portal, as a synchronous program would have it."""
+    """Called from a plain thread through anyio's portal, as in a synchronous program."""
 
     def __init__(self) -> None:
-        self._door = start_blocking_portal()
-        self._portal = self._door.__enter__()
+        self._context = start_blocking_portal()
+        self._portal = self._context.__enter__()
         self._bare = Bare()
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
@@ -71,19 +75,17 @@ class BehindAPortal(Driver):
         await asyncio.to_thread(self._calls, server, count, in_flight)
 
     def _calls(self, server: str, count: int, in_flight: int) -> None:
-        asked = (self._bare.call, server, "echo", {"text": "hello"})
+        call = (self._bare.call, server, "echo", {"text": "hello"})
         for _ in range(count // in_flight):
             if in_flight == 1:
-                answers = [self._portal.call(*asked)]
+                check_echo([self._portal.call(*call)])
             else:
-                begun = [self._portal.start_task_soon(*asked) for _ in range(in_flight)]
-                answers = [x.result() for x in begun]
-            if any(x != "hello" for x in answers):
-                raise RuntimeError(f"not an echo: {answers}")
+                futures = [self._portal.start_task_soon(*call) for _ in range(in_flight)]
+                check_echo([x.result() for x in futures])
 
     async def close(self) -> None:
         await asyncio.to_thread(self._portal.call, self._bare.close)
-        await asyncio.to_thread(self._door.__exit__, None, None, None)
+        await asyncio.to_thread(self._context.__exit__, None, None, None)
 
 
 @asynccontextmanager

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-# What a settings file holds for a server: `command` and `args`, or `url`.
+# The settings of a server: `command` and `args`, or `url`.
 Entry = Mapping[str, Any]
-# Told the name of a server and the number of its tools as soon as they can be used.
+# Called with the name of a server and the number of its tools as soon as they are usable.
 Usable = Callable[[str, int], None]
 
-# Given to every client that takes a limit for the start of a server.
+# For every client that takes a limit for the start of a server.
 START_SECONDS = 10.0
-# Longer than any step is waited for, so that no client's own limit decides.
+# Longer than the limit of any step, so that no client's own limit decides.
 CALL_SECONDS = 60.0
 
 
 class Driver:
-    """One client, used as well as it allows. Connected once; then a new one is made."""
+    """One client, used as well as it allows. It is connected only once."""
 
     async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
-        """Connect to all, say which are usable as soon as they are; the reasons of the others."""
+        """Connect to all, and report each when it is usable; return the errors of the others."""
         raise NotImplementedError
 
     async def list_again(self, server: str) -> int:
-        """Ask the server for its tools, not a cache; how many there are."""
+        """List the server's tools, not those of a cache; return their number."""
         raise NotImplementedError
 
     async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
@@ -33,37 +33,40 @@ class Driver:
         raise NotImplementedError
 
     async def close(self) -> None:
-        """End all that was connected."""
+        """Close all connections."""
         raise NotImplementedError
 
     async def calls(self, server: str, count: int, in_flight: int) -> None:
-        """So many calls of `echo`, so many of them at a time."""
+        """Call `echo` so often, so many at a time."""
         await waves(lambda: self.call(server, "echo", {"text": "hello"}), count, in_flight)
 
 
 async def waves(call: Callable[[], Awaitable[str]], count: int, in_flight: int) -> None:
-    """Call so often, so many at a time, and look at each answer."""
+    """Call so often, so many at a time, and check each answer."""
     for _ in range(count // in_flight):
         if in_flight == 1:
-            answers = [await call()]
+            check_echo([await call()])
         else:
-            answers = await asyncio.gather(*(call() for _ in range(in_flight)))
-        if any(answer != "hello" for answer in answers):
-            raise RuntimeError(f"not an echo: {answers}")
+            check_echo(await asyncio.gather(*(call() for _ in range(in_flight))))
+
+
+def check_echo(answers: Sequence[str]) -> None:
+    """Raise RuntimeError for an answer that is no echo."""
+    if any(answer != "hello" for answer in answers):
+        raise RuntimeError(f"not an echo: {answers}")
 
 
 class Owners:
-    """A task for each of several connections: opened, kept and closed in the same one."""
+    """A task for each of several connections, which opens and closes it."""
 
     def __init__(self) -> None:
-        self._leave = asyncio.Event()
+        self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, connect: Callable[[Callable[[], None]], Awaitable[None]]) -> None:
-        """Run `connect(ready)` in a task; return when it is ready.
+        """Run `connect(ready)` in a task; return when it calls `ready`.
 
-        `connect` stays in its connection with `stay`. What it raises before it is ready comes
-        out here.
+        `connect` keeps its connection open with `stay`. An error before it is ready is raised here.
         """
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -73,23 +76,23 @@ class Owners:
             except BaseException as error:
                 if ready.done():
                     raise
-                ready.set_exception(RuntimeError(described(error)))
+                ready.set_exception(RuntimeError(describe(error)))
 
         self._tasks.append(asyncio.create_task(own()))
         await ready
 
     async def stay(self) -> None:
         """Wait until `end`."""
-        await self._leave.wait()
+        await self._stop.wait()
 
     async def end(self) -> None:
-        """Have all leave, and wait for it."""
-        self._leave.set()
+        """Let all connections close, and wait for that."""
+        self._stop.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def described(error: BaseException) -> str:
-    """An error with what is inside its groups, in a line."""
+def describe(error: BaseException) -> str:
+    """An error and those of its group, in a line."""
     inner = getattr(error, "exceptions", ())
-    said = f"{type(error).__name__}: {error}"
-    return said if not inner else f"{said}: {'; '.join(described(x) for x in inner)}"
+    text = f"{type(error).__name__}: {error}"
+    return f"{text}: {'; '.join(map(describe, inner))}" if inner else text

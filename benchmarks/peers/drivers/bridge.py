@@ -1,4 +1,4 @@
-"""Our bridge, through each of its doors."""
+"""Our bridge, called in each of the three ways."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.operations import Operations
 
-from .base import START_SECONDS, Driver, Entry, Usable, waves
+from .base import START_SECONDS, Driver, Entry, Usable, check_echo, waves
 
 
 class InAnAgent(Driver):
@@ -21,21 +21,21 @@ class InAnAgent(Driver):
         failed: dict[str, str] = {}
 
         async def on_its_loop(operations: Operations) -> None:
-            async def listed(name: str) -> None:
+            async def list_tools(name: str) -> None:
                 try:
                     usable(name, len(await operations.list_tools(name)))
-                except Exception as error:  # noqa: BLE001 - it is what is looked at
+                except Exception as error:  # noqa: BLE001 - any error is a result here
                     failed[name] = str(error)
 
             await operations.start(*servers)
-            await asyncio.gather(*(listed(name) for name in servers))
+            await asyncio.gather(*(list_tools(name) for name in servers))
 
         await asyncio.wrap_future(self._bridge.submit(on_its_loop))
         return failed
 
     async def list_again(self, server: str) -> int:
-        (listed,) = await self._bridge.aio.refresh(server)
-        return len(listed.require())
+        (listing,) = await self._bridge.aio.refresh(server)
+        return len(listing.require())
 
     async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
         return (await self._bridge.aio.call_tool(server, tool, arguments)).text
@@ -67,14 +67,11 @@ class FromAThread(InAnAgent):
         await asyncio.to_thread(self._calls, server, count, in_flight)
 
     def _calls(self, server: str, count: int, in_flight: int) -> None:
-        asked = (server, "echo", {"text": "hello"})
+        call = (server, "echo", {"text": "hello"})
         for _ in range(count // in_flight):
             if in_flight == 1:
-                answers = [self._bridge.call_tool(*asked)]
+                check_echo([self._bridge.call_tool(*call).text])
             else:
-                begun = [
-                    self._bridge.submit(Operations.call_tool, *asked) for _ in range(in_flight)
-                ]
-                answers = [x.result() for x in begun]
-            if any(x.text != "hello" for x in answers):
-                raise RuntimeError(f"not an echo: {answers}")
+                submit = self._bridge.submit
+                futures = [submit(Operations.call_tool, *call) for _ in range(in_flight)]
+                check_echo([x.result().text for x in futures])

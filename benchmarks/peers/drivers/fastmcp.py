@@ -21,8 +21,8 @@ class Peer(Driver):
         self._client: Client[Any] = Client(config, timeout=limit)
         await self._client.__aenter__()
         tools = await self._client.list_tools()
-        found = Counter(self._server_of(x.name, servers) for x in tools)
-        for name, count in found.items():
+        counts = Counter(self._server_of(x.name, servers) for x in tools)
+        for name, count in counts.items():
             usable(name, count)
         return {}
 

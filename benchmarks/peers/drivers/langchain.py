@@ -1,4 +1,4 @@
-"""langchain-mcp-adapters: one kept session, or all servers at once with a session for each use.
+"""langchain-mcp-adapters: one open session, or all servers at once with a session for each use.
 
 It keeps a session only where the caller holds one for a single server, and starts several servers
 in parallel only without keeping them.

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
-from .base import CALL_SECONDS, START_SECONDS, Driver, Entry, Usable, described
+from .base import CALL_SECONDS, START_SECONDS, Driver, Entry, Usable, describe
 
 
 class Peer(Driver):
@@ -23,11 +23,11 @@ class Peer(Driver):
         )
         await self._manager.__aenter__()
 
-        async def listed(server: Any) -> None:
+        async def list_tools(server: Any) -> None:
             usable(server.name, len(await server.list_tools()))
 
-        await asyncio.gather(*(listed(x) for x in self._manager.active_servers))
-        return {server.name: described(x) for server, x in self._manager.errors.items()}
+        await asyncio.gather(*(list_tools(x) for x in self._manager.active_servers))
+        return {server.name: describe(x) for server, x in self._manager.errors.items()}
 
     async def list_again(self, server: str) -> int:
         self._servers[server].invalidate_tools_cache()

@@ -21,10 +21,10 @@ class Peer(Driver):
         self._all = CombinedToolset([x.prefixed(name) for name, x in self._toolsets.items()])
         await self._all.__aenter__()
 
-        async def listed(name: str) -> None:
+        async def list_tools(name: str) -> None:
             usable(name, len(await self._toolsets[name].list_tools()))
 
-        await asyncio.gather(*(listed(name) for name in servers))
+        await asyncio.gather(*(list_tools(name) for name in servers))
         return {}
 
     async def list_again(self, server: str) -> int:
