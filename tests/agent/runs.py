@@ -28,7 +28,7 @@ LONG = "a long story. " * 5_000
 
 
 class StoppedHere(Exception):
-    """What ends a run in the middle."""
+    """Ends a run in the middle."""
 
 
 class Functions(FixedToolset):
@@ -68,7 +68,7 @@ def boom() -> str:
 
 @dataclass
 class Played:
-    """A run: its last state, what it came to unless it was `StoppedHere`, its model, its events."""
+    """A run: its last state, its model, its outcome unless it was `StoppedHere`, and its events."""
 
     state: RunState
     model: ScriptedModel
@@ -105,9 +105,9 @@ async def go(
     by: Model | None = None,
     **spec: Any,
 ) -> Played:
-    """Run an agent, which is cancelled at `stop`; it has the four functions above, or others.
+    """Run an agent with the four functions above, or with others; cancel it at `stop`.
 
-    `runs` gets the run, also one that fails. `by` is another model that is asked.
+    `runs` gets the run, even if it fails. `by` is asked in place of the scripted model.
     """
     scripted = model if isinstance(model, ScriptedModel) else ScriptedModel(model)
     state = start if isinstance(start, RunState) else None
@@ -119,12 +119,12 @@ async def go(
     if runs is not None:
         runs.append(played)
 
-    async def heard(event: RunEvent) -> None:
+    async def record(event: RunEvent) -> None:
         played.events.append(event)
         if emit:
             await emit(event)
 
-    run = AgentRun(AgentSpec("a", by or scripted, **spec), begin, heard)
+    run = AgentRun(AgentSpec("a", by or scripted, **spec), begin, record)
     try:
         if stop is None:
             played.finished = await run.go(tools, pages)
@@ -147,7 +147,7 @@ async def _until(stop: anyio.Event, work: Callable[[], Awaitable[object]]) -> No
 
 
 def stopping_at(count: int) -> Emit:
-    """Ends the run when so many calls were begun."""
+    """Return a listener that ends the run when so many calls have begun."""
     begun: list[RunEvent] = []
 
     async def emit(event: RunEvent) -> None:
@@ -160,5 +160,5 @@ def stopping_at(count: int) -> Emit:
 
 
 def through_json(state: RunState) -> RunState:
-    """As another process gets it."""
+    """Return the state as another process reads it."""
     return RunState.from_json(json.loads(json.dumps(state.to_json())))

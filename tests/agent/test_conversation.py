@@ -72,8 +72,8 @@ def test_an_impossible_message_is_refused_by_its_place(message: Any, says: str):
 
 
 def test_messages_may_come_from_anything_that_gives_them_one_by_one():
-    given = Conversation({"role": "user", "content": x} for x in ("one", "two"))
-    assert [x["content"] for x in given.messages] == ["one", "two"]
+    conversation = Conversation({"role": "user", "content": x} for x in ("one", "two"))
+    assert [x["content"] for x in conversation.messages] == ["one", "two"]
     assert Conversation("one").messages == [{"role": "user", "content": "one"}]
     with pytest.raises(BadConversation, match="not bytes"):
         Conversation(b"one")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Fixed(Toolset):
-    """These tools, each of which answers with the word of this toolset."""
+    """Some tools, each of which answers with the word of this toolset."""
 
     def __init__(self, *tools: Tool, word: str = "") -> None:
         self.fixed: Sequence[Tool] = tools
@@ -35,7 +35,7 @@ class Fixed(Toolset):
 
 
 class Listed(Fixed):
-    """What a catalog has of some sources."""
+    """The tools of some sources in a catalog."""
 
     def __init__(self, catalog: Catalog, *sources: str) -> None:
         super().__init__()
@@ -51,19 +51,19 @@ class Listed(Fixed):
 
 
 def tools_of(*parts: Toolset, names: Names = ()) -> AgentTools:
-    """What the loop is handed for these."""
+    """Return these toolsets as the loop uses them."""
     return AgentTools(parts, Definitions(), names)
 
 
 async def names_of(tools: AgentTools) -> list[str]:
-    """What a model could call now."""
+    """Return the names of the tools that a model can call now."""
     return list((await tools.available()).names)
 
 
 def find(available: Available, name: str) -> tuple[str, str] | None:
-    """Whose tool is called where a model writes this name."""
-    found = available.find(name)
-    return found and (found.tool.source, found.tool.name)
+    """Return source and name of the tool that a model calls by this name."""
+    definition = available.find(name)
+    return definition and (definition.tool.source, definition.tool.name)
 
 
 async def test_new_tools_come_last_so_that_the_start_of_a_request_stays():

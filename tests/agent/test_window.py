@@ -117,16 +117,16 @@ TURN = st.one_of(
 def test_no_call_is_torn_from_its_result_and_the_last_request_is_sent(
     turns: list[list[Message]], room: int
 ):
-    given = Conversation([x for turn in turns for x in turn]).turns()
+    messages = Conversation([x for turn in turns for x in turn]).turns()
     folding = Folding()
-    for end in range(1, len(given) + 1):
-        if end < len(given) and given[end]["role"] == "tool":
+    for end in range(1, len(messages) + 1):
+        if end < len(messages) and messages[end]["role"] == "tool":
             continue
-        fitted = fit(given[:end], room, folding, READER)
+        fitted = fit(messages[:end], room, folding, READER)
         folding = fitted.folding
         assert_whole(fitted.messages)
         assert fitted.tokens == sizes(fitted.messages)
-        asked: list[Any] = [x for x in given[:end] if x["role"] == "user"]
+        asked: list[Any] = [x for x in messages[:end] if x["role"] == "user"]
         assert not asked or asked[-1]["content"][:50] in json.dumps(fitted.messages)
 
 

@@ -110,10 +110,10 @@ def test_a_selection_is_never_over_the_budget_and_lists_each_tool_once(
 ):
     tools = [tool(f"t{n}", params, words=words) for n, (params, words) in enumerate(sizes)]
     choose = selector(budget, *(f"t{n}" for n in always_shown))
-    shapes: list[ToolKey] = []
+    used: list[ToolKey] = []
     for turn in [[], *turns]:
-        shapes += [tools[n].tool.key for n in turn if n < len(tools)]
-        selection = choose.select([*tools, *META], shapes)
+        used += [tools[n].tool.key for n in turn if n < len(tools)]
+        selection = choose.select([*tools, *META], used)
         assert selection.tokens <= budget
         listed = [*names(selection), *(x.tool.name for x in selection.deferred)]
         listed += [x.definition.tool.name for x in selection.left_out]
@@ -125,10 +125,10 @@ def test_a_selection_is_never_over_the_budget_and_lists_each_tool_once(
 
 
 def forms(definition: ToolDefinition) -> list[ToolDefinition]:
-    shapes = [definition]
+    forms_so_far = [definition]
     for step in range(1, MAX_STEPS + 1):
-        shapes.append(shortened(shapes[-1], step))
-    return shapes
+        forms_so_far.append(shortened(forms_so_far[-1], step))
+    return forms_so_far
 
 
 def test_each_form_is_shorter_and_still_says_how_to_call():

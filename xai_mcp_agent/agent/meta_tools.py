@@ -30,7 +30,7 @@ from ..search.meta_tools import (
     MOST_RESULTS,
     TOOL_EXPLAIN,
     TOOL_SEARCH,
-    Finding,
+    Hits,
     explain_answer,
     search_answer,
     tool_line,
@@ -136,8 +136,8 @@ class MetaToolset(FixedToolset):
         if name == TOOL_SEARCH.name:
             most = int(arguments.get("max_results", DEFAULT_RESULTS))
             most = min(max(most, 1), MOST_RESULTS)
-            findings = await self._find(arguments["query"], others, most)
-            return search_answer(findings, available.sources, self._called_with)
+            hits = await self._find(arguments["query"], others, most)
+            return search_answer(hits, available.sources, self._called_with)
         if name == TOOL_EXPLAIN.name:
             return await self._explain(str(arguments["tool"]), available, others)
         if name == LIST_TOOLS.name:
@@ -154,17 +154,15 @@ class MetaToolset(FixedToolset):
     ) -> ToolResult:
         definition = _named(name, available)
         if definition is None:
-            findings = await self._find(name, others, _SUGGESTED)
-            return unknown_answer(available.unknown(name), findings)
+            hits = await self._find(name, others, _SUGGESTED)
+            return unknown_answer(available.unknown(name), hits)
         # In a thread, because a schema comes from a server and may take long.
         example = await to_thread.run_sync(example_arguments, definition.tool.input_schema)
         return explain_answer(definition, example, self._called_with)
 
-    async def _find(
-        self, query: str, others: Mapping[ToolKey, ToolDefinition], most: int
-    ) -> list[Finding]:
-        hits = await self._search(query, {key: x.tool for key, x in others.items()}, most)
-        return [Finding(others[x.tool.key], x.score) for x in hits]
+    async def _find(self, query: str, others: Mapping[ToolKey, ToolDefinition], most: int) -> Hits:
+        ranked = await self._search(query, {key: x.tool for key, x in others.items()}, most)
+        return [(others[x.tool.key], x.score) for x in ranked]
 
 
 def resolve_execution(

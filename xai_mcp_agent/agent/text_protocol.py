@@ -99,7 +99,7 @@ class ToolCallingModel:
         if getattr(self._model, "is_program", False):
             return await self._model.reply(request, on_text, on_again)
         reply = await self._reply(request, on_text, on_again)
-        if not await self._may_mean_call(reply, request):
+        if not self._may_mean_call(reply, request):
             return reply
         self._has_asked = True
         if on_again:
@@ -135,11 +135,10 @@ class ToolCallingModel:
             return reply  # native calls are the only calls, and the service may need its text back
         return await _read(reply, request, "none" if self._has_called_functions else "tags")
 
-    async def _may_mean_call(self, reply: ModelReply, request: ModelRequest) -> bool:
+    def _may_mean_call(self, reply: ModelReply, request: ModelRequest) -> bool:
         if self._has_asked or reply.calls or not (request.functions and request.may_call):
             return False
-        names = {x.name for x in request.functions}
-        calls = await beside_loop(len(reply.text), partial(calls_in_json, reply.text))
+        names, calls = {x.name for x in request.functions}, calls_in_json(reply.text)
         return bool(calls) and all(x.name in names for x in calls)
 
 

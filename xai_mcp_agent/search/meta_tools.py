@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..catalog.definitions import ToolDefinition
 from ..core.json import JsonObject
@@ -52,12 +51,8 @@ META_TOOLS = (TOOL_SEARCH, TOOL_EXPLAIN)
 _KEYS = frozenset(x.key for x in META_TOOLS)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A tool that a search found, as the agent knows it."""
-
-    definition: ToolDefinition
-    score: float
+Hits: TypeAlias = Sequence[tuple[ToolDefinition, float]]
+"""Tools that a search returned, with their scores, the best first."""
 
 
 def is_meta_tool(key: ToolKey) -> bool:
@@ -70,20 +65,17 @@ def names_in(structured: JsonObject | None) -> list[str]:
     return [x["name"] for x in (structured or {}).get("tools", ())]
 
 
-def search_answer(
-    findings: Sequence[Finding], servers: Sequence[str], called_with: str = ""
-) -> ToolResult:
+def search_answer(hits: Hits, servers: Sequence[str], called_with: str = "") -> ToolResult:
     """Return the answer of `tool_search`: a line for each tool, the best first.
 
     `called_with` is the tool that calls them, if they are not called themselves.
     """
-    if not findings:
+    if not hits:
         return ToolResult.of_text(_nothing(servers))
     how = f"Call them with `{called_with}`, by" if called_with else "Call them by"
-    text = "\n".join([*(tool_line(x.definition) for x in findings), f"{how} these names."])
+    text = "\n".join([*(tool_line(x) for x, _ in hits), f"{how} these names."])
     tools = [
-        {"name": x.definition.name, "server": x.definition.tool.source, "score": round(x.score, 3)}
-        for x in findings
+        {"name": x.name, "server": x.tool.source, "score": round(score, 3)} for x, score in hits
     ]
     return ToolResult((TextPart(text),), structured={"tools": tools})
 
@@ -106,9 +98,9 @@ def explain_answer(
     return ToolResult((TextPart(text),), structured={"tools": [{"name": function.name}]})
 
 
-def unknown_answer(problem: str, findings: Sequence[Finding]) -> ToolResult:
+def unknown_answer(problem: str, hits: Hits) -> ToolResult:
     """Return the answer of `tool_explain` for an unknown tool: the tools that may be meant."""
-    lines = [problem, *(tool_line(x.definition) for x in findings)]
+    lines = [problem, *(tool_line(x) for x, _ in hits)]
     return ToolResult((TextPart("\n".join(lines)),), is_error=True)
 
 
