@@ -1,4 +1,4 @@
-"""What the tests of agents share: a model that fails is asked again soon."""
+"""Fixtures of all agent tests: short pauses between retries."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from xai_mcp_agent.agent.models import quirks, retries
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pauses that we choose, not those that a service asks for."""
+    """Shorten the pauses that we choose; a service may still ask for longer ones."""
     monkeypatch.setattr(retries, "_FIRST_PAUSE_SECONDS", 0.02)
 
 
 @pytest.fixture(autouse=True)
 def _new_services() -> None:
-    """An endpoint may get the port of one whose refusals are remembered."""
+    """Forget quirks of services: an endpoint may get the port of an earlier one."""
     quirks._quirks.clear()

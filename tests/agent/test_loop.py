@@ -38,7 +38,7 @@ async def test_calls_are_answered_in_their_order_and_the_model_is_asked_again():
 
 
 async def test_calls_that_fail_are_answered_and_raise_the_temperature_until_one_succeeds():
-    """As in xai-agent, where it is called stress."""
+    """xai-agent does the same and calls it stress."""
     broken = calling(("add", '{"a": 1, "b": '))
     run = await go([broken, calling(("boom", {})), calling(("add", {})), "sorry"])
     answers = [x["content"] for x in run.messages if x["role"] == "tool"]

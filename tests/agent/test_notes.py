@@ -30,7 +30,7 @@ _CHILD_SECONDS = 60
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which gets the history of what agents do here."""
+    """The folder gets the history of the agents in these tests."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -102,7 +102,7 @@ for number in range(50):
 
 
 def test_processes_that_write_at_once_lose_nothing_and_the_same_note_is_stored_once(tmp_path: Path):
-    """Also where their folder is not there yet."""
+    """Their folder does not exist yet."""
     file, writer = tmp_path / "made" / "notes.db", tmp_path / "writer.py"
     writer.write_text(WRITER, encoding="utf-8")
     children = [

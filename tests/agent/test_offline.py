@@ -1,4 +1,4 @@
-"""How the offline model behaves: honest words, results as they are, and no change unasked."""
+"""Behaviour of the offline model: honest words, unchanged results, no change unasked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tool the offline model calls for a request, and with which arguments."""
+"""The tool that the offline model calls for a request, and the arguments."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def tool_names(body: dict[str, Any]) -> list[str]:
 
 
 def run(ctx: dict[str, Any], script: Script) -> list[dict[str, Any]]:
-    """What the model of an agent with the default toolbelt is sent."""
+    """Run an agent with the default toolbelt, and return the requests to its model."""
     with model_endpoint(script) as endpoint:
         init_agent(
             ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
@@ -83,7 +83,7 @@ def model_at(endpoint: ModelEndpoint) -> AgentModel:
 def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Where nobody named the servers."""
+    """This holds if the agent names no servers."""
     monkeypatch.setenv("XAI_TOOL_BUDGET", "100000")  # all of them are looked for
     go, journal = folder / "go", folder / "journal"
     late = {f"late{n}": held_back(go, journal=str(journal)) for n in range(7)}
@@ -110,7 +110,7 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
 
 
 def test_a_run_waits_for_servers_that_are_named_to_their_own_limit(folder: Path):
-    """Also beside functions, which are ready at once; the limit for others does not count."""
+    """Functions beside them are ready at once; the limit for other servers does not count."""
     functions = folder / "own.py"
     functions.write_text("def shout(text: str) -> str:\n    return text.upper()\n")
     settings = {"functions": {"fn": {"file": str(functions)}}, "wait": 0}

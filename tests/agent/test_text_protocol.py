@@ -283,7 +283,7 @@ PROMPT = "Tools:\n{tools}\nHow: {tool_instruction}\nMemory: {memory}End."
 
 
 class Cancelling:
-    """What an agent calls that can fetch a page and cancel everything."""
+    """An agent that can fetch a page and cancel everything, and the calls that it made."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []

@@ -44,7 +44,7 @@ def uses(number: int, *results: str) -> list[Message]:
 
 
 def working(turns: int, chars: int = 4_000) -> list[Message]:
-    """One request, and so many turns with a long result each."""
+    """Return one request, and `turns` turns with a long result each."""
     done = [x for n in range(turns) for x in uses(n, f"result {n}: " + "x" * chars)]
     return [asks("The task."), *done]
 
@@ -184,7 +184,7 @@ async def test_a_service_that_takes_less_than_thought_is_asked_again_with_less(n
 
 
 def test_the_window_is_the_number_that_a_service_calls_so():
-    """As llama.cpp, OpenAI, vLLM, Anthropic, Gemini, Mistral and xAI word it."""
+    """The wordings are from llama.cpp, OpenAI, vLLM, Anthropic, Gemini, Mistral and xAI."""
     assert window_in({"n_ctx": 4_096}, "the request exceeds the available context size") == 4096
     for words in (
         "This model's maximum context length is 4,096 tokens. You sent 9.",

@@ -1,4 +1,4 @@
-"""What is always shown, blocked and trusted: by names of tools, servers and groups."""
+"""Tools that are always shown, blocked or trusted, by names of tools, servers and groups."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_groups_may_be_named_by_patterns_and_name_each_other():
 
 
 def test_joined_preferences_block_what_either_blocks():
-    """Also where both have a group of the same name: one may not take the other's back."""
+    """A group of the same name in both blocks the tools of either."""
     one = Preferences(blocked=("bad",), groups={"bad": ("files",)})
     other = Preferences(blocked=("search_books",), groups={"bad": ()})
     for joined in (one.joined(other), other.joined(one)):

@@ -1,4 +1,4 @@
-"""Which tools a request shows within a budget of tokens, and in which form."""
+"""The tools that a request shows within a budget of tokens, and their forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools were used for is kept in bounds, apart from the log, and can be forgotten for good."""
+"""Learned requests: bounded, stored apart from the log, and forgotten for good on demand."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Bridge:
         self.usage.learn(toolbelt, key, texts)
 
     async def next_run(self, toolbelt: str = "default") -> Remembered:
-        """What is remembered when the next run begins."""
+        """Return the learned requests at the start of the next run."""
         self.usage.follow(toolbelt)
         with anyio.fail_after(_SECONDS):
             await anyio.to_thread.run_sync(self.recorder.settled().result, _SECONDS)

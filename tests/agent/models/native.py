@@ -29,7 +29,7 @@ class NativeService:
         self._takes_body = callable(script)
 
     async def stream(self, messages: list[Any], info: Any) -> AsyncGenerator[Any]:
-        """One answer, as `FunctionModel` wants it."""
+        """Yield one answer in the form of `FunctionModel`."""
         from pydantic_ai import exceptions
 
         self.requests.append((messages, info))
@@ -53,7 +53,7 @@ class NativeService:
 
 
 class NativeWire:
-    """As `ScriptedWire`, where nothing goes over HTTP."""
+    """A `ScriptedWire` without HTTP."""
 
     provider = "anthropic"
 
@@ -73,7 +73,7 @@ class NativeWire:
             yield NativeModel(self.provider, model, opened=opened, **options), service
 
     async def error_of(self, script: Script | Sequence[Any], **options: Any) -> ModelError:
-        """What the model raises when its service follows the script."""
+        """Return the error of a model whose service follows the script."""
         from tests.agent.models.wires import ADD, ask
 
         async with self.model_of(script, **options) as (subject, _):

@@ -24,7 +24,7 @@ SUMS = (("sum_up", {"a": "1"}), ("sum_up", {"a": "3"}))
 
 @dataclass(frozen=True)
 class Service:
-    """What a service adds to each message, or to the first call in it; `#` is a number."""
+    """A service, and the field that it adds to a message or its first call; `#` is a number."""
 
     field: str
     value: Any
@@ -43,7 +43,7 @@ class Service:
         return replace(step, message=message | {"tool_calls": [first | added, *others]})
 
     def values(self, endpoint: ModelEndpoint, number: int) -> list[Any]:
-        """What a request brings back, in its order."""
+        """Return the values that a request brings back, in order."""
         body = endpoint.requests[number].body
         if "input" in body:
             return [x[self.field] for x in body["input"] if x.get("type") == "reasoning"]

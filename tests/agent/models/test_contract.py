@@ -1,4 +1,4 @@
-"""What every model promises: what is sent for a reply, what comes back, and what goes wrong."""
+"""The contract of every model: requests, replies and failures."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ async def test_errors_are_the_same_for_every_model(any_wire: Any):
 
 
 class Reports(list[AskedAgain]):
-    """What a model reports each time before it asks again."""
+    """The reports of a model before each retry."""
 
     async def add(self, again: AskedAgain) -> None:
         self.append(again)
@@ -345,7 +345,7 @@ async def test_an_error_sent_with_status_200_is_understood(
 
 
 async def test_a_failure_inside_the_stream_that_passes_is_tried_again(wire: ScriptedWire):
-    """As OpenRouter and OpenAI say that what is behind them broke off."""
+    """OpenRouter and OpenAI report so that a service behind them broke off."""
     passing = {"message": "x", "code": 502 if wire is CHAT else "server_error"}
     broken = raw_chunks([wire.text_piece("A"), wire.error_piece(passing)])
     async with wire.model_of([broken, broken, says("ok")]) as (subject, _):

@@ -1,4 +1,4 @@
-"""What every wire promises of addresses and keys: each goes where it belongs, and none is shown."""
+"""Addresses and keys on every wire: each goes where it belongs, and none is shown."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_address_that_the_environments_key_is_for(
 async def test_the_key_of_the_environment_goes_to_the_address_beside_it(
     wire: ScriptedWire, monkeypatch: pytest.MonkeyPatch
 ):
-    """Also where `base_url` says the same address."""
+    """The same holds if `base_url` is that address."""
     async with wire.model_of([says("ok")], api_key=None) as (subject, endpoint):
         monkeypatch.setenv("OPENAI_BASE_URL", f"{endpoint.base_url}/")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -1,4 +1,4 @@
-"""What every wire promises of pictures and sounds: they arrive, or the model is told in words."""
+"""Pictures and sounds on every wire: they arrive, or a note takes their place."""
 
 from __future__ import annotations
 

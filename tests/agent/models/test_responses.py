@@ -40,7 +40,7 @@ def sent_back(reply: ModelReply) -> tuple[Message, ...]:
 
 
 async def items_after(*output: Mapping[str, Any]) -> list[Any]:
-    """What a service that answered so is sent of it with the next request."""
+    """Return the items of this answer that its service gets back with the next request."""
     async with RESPONSES.model_of([raw_json(whole(*output)), says("ok")]) as (subject, endpoint):
         reply = await ask(subject, ADD)
         await ask_streamed(subject, ModelRequest(sent_back(reply), (ADD,)))
@@ -110,7 +110,7 @@ async def test_reasoning_that_its_service_would_refuse_stays_away():
 
 
 async def test_reasoning_that_cannot_be_read_any_more_is_left_out():
-    """As OpenAI says it to another organisation."""
+    """OpenAI answers so if the organisation has changed."""
     error = {"message": "It could not be verified.", "code": "invalid_encrypted_content"}
     script = [raw_json(whole(THOUGHT, CALL)), fails(400, error), says("ok")]
     async with RESPONSES.model_of(script) as (subject, endpoint):

@@ -30,7 +30,7 @@ ASK: tuple[Message, ...] = ({"role": "user", "content": "go"},)
 
 @dataclass(frozen=True)
 class ScriptedWire:
-    """One wire: the provider that asks by it, and what only its protocol can say.
+    """One wire: its provider, and the parts that only its protocol has.
 
     `text_piece` and `error_piece` are events of a stream; `conversation` is what a request holds of
     it, in the protocol's own words; `refusable` are settings that a service may refuse, and how it
@@ -53,7 +53,7 @@ class ScriptedWire:
 
     @property
     def provider(self) -> str:
-        """What a person calls it."""
+        """Return the provider's name."""
         return self.kind.provider
 
     @asynccontextmanager
@@ -71,7 +71,7 @@ class ScriptedWire:
                 await subject.aclose()
 
     async def error_of(self, script: Script, **options: Any) -> ModelError:
-        """What the model raises when its service follows the script."""
+        """Return the error of a model whose service follows the script."""
         async with self.model_of(script, **options) as (subject, endpoint):
             with pytest.raises(ModelError) as caught:
                 await ask(subject, ADD)
