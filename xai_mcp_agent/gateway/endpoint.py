@@ -43,7 +43,7 @@ Shown: TypeAlias = Literal["all", "search", "auto"]
 # An early client gets what is ready; a notice announces the rest.
 _WAIT_SECONDS = 0.4
 _FIRST_WAIT_SECONDS = 8.0  # while nothing is ready
-_WORDS = {
+_DESCRIPTIONS = {
     TOOL_SEARCH.key: "Finds tools that are not listed here. Say in a few words what one step "
     "needs, such as `create a calendar event`; search again for the next step rather than for the "
     f"whole task. Call what it finds with `{EXECUTE_TOOL.name}`.",
@@ -139,7 +139,9 @@ class Endpoint:
         real = [x for x in available.definitions if x.tool.key.kind != META.name]
         if self._fits(real):
             return [(self._name(x, available), _described(x.tool)) for x in real]
-        own = [_worded(x) for x in available.definitions if x.tool.key.kind == META.name]
+        own = [
+            _described_for_client(x) for x in available.definitions if x.tool.key.kind == META.name
+        ]
         always = [
             x for x in real
             if x.tool.key.kind == STATIC.name or self._is_always_shown(x.tool.key)
@@ -198,13 +200,13 @@ class Endpoint:
     async def _find(self, name: str) -> ToolDefinition:
         definition = self._tools.shown.find(name) or (await self._available()).find(name)
         if definition is None:  # of a source that is not ready yet, or has changed
-            await self._operations.wait_for(*self._late(name))
+            await self._operations.wait_for(*self._unlisted_sources(name))
             definition = (await self._available()).find(name)
         if definition is None:
             raise UnknownTool(self._tools.why_not(name))
         return definition
 
-    def _late(self, name: str) -> list[str]:
+    def _unlisted_sources(self, name: str) -> list[str]:
         """Return sources that have not listed tools yet and may have this one."""
         catalog = self._operations.engine.catalog
         return [x for x in self.sources if name.startswith(f"{x}_") and not catalog.tools(x)]
@@ -291,11 +293,12 @@ class Endpoint:
         return source, resource.uri
 
 
-def _worded(definition: ToolDefinition) -> ToolDefinition:
+def _described_for_client(definition: ToolDefinition) -> ToolDefinition:
     """Return one of our own tools, described for a client, which may call only listed tools."""
     tool = definition.tool
-    words = _WORDS.get(tool.key)
-    return replace(definition, tool=replace(tool, description=words)) if words else definition
+    if (text := _DESCRIPTIONS.get(tool.key)) is None:
+        return definition
+    return replace(definition, tool=replace(tool, description=text))
 
 
 def _described(tool: Tool) -> Tool:

@@ -60,8 +60,8 @@ class FarHost:
         """Pass on a question of a server."""
         kind = "url" if question.url else "form"
         if not self._can_show(kind):
-            words = _NO_PAGES if question.url else _NO_FORMS
-            return Answer.declined(words.format(self._name))
+            reason = _NO_PAGES if question.url else _NO_FORMS
+            return Answer.declined(reason.format(self._name))
         params: JsonObject = {"message": f"{question.server}: {question.message}"}
         if question.url:
             params |= {"mode": "url", "url": question.url, "elicitationId": question.url}
@@ -115,8 +115,8 @@ class FarHost:
                 return Answer.cancelled(str(refusal))
             if response.get("action") == "accept":
                 return Answer.accepted(as_object(response.get("content")))
-            words = f"the person in front of {self._name!r} said no"
-            return Answer.declined(words) if response.get("action") == "decline" else None
+            reason = f"the person in front of {self._name!r} said no"
+            return Answer.declined(reason) if response.get("action") == "decline" else None
         return None
 
     def _can_show(self, kind: str) -> bool:

@@ -49,10 +49,10 @@ Serve: TypeAlias = Callable[[Any, Any, str], Awaitable[None]]
 """Serves MCP over two SDK streams: everything, or one server by its name."""
 
 _MAX_LINE_BYTES = 64 * 1024 * 1024  # as in `lines.py`, which is too heavy to import here
-_LOOK_SECONDS = 5.0  # interval for checking the clock and the size of the log
+_CHECK_SECONDS = 5.0  # interval for checking the clock and the size of the log
 _MAX_LOG_BYTES = 1_000_000
 _LOCK_SECONDS = 1.0
-_LOCK_LOOK_SECONDS = 0.02
+_LOCK_POLL_SECONDS = 0.02
 _SHUTDOWN_SECONDS = 2  # grace period for HTTP requests in flight
 
 
@@ -129,7 +129,7 @@ def _locked(place: WarmPlace) -> int:
         os.close(file)
         if time.monotonic() > until:
             raise AlreadyKept(f"Another process keeps the servers of {place.settings}.")
-        time.sleep(_LOCK_LOOK_SECONDS)
+        time.sleep(_LOCK_POLL_SECONDS)
 
 
 def _is_file(path: os.PathLike[str], file: int) -> bool:
@@ -162,18 +162,18 @@ class _Process:
                 async with anyio.create_task_group() as connections:
                     connections.start_soon(self._accept, listening, connections)
                     self._ready()
-                    await self._until_over()
+                    await self._wait_until_idle()
                     connections.cancel_scope.cancel()
             if web is not None:
                 web.should_exit = True
 
-    async def _until_over(self) -> None:
+    async def _wait_until_idle(self) -> None:
         while not self.stop.is_set():
             left = self._idle_since + self._idle_seconds - time.monotonic()
             if not self._connections and left <= 0:
                 return
             self._trim_log()
-            with anyio.move_on_after(min(_LOOK_SECONDS, max(left, self._idle_seconds / 2))):
+            with anyio.move_on_after(min(_CHECK_SECONDS, max(left, self._idle_seconds / 2))):
                 await self.stop.wait()
 
     def _trim_log(self) -> None:
@@ -208,26 +208,26 @@ class _Process:
             )
             try:
                 with self._counted():
-                    await self._talk(reader, writer)
+                    await self._handle(reader, writer)
             except Exception as reason:  # noqa: BLE001 - such as a client that is gone
                 logger.debug("A connection ended: %r", reason)
             finally:
                 writer.close()
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not (first := await reader.readline()):
             return  # the client only checked that the process lives
-        question = _question_in(first)
-        if question is None:
+        request = _request_in(first)
+        if request is None:
             await self._session(_lines(first, reader), writer, "")
             return
-        answer = await self._answer(question)
+        answer = await self._answer(request)
         writer.write(json.dumps(answer).encode() + b"\n")
         await writer.drain()
-        if "stop" in question:
+        if "stop" in request:
             self.stop.set()
-        elif "server" in question and "ok" in answer:
-            await self._session(reader, writer, question["server"])
+        elif "server" in request and "ok" in answer:
+            await self._session(reader, writer, request["server"])
 
     async def _session(
         self, lines: AsyncIterable[bytes], writer: asyncio.StreamWriter, server: str
@@ -240,13 +240,13 @@ class _Process:
         finally:
             self._sessions -= 1
 
-    async def _answer(self, question: JsonObject) -> JsonObject:
-        if "status" in question:
+    async def _answer(self, request: JsonObject) -> JsonObject:
+        if "status" in request:
             return {"ok": True, **await self._status()}
-        if "server" in question:
-            failed = await self._operations.wait_for(question["server"])
+        if "server" in request:
+            failed = await self._operations.wait_for(request["server"])
             if failed:
-                return {"error": str(failed[question["server"]])}
+                return {"error": str(failed[request["server"]])}
         return {"ok": True}
 
     async def _status(self) -> JsonObject:
@@ -281,7 +281,7 @@ def is_ours(connection: socket.socket) -> bool:
     return peer_uid(connection) == os.getuid()
 
 
-def _question_in(line: bytes) -> JsonObject | None:
+def _request_in(line: bytes) -> JsonObject | None:
     """Return a request of our own; None for a message of MCP or anything else."""
     try:
         value: Any = json.loads(line)

@@ -157,13 +157,15 @@ class Service:
             self._changed = anyio.Event()
             before, lists = lists, await self.endpoint.lists()
             if lists["tools"] is not before["tools"]:
-                await self._tell(ToolsListChanged(), Connection.send_tool_list_changed)
+                await self._notify_all(ToolsListChanged(), Connection.send_tool_list_changed)
             if lists["prompts"] != before["prompts"]:
-                await self._tell(PromptsListChanged(), Connection.send_prompt_list_changed)
+                await self._notify_all(PromptsListChanged(), Connection.send_prompt_list_changed)
             if lists["resources"] != before["resources"]:
-                await self._tell(ResourcesListChanged(), Connection.send_resource_list_changed)
+                await self._notify_all(
+                    ResourcesListChanged(), Connection.send_resource_list_changed
+                )
 
-    async def _tell(
+    async def _notify_all(
         self, event: ServerEvent, send: Callable[[Connection], Awaitable[None]]
     ) -> None:
         await self.bus.publish(event)

@@ -110,11 +110,11 @@ class SourceFeatures(Protocol):
         """Return completions for an argument of a prompt or resource template after `value`."""
         ...
 
-    async def subscribe(self, what: str, tell: OnUpdate) -> None:
+    async def subscribe(self, what: str, on_update: OnUpdate) -> None:
         """Notify this listener when a resource or one of `LISTS` changes, until `unsubscribe`."""
         ...
 
-    async def unsubscribe(self, what: str, tell: OnUpdate) -> None:
+    async def unsubscribe(self, what: str, on_update: OnUpdate) -> None:
         """Stop notifying this listener."""
         ...
 
@@ -176,8 +176,7 @@ def ready_within(source: Source, seconds: float | None, spent: float = 0.0) -> G
     except TimeoutError as cause:
         problem = f"it was not ready within {seconds:g} s."
         next_step = "Give the call more time, or connect it before calling."
-        words = source.status().stderr_tail
-        raise SourceFailed(source.name, problem, next_step, words) from cause
+        raise SourceFailed(source.name, problem, next_step, source.status().stderr_tail) from cause
 
 
 def closed_error(source: str) -> SourceFailed:

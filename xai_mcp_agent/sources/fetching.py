@@ -72,8 +72,8 @@ async def _fetch_from(url: str, limits: FetchLimits, accept: str) -> tuple[bytes
     except httpx2.ReadTimeout:
         raise OSError(f"nothing came for {read_seconds:g} s") from None
     except (httpx2.ConnectError, httpx2.ProxyError) as cause:
-        words = f"{_innermost(cause)}{by_which_way(url)}"
-        raise OSError(f"{words}. {reaching_help(words)}".rstrip(".")) from None
+        reason = f"{_innermost(cause)}{by_which_way(url)}"
+        raise OSError(f"{reason}. {reaching_help(reason)}".rstrip(".")) from None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as cause:
         raise OSError(str(cause) or type(cause).__name__) from None
     finally:

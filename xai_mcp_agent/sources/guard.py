@@ -41,7 +41,7 @@ class _Guard:
         self._groups: set[int] = set()
         self._lock = threading.Lock()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Start afresh in a fork: the shell belongs to the parent, and the lock may be taken."""
         if self._shell is not None and self._shell.stdin is not None:
             self._shell.stdin.close()  # otherwise the shell would not see the parent end
@@ -55,13 +55,13 @@ class _Guard:
                 if not self._groups:
                     self._start()
                 self._groups.update(groups)
-                self._tell("+", groups)
+                self._write("+", groups)
 
     def release(self, *groups: int) -> None:
         """Stop guarding these groups, because they have ended."""
         with self._lock:
             self._groups.difference_update(groups)
-            self._tell("-", groups)
+            self._write("-", groups)
             if not self._groups:
                 self._end()
 
@@ -77,7 +77,7 @@ class _Guard:
         except OSError as cause:
             logger.debug("no guard for child processes: %s", cause)
 
-    def _tell(self, what: str, groups: tuple[int, ...]) -> None:
+    def _write(self, what: str, groups: tuple[int, ...]) -> None:
         if self._shell is not None and self._shell.stdin is not None:
             with suppress(OSError):
                 lines = "".join(f"{what} {group}\n" for group in groups)
@@ -101,4 +101,4 @@ _guard = _Guard()
 protect = _guard.protect
 release = _guard.release
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_guard.forget)
+    os.register_at_fork(after_in_child=_guard.reset)

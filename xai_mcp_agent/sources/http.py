@@ -218,21 +218,21 @@ def failure_of(
     if isinstance(cause, OSError):
         problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}."
         return SourceFailed(source, problem, reaching_help("ssl_cert_file"))
-    words = mask_and_cut(str(cause), mask) or type(cause).__name__
+    reason = mask_and_cut(str(cause), mask) or type(cause).__name__
     way = by_which_way(str(request.url))
     if isinstance(cause, httpx2.ConnectTimeout):
-        words = f"no connection within {CONNECT_SECONDS:g} s"
+        reason = f"no connection within {CONNECT_SECONDS:g} s"
     if isinstance(cause, NEVER_SENT):
         origin = "://".join(origin_of(str(request.url)))
-        problem = f"{mask_and_cut(origin, mask)} cannot be reached{way}: {words}."
+        problem = f"{mask_and_cut(origin, mask)} cannot be reached{way}: {reason}."
         return SourceFailed(source, problem, reaching_help(str(cause), key))
     if isinstance(cause, httpx2.DecodingError):
         fix = "Ask whoever runs it: the response is compressed wrongly."
-        return SourceFailed(source, f"its response cannot be decompressed: {words}.", fix)
+        return SourceFailed(source, f"its response cannot be decompressed: {reason}.", fix)
     if not isinstance(cause, httpx2.HTTPError) or isinstance(cause, httpx2.UnsupportedProtocol):
         fix = f"Check `{key}` and the headers."
-        return SourceFailed(source, f"the request cannot be sent: {words}.", fix)
-    problem = f"the connection was lost before the response was complete{way}: {words}."
+        return SourceFailed(source, f"the request cannot be sent: {reason}.", fix)
+    problem = f"the connection was lost before the response was complete{way}: {reason}."
     return SourceClosed(source, problem, CHECK_FIRST)
 
 

@@ -135,8 +135,8 @@ class SourcePool(Generic[K]):
         except Exception:
             # Our own error in one owner must not end the others. While Python shuts down it means
             # nothing: no new threads start then, whatever a source is doing.
-            is_end = sys.is_finalizing() or not threading.main_thread().is_alive()
-            level = logging.DEBUG if owner.is_stopping or is_end else logging.ERROR
+            is_shutdown = sys.is_finalizing() or not threading.main_thread().is_alive()
+            level = logging.DEBUG if owner.is_stopping or is_shutdown else logging.ERROR
             logger.log(level, "The owner of source %r failed", source.name, exc_info=True)
         finally:
             owner.ended.set()

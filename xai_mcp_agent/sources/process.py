@@ -50,11 +50,11 @@ _MAX_UNREAD_BYTES = 64 * 1024 * 1024
 _TERM_GRACE_SECONDS = 1.0  # then SIGKILL
 _GONE_SECONDS = 0.01  # between two checks that killed processes are gone
 # A process that closed its stdout is usually about to exit; its exit code explains more.
-_LAST_WORDS_SECONDS = 0.3
-# How often to look for descendants: while the process writes, when it may have started some, and
+_EXIT_SECONDS = 0.3
+# How often to scan for descendants: while the process writes, when it may have started some, and
 # otherwise. Once a parent has died suddenly, nothing shows which children were its own.
-_LOOK_WHILE_SPEAKING_SECONDS = 0.2
-_LOOK_SECONDS = 2.0
+_SCAN_WHILE_WRITING_SECONDS = 0.2
+_SCAN_SECONDS = 2.0
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _PIPE_BYTES = 64 * 1024  # the capacity of a pipe on Linux
@@ -186,8 +186,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._exited = anyio.Event()
         self._stderr_ended = anyio.Event()
         self._taken = 0
-        self._look_at = 0.0
-        self._next_look: asyncio.TimerHandle | None = None
+        self._scan_at = 0.0
+        self._next_scan: asyncio.TimerHandle | None = None
 
     @property
     def pid(self) -> int:
@@ -225,9 +225,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self._stdout().resume_reading()
         return line
 
-    async def last_words(self) -> None:
+    async def wait_for_exit(self) -> None:
         """Wait a moment for the exit code and the end of stderr, once stdout has ended."""
-        with anyio.move_on_after(_LAST_WORDS_SECONDS):
+        with anyio.move_on_after(_EXIT_SECONDS):
             await self._exited.wait()
             await self._stderr_ended.wait()
 
@@ -237,15 +237,15 @@ class ChildProcess(asyncio.SubprocessProtocol):
             await self._end(in_a_hurry)
 
     async def _end(self, in_a_hurry: bool) -> None:
-        if self._next_look is not None:
-            self._next_look.cancel()
+        if self._next_scan is not None:
+            self._next_scan.cancel()
         try:
             if self.stdout_ended:
-                await self.last_words()
+                await self.wait_for_exit()
                 in_a_hurry = True  # it had its chance
             self._own_exit_code = self.exit_code
             self._closing = True
-            await self._look_now()
+            await self._scan_now()
             self._lines.clear()
             # A server that flushes into a full pipe would never see its stdin end.
             self._stdout().resume_reading()
@@ -254,7 +254,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             if not await self._exits_within(0.0 if in_a_hurry else self._grace_seconds):
                 self._signal_all(signal.SIGTERM)
                 await self._exits_within(_TERM_GRACE_SECONDS)
-            await self._look_now()
+            await self._scan_now()
             self._signal_all(_KILL)
             await self._exits_within(_TERM_GRACE_SECONDS)
             # On a busy machine a signal takes a while.
@@ -266,11 +266,11 @@ class ChildProcess(asyncio.SubprocessProtocol):
             # A grandchild that left our group may still hold a pipe; we do not wait for it.
             self._transport.close()
 
-    async def _look_now(self) -> None:
+    async def _scan_now(self) -> None:
         try:
-            await anyio.to_thread.run_sync(self._family.look)
+            await anyio.to_thread.run_sync(self._family.scan)
         except RuntimeError:  # Python is shutting down and starts no more threads
-            self._family.look()
+            self._family.scan()
 
     # Callbacks of asyncio
 
@@ -278,8 +278,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """Start watching the new process."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
-        self._look()  # also imports psutil, so that later looks are fast enough for a sudden end
-        self._look_at = 0.0  # look again at its first output: it may have started processes by then
+        self._scan()  # also imports psutil, so that later scans are fast enough for a sudden end
+        self._scan_at = 0.0  # scan again at its first output: it may have started processes by then
         # Asking for more than a pipe holds, as asyncio does, costs ten times as much as reading.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -293,8 +293,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
                 self._news.set()
             if len(self._lines) > _MAX_UNREAD_LINES:
                 self._stdout().pause_reading()
-            if monotonic() >= self._look_at:
-                self._look()
+            if monotonic() >= self._scan_at:
+                self._scan()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Note that one of its pipes was closed."""
@@ -317,7 +317,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def _end_of_stdout_soon(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(_LAST_WORDS_SECONDS, self.pipe_connection_lost, _STDOUT, None)
+        loop.call_later(_EXIT_SECONDS, self.pipe_connection_lost, _STDOUT, None)
 
     def _split(self, data: bytes) -> None:
         """Add the lines that these bytes complete, without empty ones."""
@@ -333,15 +333,15 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._pieces, self._size = [], 0
         return CutLine(line[:_CUT_LINE_BYTES]) if is_cut else line
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         """Look for descendants in a thread: a machine may have thousands of processes."""
         loop = asyncio.get_running_loop()
-        if self._next_look is not None:
-            self._next_look.cancel()
-        self._look_at = monotonic() + _LOOK_WHILE_SPEAKING_SECONDS
-        self._next_look = loop.call_later(_LOOK_SECONDS, self._look)
+        if self._next_scan is not None:
+            self._next_scan.cancel()
+        self._scan_at = monotonic() + _SCAN_WHILE_WRITING_SECONDS
+        self._next_scan = loop.call_later(_SCAN_SECONDS, self._scan)
         with suppress(RuntimeError):  # Python is shutting down and starts no more threads
-            loop.run_in_executor(None, self._family.look)
+            loop.run_in_executor(None, self._family.scan)
 
     def _stdout(self) -> asyncio.ReadTransport:
         return cast(asyncio.ReadTransport, self._transport.get_pipe_transport(_STDOUT))
@@ -364,7 +364,7 @@ class Family:
     """Descendants of one process, including those that left its process group.
 
     A child in a session of its own is not reached through the group, and once its parent has ended
-    nothing links the two. So we look for descendants while the process lives, and pass their groups
+    nothing links the two. So we scan for descendants while the process lives, and pass their groups
     to the guard. A process that detached itself before we looked, as a daemon does, stays: it looks
     like a program that was started for a person, such as a browser.
     """
@@ -377,7 +377,7 @@ class Family:
         self._is_over = False
         guard.protect(pid)
 
-    def look(self) -> None:
+    def scan(self) -> None:
         """Find the current descendants. This takes some milliseconds, so it runs in a thread."""
         import psutil  # here: only needed when a process is started
 

@@ -21,16 +21,16 @@ class ProgressListener:
     def __init__(self, listener: OnProgress, notes: list[str]) -> None:
         self._listener = listener
         self._notes = notes
-        self._is_well = True
+        self._is_working = True
 
-    async def tell(self, progress: float, total: float | None, message: str | None) -> None:
+    async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Report progress, with the message made visible; a missing message is empty."""
-        if not self._is_well:
+        if not self._is_working:
             return
         try:
             await self._listener(progress, total, visible_text(message or "", _MOST_CHARS))
         except Exception as cause:
-            self._is_well = False
+            self._is_working = False
             logger.exception("A progress listener raised; it is not called for this call any more")
             self._notes.append(
                 f"Progress was not reported to the end: the listener raised "

@@ -173,7 +173,7 @@ class ReadSource(ABC, Generic[T]):
     async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
         """Read again like `ready`, but raise if that fails, and announce the inventory."""
         before = self._last
-        current = await self._current(anew=True)
+        current = await self._current(force=True)
         if current is before:
             self._notice(InventoryChanged(self.name, current.inventory))
         return current.inventory
@@ -196,8 +196,8 @@ class ReadSource(ABC, Generic[T]):
         with suppress(SourceFailed):  # reported to the next caller
             await self._current()
 
-    async def _current(self, *, anew: bool = False) -> _Read[T]:
-        """Return the current value. `anew`: read again if no stamp shows that it is unchanged.
+    async def _current(self, *, force: bool = False) -> _Read[T]:
+        """Return the current value. `force`: read again if no stamp shows that it is unchanged.
 
         Raises:
             SourceFailed: the source cannot be read in its current state.
@@ -205,7 +205,7 @@ class ReadSource(ABC, Generic[T]):
         await self._owned.wait()
         self._check_open()
         stamp = await self._stamp()
-        is_due = self._is_due() or (anew and (self.is_remote or self._error is not None))
+        is_due = self._is_due() or (force and (self.is_remote or self._error is not None))
         if stamp != self._read_stamp or is_due:
             await self._read_once(stamp)
         if self._error is not None:

@@ -23,8 +23,8 @@ ACCEPTED = b'{"ok"'
 """The beginning of an answer that accepts the first line."""
 
 _CHUNK_BYTES = 64 * 1024
-_LOOK_SECONDS = 0.02
-_REPORTED = 500  # bytes of a refusal
+_POLL_SECONDS = 0.02
+_MAX_REASON_BYTES = 500
 
 
 def peer_uid(connection: socket.socket) -> int:
@@ -53,7 +53,7 @@ def connect(path: str, until: float = 0.0) -> socket.socket:
             connection.close()
             if time.time() >= until:
                 raise
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         except BaseException:
             connection.close()
             raise
@@ -93,7 +93,9 @@ def main(path: str, until: str = "0", first: str = "", *command: str) -> None:
         connection = connect(path, float(until))
         answer = answer_to(connection, first) if first else ACCEPTED
         if not answer.startswith(ACCEPTED):
-            raise ConnectionError(answer[:_REPORTED].decode("utf-8", "replace") or "it hung up")
+            raise ConnectionError(
+                answer[:_MAX_REASON_BYTES].decode("utf-8", "replace") or "it hung up"
+            )
     except OSError as reason:
         print(f"xai-mcp-agent: {path} cannot be used: {reason}", file=sys.stderr, flush=True)
         if not command:

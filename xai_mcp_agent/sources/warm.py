@@ -39,8 +39,8 @@ START_SECONDS = 20.0  # importing takes several seconds on a machine under load
 _ON = ("1", "true", "yes", "on")
 _MOST_PATH_BYTES = 100  # limit of a socket path: 104 on macOS, 108 on Linux
 _ANSWER_SECONDS = 10.0
-_LOOK_SECONDS = 0.05
-_LAST_WORDS_BYTES = 2000
+_POLL_SECONDS = 0.05
+_LOG_END_BYTES = 2000
 _RUN = "from xai_mcp_agent.cli.main import run; run()"
 
 
@@ -205,8 +205,8 @@ def ensure(place: WarmPlace, options: Sequence[str] = ()) -> None:
     while not is_live(place):
         # A process that finds another one running exits with 0.
         if process.poll() or time.monotonic() > until:
-            raise WarmProcessFailed(f"{problem}. The end of {place.log}:\n{_last_words(place)}")
-        time.sleep(_LOOK_SECONDS)
+            raise WarmProcessFailed(f"{problem}. The end of {place.log}:\n{_end_of_log(place)}")
+        time.sleep(_POLL_SECONDS)
 
 
 class WarmRoute:
@@ -256,9 +256,9 @@ class WarmRoute:
         self._warn(f"{WARM_VARIABLE} has no effect, and servers are started for this run: {reason}")
 
 
-def _last_words(place: WarmPlace) -> str:
+def _end_of_log(place: WarmPlace) -> str:
     try:
-        return place.log.read_bytes()[-_LAST_WORDS_BYTES:].decode("utf-8", "replace").strip()
+        return place.log.read_bytes()[-_LOG_END_BYTES:].decode("utf-8", "replace").strip()
     except OSError:
         return ""
 

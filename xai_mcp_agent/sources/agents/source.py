@@ -169,7 +169,7 @@ class _Progress:
         if self._count <= _PROGRESS_PASSED or now >= self._next_at:
             self._next_at = now + _PROGRESS_PAUSE_SECONDS
             shown = self._words(words, _SHOWN_PROGRESS)
-            await self._listener.tell(self._count, None, shown)
+            await self._listener.report(self._count, None, shown)
 
 
 def _connect(settings: AgentSettings, mask: Mask) -> AgentHttp:

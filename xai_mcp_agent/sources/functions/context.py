@@ -104,7 +104,7 @@ class WatchedCall:
         step = self.call.take()
         if step is not None and listener is not None:
             self._reported_at = self._loop.time()
-            await listener.tell(*step)
+            await listener.report(*step)
 
     def _wake(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits

@@ -217,10 +217,10 @@ def _part_of(block: JsonObject) -> Any:
         case "tool_use":
             return ToolUse(block["id"], block["name"], block["input"])
         case "tool_result":
-            parts = tuple(convert.seen_part(convert.part_of(x)) for x in block["content"])
+            parts = tuple(convert.visible_part(convert.part_of(x)) for x in block["content"])
             return ToolUseResult(block["toolUseId"], parts, bool(block.get("isError")))
         case _:
-            return convert.seen_part(convert.part_of(block))
+            return convert.visible_part(convert.part_of(block))
 
 
 def _result_of(

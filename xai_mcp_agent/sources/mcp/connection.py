@@ -117,12 +117,12 @@ class Connection:
         """Drop the notes on a method, because it is requested again."""
         self._notes.pop(method, None)
 
-    async def last_words(self) -> None:
+    async def wait_for_exit(self) -> None:
         """Wait a moment after a loss for the exit code and stderr."""
         if self.process is not None and (self.process.stdout_ended or self.process.stdin_ended):
-            await self.process.last_words()
+            await self.process.wait_for_exit()
 
-    def how_it_ended(self) -> str:
+    def end_reason(self) -> str:
         """Return why the connection ended, as a clause; empty if the server is not the cause."""
         if self.process is None:
             return self.failure

@@ -110,7 +110,7 @@ def resource_part_of(contents: Any) -> ResourcePart | None:
     )
 
 
-def usable(
+def usable_items(
     items: Any, kind: str, required: tuple[str, ...], note: Callable[[str], None]
 ) -> list[JsonObject]:
     """Return the listed items that have the required texts, each once.
@@ -166,17 +166,17 @@ def prompt_of(raw: JsonObject) -> Prompt:
 def prompt_message_of(raw: JsonObject) -> PromptMessage:
     """Convert one message of a filled-in prompt."""
     role = "assistant" if raw.get("role") == "assistant" else "user"
-    return PromptMessage(role, seen_part(part_of(raw.get("content"))))
+    return PromptMessage(role, visible_part(part_of(raw.get("content"))))
 
 
-def seen_part(part: ResultPart) -> ResultPart:
+def visible_part(part: ResultPart) -> ResultPart:
     """Return the part for a model, with visible characters only and up to a limit."""
     match part:
         case TextPart(text):
             return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
         case LinkPart(uri, name, description):
-            words = _clean(description) or None
-            return replace(part, uri=visible(uri), name=_clean(name), description=words)
+            description = _clean(description) or None
+            return replace(part, uri=visible(uri), name=_clean(name), description=description)
         case ResourcePart(text=str(text)):
             return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
         case _:

@@ -179,8 +179,8 @@ class ServerDispatcher(JSONRPCDispatcher):
         """Return a result's frame for the SDK; the current `Request` gets the whole result."""
         kind = result.get("resultType")
         if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
-            words = f"the result type {kind!r} is unknown"
-            raise MCPError(PARSE_ERROR, words, error_data(trouble="unreadable"))
+            message = f"the result type {kind!r} is unknown"
+            raise MCPError(PARSE_ERROR, message, error_data(trouble="unreadable"))
         if method in ("initialize", "server/discover"):
             return handshake(method, result)
         if method not in FRAMES or kind == "input_required":

@@ -53,21 +53,21 @@ _REQUEST_TIMEOUT = -32001
 _STREAM_BROKEN = "sse stream"
 _NOT_PARSED = "failed to parse"
 
-_WORDS: dict[Verdict, tuple[type[SourceError], str, str]] = {
+_ERRORS: dict[Verdict, tuple[type[SourceError], str, str]] = {
     "late": (
         ToolTimeout,
         "{what} timed out after {seconds:g} s; we asked the server to stop.",
         "Raise `timeout` of {server!r} in the settings if it needs longer.",
     ),
-    "broken": (SourceClosed, "the connection broke off during {what}: {words}.", CHECK_FIRST),
+    "broken": (SourceClosed, "the connection broke off during {what}: {reason}.", CHECK_FIRST),
     "unreadable": (
         ServerError,
-        "{what} returned an unusable response: {words}.",
+        "{what} returned an unusable response: {reason}.",
         "Report it to the server's authors; its other tools are not affected.",
     ),
     "refused": (
         ServerError,
-        "{what} was refused: {words} (code {code}).",
+        "{what} was refused: {reason} (code {code}).",
         "The words are its own: its documentation, or its log, may say more.",
     ),
 }
@@ -99,8 +99,8 @@ _HELP = {
 }
 """Next steps by HTTP status or JSON-RPC code."""
 
-_SHOWN_WORDS = 1000  # characters; a model may need them to correct its arguments
-_SHOWN_COMMAND = 1000  # characters, so that the error stays readable
+_MAX_REASON_CHARS = 1000  # characters; a model may need them to correct its arguments
+_MAX_COMMAND_CHARS = 1000  # characters, so that the error stays readable
 _LASTING_STATUSES = (401, 403, 404, 405)
 _NEITHER_KIND = (
     "There is no MCP endpoint at this URL, also not of the older kind (SSE): check its path (often "
@@ -146,7 +146,7 @@ class Failures:
         if self._connection.closed_on_purpose:
             problem, next_step = f"it was closed here{when}.", "The next use opens it again."
         else:
-            how = self._connection.how_it_ended() or "it stopped answering"
+            how = self._connection.end_reason() or "it stopped answering"
             problem = f"the connection was lost{when}: {how}."
             word = "started" if self._settings.transport == "stdio" else "connected"
             next_step = f"It is {word} again by itself; try the call again."
@@ -161,21 +161,21 @@ class Failures:
 
         `lines_before` is the number of lines in the server's stderr when the request was sent.
         """
-        cause, words = root_cause(cause), self._words_of(cause)
+        cause, reason = root_cause(cause), self._reason_of(cause)
         if verdict == "lost":
             return self.of_loss(during=what)
         if verdict == "unsent":
             return self.of_loss(NotSent)
         if verdict == "unsendable":
-            return InvalidArguments(what, [words], "values that JSON can hold")
-        kind, problem, next_step = _WORDS[verdict]
+            return InvalidArguments(what, [reason], "values that JSON can hold")
+        kind, problem, next_step = _ERRORS[verdict]
         code = _code(cause) or 0
-        facts = {"what": what, "words": words, "code": code, "server": self._settings.name}
+        facts = {"what": what, "reason": reason, "code": code, "server": self._settings.name}
         problem = problem.format(**facts, seconds=round(seconds, 2))
         if verdict != "refused":
             more = {"code": 0} if kind is ServerError else {}
             return self._error(kind, problem, next_step.format(**facts), **more)
-        # The server's words are the reason; its stderr during the request can explain more.
+        # The server gives the reason; its stderr during the request can explain more.
         status, data = _http_status(cause) or 0, _data(cause)
         next_step = str(data.get(NEXT_STEP) or _HELP.get(status) or _HELP.get(code, next_step))
         sent = getattr(cause, "data", None) if TROUBLE not in data else None
@@ -194,9 +194,9 @@ class Failures:
         )  # fmt: skip
 
     def _error(self, kind: type[E], problem: str, next_step: str, **more: Any) -> E:
-        words = {"stderr_tail": self._connection.stderr.tail(), **more}
+        fields = {"stderr_tail": self._connection.stderr.tail(), **more}
         return kind(
-            self._settings.name, self._mask(problem), next_step=self._mask(next_step), **words
+            self._settings.name, self._mask(problem), next_step=self._mask(next_step), **fields
         )
 
     def _start_problem(self, cause: BaseException, phase: str) -> tuple[str, str]:
@@ -216,10 +216,10 @@ class Failures:
             return self._url_problem(cause)
         if isinstance(cause, OSError) and self._connection.process is None:
             return self._spawn_problem(cause)
-        reason = self._connection.how_it_ended() or self._words_of(cause)
+        reason = self._connection.end_reason() or self._reason_of(cause)
         command = settings.target
-        if len(command) > _SHOWN_COMMAND:
-            command = f"{command[:_SHOWN_COMMAND]}... (see its settings)"
+        if len(command) > _MAX_COMMAND_CHARS:
+            command = f"{command[:_MAX_COMMAND_CHARS]}... (see its settings)"
         return f"it failed while {phase}: {reason}.", f"Run it by hand to see more: {command}"
 
     def _spawn_problem(self, cause: OSError) -> tuple[str, str]:
@@ -239,13 +239,13 @@ class Failures:
             return connection.no_access.problem, connection.no_access.next_step
         if failure := connection.failure:
             return f"{where} cannot be reached: {failure}.", reaching_help(failure)
-        status, words = self._status_at_start(cause), self._words_of(cause)
-        if status and f"HTTP {status}" not in words:
-            words = f"HTTP {status}: {words}"
+        status, reason = self._status_at_start(cause), self._reason_of(cause)
+        if status and f"HTTP {status}" not in reason:
+            reason = f"HTTP {status}: {reason}"
         if self._settings.transport_is_guess and connection.has_no_endpoint:
-            return f"{where} answered: {words}.", _NEITHER_KIND
+            return f"{where} answered: {reason}.", _NEITHER_KIND
         next_step = getattr(cause, "next_step", "") or _HELP.get(status or 0, _IS_ENDPOINT)
-        return f"{where} answered: {words}.", next_step
+        return f"{where} answered: {reason}.", next_step
 
     def _is_lasting(self, cause: BaseException) -> bool:
         if isinstance(cause, WrongEra):
@@ -259,8 +259,8 @@ class Failures:
         last = self._connection.status or 0
         return _http_status(cause) or (last if last >= 300 else None)
 
-    def _words_of(self, cause: BaseException) -> str:
-        return mask_and_cut(_words_of(root_cause(cause)), self._mask, _SHOWN_WORDS)
+    def _reason_of(self, cause: BaseException) -> str:
+        return mask_and_cut(_reason_of(root_cause(cause)), self._mask, _MAX_REASON_CHARS)
 
 
 def verdict_on(cause: BaseException) -> Verdict:
@@ -322,7 +322,7 @@ def _http_status(cause: BaseException) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _words_of(cause: BaseException) -> str:
+def _reason_of(cause: BaseException) -> str:
     """Return an error's text in one line; for an error of our own, only its problem."""
     if isinstance(problem := getattr(cause, "problem", None), str):
         return problem.rstrip(".")

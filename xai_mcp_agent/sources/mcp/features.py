@@ -104,27 +104,27 @@ class McpFeatures:
             lambda session: session.requests.ping(caller=self._caller), self._caller
         )
 
-    async def subscribe(self, what: str, tell: OnUpdate) -> None:
+    async def subscribe(self, what: str, on_update: OnUpdate) -> None:
         """Add a listener for changes, also of later sessions, until `unsubscribe`."""
         updates = self._source.updates
 
         async def subscribe(session: McpSession) -> None:
             # Not earlier, because a new session tells every listener that anything may have
             # changed.
-            updates.add(what, tell)
+            updates.add(what, on_update)
             try:
                 if what not in LISTS:
                     await session.subscriptions.open(what)
             except BaseException:
-                updates.remove(what, tell)
+                updates.remove(what, on_update)
                 raise
 
         await self._source.over_a_session(subscribe, self._caller)
 
-    async def unsubscribe(self, what: str, tell: OnUpdate) -> None:
+    async def unsubscribe(self, what: str, on_update: OnUpdate) -> None:
         """Remove a listener; if it was the last one, end the subscription at the server."""
         session = self._source.usable
-        if self._source.updates.remove(what, tell) and session is not None:
+        if self._source.updates.remove(what, on_update) and session is not None:
             await session.subscriptions.close(what)
 
     async def _inventory(self, name: str) -> Inventory:
@@ -134,15 +134,15 @@ class McpFeatures:
         )
 
     async def _get(
-        self, method: str, what: str, ask: Callable[[Client], Awaitable[Any]]
+        self, method: str, what: str, send: Callable[[Client], Awaitable[Any]]
     ) -> tuple[JsonObject, Callable[[str], None]]:
         """Return the result as the server sent it, and a function that adds notes on it."""
 
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
             client = session.requests.require_client()
             request = Request(self._caller, may_ask=True)
-            await session.requests.ask(
-                what, partial(ask, client), caller=self._caller, request=request
+            await session.requests.send(
+                what, partial(send, client), caller=self._caller, request=request
             )
             return request.answer, partial(session.connection.note, method=method)
 

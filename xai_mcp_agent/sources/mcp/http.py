@@ -160,22 +160,22 @@ class ServerHttpClient(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request of the SDK."""
-        ask = partial(super().send, request, **options)
+        send = partial(super().send, request, **options)
         if request.method == "POST":
-            return await self._post(request, ask)
+            return await self._post(request, send)
         if request.method != "GET":
-            return await ask()
+            return await send()
         if self._is_older:
-            return await self._open_older(request, ask)
-        return await (self._resume(ask) if _pending.get() else self._open_standing(ask))
+            return await self._open_older(request, send)
+        return await (self._resume(send) if _pending.get() else self._open_standing(send))
 
     async def _post(
-        self, request: httpx2.Request, ask: Callable[[], Awaitable[httpx2.Response]]
+        self, request: httpx2.Request, send: Callable[[], Awaitable[httpx2.Response]]
     ) -> httpx2.Response:
         is_first = True
         while True:
             try:
-                response = await ask()
+                response = await send()
                 self._connection.status, self._connection.failure = response.status_code, ""
                 if is_first and await self._should_resend(response):
                     is_first = False
@@ -190,7 +190,7 @@ class ServerHttpClient(httpx2.AsyncClient):
                 return self._break_error(request, cause)
             except Exception as cause:
                 logger.debug("%s: %r", self._name, cause, exc_info=cause)
-                return error_response(request, self._words(cause), status=500)
+                return error_response(request, self._message_of(cause), status=500)
 
     async def _should_resend(self, response: httpx2.Response) -> bool:
         """Return whether to resend the request after this response; waits as the server asks."""
@@ -236,9 +236,9 @@ class ServerHttpClient(httpx2.AsyncClient):
             return response
         if kind == "application/json":
             return await self._json_answer(request, response, pending.id)
-        words = f"HTTP {response.status_code} with {kind or 'no content type'} instead of JSON"
+        message = f"HTTP {response.status_code} with {kind or 'no content type'} instead of JSON"
         head = await read_body(response, _MAX_REFUSAL_BYTES)
-        return error_response(request, self._with_head(words, head), trouble="unreadable")
+        return error_response(request, self._with_head(message, head), trouble="unreadable")
 
     async def _json_answer(
         self, request: httpx2.Request, response: httpx2.Response, request_id: Any
@@ -271,14 +271,14 @@ class ServerHttpClient(httpx2.AsyncClient):
         error = rpc_error_in(body)
         self._connection.has_no_endpoint = status in _NO_ENDPOINT and error is None
         if _SESSION_HEADER in request.headers and is_forgotten(status, error):
-            words = "the server has forgotten our session"
-            return error_response(request, words, status=status, trouble="forgotten")
+            message = "the server has forgotten our session"
+            return error_response(request, message, status=status, trouble="forgotten")
         if error is not None:
             return rpc_error_response(request, status, error)
-        words = self._with_head(f"HTTP {status}", body)
+        message = self._with_head(f"HTTP {status}", body)
         if status in _LATER and (wait := retry_after(response)):
-            words += f" (retry after {wait:.0f} s)"
-        return error_response(request, words, status=status)
+            message += f" (retry after {wait:.0f} s)"
+        return error_response(request, message, status=status)
 
     def _access_error(self, request: httpx2.Request, failure: AuthFailure) -> httpx2.Response:
         self._connection.status, self._connection.failure = 401, ""
@@ -294,11 +294,11 @@ class ServerHttpClient(httpx2.AsyncClient):
         return error_response(request, self._connection.failure, status=503, trouble=trouble)
 
     def _note_break(self, request: httpx2.Request, cause: httpx2.RequestError) -> None:
-        self._connection.failure = self._words(cause) + by_which_way(str(request.url))
+        self._connection.failure = self._message_of(cause) + by_which_way(str(request.url))
         self._connection.health.doubt()
 
     async def _open_standing(
-        self, ask: Callable[[], Awaitable[httpx2.Response]]
+        self, send: Callable[[], Awaitable[httpx2.Response]]
     ) -> httpx2.Response:
         """Open the stream for notices of the handshake era, again and again if need be.
 
@@ -308,7 +308,7 @@ class ServerHttpClient(httpx2.AsyncClient):
         while True:
             await self._pauses.before_opening()
             try:
-                response = await ask()
+                response = await send()
             except httpx2.RequestError:
                 continue  # requests will show whether the server is gone
             if response.status_code < 500 and response.status_code != 429:
@@ -318,7 +318,7 @@ class ServerHttpClient(httpx2.AsyncClient):
             response.stream = _StandingStream(response.stream, self._connection.health.doubt)
         return response
 
-    async def _resume(self, ask: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:
+    async def _resume(self, send: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:
         """Reopen the stream of one request."""
         pending = _pending.get()
         assert pending is not None
@@ -326,19 +326,19 @@ class ServerHttpClient(httpx2.AsyncClient):
         if pending.is_over:
             # The SDK would go on for ever: a server does not answer a request that was given up.
             raise httpx2.ReadTimeout("the caller has stopped waiting for the answer")
-        return await ask()
+        return await send()
 
     async def _open_older(
-        self, request: httpx2.Request, ask: Callable[[], Awaitable[httpx2.Response]]
+        self, request: httpx2.Request, send: Callable[[], Awaitable[httpx2.Response]]
     ) -> httpx2.Response:
         """Open the stream of the older transport.
 
         Raises:
-            HTTPStatusError: the server refused; the message has its words.
+            HTTPStatusError: the server refused; it says why.
             RequestError: there is no response.
         """
         try:
-            response = await ask()
+            response = await send()
         except AuthFailure as failure:
             self._connection.no_access = failure
             raise
@@ -348,18 +348,18 @@ class ServerHttpClient(httpx2.AsyncClient):
         self._connection.status, self._connection.failure = response.status_code, ""
         if response.is_success or response.has_redirect_location:
             return response
-        words = self._with_head(
+        message = self._with_head(
             f"HTTP {response.status_code}", await read_body(response, _MAX_REFUSAL_BYTES)
         )
-        raise httpx2.HTTPStatusError(words, request=request, response=response)
+        raise httpx2.HTTPStatusError(message, request=request, response=response)
 
-    def _with_head(self, words: str, body: bytes) -> str:
-        """Append the beginning of a body to `words`, on one line and without HTML tags."""
+    def _with_head(self, message: str, body: bytes) -> str:
+        """Append the beginning of a body to `message`, on one line and without HTML tags."""
         text = html.unescape(_TAG.sub(" ", body[:_MAX_REFUSAL_BYTES].decode("utf-8", "replace")))
         head = mask_and_cut(" ".join(text.split()), self._mask)
-        return f"{words}: {head}" if head else words
+        return f"{message}: {head}" if head else message
 
-    def _words(self, cause: Exception) -> str:
+    def _message_of(self, cause: Exception) -> str:
         if has_too_many_files(cause):
             return "too many open files here"
         return mask_and_cut(f"{type(cause).__name__}: {cause}", self._mask).rstrip(": .")

@@ -59,7 +59,7 @@ class _List:
     field: str
     noun: str
     required: tuple[str, ...]
-    ask: str
+    send: str
     convert: Callable[[JsonObject], Prompt | Resource] | None = None
 
     @property
@@ -211,9 +211,11 @@ class Listings:
             self._note(f"Its {noun}s could not be listed: {error.problem}", kind)
 
     async def _fetch(self, kind: _List, caller: Caller, seconds: float) -> None:
-        ask = partial(self._pages, kind, getattr(self._requests.require_client(), kind.ask))
-        items, seconds_good = await self._requests.ask(kind.method, ask, seconds, caller)
-        usable = convert.usable(items, kind.noun, kind.required, partial(self._note, kind=kind))
+        send = partial(self._pages, kind, getattr(self._requests.require_client(), kind.send))
+        items, seconds_good = await self._requests.send(kind.method, send, seconds, caller)
+        usable = convert.usable_items(
+            items, kind.noun, kind.required, partial(self._note, kind=kind)
+        )
         # In a thread, because there may be thousands of schemas to check.
         self._entries[kind] = await anyio.to_thread.run_sync(self._convert_all, kind, usable)
         self._stale_at[kind] = anyio.current_time() + seconds_good
@@ -233,14 +235,14 @@ class Listings:
         tool = convert.tool_of(self._settings.name, raw)
         return _Entry(raw, tool, tuple(_schema_notes(tool)))
 
-    async def _pages(self, kind: _List, ask: Any) -> tuple[list[JsonObject], float]:
+    async def _pages(self, kind: _List, send: Any) -> tuple[list[JsonObject], float]:
         """Return all items of a list, and the shortest time-to-live of its pages."""
         request = current_request.get()
         assert request is not None, "it is asked for within a request"
         items: list[JsonObject] = []
         seconds_good, cursor, cursors = inf, None, set[str]()
         while len(cursors) < _MAX_PAGES:
-            page = await ask(cursor=cursor)
+            page = await send(cursor=cursor)
             page_items = as_list(request.answer.get(kind.field))
             if frames := request.answer.get("frames"):  # tools that the SDK has checked
                 dropped = frames.keys() - {x.name for x in page.tools}
@@ -256,8 +258,8 @@ class Listings:
             if cursor in cursors:
                 break
             cursors.add(cursor)
-        words = f"The listing of {kind.field} never ends; the first {len(items)} are used."
-        self._note(words, kind)
+        note = f"The listing of {kind.field} never ends; the first {len(items)} are used."
+        self._note(note, kind)
         return items, seconds_good
 
     def _forget(self, kind: _List) -> None:

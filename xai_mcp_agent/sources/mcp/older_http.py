@@ -51,8 +51,8 @@ async def older_streams(
     async with sse_within_origin(client, url, max_event_size=max_event_bytes) as source:
         response = source.response
         if not response.is_success:
-            words = f"HTTP {response.status_code}{redirect_note(response)}"
-            raise httpx2.HTTPStatusError(words, request=response.request, response=response)
+            message = f"HTTP {response.status_code}{redirect_note(response)}"
+            raise httpx2.HTTPStatusError(message, request=response.request, response=response)
         events = aiter(source)
         endpoint = _endpoint(url, await anext(events, None))
         send_stream, receive_stream = anyio.create_memory_object_stream[SessionMessage | Exception](
@@ -149,5 +149,5 @@ def _error_in(response: httpx2.Response) -> ErrorData:
         message = None
     if isinstance(message, JSONRPCError):
         return message.error
-    words = f"HTTP {response.status_code}{redirect_note(response)}"
-    return ErrorData(code=INTERNAL_ERROR, message=words)
+    message = f"HTTP {response.status_code}{redirect_note(response)}"
+    return ErrorData(code=INTERNAL_ERROR, message=message)

@@ -91,10 +91,10 @@ class Requests:
         self._open: dict[Request, None] = {}  # the newest is last
         self._changed = anyio.Event()  # a request ended that others wait for, or a person is asked
         self._is_draining = False
-        connection.clocks.on_pause = self._tell_change
+        connection.clocks.on_pause = self._notify
 
     def require_client(self) -> Client:
-        """Return the client, for `ask`.
+        """Return the client, for `send`.
 
         Raises:
             NotSent: the connection is over.
@@ -103,10 +103,10 @@ class Requests:
             raise self._failures.of_loss(NotSent)
         return self.client
 
-    async def ask(
+    async def send(
         self,
         what: str,
-        ask: Callable[[], Awaitable[T]],
+        send: Callable[[], Awaitable[T]],
         seconds: float | None = None,
         caller: Caller = PROGRAM,
         request: Request | None = None,
@@ -120,7 +120,7 @@ class Requests:
         Raises:
             SourceError: one of its subclasses.
             InvalidArguments: the request cannot be JSON.
-            NotAccepted, NotApproved: from `ask`.
+            NotAccepted, NotApproved: from `send`.
             XaiMcpError: the far client did not respond.
         """
         started, lines_before = monotonic(), self._connection.stderr.count
@@ -131,7 +131,7 @@ class Requests:
             left = await self._turn_of(request, seconds) if request.caller.far else seconds
             self._open[request] = None
             with self._connection.clocks.limit(left):
-                return await ask()
+                return await send()
         except (NotAccepted, NotApproved):
             raise
         except Exception as cause:
@@ -146,7 +146,7 @@ class Requests:
             current_request.reset(token)
             self._open.pop(request, None)
             if request.caller.far or self._is_draining:
-                self._tell_change()
+                self._notify()
         try:
             raise error  # here without its cause, which has the server's words unmasked
         finally:
@@ -159,11 +159,11 @@ class Requests:
         client = self.require_client()
         session, era = client.session, client.protocol_version
         if is_modern(era):
-            ask = partial(session.send_discover, era)
+            send = partial(session.send_discover, era)
         else:
-            ask = partial(session.send_request, types.PingRequest(), types.EmptyResult)
+            send = partial(session.send_request, types.PingRequest(), types.EmptyResult)
         started = monotonic()
-        await self.ask("ping", ask, seconds, caller)
+        await self.send("ping", send, seconds, caller)
         return monotonic() - started
 
     async def _judge_connection(self, verdict: Verdict, started: float) -> None:
@@ -171,7 +171,7 @@ class Requests:
         health = self._connection.health
         if verdict in ("lost", "unsent"):
             health.end()
-            await self._connection.last_words()
+            await self._connection.wait_for_exit()
         elif verdict == "broken":
             health.suspect()
         elif verdict == "late":
@@ -207,7 +207,7 @@ class Requests:
         may_sample = settings.sampling == "allow" and "sampling" in far.capabilities
         return far.id if may_elicit or may_sample else ""
 
-    def _tell_change(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
 

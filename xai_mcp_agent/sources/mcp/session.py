@@ -147,11 +147,11 @@ class McpSession:
         request = Request(invocation.caller, may_ask=True)
         # Without a listener the SDK requests no progress.
         listener = invocation.on_progress
-        on_progress = ProgressListener(listener, request.notes).tell if listener else None
+        on_progress = ProgressListener(listener, request.notes).report if listener else None
         # A copy, because the SDK adds to it.
         meta = cast("RequestParamsMeta", dict(invocation.meta)) if invocation.meta else None
 
-        async def ask() -> None:
+        async def send() -> None:
             if invocation.check is not None:
                 invocation.check()  # here: the server may have changed, or time run out
             if features.roots.sent:
@@ -163,7 +163,7 @@ class McpSession:
                 await features.elicitation.open_pages(refusal)
                 raise
 
-        await self.requests.ask(f"the call of {tool!r}", ask, seconds, request=request)
+        await self.requests.send(f"the call of {tool!r}", send, seconds, request=request)
         result = result_of(request.answer, request.notes)
         key, schema = invocation.tool.key, invocation.tool.output_schema
         if schema is None or result.is_error:

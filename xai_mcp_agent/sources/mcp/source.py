@@ -97,7 +97,7 @@ class McpSource:
         listings = session.listings if session else None
         inventory = listings.inventory if listings else Inventory(self.name, ())
         connection = self._session.connection if self._session else None
-        words = connection.stderr.tail() if connection else ()
+        stderr_tail = connection.stderr.tail() if connection else ()
         other_notes = connection.notes(of_tools=False) if connection and session else ()
         instructions = listings.instructions if listings else ""
         return SourceStatus(
@@ -113,7 +113,7 @@ class McpSource:
             connect_seconds=self._connect_seconds,
             error=error.problem if error else "",
             next_step=error.next_step if error else "",
-            stderr_tail=words or (error.stderr_tail if error else ()),
+            stderr_tail=stderr_tail or (error.stderr_tail if error else ()),
             notes=(*inventory.notes, *other_notes),
             # Redacted before it is cut, because half a secret is not recognised.
             instructions=self._settings.redacted(instructions[: 2 * _SHOWN_INSTRUCTIONS])[
@@ -256,7 +256,7 @@ class McpSource:
         if isinstance(error, SourceFailed):
             self._observer.notice(SourceUnreachable(self.name, error.problem))
             self.state = "retrying"
-            self._tell(error)
+            self._settle(error)
         return error
 
     async def _serve_once(
@@ -282,7 +282,7 @@ class McpSource:
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
                 _older.discard(_key(self._settings))  # the server may be newer by now
-                await connection.last_words()
+                await connection.wait_for_exit()
                 return failures.at_start(cause, session.phase), option.other(cause, connection)
             logger.debug("%s: the session ended with %r", self.name, cause)
         finally:
@@ -306,13 +306,13 @@ class McpSource:
             _older.add(_key(self._settings))
         self._error, self.state = None, "ready"
         self._starts.end(self._start)
-        self._tell(session)
+        self._settle(session)
 
     def _stop_using(self) -> None:
         if self.state == "ready":
             self.state = "retrying"
 
-    def _tell(self, outcome: McpSession | SourceError) -> None:
+    def _settle(self, outcome: McpSession | SourceError) -> None:
         verdict, self._verdict, self._waiting = self._verdict, Shared[McpSession](), []
         verdict.settle(outcome)
 

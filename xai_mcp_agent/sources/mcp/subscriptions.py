@@ -72,9 +72,9 @@ class Subscriptions:
         async with self._one_change:
             if uri in self._open:
                 return
-            ask = partial(self._listen if self._is_modern else self._tell, uri)
+            send = partial(self._listen if self._is_modern else self._request, uri)
             try:
-                accepted = await self._requests.ask(f"subscribing to {uri!r}", ask)
+                accepted = await self._requests.send(f"subscribing to {uri!r}", send)
             except SourceError as error:
                 if not is_missing_method(error):
                     raise
@@ -93,8 +93,8 @@ class Subscriptions:
             scope.cancel()
             try:
                 if not self._is_modern:
-                    ask = partial(self._tell, uri, ends=True)
-                    await self._requests.ask(f"leaving {uri!r}", ask)
+                    send = partial(self._request, uri, ends=True)
+                    await self._requests.send(f"leaving {uri!r}", send)
             except SourceError as cause:
                 logger.debug("%s", cause)
 
@@ -110,7 +110,7 @@ class Subscriptions:
         else:
             self._updates.notice(uri)
 
-    async def _tell(self, uri: str, *, ends: bool = False) -> bool:
+    async def _request(self, uri: str, *, ends: bool = False) -> bool:
         """Begin or end a subscription of the handshake era."""
         import mcp_types as types  # as heavy as the SDK, which is loaded by now
 
@@ -175,15 +175,15 @@ class UpdateListeners:
         """URIs of the resources with listeners."""
         return [x for x in self._listeners if x not in LISTS]
 
-    def add(self, what: str, tell: OnUpdate) -> None:
+    def add(self, what: str, on_update: OnUpdate) -> None:
         """Add a listener, which is called on the event loop."""
-        self._listeners.setdefault(what, []).append(tell)
+        self._listeners.setdefault(what, []).append(on_update)
 
-    def remove(self, what: str, tell: OnUpdate) -> bool:
+    def remove(self, what: str, on_update: OnUpdate) -> bool:
         """Remove a listener; return whether it was the last one."""
         listeners = self._listeners.get(what, [])
-        if tell in listeners:
-            listeners.remove(tell)
+        if on_update in listeners:
+            listeners.remove(on_update)
         if listeners or what not in self._listeners:
             return False
         del self._listeners[what]
@@ -207,8 +207,8 @@ class UpdateListeners:
             changed, self._changed = self._changed, {}
             self._something_changed = anyio.Event()
             for what in changed:
-                for tell in list(self._listeners.get(what, ())):
-                    _call(tell, what)
+                for on_update in list(self._listeners.get(what, ())):
+                    _call(on_update, what)
 
 
 def _is_at_or_below(changed: str, subscribed: str) -> bool:
@@ -219,9 +219,9 @@ def _is_at_or_below(changed: str, subscribed: str) -> bool:
     return subscribed.endswith(_BORDERS) or changed[len(subscribed)] in _BORDERS
 
 
-def _call(tell: OnUpdate, what: str) -> None:
+def _call(on_update: OnUpdate, what: str) -> None:
     try:
-        tell(what)
+        on_update(what)
     except Exception:
         # A listener is the user's code: its errors must not end the connection.
         logger.exception("A listener for changes of %s raised", what)

@@ -120,7 +120,7 @@ def _import_path(folder: str) -> list[str]:
 
 async def _answer(process: ChildProcess, line: bytes | None) -> Answer:
     if line is None or isinstance(line, CutLine | UnfinishedLine):
-        await process.last_words()
+        await process.wait_for_exit()
         return Answer(None, process.exit_code)
     if len(line) > LONG_BYTES:
         return Answer(await anyio.to_thread.run_sync(read_json, line, abandon_on_cancel=True))

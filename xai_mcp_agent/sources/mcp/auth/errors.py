@@ -101,8 +101,8 @@ def flow_error(cause: Exception, server: ServerSettings) -> AuthFailure:
         step = sign_in_step(server)
         if server.auth.client_id:
             step = f"Check `clientId` and what proves it, under `auth` of {server.name!r}."
-        words = f"HTTP {refusal[1]}{_oauth_error(refusal[2])}"
-        return AuthFailure(f"its sign-in service gave no token: {words}.", step)
+        reason = f"HTTP {refusal[1]}{_oauth_error(refusal[2])}"
+        return AuthFailure(f"its sign-in service gave no token: {reason}.", step)
     if "State parameter" in text:
         text = "the answer does not match the question"
     if any(word in text for word in _MISMATCH):

@@ -136,7 +136,7 @@ class TokenFlow:
         async with aclosing(self._sdk.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)
             while outgoing is not request:  # a renewal
-                response = await self._ask(outgoing)
+                response = await self._fetch(outgoing)
                 if response.status_code >= 500 or response.status_code == 429:
                     # A service that is down must not cost us the token that only it can renew.
                     reason = f"HTTP {response.status_code}"
@@ -154,12 +154,12 @@ class TokenFlow:
             while outgoing is not request:
                 if outgoing.method == "POST":
                     await self._check_before_posting(refusal)
-                outgoing = await flow.asend(await self._ask(outgoing))
+                outgoing = await flow.asend(await self._fetch(outgoing))
         return True
 
     # Requests to services
 
-    async def _ask(self, request: httpx2.Request) -> httpx2.Response:
+    async def _fetch(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request of the flow."""
         host = request.url.netloc.decode()
         self._require_encryption(request.url)

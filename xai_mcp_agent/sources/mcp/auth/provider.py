@@ -51,7 +51,7 @@ class ServerAuth(httpx2.Auth):
         self._server = server
         self._store = access.store
         self._person = Person(server, access.sign_in, hosts, clocks)
-        self._is_due = access.is_forced
+        self._must_sign_in = access.is_forced
         self._record: Record | None = None
         # Tokens obtained here that the server has not accepted yet.
         self._signed_in = self._renewed = ""
@@ -69,7 +69,7 @@ class ServerAuth(httpx2.Auth):
             yield request  # the token goes nowhere else
             return
         record = self._record or await self._load_record()
-        self._is_due = self._is_due and not record.access_token
+        self._must_sign_in = self._must_sign_in and not record.access_token
         token, response = record.access_token, None
         if record.is_fresh() or not record.can_be_renewed:
             token = self._sign(request)
@@ -99,10 +99,10 @@ class ServerAuth(httpx2.Auth):
         """Return whether the response asks for a token or for more scopes."""
         if response.status_code == 401:
             challenge = response.headers.get("www-authenticate", "").lower()
-            return self._server.auth.use == "yes" or "bearer" in challenge or self._is_due
+            return self._server.auth.use == "yes" or "bearer" in challenge or self._must_sign_in
         if response.status_code == 403:
             return extract_field_from_www_auth(response, "error") == "insufficient_scope"
-        return self._is_due
+        return self._must_sign_in
 
     def _rejection(self, refusal: httpx2.Response) -> errors.AuthFailure:
         scopes = " ".join(sorted(scopes_in(refusal)))
@@ -118,7 +118,7 @@ class ServerAuth(httpx2.Auth):
         async with self._one_at_a_time, self._store.lock(self._server):
             record = await self._load_record()
             if record.is_fresh() and record.access_token != used_token:
-                self._is_due = False  # another request or process was faster
+                self._must_sign_in = False  # another request or process was faster
                 return False
             if self._failure and monotonic() - self._failure[0] < _SAME_FAILURE_SECONDS:
                 failure = self._failure[1]
@@ -131,7 +131,7 @@ class ServerAuth(httpx2.Auth):
             except errors.AuthFailure as failure:
                 self._failure = (monotonic(), failure)
                 raise
-            self._is_due = False
+            self._must_sign_in = False
             return has_signed_in
 
     async def _run(
