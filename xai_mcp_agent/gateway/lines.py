@@ -10,28 +10,19 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
-from typing import Any, Self
+from typing import Self
 
 import anyio
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 
+from ..sources.mcp.streams import Stream
+
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message, the same as from a server."""
 
 
-class _Stream:
-    async def aclose(self) -> None:
-        """Does nothing: the opener of the connection closes it."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: Any) -> None:
-        return None
-
-
-class LineReader(_Stream):
+class LineReader(Stream):
     """Reads messages; an invalid line becomes an exception, which the SDK answers."""
 
     def __init__(self, lines: AsyncIterator[bytes]) -> None:
@@ -62,7 +53,7 @@ class LineReader(_Stream):
             return problem
 
 
-class LineWriter(_Stream):
+class LineWriter(Stream):
     """Writes messages."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:

@@ -141,9 +141,7 @@ class McpFeatures:
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
             client = session.requests.require_client()
             request = Request(self._caller, may_ask=True)
-            await session.requests.send(
-                what, partial(send, client), caller=self._caller, request=request
-            )
+            await session.requests.send(what, partial(send, client), request)
             return request.answer, partial(session.connection.note, method=method)
 
         return await self._source.over_a_session(get, self._caller)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Self
+from typing import Any
 
 import anyio
 import httpx2
@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from ..web.origins import origin_of
 from .connection import Connection
+from .streams import Stream
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ async def _read(
             )
 
 
-class _Writer:
+class _Writer(Stream):
     """Write stream that posts each message while its sender waits."""
 
     def __init__(
@@ -131,15 +132,6 @@ class _Writer:
             # "never sent".
             with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 await self._incoming.send(SessionMessage(answer))
-
-    async def aclose(self) -> None:
-        """Do nothing: there is no queue."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
 
 def _error_in(response: httpx2.Response) -> ErrorData:

@@ -107,9 +107,8 @@ class Requests:
         self,
         what: str,
         send: Callable[[], Awaitable[T]],
+        request: Request,
         seconds: float | None = None,
-        caller: Caller = PROGRAM,
-        request: Request | None = None,
     ) -> T:
         """Await a response, and turn any failure into one of our errors.
 
@@ -125,7 +124,6 @@ class Requests:
         """
         started, lines_before = monotonic(), self._connection.stderr.count
         seconds = seconds or self._seconds
-        request = request or Request(caller)
         token = current_request.set(request)
         try:
             left = await self._turn_of(request, seconds) if request.caller.far else seconds
@@ -163,7 +161,7 @@ class Requests:
         else:
             send = partial(session.send_request, types.PingRequest(), types.EmptyResult)
         started = monotonic()
-        await self.send("ping", send, seconds, caller)
+        await self.send("ping", send, Request(caller), seconds)
         return monotonic() - started
 
     async def _judge_connection(self, verdict: Verdict, started: float) -> None:

@@ -163,7 +163,7 @@ class McpSession:
                 await features.elicitation.open_pages(refusal)
                 raise
 
-        await self.requests.send(f"the call of {tool!r}", send, seconds, request=request)
+        await self.requests.send(f"the call of {tool!r}", send, request, seconds)
         result = result_of(request.answer, request.notes)
         key, schema = invocation.tool.key, invocation.tool.output_schema
         if schema is None or result.is_error:

@@ -21,6 +21,7 @@ from ...core.json import JsonObject
 from ..process import ChildProcess, CutLine, StderrLog, UnfinishedLine
 from ..web.json_text import LONG_BYTES, read_json
 from .connection import PARSE_ERROR, error_data
+from .streams import Stream
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -47,31 +48,15 @@ async def stdio_streams(
     yield Incoming(process, stderr), Outgoing(process)
 
 
-class _Stream:
-    """Stream as the SDK expects it. Closes nothing: the process is ended as a whole."""
-
-    def __init__(self, process: ChildProcess) -> None:
-        self._process = process
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        pass
-
-
-class Incoming(_Stream):
+class Incoming(Stream):
     """Messages from a server, one per line. Other lines go to the stderr log."""
 
     def __init__(self, process: ChildProcess, stderr: StderrLog) -> None:
-        super().__init__(process)
         # Imported here, because the SDK is only imported once a server is started.
         from mcp.shared.message import SessionMessage
         from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
+        self._process = process
         self._stderr = stderr
         self._messages: deque[SessionMessage] = deque()
         self._message = SessionMessage
@@ -156,8 +141,11 @@ def _json_in(line: bytes) -> Any:
     raise ValueError("no JSON")
 
 
-class Outgoing(_Stream):
+class Outgoing(Stream):
     """Messages to a server, one per line."""
+
+    def __init__(self, process: ChildProcess) -> None:
+        self._process = process
 
     async def send(self, item: SessionMessage) -> None:
         """Write a message here, not in a task, so that its sender gets a JSON error."""

@@ -197,7 +197,7 @@ class WorkflowSource(ReadSource[Workflow]):
         async with anyio.create_task_group() as tasks:
             if invocation.on_progress is not None:
                 listener = ProgressListener(invocation.on_progress, notes)
-                tasks.start_soon(output.follow, listener.tell)
+                tasks.start_soon(output.follow, listener.report)
             answers.append(await self._ask(request, output))
             tasks.cancel_scope.cancel()
         return answers[0]

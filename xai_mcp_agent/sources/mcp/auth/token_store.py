@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 # a request takes time and clocks differ.
 _EARLY_SECONDS = 30.0
 _EARLY_SHARE = 0.1
-_LOOK_SECONDS = 0.05  # between two tries to take a file lock
+_POLL_SECONDS = 0.05  # between two tries to take a file lock
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,7 +134,7 @@ class TokenStore:
         file = open_lock(self._file(server).with_suffix(".lock"))
         try:
             while file is not None and not take_lock(file):  # noqa: ASYNC110 - files have no event
-                await anyio.sleep(_LOOK_SECONDS)
+                await anyio.sleep(_POLL_SECONDS)
             yield
         finally:
             if file is not None:
