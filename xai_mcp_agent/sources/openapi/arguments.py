@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ...core.json import JsonObject, as_list, as_object
-from .bodies import FORM, JSON, MULTIPART, base_of
+from .bodies import FORM, JSON, MULTIPART, base_of, is_json_type
 from .document import BadOperation, Document, text_of, texts_of
 from .keywords import is_example, types_of
 from .plan import Body, Part, Placement, Style
@@ -367,11 +367,6 @@ def _sendable(media_type: str) -> str:
         return text_of(media_type, _MAX_NAME)
     usual = {"text": "text/plain", "application": JSON, "*": JSON}
     return usual.get(media_type.partition("/")[0], "application/octet-stream")
-
-
-def is_json_type(kind: str) -> bool:
-    """Return whether a media type, in lower case, is JSON."""
-    return kind.endswith(("/json", "+json"))
 
 
 def _is_xml(kind: str) -> bool:

@@ -204,11 +204,11 @@ def _grant(need: SecurityNeed, credentials: Credentials) -> Grant | None:
     credential = credentials.get(need.scheme) or credentials.get(ANY_SCHEME)
     if credential is None or not _is_possible(need):
         return None
-    token_url = credential.token_url or need.token_url
+    grant = Grant(need, credential)
     is_satisfied = {"apiKey": credential.api_key, "basic": credential.username}.get(
-        need.family, credential.bearer or (credential.is_client and token_url)
+        need.family, credential.bearer or (credential.is_client and grant.token_url)
     )
-    return Grant(need, credential) if is_satisfied else None
+    return grant if is_satisfied else None
 
 
 def _is_possible(need: SecurityNeed) -> bool:

@@ -70,11 +70,14 @@ def base_of(media_type: str) -> str:
     return media_type.partition(";")[0].strip().lower()
 
 
+def is_json_type(kind: str) -> bool:
+    """Return whether a media type, in lower case, is JSON."""
+    return kind.endswith(("/json", "+json"))
+
+
 def is_json(kind: str) -> bool:
     """Return whether a body of this media type, in lower case, is written as JSON."""
-    return kind in ("", "*/*", "application/*", "text/json") or (
-        kind.endswith(("/json", "+json")) and kind.startswith(("application/", "text/"))
-    )
+    return kind in ("", "*/*", "application/*") or is_json_type(kind)
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:

@@ -17,13 +17,12 @@ from ...core.tools import Operation as Endpoint
 from .arguments import (
     Argument,
     body_arguments,
-    is_json_type,
     merge_parameters,
     name_arguments,
     parameter_arguments,
     plain_path,
 )
-from .bodies import base_of
+from .bodies import base_of, is_json_type
 from .document import BadOperation, Document, text_of, texts_of
 from .plan import RequestPlan
 from .request import TOKEN

@@ -36,10 +36,10 @@ from ...core.results import (
 from ...secrets.private_files import make_private_folder, replace_private
 from ...secrets.secrets import Mask, mask_and_cut
 from ..web.json_text import LONG_BYTES, read_json
+from .bodies import is_json_type
 from .client import ServiceResponse
 
 _MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: the cause stands at the beginning
-_JSON = re.compile(r"(application|text)/(json|[\w.-]+\+json)")
 _TEXT = re.compile(
     r"text/.*|application/(xml|javascript|yaml|x-yaml|x-ndjson|jsonl|json-seq|graphql|sql|"
     r"x-www-form-urlencoded|[\w.-]+\+(xml|yaml))"
@@ -89,7 +89,7 @@ def _result(response: ServiceResponse, mask: Mask) -> ToolResult:
     if not response.body:
         return ToolResult.of_text(f"Done: HTTP {_status(response, mask)}, without content.")
     kind = response.media_type
-    if _JSON.fullmatch(kind) or not kind:
+    if not kind or is_json_type(kind):
         return _json_result(response, mask)
     notes = ("the response was cut at the limit",) if response.is_cut else ()
     if kind == _STREAM:
@@ -167,7 +167,7 @@ def _refusal_words(response: ServiceResponse) -> str:
     kind = response.media_type
     if kind == "application/problem+json" and (words := _problem(response.json_object())):
         return words
-    if not kind or _JSON.fullmatch(kind) or _TEXT.fullmatch(kind):
+    if not kind or is_json_type(kind) or _TEXT.fullmatch(kind):
         return _text(response).strip()
     return f"({kind[:80]}, {len(response.body)} bytes)"
 
