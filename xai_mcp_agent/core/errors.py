@@ -138,8 +138,8 @@ class NotAccepted(XaiMcpError):
     def __init__(self, server: str, tool: str, digest: str, like: str = "") -> None:
         alike = f" Its name looks like that of {like!r}, which was accepted." if like else ""
         super().__init__(
-            f"{server}: nobody has accepted yet what the server says of its tool {tool!r}, and the "
-            f"server is locked.{alike} Nothing was sent.{_NEXT_STEP}{_accept_step(server, tool)}"
+            f"{server}: the definition of {tool!r} has not been accepted yet, and the tool is "
+            f"locked.{alike} Nothing was sent.{_NEXT_STEP}{_accept_step(server, tool)}"
         )
         self.server, self.tool = server, tool
         self.digest, self.like = digest, like
@@ -199,8 +199,8 @@ class AcceptanceUnknown(XaiMcpError):
 
     def __init__(self, server: str, tool: str, problem: str) -> None:
         super().__init__(
-            f"{server}: {tool!r} is locked, and it cannot be looked up which definition of it was "
-            f"accepted. Nothing was sent. {problem}"
+            f"{server}: {tool!r} is locked, and its accepted definition cannot be looked up. "
+            f"Nothing was sent. {problem}"
         )
         self.server, self.tool = server, tool
 

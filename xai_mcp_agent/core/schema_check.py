@@ -203,7 +203,7 @@ class _Cost:
             return []
         target = at(self._root, reference) if reference.startswith("#") else None
         if target is None:
-            raise ValueError(f"it refers to {reference}, which is no place in it")
+            raise ValueError(f"it refers to {reference}, which is not in it")
         return [target] if is_object(target) else []
 
 

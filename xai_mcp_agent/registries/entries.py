@@ -356,7 +356,7 @@ def _check_value(need: Need, typed: str) -> str:
             f"variable {need.variable} instead; the entry takes it from there."
         )
     if not typed.isprintable():
-        raise BadSetting(f"{need.name} has a character that no program can be given.")
+        raise BadSetting(f"{need.name} has a control character, which no program accepts.")
     choices = need.choices or (("true", "false") if need.format == "boolean" else ())
     if choices and typed not in choices:
         raise BadSetting(f"{need.name} is {typed!r}. Give one of {', '.join(choices)}.")
