@@ -14,6 +14,7 @@ from tests.support.bridges import names_of, status_of
 from tests.support.odd_agent import DONE, EVENTS, JSON, TASK, Answer, event, odd_agent, ok
 from xai_mcp_agent import (
     Bridge,
+    CircuitOpen,
     ServerError,
     SourceClosed,
     SourceError,
@@ -60,6 +61,19 @@ def test_an_unusable_answer_is_reported_with_what_is_wrong_with_it():
             assert "tok-secret-1234" not in str(caught.value)
         agent.answers(task=DONE)
         assert do(bridge).text == "done"
+
+
+def test_an_agent_in_trouble_is_left_alone_for_a_while():
+    """As other sources are: its HTTP status says so. A refusal is no trouble of its own."""
+    with odd_agent() as (agent, bridge):
+        for status in (404, 500, 503, 429, 500, 503):
+            agent.reply = lambda _, status=status: (status, {}, b"no")
+            with pytest.raises(ServerError) as caught:
+                do(bridge)
+            assert (caught.value.status, caught.value.code) == (status, 0)
+        with pytest.raises(CircuitOpen, match="HTTP 503"):
+            do(bridge)
+        assert len(agent.asked) == 6
 
 
 def test_everything_else_in_a_task_is_passed_over():

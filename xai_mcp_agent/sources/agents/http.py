@@ -173,7 +173,7 @@ class AgentHttp:
         fix = _STATUS_HELP.get(status, _ASK_THE_AGENT)
         if status in (401, 403):
             return self.failed(problem, fix)
-        return ServerError(self._name, problem, status, fix)
+        return ServerError(self._name, problem, 0, fix, status=status)
 
     def answered(self, code: int, error: Any) -> ServerError:
         """Return the error for one of its protocol, as JSON has it."""
