@@ -66,9 +66,8 @@ from .history.event import Event, Subject
 from .history.graph import Graph
 from .history.place import StoreStatus
 from .history.records import Records, SourceRecord, ToolRecord, ToolState, state_of
-from .history.stats import CallStats, Stats
 from .history.tool_changes import ToolChanged, Version
-from .history.usage import Usage
+from .history.usage import CallStats, Stats, Usage
 from .policy.review import Choice, Review
 from .policy.suspicion import Mark
 from .search.ranking import Ranked

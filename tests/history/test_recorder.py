@@ -36,7 +36,7 @@ from xai_mcp_agent.history.history import When, open_history
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Failed, Listed, Lost, Report, call_event
-from xai_mcp_agent.history.renames import likely_renames
+from xai_mcp_agent.history.tool_changes import likely_renames
 from xai_mcp_agent.views.history import event_json
 from xai_mcp_agent.views.tools import records_json, records_text
 

@@ -13,7 +13,7 @@ import typer
 
 from ..bridge.operations.history import At, when
 from ..console.text import count
-from ..history.stats import Stats
+from ..history.usage import Stats
 from ..settings.load import load_settings
 from ..settings.sections import Retention
 from ..views.changes import change_json, changes_text, version_json, versions_text

@@ -33,11 +33,10 @@ from .graph import Graph, graph_of
 from .log import INVENTORY, EventLog, LogRow
 from .place import Place
 from .records import Fold, Records, ToolRecord, is_offered, last_seen
-from .stats import Stats, stats_of
 from .store import Store, open_store
 from .tables import events
 from .tool_changes import Defined, ToolChanged, Version, tool_changes
-from .usage import NO_USAGE
+from .usage import NO_USAGE, Stats, stats_of
 
 # Changes after which a definition may differ.
 _DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple, TypeAlias
+from difflib import SequenceMatcher
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from ..core.json import JsonObject
+from ..core.json import JsonObject, as_object
+from ..core.schemas import properties
 from .diff import difference, differences
 from .event import Subject
-from .renames import as_if_named, likely_renames
+
+_MOST_PAIRS = 2000  # pairs compared by name: a moment, in which a store waits
+_COMPARED_CHARS = 200
+_NEARLY_THE_SAME = 0.8
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
 
 
 class Defined(NamedTuple):
@@ -67,8 +77,126 @@ def tool_changes(old: ToolsDefined, new: ToolsDefined, last: ToolsDefined) -> li
     renames = likely_renames(old_bodies, new_bodies)
     for was, tool in renames.items():
         before = old[was].definition or old_bodies[was]
-        lines = difference(*as_if_named(tool.tool or "", before, new_bodies[tool]))
+        lines = difference(*_renamed_to(tool.tool or "", before, new_bodies[tool]))
         changes.append(ToolChanged(tool, "renamed", lines, was))
     changes += [ToolChanged(x, "removed") for x in gone.keys() - renames.keys()]
     changes += [ToolChanged(x, "added") for x in came.keys() - set(renames.values())]
     return sorted(changes, key=lambda x: (x.tool.kind.name, x.tool.source, x.tool.tool or ""))
+
+
+# Renames: which vanished tools are likely to be new ones under another name.
+
+
+class _Tool(NamedTuple):
+    subject: Subject
+    definition: JsonObject
+
+    @property
+    def name(self) -> str:
+        return self.subject.tool or ""
+
+    @property
+    def description(self) -> str:
+        return str(self.definition.get("description") or "")
+
+
+class _Pair(NamedTuple):
+    """A tool that vanished and one that came; when sorted, the most similar come first."""
+
+    unlikeness: float
+    old: str
+    new: str
+    subjects: tuple[Subject, Subject]
+
+
+def likely_renames(
+    gone: Mapping[Subject, JsonObject], new: Mapping[Subject, JsonObject]
+) -> dict[Subject, Subject]:
+    """Return new tools by old ones: tools of a source that vanished and came with equal schemas.
+
+    If several have equal schemas, those with the most similar names and descriptions are paired. A
+    tool without parameters equals any other such tool, so its name or description must be similar,
+    too. Of thousands with equal schemas only those with similar descriptions are paired.
+    """
+    renames: dict[Subject, Subject] = {}
+    taken: set[Subject] = set()
+    pairs = _pairs(_by_schemas(gone), _by_schemas(new))
+    for pair in sorted(pairs, key=lambda x: x[:3]):
+        old, came = pair.subjects
+        if old not in renames and came not in taken:
+            renames[old] = came
+            taken.add(came)
+    return renames
+
+
+def _renamed_to(name: str, *definitions: JsonObject) -> list[JsonObject]:
+    """Return definitions as if all had this name, also in what SDKs derive from it."""
+    schemas = ("input_schema", "output_schema")
+    return [
+        {k: _untitled(x) if k in schemas else x for k, x in definition.items()} | {"name": name}
+        for definition in definitions
+    ]
+
+
+def _by_schemas(tools: Mapping[Subject, JsonObject]) -> dict[object, list[_Tool]]:
+    """Group by source and both schemas without titles: some SDKs derive those from the name."""
+    groups: dict[object, list[_Tool]] = defaultdict(list)
+    for subject, definition in tools.items():
+        both = [_untitled(definition.get(name)) for name in ("input_schema", "output_schema")]
+        with suppress(RecursionError):  # one that is too deep to be written equals no other
+            text = json.dumps(both, sort_keys=True)
+            groups[subject.kind, subject.source, text].append(_Tool(subject, definition))
+    return groups
+
+
+def _untitled(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    return {name: x for name, x in cast(JsonObject, schema).items() if name != "title"}
+
+
+def _pairs(gone: dict[object, list[_Tool]], new: dict[object, list[_Tool]]) -> Iterator[_Pair]:
+    left = _MOST_PAIRS
+    groups = [(old, new[schemas]) for schemas, old in gone.items() if schemas in new]
+    for old, came in sorted(groups, key=lambda group: len(group[0]) * len(group[1])):
+        left -= len(old) * len(came)
+        pairs = ((x, y) for x in old for y in came) if left >= 0 else _described_alike(old, came)
+        for x, y in pairs:
+            if x.name != y.name and (pair := _likely_pair(x, y)):
+                yield pair
+
+
+def _described_alike(gone: list[_Tool], came: list[_Tool]) -> Iterator[tuple[_Tool, _Tool]]:
+    """Yield pairs whose description no other tool has."""
+    old, new = _by_own_description(gone), _by_own_description(came)
+    return ((old[x], new[x]) for x in old.keys() & new.keys())
+
+
+def _by_own_description(tools: list[_Tool]) -> dict[str, _Tool]:
+    counts = Counter(x.description for x in tools)
+    return {x.description: x for x in tools if x.description and counts[x.description] == 1}
+
+
+def _likely_pair(old: _Tool, new: _Tool) -> _Pair | None:
+    """Return the similarity, or None for different tools. Lacking parameters says nothing."""
+    has_same_words = _has_same_words(old.name, new.name)
+    before, after = old.description, new.description
+    descriptions = _likeness(before, after) if before and after else 0.0
+    has_parameters = bool(properties(as_object(old.definition.get("input_schema"))))
+    if not (has_same_words or descriptions >= _NEARLY_THE_SAME or has_parameters):
+        return None
+    likeness = has_same_words + _likeness(old.name, new.name) + descriptions
+    return _Pair(-likeness, old.name, new.name, (old.subject, new.subject))
+
+
+def _likeness(old: str, new: str) -> float:
+    if old == new:
+        return 1.0
+    matcher = SequenceMatcher(None, old[:_COMPARED_CHARS], new[:_COMPARED_CHARS], autojunk=False)
+    return matcher.ratio()
+
+
+def _has_same_words(old: str, new: str) -> bool:
+    """Return whether one name is a spelling of the other, or extends it by words."""
+    one, other = ({x.lower() for x in _PART.findall(name)} for name in (old, new))
+    return bool(one and other) and (one <= other or other <= one)

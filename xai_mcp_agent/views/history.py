@@ -11,7 +11,7 @@ from ..console.text import count, counts, one_line, wrap
 from ..core.json import JsonObject
 from ..core.tools import FEATURES
 from ..history.event import Change, Event, Subject
-from .folding import Session, fold_sessions
+from ..history.records import is_usual_end
 from .times import clock_text, day_text, seconds_text, utc_text
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _MOST_REASON_CHARS = 500
 _INDENT = " " * len("00:00:00  ")
 _MOST_DIFFERENT, _MOST_DIFFERENCES = 3, 5  # tools of a line, and changes of each
 _WHO = ("agent", "node", "workflow")
+_CLOSINGS = ("disconnected", "left")
 
 _OF_TOOLS: dict[Change, str] = {
     "seeded": "part of the workflow",
@@ -69,6 +70,14 @@ class HistoryLine:
         return self.events[-1]
 
 
+@dataclass(frozen=True)
+class _Session:
+    """Uneventful session of a source."""
+
+    first: Event
+    last: Event
+
+
 Differ: TypeAlias = Callable[[Event], Sequence[str]]
 
 
@@ -102,17 +111,50 @@ def events_text(events: Iterable[Event], width: int) -> str:
 
 def lines_of(rows: Iterable[LogRow], *, is_all: bool = True) -> Iterator[HistoryLine]:
     """Yield the lines of these rows, oldest first; unless all, uneventful sessions are joined."""
-    for day, group in groupby(rows if is_all else fold_sessions(rows), _day_of_session):
+    for day, group in groupby(rows if is_all else _fold_sessions(rows), _day_of_session):
         items = list(group)
         if day:
-            yield _sessions_line([x for x in items if isinstance(x, Session)])
+            yield _sessions_line([x for x in items if isinstance(x, _Session)])
         else:
-            log_rows = (x for x in items if not isinstance(x, Session))
+            log_rows = (x for x in items if not isinstance(x, _Session))
             yield from _merge(x for row in log_rows for x in _lines_of_row(row))
 
 
-def _day_of_session(item: LogRow | Session) -> str:
-    return day_text(item.first.time) if isinstance(item, Session) else ""
+def _day_of_session(item: LogRow | _Session) -> str:
+    return day_text(item.first.time) if isinstance(item, _Session) else ""
+
+
+def _fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | _Session]:
+    """Yield the rows, oldest first, with each uneventful session in place of its last row."""
+    rows = list(log)
+    begun: dict[tuple[object, str], list[int]] = {}
+    sessions, inside = dict[int, _Session](), set[int]()
+    for number, row in enumerate(rows):
+        event = row.event
+        of = (event.subject.anchor, event.run)
+        if _is_as_before(row):
+            begun.setdefault(of, []).append(number)
+            continue
+        session = begun.pop(of, [])
+        if session and _is_usual_end(row) and rows[session[0]].event.change == "reconnected":
+            inside.update(session)
+            sessions[number] = _Session(rows[session[0]].event, event)
+    for number, row in enumerate(rows):
+        if number not in inside:
+            yield sessions.get(number, row)
+
+
+def _is_as_before(row: LogRow) -> bool:
+    """Return whether a source is back, or listed again; a change would be a row of its own."""
+    event = row.event
+    if event.subject.tool is not None or event.change not in ("reconnected", "refreshed"):
+        return False
+    is_news = any(x == "transport" or x.endswith("_name") for x in event.payload)
+    return row.is_in_range and not is_news and not event.followed_by
+
+
+def _is_usual_end(row: LogRow) -> bool:
+    return row.is_in_range and row.event.change in _CLOSINGS and is_usual_end(row.event.reason)
 
 
 def _lines_of_row(row: LogRow) -> Iterator[HistoryLine]:
@@ -259,7 +301,7 @@ def _some(names: Sequence[str], of: int) -> str:
     return f"{', '.join(names)}{more}"
 
 
-def _sessions_line(sessions: Sequence[Session]) -> HistoryLine:
+def _sessions_line(sessions: Sequence[_Session]) -> HistoryLine:
     """Join consecutive uneventful sessions of one day."""
     first = sessions[0].first
     names = list(dict.fromkeys(x.first.subject.shown_source for x in sessions))

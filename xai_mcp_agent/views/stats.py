@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from ..console.text import clean, columns, count, cut
 from ..core.json import JsonObject
-from ..history.stats import CallStats, Stats
+from ..history.usage import CallStats, Stats
 from .history import subject_text
 from .times import seconds_text, time_text, utc_text
 

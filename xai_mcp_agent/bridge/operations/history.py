@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ...history.history import History as StoredHistory
     from ...history.history import When
     from ...history.records import Records, ToolRecord
-    from ...history.stats import Stats
     from ...history.tool_changes import ToolChanged, Version
+    from ...history.usage import Stats
 
 T = TypeVar("T")
 

@@ -23,9 +23,9 @@ from ..history import History, open_history
 from ..learned_rows import Learning
 from ..log import EventLog
 from ..records import ENDED, Fold, SourceRecord, SourceState, ToolRecord
-from ..renames import likely_renames
 from ..retention import is_due, prune
 from ..runs import Runs
+from ..tool_changes import likely_renames
 from .call_journal import AbandonedJournal, abandoned_journals
 from .event_builder import (
     failure_event,
