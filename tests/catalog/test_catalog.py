@@ -39,7 +39,7 @@ def tool(source: str, name: str, description: str = "") -> Tool:
 
 
 def lists(catalog: Catalog, source: str, *names: str, instructions: str = "") -> None:
-    """Have a source list these tools."""
+    """Report that a source listed these tools."""
     tools = tuple(tool(source, name) for name in names)
     catalog.notice(InventoryChanged(source, Inventory(source, tools, instructions)))
 
@@ -106,7 +106,7 @@ async def test_a_subscriber_that_raises_hurts_nobody_and_one_that_left_is_not_ca
 
 
 class Process:
-    """What one process knows: sources report, tools are called."""
+    """The recorder and the catalog of one process."""
 
     def __init__(self, place: Place) -> None:
         self.recorder = HistoryRecorder(place, str)
@@ -115,21 +115,21 @@ class Process:
         self.catalog.subscribe(self.changes.append)
 
     def notice(self, event: SourceEvent) -> None:
-        """As the bridge has its sources report."""
+        """Report an event of a source, as the bridge does."""
         self.recorder.notice(event)
         self.catalog.notice(event)
 
     def connects(self, source: str, *tools: Tool) -> None:
-        """A source connects, and lists these."""
+        """Report that a source connected and listed these tools."""
         self.notice(SourceConnected(source, "stdio", "2025-11-25"))
         self.notice(InventoryChanged(source, Inventory(source, tools)))
 
     async def written(self) -> None:
-        """Wait until what happened is written down, and known."""
+        """Wait until all reports are written and the catalog has the records."""
         await asyncio.wrap_future(self.recorder.settled())
 
     async def read(self, *sources: str) -> None:
-        """Read what others have written, too."""
+        """Read what other processes have written, too."""
         with anyio.fail_after(SECONDS):
             for source in sources:
                 await self.catalog.read(source, SECONDS)
@@ -140,7 +140,7 @@ class Process:
 
 @asynccontextmanager
 async def process(place: Place = IN_MEMORY) -> AsyncGenerator[Process]:
-    """One that ends at the end."""
+    """A process that ends after the block."""
     one = Process(place)
     try:
         yield one
@@ -196,7 +196,7 @@ def test_the_catalog_is_what_the_log_comes_to_whatever_happens(batches: list[lis
 
 
 async def live(batches: Sequence[Sequence[Any]]) -> None:
-    """A life, in which all is as the log has it after each of its parts."""
+    """Compare the catalog with the log after each batch of steps."""
     async with process() as one:
         await one.read("a", "a_b")
         connected: set[str] = set()
@@ -219,14 +219,14 @@ async def live(batches: Sequence[Sequence[Any]]) -> None:
 
 
 def timeless(record: ToolRecord | None) -> ToolRecord | None:
-    """Without when it was seen last: that it was listed as before is told of its source alone."""
+    """Return the record without `last_seen`: an unchanged listing changes only its source's."""
     return record and replace(record, last_seen=record.created)
 
 
 def happens(
     one: Process, connected: set[str], source: str, what: str, tools: dict[str, str]
 ) -> None:
-    """One thing happens to a source or a tool."""
+    """Report one step of a source or a tool."""
     listed = tuple(tool(source, *x) for x in tools.items())
     match what:
         case "lists" if source in connected:

@@ -144,7 +144,7 @@ _DEFINITIONS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(_DEFINITIONS, _DEFINITIONS)
 def test_different_definitions_are_at_least_one_line(before: Any, after: Any):
     """Equal is what has the same digest: the same JSON, whatever the order of keys."""

@@ -160,13 +160,13 @@ def test_a_line_stays_a_node_whatever_its_name_is(name: str, reason: str):
 
 
 def test_flows_are_drawn_though_a_server_has_more_tools_than_fit(history: History):
-    history.connected("shop", *MANY, *SHOP)
+    history.connected("shop", *MANY[:400], *SHOP)
     history.connected("post", *POST)
     graph = history.store.tool_graph(When(), "shop", None)
     text = flows_around(graph).as_mermaid()
     assert len(text) < MOST_CHARS
     assert "parcels#91;#93;#46;parcel_id as parcel_id" in text
-    assert '["and 2' in text, "of the tools"
+    assert re.search(r'\["and \d+ more"\]:::more', text), "of the tools"
     assert text.count("-->") + text.count("-.->") < MOST_EDGES
     few = flows_around(graph, most=1).as_mermaid()
     assert re.search(r'"and \d+ more flows"\]:::more', few)

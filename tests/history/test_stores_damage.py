@@ -1,4 +1,4 @@
-"""Whatever becomes of the file, the history works again by itself, with all that can be read."""
+"""A damaged file is replaced by its backup, and the history works again by itself."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def use(recorder: HistoryRecorder, number: int) -> None:
 
 
 def look(store: History) -> int:
-    """Use all that there is; how many events."""
+    """Ask everything that reads the store; return the number of events."""
     events = store.events()
     for event in events[:: max(1, len(events) // 5)]:
         store.records(When(position=event.position))
@@ -57,7 +57,7 @@ def look(store: History) -> int:
 
 
 def works_again(place: Place, number: int) -> int:
-    """Use it until it does; how many events there are then."""
+    """Use the history until it works; return the number of events then."""
     with recorder_in(place) as recorder:
         use(recorder, number)
 
@@ -95,7 +95,7 @@ def copied(sound: Path, folder: Path) -> tuple[Place, Path]:
 
 
 def flip_bytes(file: Path):
-    """As a disk does that goes bad."""
+    """Flip bytes as a failing disk does."""
     data, chance = bytearray(file.read_bytes()), random.Random(1)
     for _ in range(20):
         data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
@@ -103,20 +103,20 @@ def flip_bytes(file: Path):
 
 
 def break_the_table(file: Path) -> None:
-    """What SQLite quotes of it is no text."""
+    """Break the schema so that SQLite's own error message is not valid text."""
     data, table = file.read_bytes(), b"CREATE TABLE xai_mcp_events"
     assert data.count(table) == 1
     file.write_bytes(data.replace(table, table.replace(b"events", b"\xa4vents")))
 
 
 def break_a_payload(file: Path) -> None:
-    """SQLite sees nothing wrong with it."""
+    """Break JSON in rows, which SQLite's check does not notice."""
     with closing(sqlite3.connect(file)) as opened, opened:
         opened.execute("UPDATE xai_mcp_events SET payload = '{' WHERE payload IS NOT NULL")
 
 
 def break_a_snapshot(file: Path) -> None:
-    """No process could begin with it."""
+    """Break the newest snapshot, from which every process starts."""
     with closing(sqlite3.connect(file)) as opened, opened:
         opened.execute("DELETE FROM xai_mcp_snapshots")
         row = "SELECT 1, max(position), 1, x'00' FROM xai_mcp_events"
@@ -152,7 +152,7 @@ def test_a_damaged_file_is_set_aside_and_its_backup_takes_its_place(
 def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """POSIX takes them all when a process closes the file, however it opened it."""
+    """POSIX releases all locks of a process on a file when it closes any descriptor of it."""
     monkeypatch.setattr(backup, "_BUSY_SECONDS", 0.1)
     file = tmp_path / "theirs.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as mine:

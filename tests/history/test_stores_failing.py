@@ -1,6 +1,6 @@
-"""The place of the history fails: the agent goes on, it is said once, and nothing is lost.
+"""The store fails: the agent goes on, one warning says so, and nothing is lost.
 
-Real failures of real databases; what a person reads names the place and the next step.
+Real failures of real databases; each message names the place and the next step.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def call(recorder: HistoryRecorder, *numbers: int) -> None:
 
 
 def settle(recorder: HistoryRecorder) -> None:
-    """Wait until it works (again), and all is written down."""
+    """Wait until the store works (again) and all reports are written."""
 
     def is_settled() -> bool:
         try:
@@ -78,7 +78,7 @@ def wait_for_trouble(recorder: HistoryRecorder) -> str:
 
 
 def refused(recorder: HistoryRecorder) -> StoreFailed:
-    """What a question is answered while there is trouble: at once."""
+    """Return the error that a question gets at once while the store fails."""
     answer = recorder.ask(lambda store: store.events())
     assert answer.done()
     reason = answer.exception()
@@ -144,7 +144,7 @@ def test_a_file_that_is_newer_or_no_database_is_left_alone(tmp_path: Path):
 
 
 def test_a_folder_that_may_only_be_read_is_reported():
-    """To somebody without rights: root may do everything."""
+    """Run without privileges, because root can write everywhere."""
     folder = Path(tempfile.mkdtemp(prefix="xai-history-"))
     folder.chmod(0o555)
     reading, writing = os.pipe()
@@ -171,7 +171,7 @@ def test_a_folder_that_may_only_be_read_is_reported():
 
 @contextmanager
 def files_no_longer_than(size: int) -> Iterator[None]:
-    """As on a disk that is full: writing beyond that fails, for all of this process."""
+    """Simulate a full disk: this process cannot write beyond `size` bytes in a file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -202,7 +202,7 @@ def test_reports_of_the_time_of_a_full_disk_are_written_when_there_is_room(
 
 
 def is_removed(folder: Path) -> bool:
-    """Whether it is, after trying: a copy may be made in it just now."""
+    """Try to remove the folder; a backup may be written into it meanwhile."""
     shutil.rmtree(folder, ignore_errors=True)
     return not folder.exists()
 
@@ -210,7 +210,7 @@ def is_removed(folder: Path) -> bool:
 def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    """Whoever deletes it wants it gone; what is connected now is known in the new one."""
+    """The old events stay deleted; sources connected now are in the new file."""
     with recorder_in(place_of("", tmp_path)) as recorder:
         connect(recorder)
         call(recorder, 1)
@@ -268,7 +268,7 @@ def test_a_file_that_another_program_keeps_locked_is_waited_for(tmp_path: Path):
 
 
 def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path):
-    """It is raised as it is, and nobody reads the whole file, which may be large, because of it."""
+    """The error is raised unchanged, and the file, which may be large, is not checked."""
 
     def mistaken(store: History) -> None:
         with store.reading():
@@ -285,7 +285,7 @@ def test_a_mistake_of_ours_is_not_taken_for_a_damaged_disk(tmp_path: Path):
 def test_waiting_reports_do_not_fill_the_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    """The newest is kept, and it is said that the oldest is not."""
+    """The oldest are dropped, with a warning."""
     monkeypatch.setattr(writer, "_MOST_WAITING", 100)
     folder = tmp_path / ".xircuits"
     folder.write_text("not a folder")

@@ -46,7 +46,7 @@ class Writers:
             process.communicate(timeout=_SECONDS)
 
     def written(self) -> tuple[list[Event], Records]:
-        """What is in the store, checked for what must always be true."""
+        """Return the events and records; a replay of the log gives the same records."""
         store = open_history(self._place)
         events, records = store.events(), store.records()
         rebuild(store)
