@@ -1,4 +1,4 @@
-"""What was recorded is read as calls: of transcripts, the history, conversations and states.
+"""Calls are read from transcripts, the history, conversations and states of runs.
 
 Who decided it: issue 16 (any recorded agent run is drawn).
 """
@@ -155,7 +155,7 @@ def test_a_file_of_anything_raises_nothing(lines: list[Any], state: dict[str, An
 
 
 def made(value: Any, *, result: Any = None) -> Any:
-    """What becomes of an argument `book_id` or the like, after a call with this result."""
+    """Return the traced argument of a call that comes after one with this result."""
     (name, argument) = value
     calls = [
         RecordedCall("library", "search", {}, result),

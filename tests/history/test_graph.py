@@ -42,12 +42,12 @@ knowledge:{project_name}_{repo_hash}
 
 
 def tree(graph: Graph) -> set[tuple[str, str]]:
-    """What hangs on what."""
+    """Return the pairs of a node and what it extends."""
     return {(x.source, x.target) for x in graph.edges if x.kind == "extends"}
 
 
 def tree_of_text(text: str) -> set[tuple[str, str]]:
-    """The same of a drawing in which what hangs on something stands further right."""
+    """Return the same pairs of a drawing that indents each node below what it extends."""
     pairs: set[tuple[str, str]] = set()
     above: list[tuple[int, str]] = []
     for line in text.splitlines():
@@ -60,7 +60,7 @@ def tree_of_text(text: str) -> set[tuple[str, str]]:
 
 
 def links(graph: Graph, name: str) -> dict[tuple[str, str], int]:
-    """Where the links of a node lead, besides to what it hangs on."""
+    """Return the links of a node, except `extends`."""
     edges = [x for x in graph.edges if x.source == name and x.kind != "extends"]
     return {(x.kind, x.target): x.count for x in edges}
 

@@ -126,7 +126,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settings_in(folder: Path, store: str | None = None) -> Settings:
-    """Those of a file there."""
+    """Load settings from a file in the folder."""
     beside = {} if store is None else {"store": store}
     file = folder / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": {}, **beside}), encoding="utf-8")

@@ -47,7 +47,7 @@ SECRET = "correct-horse"
 
 @pytest.fixture
 def recorder() -> Iterator[HistoryRecorder]:
-    """One that hides the one secret there is."""
+    """A recorder that masks the secret."""
     recorder = HistoryRecorder(IN_MEMORY, lambda text: text.replace(SECRET, "***"))
     yield recorder
     recorder.close(ANSWER_SECONDS)
@@ -153,7 +153,7 @@ def tool(source: str, name: str, description: str) -> Tool:
 
 @dataclass
 class Model:
-    """What the records should come to, in the simplest way."""
+    """The expected records, in the simplest way."""
 
     tools: dict[str, Offered] = field(default_factory=dict[str, Offered])
     connected: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
@@ -179,7 +179,7 @@ class Model:
 
 
 def report(source: str, what: str, tools: Offered, time: datetime) -> Report:
-    """The same as it is reported."""
+    """Return the report of a step."""
     subject = Subject(MCP, source)
     if what == "is lost":
         return Lost(subject, time, "lost")

@@ -45,7 +45,7 @@ def numbers(events: list[Event], change: str) -> list[int]:
 
 
 def kill_after(place: Place, count: int) -> None:
-    """Have a process make so many calls; it is killed when the last one has returned."""
+    """Kill a process when the last of so many calls has returned."""
     store = str(place.file or place.url.replace("+psycopg", ""))
     command = [warm_python(), "-m", "tests.support.history_writer", store, str(place.folder)]
     with subprocess.Popen(
@@ -153,7 +153,7 @@ def test_a_line_that_was_cut_off_or_is_not_ours_costs_no_other(tmp_path: Path):
 def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Where the file of calls could not be added to, its tidying failed in the writer's thread."""
+    """The journal cannot grow then; emptying it must not fail in the writer's thread."""
     warnings = list[str]()
 
     def is_full(*_: object) -> None:

@@ -191,7 +191,7 @@ def life(seed: int) -> list[Report]:
 
 
 def replayed(store: History, until: int) -> Records:
-    """What is in the log up to there, event by event."""
+    """Return the records of all events up to there."""
     return records_of(store.events(Range(until=until)))
 
 
@@ -219,7 +219,7 @@ def test_views_of_the_past_are_what_the_events_until_then_come_to(
 
 
 def test_a_clock_that_is_set_back_changes_no_answer(place: Place):
-    """What was written later happened later, also where the clock showed a time twice."""
+    """The order of writing decides, even when the clock showed a time twice."""
     git, log_tool = Subject(MCP, "git"), Subject(MCP, "git", "log")
     with a_history(place) as history:
         history.connected("git", a_tool("log", "Looks."))
@@ -262,7 +262,7 @@ def test_a_secret_in_a_definition_is_hidden_wherever_it_stands(place: Place):
 
 
 def test_one_tool_is_read_by_itself_as_it_is_among_all(writer: ReportWriter):
-    """Whatever its names; without reading the records of a hundred thousand others."""
+    """Whatever its name; a history may have a hundred thousand others."""
     named = [tool(name, x) for name in ODD_NAMES for x in (name, ODD_NAMES[3], "x")]
     drawn = Seeded(STATIC, NOON, (Tool(ToolKey("tools", "", "drawn"), "", {}),))
     writer.record([*life(3), *(listed(x.source, x, connected=True) for x in named), drawn])

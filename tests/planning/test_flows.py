@@ -103,7 +103,7 @@ def test_a_hostile_schema_takes_no_longer_than_a_few_steps_may(name: str) -> Non
 
 
 def test_the_best_flow_names_field_parameter_and_reason() -> None:
-    """What a server does not declare is read from what it says."""
+    """An undeclared result is implied by the tool's words."""
     flow = PLANNER.flow("shop/list_orders", "shop/cancel_order")
     assert flow
     assert (flow.field, flow.parameter) == ("orders[].order_id", "order_id")

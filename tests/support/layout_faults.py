@@ -1,4 +1,4 @@
-"""What covers or touches what in a layout, and which links run over a node."""
+"""Faults of a layout: boxes that cover or touch each other, and links over a node."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ ODD = [
 
 
 class Elements(HTMLParser):
-    """What a page is made of."""
+    """Elements, attributes and texts of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

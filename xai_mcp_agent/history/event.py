@@ -34,7 +34,7 @@ for the next search. forgotten: it is no longer remembered."""
 
 EventKind: TypeAlias = Literal["fact", "action", "decision"]
 Teller: TypeAlias = Literal["validator", "executor", "user"]
-"""Who reports it: what was observed, what ran, and what a person decided."""
+"""Reporter of an event: the observer of sources, the one that runs calls, or a person."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Event:
     run: str = ""
     position: int = 0
     teller: Teller | None = None
-    """Who reports it, unless it is the usual one."""
+    """The reporter, if it is not the usual one of the change."""
     followed_by: int | None = field(default=None, repr=False, compare=False)
     """For a listing or loss of a whole source: the number of following events about its tools. The
     other tools are implied to be as before, or gone."""

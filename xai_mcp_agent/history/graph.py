@@ -161,7 +161,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """Everything there ever was. The nodes are in the order of a tree: each after what it extends.
+    """All sources and tools that ever existed, in the order of a tree: each after what it extends.
 
     Or the neighbourhood of one source or tool (`focus`, ids of nodes), with its flows, the best
     first: `flows_left_out` counts the others, and `tools_unseen` the tools of the source whose

@@ -50,7 +50,7 @@ _MOVE = "Move the file away; it was made before the first release."
 
 
 class NoHistory(StoreFailed):
-    """Nothing was ever stored in that place, or nothing of this project."""
+    """The place has no history, or none of this project."""
 
 
 class Store:
@@ -63,7 +63,7 @@ class Store:
         self.place = place
         self.is_to_read = is_to_read
         self.is_damaged = False
-        """Whether it is damaged; the next one to open it replaces it."""
+        """Whether the file is damaged; whoever opens it next replaces it."""
         self._engine = engine
         self._in_use = threading.RLock()
         self._file: tuple[int, int] | None = None
