@@ -22,7 +22,7 @@ from ..settings.load import load_settings
 from ..settings.models import Part
 from ..settings.trust import TrustStore
 from .frame import Command, Frame, Report
-from .output import replace_text, say, wrap_text
+from .output import line, replace_text, say
 from .settings_file import (
     check_free,
     check_replaceable,
@@ -235,7 +235,7 @@ def _say_written(name: str, file: Path, backup: Path | None, notes: Sequence[str
     if backup:
         say(f"The file as it was is kept as {backup}")
     for note in notes:
-        say("\n".join(wrap_text(f"note: {note}", "", "  ")), to_stderr=True)
+        say(line(f"note: {note}"), to_stderr=True)
 
 
 def _check_server(
@@ -256,7 +256,7 @@ def _tools_text(tools: Sequence[Tool] | None) -> str:
         return ""
     lines = [f"It works, and has {count(len(tools), 'tool')}:"]
     for tool in tools:
-        lines += wrap_text(f"{tool.name}({signature(tool.input_schema)})", "  ", "      ")
+        lines.append(line(f"{tool.name}({signature(tool.input_schema)})", "  "))
     return "\n".join(lines)
 
 

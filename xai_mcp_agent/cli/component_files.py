@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..core.util import COMPONENTS, LIBRARY, module_of
 from ..drawing.components import component_classes, our_components
-from .output import wrap_text
+from .output import line
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +50,7 @@ def find_clashes(*folders: Path) -> tuple[Clash, ...]:
 
 def clash_lines(clashes: Iterable[Clash]) -> Iterator[str]:
     """Explain clashes for a terminal."""
-    for clash in clashes:
-        yield from wrap_text(f"note: {clash.explanation}", after="  ")
+    return (line(f"note: {x.explanation}") for x in clashes)
 
 
 def _clash(library: str, folders: Sequence[Path], names: Sequence[str]) -> Clash:

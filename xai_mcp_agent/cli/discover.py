@@ -15,7 +15,7 @@ from ..secrets.redactor import redact_args, redact_url
 from ..secrets.secrets import Secrets
 from .frame import Frame, Report
 from .hosts import HostFile, HostServer, host_files
-from .output import wrap_text
+from .output import line
 from .settings_file import (
     check_free,
     loaded_or_new,
@@ -113,14 +113,14 @@ def _lines(files: Sequence[HostFile]) -> Iterator[str]:
         yield "No settings of other programs were found on this machine."
         return
     for one in files:
-        yield from wrap_text(f"{one.host}: {one.file}", "", "  ")
+        yield line(f"{one.host}: {one.file}")
         if one.problem:
-            yield from wrap_text(f"!! {one.problem}", "  ", "     ")
+            yield line(f"!! {one.problem}", "  ")
         elif not one.servers:
             yield "  no servers"
         for server in one.servers:
             off = " (switched off)" if server.entry.get("enabled") is False else ""
-            yield from wrap_text(f"{server.name}{off}: {_entry_text(server.entry)}", "  ", "      ")
+            yield line(f"{server.name}{off}: {_entry_text(server.entry)}", "  ")
     if any(x.servers for x in files):
         yield ""
         yield "To have one in your settings: xai-mcp-agent servers discover --take NAME"

@@ -32,7 +32,7 @@ from ..settings.models import Settings
 from ..steps.references import CANVAS_SOURCE, references_in
 from ..views.times import time_text
 from .frame import Report, StoreFrame
-from .output import compilable, wrap_text, write_file
+from .output import compilable, line, write_file
 from .recorded_runs import (
     NothingToDraw,
     calls_in_plan,
@@ -199,12 +199,12 @@ def _lines(
     yield f"Written: {file}, {count(len(calls), 'call')}{also}"
     for call in calls:
         for name, why in call.missing.items():
-            yield from wrap_text(f"You must give {name} of {call.name}. {why}", "  ", "    ")
+            yield line(f"You must give {name} of {call.name}. {why}", "  ")
         if call.note:
-            yield from wrap_text(f"{call.name}: {call.note}", "  ", "    ")
+            yield line(f"{call.name}: {call.note}", "  ")
     for left, times in Counter(left_out).items():
         often = f", {times} times" if times > 1 else ""
-        yield from wrap_text(f"Left out: {left.name}{often}: {left.why}.", "  ", "    ")
+        yield line(f"Left out: {left.name}{often}: {left.why}.", "  ")
     script = file.with_suffix(".py")
     compiled = shown_command("xircuits", "compile", str(file), str(script))
     yield f"Open it in the lab, or: {compiled} && {shown_command('python', str(script))}"

@@ -67,18 +67,9 @@ def print_error(error: Exception, *, as_json: bool) -> None:
         say(f"error: {error}", to_stderr=True)
 
 
-def wrap_text(text: str, first: str = "", after: str = "", width: int | None = None) -> list[str]:
-    """Return the text wrapped for a person; a word that is longer than a line stays whole.
-
-    A command in backticks is not broken if a line has room for it, so that it can be copied.
-    """
-    width = width or text_width()
-    lines = textwrap.wrap(
-        _COMMAND.sub(lambda x: _unbreakable(x[0], width - len(after)), clean(text)), width,
-        initial_indent=first, subsequent_indent=after,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    return [x.replace(_UNBREAKABLE, " ") for x in lines]
+def line(text: str, indent: str = "") -> str:
+    """Return a text, perhaps of several lines, on one line for `say`, which wraps it."""
+    return indent + " ".join(text.split())
 
 
 def text_width() -> int:
@@ -228,16 +219,26 @@ def _fit(text: str, stream: Any) -> str:
     surface = surface_of(stream)
     if surface.kind != "terminal":
         return text
-    return "\n".join(x for line in text.split("\n") for x in _wrap_line(line, surface.width))
+    return "\n".join(y for x in text.split("\n") for y in _wrap_line(x, surface.width))
 
 
-def _wrap_line(line: str, width: int) -> list[str]:
-    words = line.lstrip()
-    if columns(line) <= width or words.startswith(_NEVER_WRAPPED):
-        return [line]
-    indent = line[: len(line) - len(words)]
-    lines = wrap_text(words, indent, f"{indent}  ", width)
-    return [*lines[:-1], lines[-1] + line[len(line.rstrip()) :]]
+def _wrap_line(text: str, width: int) -> list[str]:
+    """Wrap a line with the same indent and two spaces; a word that is too long stays whole.
+
+    A command in backticks is not broken if a line has room for it, so that it can be copied.
+    """
+    words = text.lstrip()
+    if columns(text) <= width or words.startswith(_NEVER_WRAPPED):
+        return [text]
+    indent = text[: len(text) - len(words)]
+    after = f"{indent}  "
+    lines = textwrap.wrap(
+        _COMMAND.sub(lambda x: _unbreakable(x[0], width - len(after)), words), width,
+        initial_indent=indent, subsequent_indent=after,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    lines[-1] += text[len(text.rstrip()) :]  # the space after a question
+    return [x.replace(_UNBREAKABLE, " ") for x in lines]
 
 
 def _unbreakable(command: str, width: int) -> str:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ..console.text import count, one_line, wrap
+from ..console.text import count, one_line
 from ..core.json import JsonObject, as_text
 from ..core.shell import shown_command
-from .output import text_width
+from .output import line
 
 if TYPE_CHECKING:
     from ..registries.entries import Need
-    from ..registries.offers import Listing, Offer, RegistryManifest, Signal
+    from ..registries.offers import Listing, Offer, RegistryManifest
     from ..registries.registries import ChangedEntry, FoundServer
     from ..registries.store import SyncReport
 
@@ -30,7 +30,8 @@ def found_text(server: FoundServer) -> Iterator[str]:
     version = f" {server.version}" if server.version else ""
     yield f"{server.name}{version} ({server.registry})"
     about = one_line(server.description or server.title, _DESCRIPTION_CHARS)
-    yield from _folded(about)
+    if about:
+        yield line(about, _INDENT)
 
 
 def report_text(report: SyncReport) -> Iterator[str]:
@@ -40,13 +41,14 @@ def report_text(report: SyncReport) -> Iterator[str]:
     pages, documents = count(report.pages, "page"), count(report.documents, "document")
     yield f"{report.registry}: {documents} on {pages}{gone}{resumed}."
     for name, reason in report.refused[:_MAX_REFUSED]:
-        yield from _folded(f"refused: {name or '(without a name)'}: {reason}")
+        yield line(f"refused: {name or '(without a name)'}: {reason}", _INDENT)
     if more := len(report.refused) - _MAX_REFUSED:
         yield from [f"{_INDENT}and {more:,} more refused"] if more > 0 else []
     for alarm in report.alarms:
-        yield from _folded(
+        yield line(
             f"ALARM: {alarm.name} {alarm.version} has changed under the same version: digest "
-            f"{alarm.was[:12]} before, {alarm.now[:12]} now. The first content is kept."
+            f"{alarm.was[:12]} before, {alarm.now[:12]} now. The first content is kept.",
+            _INDENT,
         )
 
 
@@ -68,9 +70,9 @@ def offer_text(offer: Offer) -> Iterator[str]:
     yield from listing_text(offer.listing, offer.manifest)
     yield "Signals (+ proved or pinned, ? not known, ! look twice):"
     for signal in offer.signals:
-        yield from _signal_text(signal)
+        yield line(signal.text, f"{_INDENT}{_MARKS[signal.weight]:>2} ")
     for reason in offer.composition.passed_over:
-        yield from _folded(f"not used: {reason}", mark=" - ")
+        yield line(f"not used: {reason}", f"{_INDENT} - ")
     yield f"The entry, switched {'off' if offer.entry.get('disabled') else 'on'}:"
     shown = json.dumps({offer.name: offer.entry}, indent=2, ensure_ascii=False)
     yield from (f"{_INDENT}{x}" for x in shown.splitlines())
@@ -84,7 +86,8 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
     version = f" {manifest.version}" if manifest.version else ""
     yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
     about = as_text(document.server.get("description"))
-    yield from _folded(one_line(about, _DESCRIPTION_CHARS)) if about else []
+    if about:
+        yield line(one_line(about, _DESCRIPTION_CHARS), _INDENT)
     facts = (
         ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
         ("document", manifest.manifest_url), ("package", manifest.download_url),
@@ -93,11 +96,7 @@ def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
     )  # fmt: skip
     for name, text in facts:
         if text:
-            yield from _folded(f"{name}: {one_line(text, _DESCRIPTION_CHARS)}")
-
-
-def _signal_text(signal: Signal) -> list[str]:
-    return _folded(signal.text, mark=f"{_MARKS[signal.weight]:>2} ")
+            yield line(f"{name}: {one_line(text, _DESCRIPTION_CHARS)}", _INDENT)
 
 
 def _needs_text(title: str, needs: Sequence[Need]) -> Iterator[str]:
@@ -108,12 +107,7 @@ def _needs_text(title: str, needs: Sequence[Need]) -> Iterator[str]:
         secret = ", a secret: only as an environment variable" if need.is_secret else ""
         choices = f", one of {', '.join(need.choices)}" if need.choices else ""
         example = f", such as {need.placeholder}" if need.placeholder else ""
-        yield from _folded(f"{need.variable}: {about}{choices}{example}{secret}")
-
-
-def _folded(text: str, mark: str = "") -> list[str]:
-    first = f"{_INDENT}{mark}" if mark.strip() else _INDENT
-    return wrap(text, text_width(), first, " " * (len(first) + (0 if mark.strip() else 2)))
+        yield line(f"{need.variable}: {about}{choices}{example}{secret}", _INDENT)
 
 
 # JSON

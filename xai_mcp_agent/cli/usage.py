@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..console.text import as_it_is, count, wrap
+from ..console.text import as_it_is, count
 from ..core.errors import UnknownServer, UnknownTool
 from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
@@ -16,7 +16,7 @@ from ..views.history import subject_text
 from ..views.times import time_text, utc_text
 from .frame import Report, StoreFrame
 from .options import OneServer, OneTool
-from .output import text_width
+from .output import line
 
 if TYPE_CHECKING:
     from ..history.event import Subject
@@ -96,11 +96,10 @@ def _offer(name: str, names: Sequence[str]) -> str:
 def _lines(rows: Sequence[LearnedRow]) -> list[str]:
     lines: list[str] = []
     for (toolbelt, tool), group in groupby(rows, lambda x: (x.toolbelt, x.tool)):
-        lines += wrap(f"{subject_text(tool)} ({toolbelt}):", text_width(), "", _INDENT)
+        lines.append(line(f"{subject_text(tool)} ({toolbelt}):"))
         for one in group:
-            when = f"{_INDENT}{time_text(one.used)}  "
             often = f" ({one.times:,} times)" if one.times > 1 else ""
-            lines += wrap(f"{one.words}{often}", text_width(), when, _INDENT * 2)
+            lines.append(line(f"{one.words}{often}", f"{_INDENT}{time_text(one.used)}  "))
     return lines
 
 

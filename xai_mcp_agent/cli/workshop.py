@@ -29,7 +29,7 @@ from ..core.errors import XaiMcpError
 from ..core.shell import shown_command
 from ..core.util import COMPONENTS
 from .frame import Output, Report
-from .output import say, wrap_text
+from .output import line, say
 
 _WIDTH = 80
 _MAX_WORKERS = 4  # each takes a process or two
@@ -271,7 +271,7 @@ def _lines(checked: Checked, names: _Names) -> Iterator[str]:
     """Yield the lines about a lesson; a folder without lessons is reported once."""
     if lost := is_lost(Path(checked.folder)):
         if checked.lesson == names.lessons[0].folder:
-            yield from _indented(f"{checked.folder}: {lost.sentence}", 0)
+            yield line(f"{checked.folder}: {lost.sentence}")
     elif len(names.homes) > 1:
         yield from _brief(checked)
     else:
@@ -284,12 +284,13 @@ def _brief(checked: Checked) -> Iterator[str]:
     score = "-" if checked.is_untouched else f"{checked.met_count} of {len(checked.goals)}"
     yield f"{name:{_NAME_WIDTH}} {checked.lesson:20} {score}"
     if checked.problem:
-        yield from _indented(f"not yet: {checked.problem.sentence}", 2)
+        yield line(f"not yet: {checked.problem.sentence}", "  ")
     elif not checked.is_untouched:
         for goal in (x for x in checked.goals if not x.is_met):
-            yield from _indented(f"not yet: {goal.sentence}", 2)
-            yield from _indented(goal.missing, 6) if goal.missing else ()
-    yield from (line for note in checked.notes for line in _indented(f"Note: {note}", 2))
+            yield line(f"not yet: {goal.sentence}", "  ")
+            if goal.missing:
+                yield line(goal.missing, " " * 6)
+    yield from (line(f"Note: {note}", "  ") for note in checked.notes)
 
 
 def _full(checked: Checked) -> Iterator[str]:
@@ -298,13 +299,13 @@ def _full(checked: Checked) -> Iterator[str]:
     how = "not begun" if checked.is_untouched else how
     yield f"{checked.lesson}: {lesson.title} ({how})"
     for goal in checked.goals:
-        yield from _indented(f"{'[x]' if goal.is_met else '[ ]'} {goal.sentence}", 2)
-        yield from _indented(goal.missing, 6) if goal.missing else ()
+        yield line(goal.sentence, f"  {'[x]' if goal.is_met else '[ ]'} ")
+        if goal.missing:
+            yield line(goal.missing, " " * 6)
     if checked.problem and checked.problem.lines:
         yield "      The last lines of the error:"
         yield from (_cut(f"      | {x}") for x in checked.problem.lines)
-    for note in checked.notes:
-        yield from _indented(f"Note: {note}", 2)
+    yield from (line(f"Note: {note}", "  ") for note in checked.notes)
     if checked.output and not checked.is_done:
         yield f"  What it printed: {checked.output}"
     if not checked.is_done:
@@ -339,8 +340,3 @@ def _short(name: str) -> str:
 
 def _cut(line: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
-
-
-def _indented(text: str, by: int) -> list[str]:
-    after = by + 4 if text.startswith("[") else by
-    return wrap_text(text, " " * by, " " * after)

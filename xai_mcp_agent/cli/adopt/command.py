@@ -16,7 +16,7 @@ from ...core.util import LIBRARY
 from ...drawing.components import our_components
 from ..component_files import Clash, clash_lines, find_clashes
 from ..frame import Output, Report
-from ..output import compilable, wrap_text, write_file
+from ..output import compilable, line, write_file
 from .address import carry_addresses
 from .advice import advice
 from .cleanup import clean_up
@@ -132,7 +132,7 @@ def adopt(
     target = Target(in_place, output, overwrite)
     reports = [_attempt(x, target) for x in files]
     clashes = find_clashes(Path())
-    lines = [line for x in reports if not x.error for line in _lines(x)]
+    lines = [y for x in reports if not x.error for y in _lines(x)]
     return Report(
         {"files": reports, "clashes": clashes},
         "\n".join([*lines, *_next_steps(reports, clashes)]),
@@ -154,7 +154,7 @@ def _lines(report: FileReport) -> Iterator[str]:
         nodes = _counted([x.node for x in report.adopted])
         come = "comes" if len(report.adopted) == 1 else "come"
         number = count(len(report.adopted), "node")
-        yield from _wrapped(f"{number} now {come} from {LIBRARY}: {', '.join(nodes)}.")
+        yield line(f"{number} now {come} from {LIBRARY}: {', '.join(nodes)}.", "  ")
         yield from _changed_ports(report.adopted)
         yield f"  Written: {report.written}"
     else:
@@ -167,7 +167,7 @@ def _lines(report: FileReport) -> Iterator[str]:
             yield f"  {title}"
         for remark in _distinct(remarks):
             name = cut(clean(remark.node), _NAME_COLUMNS)
-            yield from _wrapped(f"{name}: {remark.text}", mark="- ")
+            yield line(f"{name}: {remark.text}", "    - ")
 
 
 def _nothing(report: FileReport) -> str:
@@ -185,7 +185,7 @@ def _changed_ports(adopted: Sequence[AdoptedNode]) -> Iterator[str]:
         for port in node.changed_ports
     ]
     if changed:
-        yield from _wrapped(f"Other types of ports: {', '.join(dict.fromkeys(changed))}.")
+        yield line(f"Other types of ports: {', '.join(dict.fromkeys(changed))}.", "  ")
 
 
 def _distinct(remarks: Iterable[Remark]) -> list[Remark]:
@@ -199,11 +199,6 @@ def _counted(names: Iterable[str]) -> list[str]:
         name if listed.count(name) == 1 else f"{name} ({listed.count(name)})"
         for name in dict.fromkeys(listed)
     ]
-
-
-def _wrapped(text: str, mark: str = "") -> list[str]:
-    first = " " * (2 + len(mark)) + mark
-    return wrap_text(text, first, " " * len(first))
 
 
 def _next_steps(reports: Sequence[FileReport], clashes: Sequence[Clash]) -> Iterator[str]:
