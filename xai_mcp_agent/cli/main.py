@@ -32,7 +32,6 @@ _STYLE: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
 }
-_HELP = "Agents with the tools of MCP servers, on the Xircuits canvas and outside it."
 _Group: TypeAlias = dict[str, Callable[..., Any]]
 _COMMANDS: _Group = {
     "init": init,
@@ -125,7 +124,7 @@ def _add_commands(group: typer.Typer, commands: _Group) -> None:
         group.command(name, cls=kind, short_help=summary)(framed(function))
 
 
-app = typer.Typer(name="xai-mcp-agent", help=_HELP, **_STYLE)
+app = typer.Typer(name="xai-mcp-agent", **_STYLE)
 _add_commands(app, _COMMANDS)
 for _name, (_help, _commands) in _GROUPS.items():
     _group = typer.Typer(help=_help, short_help=_help, **_STYLE)

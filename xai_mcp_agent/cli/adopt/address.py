@@ -32,7 +32,7 @@ _AGENTS = {
     "AgentInit": ("agent_provider", "model_settings"),
     "AgentUpdate": ("new_agent_provider", "new_model_settings"),
 }
-_COLUMN, _HEAD, _ROW, _GAP = 340.0, 70.0, 22.0, 40.0  # roughly the size of a node on the canvas
+_HEAD, _ROW, _GAP = 70.0, 22.0, 40.0  # roughly the height of a node on the canvas
 
 
 class Address(NamedTuple):
@@ -52,10 +52,9 @@ def carry_addresses(
     if not any(x["name"] in _AGENTS for x in workflow.nodes.values()):
         return [_no_agent(workflow, x) for x in addresses]
     address = _common_address(workflow, addresses)
-    tops = _tops(workflow)
     agents = [x for x in adopted if _asks_openai(workflow, x)]
     for agent in agents:
-        _draw_model(workflow, agent, classes[_MODEL], address or Address(UNDECIDED), tops)
+        _draw_model(workflow, agent, classes[_MODEL], address or Address(UNDECIDED))
     return [_remark(x, address) for x in agents]
 
 
@@ -100,15 +99,12 @@ def _asks_openai(workflow: Workflow, agent: AdoptedNode) -> bool:
 
 
 def _draw_model(
-    workflow: Workflow,
-    agent: AdoptedNode,
-    cls: ComponentClass,
-    address: Address,
-    tops: dict[int, float],
+    workflow: Workflow, agent: AdoptedNode, cls: ComponentClass, address: Address
 ) -> None:
-    """Draw an AgentModel above an agent, run before it, with the address at its `base_url`."""
+    """Draw an AgentModel above all nodes, run before an agent, with the address at `base_url`."""
     node, model_id = workflow.nodes[agent.node_id], new_id(agent.node_id, _MODEL)
-    model = workflow.add_node(model_id, cls, *_place_above(node, cls, tops))
+    top = min(x["y"] for x in workflow.nodes.values()) - _HEAD - _ROW * len(cls.ports) - _GAP
+    model = workflow.add_node(model_id, cls, node["x"], top)
     entry, start = _flow_port(node, FLOW_IN), _flow_port(model, FLOW_IN)
     for key in entry["links"]:
         workflow.links[key] |= {"target": model_id, "targetPort": start["id"]}
@@ -131,25 +127,6 @@ def _port(node: JsonObject, name: str) -> JsonObject:
     port = in_port(node, name)
     assert port is not None
     return port
-
-
-def _tops(workflow: Workflow) -> dict[int, float]:
-    """Return the top of each column of nodes."""
-    tops: dict[int, float] = {}
-    for node in workflow.nodes.values():
-        column = int(node["x"] // _COLUMN)
-        tops[column] = min(node["y"], tops.get(column, node["y"]))
-    return tops
-
-
-def _place_above(
-    agent: JsonObject, cls: ComponentClass, tops: dict[int, float]
-) -> tuple[float, float]:
-    """Return a free place above the agent's column."""
-    column = int(agent["x"] // _COLUMN)
-    top = min(tops[x] for x in (column - 1, column, column + 1) if x in tops)
-    tops[column] = top - _HEAD - _ROW * len(cls.ports) - _GAP
-    return agent["x"], tops[column]
 
 
 def _remark(agent: AdoptedNode, address: Address | None) -> Remark:
