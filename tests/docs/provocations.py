@@ -66,8 +66,8 @@ _FOREIGN = (
 _UNITS = Path(__file__).parents[2] / "examples" / "servers" / "units.py"
 
 
-def _said_by(do: Callable[[], Any]) -> str:
-    """What the error says that this raises."""
+def _message_of(do: Callable[[], Any]) -> str:
+    """Return the message of the error that this raises."""
     with pytest.raises(XaiMcpError) as raised:
         do()
     return str(raised.value)
@@ -117,10 +117,10 @@ def _stderr_of(command: Sequence[str], folder: Path, variables: dict[str, str]) 
 def settings(folder: Path) -> Iterator[str]:
     """The settings file is missing, broken, or wrong in one entry."""
     file = folder / "mcp_settings.json"
-    yield _said_by(lambda: load_settings(start=folder, environ={}).server("library"))
+    yield _message_of(lambda: load_settings(start=folder, environ={}).server("library"))
     file.write_text('{"mcpServers": {"library": {"command": "x"}}}', encoding="utf-8")
     distrusted = TrustStore(folder / "trusted.json", environ={})
-    yield _said_by(lambda: without_untrusted(load_settings(file), distrusted).server("library"))
+    yield _message_of(lambda: without_untrusted(load_settings(file), distrusted).server("library"))
     header = {"Authorization": "Bearer ${SEARCH_TOKEN}"}
     unset = _settings_of({"search": {"url": "https://example.org/mcp", "headers": header}})
     yield str(unset.problems["search"])
@@ -148,14 +148,14 @@ def starting(folder: Path) -> Iterator[str]:
         }
         with Bridge({"mcpServers": servers}) as made:
             made.connect(wait=True)
-            yield from (_said_by(lambda name=name: made.list_tools(name)) for name in servers)
+            yield from (_message_of(lambda name=name: made.list_tools(name)) for name in servers)
 
 
 def remote_agents() -> Iterator[str]:
     """An agent whose card leads elsewhere."""
     face = {"url": "http://0.0.0.0:9/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
     with odd_agent(name_here="travel", supportedInterfaces=[face]) as (_, made):
-        yield _said_by(lambda: made.list_tools("travel"))
+        yield _message_of(lambda: made.list_tools("travel"))
 
 
 def without_access(folder: Path) -> Iterator[str]:
@@ -173,7 +173,7 @@ def without_access(folder: Path) -> Iterator[str]:
 def _refused_by(server: dict[str, Any], sign_in: Any, folder: Path) -> str:
     servers = {"mcpServers": {"notes": server}}
     with Bridge(servers, sign_in=sign_in, token_folder=folder / "tokens") as made:
-        return _said_by(lambda: made.list_tools("notes"))
+        return _message_of(lambda: made.list_tools("notes"))
 
 
 def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
@@ -191,7 +191,7 @@ def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         canvas.agent_run.run_agent(ctx, "helper", "Hello", outcome=CanvasRun())
     yield screen.getvalue()
     with Bridge.open(file) as bridge:
-        yield _said_by(lambda: Agent(bridge, "files").run("Hello"))
+        yield _message_of(lambda: Agent(bridge, "files").run("Hello"))
 
 
 # Calls
@@ -205,8 +205,8 @@ def calling() -> Iterator[str]:
     }
     with Bridge({"mcpServers": servers}) as made:
         call = made.call_tool
-        yield _said_by(lambda: call("units", "convert_units", {"value": 5}))
-        yield _said_by(lambda: call("notes", "die", {}))
+        yield _message_of(lambda: call("units", "convert_units", {"value": 5}))
+        yield _message_of(lambda: call("notes", "die", {}))
 
 
 def changed() -> Iterator[str]:
@@ -219,7 +219,7 @@ def changed() -> Iterator[str]:
             later = {"tools": [{**tool, "description": "Pays twice."}], "only": True}
             made.call_tool("shop", "set_tools", later)
             lists.wait(_ANSWER_SECONDS)
-        yield _said_by(lambda: made.call_tool("shop", "pay"))
+        yield _message_of(lambda: made.call_tool("shop", "pay"))
 
 
 def asked() -> Iterator[str]:
@@ -236,11 +236,13 @@ def nodes() -> Iterator[str]:
     ctx: dict[str, Any] = {}
     canvas.agents.init_agent(ctx, "helper")
     yield _shown_in_the_lab(make(AgentInit, agent_name="helper", agent_provider="opnai"))
-    yield _said_by(lambda: canvas.agent_run.run_agent(ctx, "helpr", "Hello", outcome=CanvasRun()))
+    yield _message_of(
+        lambda: canvas.agent_run.run_agent(ctx, "helpr", "Hello", outcome=CanvasRun())
+    )
     step = canvas.steps.call_step
     taking = "library/get_book\nbook_id = results[0].id"
-    yield _said_by(lambda: step(ctx, taking, [{"books": [], "total": 0}]))
-    yield _said_by(lambda: step(ctx, taking, [TO_BE_GIVEN]))
+    yield _message_of(lambda: step(ctx, taking, [{"books": [], "total": 0}]))
+    yield _message_of(lambda: step(ctx, taking, [TO_BE_GIVEN]))
 
 
 def _shown_in_the_lab(node: Any) -> str:
@@ -254,13 +256,13 @@ def _shown_in_the_lab(node: Any) -> str:
 
 def models() -> Iterator[str]:
     """Services that refuse, and settings that lead to none."""
-    yield _asked(ChatModel("gpt-5-mini"))
-    yield _asked(ChatModel("qwen3", base_url="https://models.example.com/v1"))
+    yield _failed_request(ChatModel("gpt-5-mini"))
+    yield _failed_request(ChatModel("qwen3", base_url="https://models.example.com/v1"))
     with model_endpoint([*_REFUSALS, *[breaks_off(says("Half"), cleanly=True)] * 3]) as endpoint:
         for step in _REFUSALS:
             limit = ModelSettings(timeout_seconds=0.5) if step.kind == "hangs" else None
-            yield _asked(ChatModel("qwen3", base_url=endpoint.base_url, settings=limit))
-        yield _asked(ChatModel("qwen3", base_url=endpoint.base_url))
+            yield _failed_request(ChatModel("qwen3", base_url=endpoint.base_url, settings=limit))
+        yield _failed_request(ChatModel("qwen3", base_url=endpoint.base_url))
 
 
 _REFUSALS: list[Step] = [
@@ -273,28 +275,28 @@ _REFUSALS: list[Step] = [
 ]
 
 
-def _asked(model: ChatModel) -> str:
+def _failed_request(model: ChatModel) -> str:
     tool = FunctionSpec("add", "Adds.", {"type": "object", "properties": {}})
     request = ModelRequest(({"role": "user", "content": "Hello"},), (tool,))
 
     async def ask() -> None:
         try:
-            await model.reply(request, _hear)
+            await model.reply(request, _ignore_text)
         finally:
             await model.aclose()
 
-    return _said_by(lambda: anyio.run(ask))
+    return _message_of(lambda: anyio.run(ask))
 
 
 def offline() -> Iterator[str]:
     """What the offline model says when no tool fits."""
     tool = FunctionSpec("add", "Adds two numbers.", {"type": "object", "properties": {}})
     request = ModelRequest(({"role": "user", "content": "Why is the sky blue?"},), (tool,))
-    yield anyio.run(OfflineModel().reply, request, _hear).text
+    yield anyio.run(OfflineModel().reply, request, _ignore_text).text
 
 
-async def _hear(_text: str) -> None:
-    """Nobody reads along."""
+async def _ignore_text(_text: str) -> None:
+    """Ignore a piece of text."""
 
 
 def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:

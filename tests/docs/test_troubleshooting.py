@@ -26,7 +26,7 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         return list(everything(folder, monkeypatch))
 
 
-def says(text: str, block: Block) -> bool:
+def quotes(text: str, block: Block) -> bool:
     """Whether every line of the block stands in the text; `...` stands for anything in a line."""
     lines = (re.escape(line).replace(r"\.\.\.", ".*") for line in block.text.splitlines())
     return all(re.search(line, text) for line in lines)
@@ -34,8 +34,8 @@ def says(text: str, block: Block) -> bool:
 
 @pytest.mark.parametrize("block", QUOTED, ids=str)
 def test_a_quoted_text_is_one_that_the_software_says(block: Block, messages: list[str]):
-    assert any(says(text, block) for text in messages), f"nothing says:\n{block.text}"
+    assert any(quotes(text, block) for text in messages), f"nothing says:\n{block.text}"
 
 
 def test_everything_that_is_provoked_stands_on_the_page(messages: list[str]):
-    assert [text for text in messages if not any(says(text, block) for block in QUOTED)] == []
+    assert [text for text in messages if not any(quotes(text, block) for block in QUOTED)] == []

@@ -45,13 +45,13 @@ class _Life:
         wait_until(are_there, f"{ends} in the history")
         events = self.bridge.history()
         new, self._seen = events[self._seen :], len(events)
-        return list(self._told(x for x in new if x.change not in _CALLS))
+        return list(self._facts(x for x in new if x.change not in _CALLS))
 
     def calls(self) -> list[JsonObject]:
         """All calls so far."""
         return [self._event(x) for x in self.bridge.history() if x.change in _CALLS]
 
-    def _told(self, events: Iterator[Event]) -> Iterator[JsonObject]:
+    def _facts(self, events: Iterator[Event]) -> Iterator[JsonObject]:
         """As facts; a failure that was only repeated counts once."""
         last: JsonObject = {}
         for event in events:

@@ -137,7 +137,7 @@ class RuleBook:
         ruling = Ruling(
             words=frozenset(words(strict=False, unknown=False)),
             limits=tuple(x.rule.name for x in applying if x.rule.limit is not None),
-            prefer=sum(x.prefer for x in preferring),
+            prefer=sum((x.prefer for x in preferring), 0.0),
             preferred_by=tuple(x.name for x in preferring),
             perhaps=tuple(perhaps),
         )

@@ -37,8 +37,8 @@ def adopt(folder: Path, document: Document) -> tuple[FileReport, Document]:
     return report, load(report.written or file)
 
 
-def said(report: FileReport) -> dict[str, bool]:
-    """What is said about each node, and whether it is to do."""
+def remarks_of(report: FileReport) -> dict[str, bool]:
+    """What is remarks_of about each node, and whether it is to do."""
     return {f"{x.node}: {x.text}": x.to_do for x in report.remarks}
 
 
@@ -117,7 +117,7 @@ def test_a_type_of_xai_agent_s_own_becomes_ours_at_both_ends(folder: Path):
 
 
 def test_the_report_says_where_the_key_comes_from_and_what_is_still_needed(folder: Path):
-    key, library = said(adopt(folder, ORIGINAL)[0]).items()
+    key, library = remarks_of(adopt(folder, ORIGINAL)[0]).items()
     assert "OPENAI_API_KEY" in key[0]
     assert "`api_key`" in key[0]
     assert key[1]
@@ -131,8 +131,10 @@ def test_a_node_that_only_xai_agent_has_is_reported_and_left(folder: Path):
 
     document = edited(rename)
     report, after = adopt(folder, document)
-    (text,) = [x for x in said(report) if x.startswith("AgentMeditate: there is no such node here")]
-    assert said(report)[text]
+    (text,) = [
+        x for x in remarks_of(report) if x.startswith("AgentMeditate: there is no such node here")
+    ]
+    assert remarks_of(report)[text]
     assert node(after, "AgentMeditate") == node(document, "AgentMeditate")
     again = adopt_file(report.written or folder)
     assert again.status == "nothing to do"
@@ -150,8 +152,8 @@ def test_a_port_that_ours_lacks_is_reported_where_it_is_wired(folder: Path, is_w
                 del document["layers"][0]["models"][link]
 
     report, document = adopt(folder, edited(rename))
-    texts = [x for x in said(report) if "`dialogue`" in x]
-    assert [said(report)[x] for x in texts] == [True] * is_wired
+    texts = [x for x in remarks_of(report) if "`dialogue`" in x]
+    assert [remarks_of(report)[x] for x in texts] == [True] * is_wired
     labels = [x["label"] for x in node(document, "AgentRun")["ports"]]
     assert ("dialogue" in labels) is is_wired
 
@@ -168,7 +170,7 @@ def test_a_port_that_ours_lacks_is_reported_where_it_is_wired(folder: Path, is_w
 def test_a_provider_that_is_unknown_or_needs_an_extra_is_named(
     folder: Path, provider: str, says: str, to_do: bool
 ):
-    remarks = said(adopt(folder, with_text(provider, "agent_provider"))[0])
+    remarks = remarks_of(adopt(folder, with_text(provider, "agent_provider"))[0])
     (text,) = [x for x in remarks if x.startswith("AgentInit")]
     assert (says in text, remarks[text], "sk-" in text) == (True, to_do, False)
 
@@ -177,7 +179,7 @@ def test_doubled_braces_in_a_prompt_are_mentioned(folder: Path):
     """There a prompt is filled by str.format; here other braces stay (design.md, section 4)."""
     for prompt, count in (('Answer {{"a": 1}}.', 1), ("{tools} {{tools}}", 0)):
         (own := folder / str(count)).mkdir()
-        remarks = said(adopt(own, with_text(prompt, "system_prompt"))[0])
+        remarks = remarks_of(adopt(own, with_text(prompt, "system_prompt"))[0])
         assert len([x for x in remarks if "braces" in x]) == count
 
 
@@ -199,7 +201,7 @@ def test_a_node_of_another_library_is_converted_if_it_has_the_same_ports(folder:
     report, after = adopt(folder, document)
     assert len(report.adopted) == 5
     assert node(after, "AgentMakeToolbelt") == node(document, "AgentMakeToolbelt")
-    (text,) = [x for x in said(report) if x.startswith("AgentMakeToolbelt: it is of")]
+    (text,) = [x for x in remarks_of(report) if x.startswith("AgentMakeToolbelt: it is of")]
     assert "(`title`)" in text
 
 
