@@ -133,7 +133,7 @@ def tools_that_fit_together() -> Workflow:
 
 
 def all_examples() -> list[Workflow]:
-    """Every example, as it is shipped."""
+    """Every example in the package."""
     return [
         quickstart(),
         quickstart_with_many_tools(),
@@ -163,23 +163,23 @@ def templates() -> list[Workflow]:
 
 
 def used_workflows() -> list[Workflow]:
-    """Return the workflows that examples use as tools, shipped in the folder `workflows`."""
+    """Return the workflows that examples use as tools, in the folder `workflows`."""
     return [find_books()]
 
 
 def main() -> None:
     """Write all examples, and the lessons of the workshop, into the `examples` folder."""
-    from .build_lessons import write_lessons  # which starts from this file's folder
+    from .build_lessons import write_lessons  # it imports this module
 
     write_lessons()
-    for flow in all_examples():
-        print(flow.write(EXAMPLES))
-    (EXAMPLES / "workflows").mkdir(exist_ok=True)
-    for flow in used_workflows():
-        print(flow.write(EXAMPLES / "workflows"))
-    (EXAMPLES / TEMPLATES).mkdir(exist_ok=True)
-    for flow in templates():
-        print(flow.write(EXAMPLES / TEMPLATES))
+    for folder, flows in (
+        (EXAMPLES, all_examples()),
+        (EXAMPLES / "workflows", used_workflows()),
+        (EXAMPLES / TEMPLATES, templates()),
+    ):
+        folder.mkdir(exist_ok=True)
+        for flow in flows:
+            print(flow.write(folder))
 
 
 if __name__ == "__main__":

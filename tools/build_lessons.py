@@ -1,14 +1,13 @@
 """The workflows of the workshop, described; `python -m tools.build_examples` writes them.
 
-Each lesson is drawn twice: as a learner finds it, and as it may look when its goals are
-met. What both share is described once; `done` says which of the two it is.
+Each lesson is drawn twice, by one function: as a learner opens it, and `solved`, as it may look
+when its goals are met.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS, SOLUTIONS, Lesson
 from xai_mcp_agent.drawing.nodes import Node
@@ -19,22 +18,22 @@ from .workflows import Shown, Workflow
 WORKSHOP = EXAMPLES / "workshop"
 
 NAME = "Ada Lovelace"
-# A node comes to stand right of where it is let go: room for one in the middle of its line, and for
-# AgentInit and AgentRun where the page says.
+# A dropped node stands to the right of the pointer: this leaves room for one node in the middle of
+# its line, and for AgentInit and AgentRun where README.md says.
 _ROOM_FOR_ONE, _ROOM_FOR_TWO = 320.0, 490.0
 
 
-def call_a_tool(flow: Workflow, done: bool) -> None:
-    """One tool, called without any model; its result is to be shown."""
+def call_a_tool(flow: Workflow, solved: bool) -> None:
+    """One tool, called without any model; the learner shows its result."""
     call = flow.node(
         "MCPCallTool",
         server_name="units",
         tool_name="convert_units",
         arguments=Shown(
-            {"value": 26.2 if done else 5, "from_unit": "mile", "to_unit": "kilometre"}
+            {"value": 26.2 if solved else 5, "from_unit": "mile", "to_unit": "kilometre"}
         ),
     )
-    show = flow.node("Print", **({"msg": call["text"]} if done else {}))
+    show = flow.node("Print", **({"msg": call["text"]} if solved else {}))
     flow.main(call, show)
     flow.explain(
         call,
@@ -52,13 +51,13 @@ def call_a_tool(flow: Workflow, done: bool) -> None:
     flow.explain(call, "Help", "README.md in this folder says each click.", below=True)
 
 
-def ask_an_agent(flow: Workflow, done: bool) -> None:
-    """An agent that is to be given the tools of a server."""
+def ask_an_agent(flow: Workflow, solved: bool) -> None:
+    """An agent that gets the tools of a server."""
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
-    tools = {"toolbelt_spec": belt["toolbelt_spec"]} if done else {}
+    tools = {"toolbelt_spec": belt["toolbelt_spec"]} if solved else {}
     agent = flow.node("AgentInit", **tools)
-    subject = "travel" if done else "the sea"
+    subject = "travel" if solved else "the sea"
     run, show = _run(flow, f"Which books do you have about {subject}?")
     flow.main(library, belt, agent, run, show)
     flow.explain(
@@ -80,11 +79,11 @@ def ask_an_agent(flow: Workflow, done: bool) -> None:
     )
 
 
-def draw_a_tool(flow: Workflow, done: bool) -> None:
-    """A tool that is drawn, and lacks its end."""
+def draw_a_tool(flow: Workflow, solved: bool) -> None:
+    """A drawn tool without its last node."""
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
-    run, show = _run(flow, f"Make a badge for {'Grace Hopper' if done else NAME}.")
+    run, show = _run(flow, f"Make a badge for {'Grace Hopper' if solved else NAME}.")
     flow.main(belt, agent, run, show)
     flow.explain(
         belt,
@@ -97,10 +96,8 @@ def draw_a_tool(flow: Workflow, done: bool) -> None:
         "Double-click the text, put your name there, and run again.",
     )
     tool, text = _badge(flow)
-    if done:
-        flow.side(tool, text, flow.node("AgentToolOutput", results=[text["out_str"]]))
-    else:
-        flow.side(tool, text)
+    output = [flow.node("AgentToolOutput", results=[text["out_str"]])] if solved else []
+    flow.side(tool, text, *output)
     flow.explain(
         tool,
         "2. A tool of your own",
@@ -109,17 +106,15 @@ def draw_a_tool(flow: Workflow, done: bool) -> None:
     )
 
 
-def servers_and_memory(flow: Workflow, done: bool) -> None:
-    """An agent that is asked for more than it has tools for."""
+def servers_and_memory(flow: Workflow, solved: bool) -> None:
+    """An agent that needs more tools than it has."""
     servers = [flow.node("AgentUseMCPTools", server_name="library")]
-    if done:
+    if solved:
         servers.append(flow.node("AgentUseMCPTools", server_name="units"))
     belt = flow.node("AgentMakeToolbelt")
     memory = flow.node("AgentNumpyMemory")
-    inputs = {"agent_memory": memory["memory"]} if done else {}
-    agent = flow.node(
-        "AgentInit", toolbelt_spec=belt["toolbelt_spec"], **inputs
-    )  # fmt: skip
+    inputs = {"agent_memory": memory["memory"]} if solved else {}
+    agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"], **inputs)
     run, show = _run(
         flow,
         "Find a book about the sea. How many kilometres are 20 miles?\n"
@@ -137,9 +132,9 @@ def servers_and_memory(flow: Workflow, done: bool) -> None:
     flow.explain(run, "3. All three", "Run again: each part of the request is answered now.")
 
 
-def your_own_agent(flow: Workflow, done: bool) -> None:
+def your_own_agent(flow: Workflow, solved: bool) -> None:
     """A toolbelt without tools: the learner builds the rest."""
-    if not done:
+    if not solved:
         belt, show = flow.node("AgentMakeToolbelt"), flow.node("Print")
         flow.leave_room(_ROOM_FOR_ONE, before=belt)
         flow.leave_room(_ROOM_FOR_TWO, before=show)
@@ -187,7 +182,7 @@ _DRAWINGS: dict[str, Callable[[Workflow, bool], None]] = {
 
 
 def start_of(lesson: Lesson) -> Workflow:
-    """The workflow as a learner finds it."""
+    """The workflow as a learner opens it."""
     flow = Workflow(lesson.name)
     _DRAWINGS[lesson.name](flow, False)
     return flow
@@ -218,12 +213,12 @@ def _run(flow: Workflow, question: str) -> tuple[Node, Node]:
     return run, flow.node("Print", msg=run["last_response"])
 
 
-def _badge(flow: Workflow, **more: Any) -> tuple[Node, Node]:
+def _badge(flow: Workflow) -> tuple[Node, Node]:
     tool = flow.node(
         "AgentDefineTool",
         tool_name="make_badge",
         description="Makes a badge with a person's name on it.",
         parameters={"name": "string"},
     )
-    text = flow.node("FormatString", format_str="*** {name} ***", args=tool["tool_args"], **more)
+    text = flow.node("FormatString", format_str="*** {name} ***", args=tool["tool_args"])
     return tool, text

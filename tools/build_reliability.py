@@ -15,13 +15,11 @@ from tests.faults.driver import Report, Run, run_faults
 
 COMMAND = "python -m tools.build_reliability"
 
-_HEAD = """\
-| kind of fault | faults | it connects | the call works | the next call works |
-| --- | --- | --- | --- | --- |"""
+_HEAD = "kind of fault", "faults", "it connects", "the call works", "the next call works"
 
 
 def table(runs: dict[str, Run]) -> str:
-    """A row for each kind of fault, and what the healthy server noticed."""
+    """A row for each kind of fault, and a note on the healthy server."""
     rows = [_row(kind, list(run.reports.values())) for kind, run in runs.items()]
     faults = sum(len(run.reports) for run in runs.values())
     stall = max(run.longest_stall_seconds for run in runs.values())
@@ -30,12 +28,11 @@ def table(runs: dict[str, Run]) -> str:
         f"{faults} faults. The healthy server answered {calls:,} calls meanwhile; no step of the "
         f"bridge's loop computed for longer than {stall:.2f} s."
     )
-    return "\n".join([_HEAD, *rows, "", note])
+    return f"{page.table(_HEAD, rows)}\n\n{note}"
 
 
-def _row(kind: str, reports: list[Report]) -> str:
-    counts = [_working(reports, "connect"), _working(reports, "call"), _working(reports, "again")]
-    return f"| {kind} | {len(reports)} | {' | '.join(counts)} |"
+def _row(kind: str, reports: list[Report]) -> list[object]:
+    return [kind, len(reports), *(_working(reports, x) for x in ("connect", "call", "again"))]
 
 
 def _working(reports: list[Report], step: str) -> str:

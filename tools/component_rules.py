@@ -1,7 +1,7 @@
 """The rules that the palette and the canvas force on a component file, read from its source.
 
-Each was tried with Xircuits 1.19.2: most violations empty the whole palette, or leave a
-port out without a word. The findings say which file and line, and what would happen.
+Each was tried with Xircuits 1.19.2: most violations empty the whole palette, or silently leave
+a port out. The findings say which file and line, and what would happen.
 """
 
 from __future__ import annotations

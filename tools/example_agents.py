@@ -93,16 +93,16 @@ def quickstart_with_many_tools() -> Workflow:
 
 
 def history_of_an_agent() -> Workflow:
-    """An agent works, and then its tools' history tells what it did."""
+    """An agent works, and then the history of its tools is shown."""
     flow = Workflow("ex13_history_of_an_agent")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"])
     run = flow.node("AgentRun", question=Shown(FIRST_QUESTION, above=True))
     history = flow.node("MCPToolHistory", server_name="library", since="1h")
-    happened = flow.node("Print", msg=history["text"])
-    known = flow.node("Print", msg=history["status"])
-    flow.main(library, belt, agent, run, history, happened, known)
+    events = flow.node("Print", msg=history["text"])
+    status = flow.node("Print", msg=history["status"])
+    flow.main(library, belt, agent, run, history, events, status)
     flow.explain(
         agent,
         "1. An agent works",
@@ -116,7 +116,7 @@ def history_of_an_agent() -> Workflow:
         "xai-mcp-agent history show shows the same.",
     )
     flow.explain(
-        known,
+        status,
         "3. How the tools are doing",
         "Calls, errors and durations of every tool there ever was; of one that is gone, since "
         "when and why.",
@@ -224,7 +224,7 @@ def native_and_text() -> Workflow:
 
 
 def _converter(flow: Workflow, protocol: str) -> list[Node]:
-    """The nodes of an agent that uses its tools in this way, and of one question to it."""
+    """The nodes of an agent with this protocol, and of a question to it."""
     name = f"with_{protocol}"
     belt = flow.node("AgentMakeToolbelt")
     model = flow.node("AgentModelLimits", tool_protocol=protocol)
@@ -267,10 +267,7 @@ def progress_of_an_agent() -> Workflow:
     flow = Workflow("ex07_progress_of_an_agent")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node(
-        "AgentInit", agent_provider="offline",
-        toolbelt_spec=belt["toolbelt_spec"],
-    )  # fmt: skip
+    agent = flow.node("AgentInit", agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"])
     run = flow.node(
         "AgentRun",
         question=Shown("Borrow Candide for Ada, then show all loans.", above=True),

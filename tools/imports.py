@@ -6,8 +6,9 @@ Imports inside functions and under `TYPE_CHECKING` count too: an arrow is an arr
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 
@@ -68,61 +69,34 @@ def _absolute(node: ast.ImportFrom, base: str) -> str:
 
 def cycle_in(imports: list[Import], modules: dict[str, Path]) -> list[str]:
     """Return one cycle of modules, first and last the same; empty when there is none."""
-    arrows: dict[str, set[str]] = {name: set() for name in modules}
-    for entry in imports:
-        if entry.imported in modules and entry.imported != entry.importer:
-            arrows[entry.importer].add(entry.imported)
-    done: set[str] = set()
-    for name in modules:
-        if path := _walk(name, arrows, done, []):
-            return path
-    return []
+    return _cycle((x.importer, x.imported) for x in imports if x.imported in modules)
 
 
 def folder_cycles(imports: list[Import], modules: dict[str, Path]) -> list[list[str]]:
     """Return a cycle for each folder in which its folders and files import each other in a ring.
 
-    A folder counts with all that is in it; files right in the folder that is looked at count alone.
+    A folder counts with everything in it; `__init__.py` files do not count.
     """
+    files = {name for name, file in modules.items() if file.name != "__init__.py"}
+    arrows = [(x.importer, x.imported) for x in imports if {x.importer, x.imported} <= files]
     folders = sorted({x.rpartition(".")[0] for x in modules if "." in x})
-    arrows = [
-        (x.importer, x.imported)
-        for x in imports
-        if x.imported in modules and _is_file(x.importer, modules) and _is_file(x.imported, modules)
-    ]
-    return [path for folder in folders if (path := _cycle_within(folder, arrows))]
+    rings = (_cycle((_part(x, one), _part(x, other)) for one, other in arrows) for x in folders)
+    return [ring for ring in rings if ring]
 
 
-def _is_file(module: str, modules: dict[str, Path]) -> bool:
-    return modules[module].name != "__init__.py"
-
-
-def _cycle_within(folder: str, arrows: list[tuple[str, str]]) -> list[str]:
-    units: dict[str, set[str]] = {}
-    for importer, imported in arrows:
-        one, other = _unit(folder, importer), _unit(folder, imported)
-        if one and other and one != other:
-            units.setdefault(one, set()).add(other)
-            units.setdefault(other, set())
-    done: set[str] = set()
-    return next(
-        (path for name in sorted(units) if (path := _walk(name, units, done, []))), list[str]()
-    )
-
-
-def _unit(folder: str, module: str) -> str:
+def _part(folder: str, module: str) -> str:
     """Return the part of a folder that a module is or lies in; "" if it lies elsewhere."""
     rest = module.removeprefix(f"{folder}.")
     return "" if rest == module else f"{folder}.{rest.partition('.')[0]}"
 
 
-def _walk(name: str, arrows: dict[str, set[str]], done: set[str], path: list[str]) -> list[str]:
-    if name in path:
-        return [*path[path.index(name) :], name]
-    if name in done:
-        return []
-    for imported in sorted(arrows[name]):
-        if cycle := _walk(imported, arrows, done, [*path, name]):
-            return cycle
-    done.add(name)
+def _cycle(arrows: Iterable[tuple[str, str]]) -> list[str]:
+    graph: dict[str, set[str]] = {}
+    for importer, imported in arrows:
+        if importer and imported and importer != imported:
+            graph.setdefault(importer, set()).add(imported)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1][::-1]  # graphlib names the imported module first
     return []

@@ -1,10 +1,10 @@
 """Files and functions that an operation enters: `python -m tools.walk [--verbose] [--page]`.
 
-Each walk is taken twice over stdio against a real server, and traced the second time: imports,
-connecting and first uses are not counted. Counted is every named function of the package that any
-thread enters from the beginning until nothing of ours runs any more. What the history's writer
-thread writes down later, with what else came in meanwhile, is no part of a walk. The order within
-a thread is always the same; that of two threads may differ.
+Each operation runs twice over stdio against a real server, and its second run is traced, so that
+imports, connecting and first uses do not count. A walk has every named function of the package that
+any thread enters, from the beginning until nothing of the package runs any more. It leaves out what
+the history's writer thread saves later, in batches. The order within a thread is always the same;
+the order between two threads may differ.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from typing import Any, TypeAlias
 import xai_mcp_agent
 from benchmarks import page
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.processes import wait_until
 
 COMMAND = "python -m tools.walk --page"
 
 Entered: TypeAlias = tuple[tuple[str, str], ...]
-"""In the order of the first time: file of the package, function."""
+"""Files of the package with their functions, in the order of the first time."""
 
 _PACKAGE = Path(xai_mcp_agent.__file__).parent
 _PREFIX = f"{_PACKAGE}{os.sep}"
 _SERVER = Path(__file__).with_name("walk_server.py")
-_QUIET_SECONDS = 0.3  # everything of ours takes milliseconds; a waiting run looks up each 0.5 s
+_QUIET_SECONDS = 0.3  # steps take milliseconds; a waiting run polls each 0.5 s
 _WALK_SECONDS = 30.0
-_LOOK_SECONDS = 0.02
-# In the agent's loop: a call begins with the first of these, and is over at the second.
+# In the agent's loop a call begins with the first of these, and ends at the second.
 _CALL_IN_TURN = ("AgentRun._answer_calls", "AgentRun._notice_changes")
 _HELLO = {"text": "hello"}
 
@@ -64,13 +64,13 @@ class _Tracer:
 
     entered: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
     is_on: bool = False
-    begins: str = ""  # with this function; at once if empty
-    ends: str = ""  # when this function is entered; when all is quiet if empty
+    first_function: str = ""  # a walk begins here; at once if empty
+    end_function: str = ""  # a walk ends before this; when all is quiet if empty
     last: float = 0.0
 
     @contextlib.contextmanager
     def everywhere(self) -> Generator[_Tracer]:
-        """Be asked at every call in this thread, and in those that begin from now on."""
+        """Trace this thread, and those that start in the block."""
         threading.setprofile(self._note)
         sys.setprofile(self._note)
         try:
@@ -79,21 +79,25 @@ class _Tracer:
             sys.setprofile(None)
             threading.setprofile(None)
 
-    def start(self, begins: str = "", ends: str = "") -> None:
-        """Begin a walk when what went before is over."""
+    def start(self, first_function: str = "", end_function: str = "") -> None:
+        """Begin a walk when everything before it is over."""
         self._wait_until_quiet()
         self.entered.clear()
-        self.begins, self.ends, self.is_on = begins, ends, not begins
+        self.first_function, self.end_function = first_function, end_function
+        self.is_on = not first_function
 
     def stop(self) -> Entered:
-        """Stop tracing, and return what was entered."""
-        _wait_for(lambda: bool(self.entered), f"{self.begins or 'anything'} is entered")
+        """Stop tracing, and return the walk."""
+        what = f"{self.first_function or 'anything'} is entered"
+        wait_until(lambda: bool(self.entered), what, _WALK_SECONDS)
         self._wait_until_quiet()
-        self.begins, self.is_on = "", False
+        self.first_function, self.is_on = "", False
         return tuple(self.entered)
 
     def _wait_until_quiet(self) -> None:
-        _wait_for(lambda: time.monotonic() > self.last + _QUIET_SECONDS, "all is quiet")
+        wait_until(
+            lambda: time.monotonic() > self.last + _QUIET_SECONDS, "all is quiet", _WALK_SECONDS
+        )
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
@@ -104,28 +108,15 @@ class _Tracer:
             return
         self.last = time.monotonic()
         name = code.co_qualname.replace(".<locals>", "")
-        if name in (self.begins, self.ends):
-            self.is_on = name == self.begins
+        if name in (self.first_function, self.end_function):
+            self.is_on = name == self.first_function
         if self.is_on:
             file = code.co_filename.removeprefix(_PREFIX).replace(os.sep, "/")
             self.entered.setdefault((file, name))
 
 
-def _wait_for(is_so: Callable[[], bool], what: str) -> None:
-    """Wait for something, with a limit.
-
-    Raises:
-        TimeoutError: it did not come to be.
-    """
-    ends_at = time.monotonic() + _WALK_SECONDS
-    while not is_so():
-        if time.monotonic() > ends_at:
-            raise TimeoutError(f"not within {_WALK_SECONDS:g} seconds: {what}")
-        time.sleep(_LOOK_SECONDS)
-
-
 def walks() -> list[Walk]:
-    """Every walk, taken now."""
+    """Take every walk."""
     tracer = _Tracer()
     with _working_folder(), tracer.everywhere():
         return list(_walks(tracer))
@@ -139,22 +130,22 @@ def _walks(tracer: _Tracer) -> Iterator[Walk]:
             bridge.call_tool("walk", "echo", _HELLO)
 
         yield _walk(tracer, "`Bridge.call_tool`", call)
-        yield Walk("a change notice", _notice(tracer, bridge))
+        yield Walk("a change notice", _change_notice(tracer, bridge))
     yield _walk(tracer, "`xai-mcp-agent history diff`", _diff)
     ctx: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         yield _walk(tracer, "the node MCPCallTool", lambda: _call_by_node(ctx))
 
 
-def _walk(tracer: _Tracer, name: str, do: Callable[[], None]) -> Walk:
-    do()  # warm
+def _walk(tracer: _Tracer, name: str, operation: Callable[[], None]) -> Walk:
+    operation()  # warm
     tracer.start()
-    do()
+    operation()
     return Walk(name, tracer.stop())
 
 
 def _agents_call(tracer: _Tracer) -> Walk:
-    """The second of two calls that a model asks for."""
+    """The second of two calls of a model."""
 
     def script(body: dict[str, Any]) -> Step:
         answers = sum(x["role"] == "tool" for x in body["messages"])
@@ -187,7 +178,7 @@ def _run_agent(base_url: str) -> None:
     _node(AgentRun, agent_name="walker", question="Go on.").execute(ctx)
 
 
-def _notice(tracer: _Tracer, bridge: xai_mcp_agent.Bridge) -> Entered:
+def _change_notice(tracer: _Tracer, bridge: xai_mcp_agent.Bridge) -> Entered:
     entered: Entered = ()
     for name in ("warm", "walked"):
         file = Path(name).absolute()
@@ -221,23 +212,25 @@ def _node(component: Any, **values: Any) -> Any:
 
 @contextlib.contextmanager
 def _working_folder() -> Generator[None]:
-    """A project of its own, with the server in its settings."""
+    """A new project, with the server in its settings."""
     server = {"command": sys.executable, "args": [str(_SERVER)]}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         settings = Path("mcp_settings.json")
         settings.write_text(json.dumps({"mcpServers": {"walk": server}}), encoding="utf-8")
-        os.environ["XAI_MCP_TRUST"] = str(settings.absolute())  # found by the node, nobody is asked
+        os.environ["XAI_MCP_TRUST"] = str(
+            settings.absolute()
+        )  # the node finds it, and nobody is asked
         yield
 
 
-def table(taken: list[Walk]) -> str:
+def table(walks: list[Walk]) -> str:
     """The walks, a row for each."""
-    rows = (f"| {x.name} | {len(x.files)} | {len(x.entered)} |\n" for x in taken)
-    return "".join(["| over stdio | files | functions |\n| --- | --- | --- |\n", *rows])
+    rows = ((x.name, len(x.files), len(x.entered)) for x in walks)
+    return page.table(("over stdio", "files", "functions"), rows) + "\n"
 
 
 def in_order(walk: Walk) -> str:
-    """The files and their functions, in the order in which they were entered."""
+    """The files and their functions, in the order of the first time."""
     lines = [f"\n{walk.name}: {len(walk.files)} files, {len(walk.entered)} functions"]
     last = ""
     for file, function in walk.entered:
@@ -248,18 +241,18 @@ def in_order(walk: Walk) -> str:
 
 def main() -> None:
     """Take the walks and print their table."""
-    parser = argparse.ArgumentParser(description="Count what one call enters of the package.")
-    parser.add_argument("--verbose", action="store_true", help="also name what is entered")
+    parser = argparse.ArgumentParser(description="Count the files that one call enters.")
+    parser.add_argument("--verbose", action="store_true", help="also name files and functions")
     parser.add_argument(
         "--page", action="store_true", help=f"write the table into {page.PAGE.name}"
     )
     options = parser.parse_args()
-    taken = walks()
-    print(table(taken), end="")
+    all_walks = walks()
+    print(table(all_walks), end="")
     if options.verbose:
-        print(*map(in_order, taken), sep="\n")
+        print(*map(in_order, all_walks), sep="\n")
     if options.page:
-        page.write(COMMAND, table(taken))
+        page.write(COMMAND, table(all_walks))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Workflows of our own, by a short description; see `xai_mcp_agent.drawing.workflow`."""
+"""Descriptions of our workflows in a few lines; see `xai_mcp_agent.drawing.workflow`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ _COLORS = {
     "dict": "orange", "chat": "green", "secret": "black", "any": "cyan",
 }  # fmt: skip
 
-
-_COLUMNS = 40  # of a comment: as wide as two nodes that stand side by side
+_COLUMNS = 40  # of a comment: as wide as two nodes side by side
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A value that is given when the workflow is run; `type` is the canvas's name for it."""
+    """An argument of the workflow; `type` is the canvas's name for its type."""
 
     name: str
     type: str = "string"
