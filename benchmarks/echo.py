@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 from unittest import mock
 
-from tests.support.processes import free_port, listens, wait_until
+from tests.support.processes import free_port, listening_process
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.sources import warm
@@ -21,20 +21,15 @@ from xai_mcp_agent.sources import warm
 SERVER = str(Path(__file__).with_name("echo_server.py"))
 COMMAND = [sys.executable, SERVER]
 ENTRY: dict[str, Any] = {"command": sys.executable, "args": [SERVER]}
-_START_SECONDS, _END_SECONDS = 20.0, 10.0
+_END_SECONDS = 10.0
 
 
 @contextmanager
 def http_server() -> Iterator[str]:
     """Run the server behind a URL for the length of the block."""
     port = free_port()
-    process = subprocess.Popen([*COMMAND, str(port)], stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: listens(port), f"the server listens on port {port}", _START_SECONDS)
+    with listening_process([*COMMAND, str(port)], port):
         yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.terminate()
-        process.wait(_END_SECONDS)
 
 
 def echo_calls(bridge: Bridge, count: int) -> Callable[[], None]:

@@ -15,19 +15,18 @@ import argparse
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from tests.support.processes import free_port, listens, wait_until
+from tests.support.processes import free_port, listening_process
 from xai_mcp_agent.core.errors import InvalidArguments
 from xai_mcp_agent.core.json import JsonObject
 from xai_mcp_agent.core.schema_check import ArgumentChecks
@@ -92,12 +91,12 @@ class Prism:
     """Prism for one document in validation mode; it is started again after a call that crashed it.
 
     Raises:
-        RuntimeError: it does not start with this document.
+        AssertionError: it does not start with this document.
     """
 
     def __init__(self, document: Path) -> None:
         self._document = document
-        self._process: subprocess.Popen[bytes] | None = None
+        self._stack = ExitStack()
         self.url = ""
 
     def __enter__(self) -> Prism:
@@ -105,31 +104,16 @@ class Prism:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        self._stack.close()
 
     def start(self) -> None:
         """Start it, or start it again."""
-        self.__exit__()
-        command = prism_command()
-        if command is None:
-            raise RuntimeError(f"Prism is not in {NPM}")
-        port = free_port()
-        process = self._process = subprocess.Popen(
-            [*command, "mock", "--errors", "--host", "127.0.0.1", "--port", str(port),
-             str(self._document)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        try:
-            wait_until(
-                lambda: listens(port) or process.poll() is not None, "Prism listens", _START_SECONDS
-            )
-        except AssertionError as error:
-            self.__exit__()
-            raise RuntimeError(str(error)) from None
-        if process.poll() is not None:
-            raise RuntimeError("Prism ended at once")
+        self._stack.close()
+        command, port = prism_command(), free_port()
+        assert command is not None, f"Prism is not in {NPM}"
+        command += ["mock", "--errors", "--host", "127.0.0.1", "--port", str(port)]
+        command.append(str(self._document))
+        self._stack.enter_context(listening_process(command, port, _START_SECONDS))
         self.url = f"http://127.0.0.1:{port}"
 
 
@@ -253,7 +237,7 @@ def _judge_file(file: Path, options: argparse.Namespace, total: Score) -> None:
             return
         with Prism(file) as prism:
             score = judge(service, prism, options.most)
-    except (BadDocument, RuntimeError) as error:
+    except (BadDocument, AssertionError) as error:
         print(f"{file.name}: not judged, {error}", flush=True)
         return
     total.operations += score.operations

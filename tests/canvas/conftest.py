@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from tests.support.kernels import Kernel, kernel
-from tests.support.processes import http_server
+from tests.support.processes import free_port, listening_process
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
 
@@ -29,8 +29,10 @@ def working_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def library() -> Iterator[dict[str, Any]]:
     """The example library, already running; its entry in the settings."""
-    with http_server(SERVERS / "library.py") as url:
-        yield {"url": url}
+    port = free_port()
+    command = [warm_python(), str(SERVERS / "library.py"), "--http", str(port)]
+    with listening_process(command, port):
+        yield {"url": f"http://127.0.0.1:{port}/mcp"}
 
 
 @pytest.fixture(scope="session")

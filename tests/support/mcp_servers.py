@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -31,7 +30,6 @@ from mcp.types import (
 )
 
 PNG = "iVBORw0KGgo="
-_STOP_SECONDS = 30.0
 
 
 def gallery() -> MCPServer:
@@ -150,26 +148,6 @@ def gallery_entry(**more: Any) -> dict[str, Any]:
     from tests.support.warm_python import warm_python
 
     return {"command": warm_python(), "args": [__file__], **more}
-
-
-@contextmanager
-def gallery_process(port: int) -> Generator[subprocess.Popen[bytes]]:
-    """The gallery as a process of its own at this port, for the length of the block or less."""
-    # Here, because as a program this file is run without the tests on its path.
-    from tests.support.processes import listens, wait_until
-
-    child = subprocess.Popen(
-        [sys.executable, __file__, str(port)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_until(lambda: listens(port) or child.poll() is not None, "the gallery listens")
-        yield child
-    finally:
-        child.kill()
-        child.wait(_STOP_SECONDS)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Processes that tests start or watch, by their number; every wait is bounded."""
+"""Processes that tests start or watch, and their ports; every wait has a limit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import secrets
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from tests.support.warm_python import warm_python
 
 _WAIT_SECONDS = 60.0  # for a child to start or end on a busy machine
 _LOOK_SECONDS = 0.02
@@ -24,7 +22,7 @@ def wait_until(
     seconds: float = _WAIT_SECONDS,
     pause: float = _LOOK_SECONDS,
 ) -> None:
-    """Look again and again until it happened; fail with `what` when the time is over."""
+    """Poll until it happened; fail with `what` when the time is over."""
     deadline = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > deadline:
@@ -33,10 +31,10 @@ def wait_until(
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process; one that ended and was not yet collected is not running."""
+    """Whether the process runs; one that has ended and waits for its parent does not."""
     try:
         os.kill(pid, 0)
-        # Linux tells more; elsewhere the signal's word is taken.
+        # On Linux /proc also shows whether it has ended.
         has_proc = Path("/proc/self/stat").exists()
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii") if has_proc else ""
     except OSError:
@@ -45,14 +43,14 @@ def is_running(pid: int) -> bool:
 
 
 def pid_in(file: Path) -> int:
-    """The number that a server wrote into its pid file, which must be there by now."""
+    """The process id in a pid file."""
     return int(file.read_text(encoding="ascii"))
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nothing listens on now, and that no connection is given meanwhile.
+    """A free port of 127.0.0.1, below those that systems give to connections.
 
-    It is below those that systems give away; processes that ask at the same time get others.
+    It is random, so that processes that ask at the same time get different ones.
     """
     while True:
         port = _PORTS[secrets.randbelow(len(_PORTS))]
@@ -68,20 +66,22 @@ def listens(port: int) -> bool:
 
 
 @contextmanager
-def http_server(script: Path) -> Generator[str]:
-    """Run an MCP server's file with `--http` for the length of the block; its address."""
-    port = free_port()
+def listening_process(
+    command: Sequence[str], port: int, seconds: float = _WAIT_SECONDS
+) -> Generator[subprocess.Popen[bytes]]:
+    """Run a program that listens on this port, until the end of the block at the latest.
+
+    Raises:
+        AssertionError: it ends at once, or does not listen within these seconds.
+    """
     child = subprocess.Popen(
-        [warm_python(), str(script), "--http", str(port)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
-        wait_until(lambda: listens(port) or child.poll() is not None, f"{script.name} listens")
-        yield f"http://127.0.0.1:{port}/mcp"
+        what = f"a process listens on port {port}: {' '.join(command)}"
+        wait_until(lambda: listens(port) or child.poll() is not None, what, seconds)
+        assert child.poll() is None, f"it ended at once: {' '.join(command)}"
+        yield child
     finally:
-        child.terminate()
-        try:
-            child.wait(_WAIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        child.kill()  # a signal to end would wait for open streams
+        child.wait(_WAIT_SECONDS)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.support import mcp_servers
 from tests.support.bridges import bridge_with, status_of, wait_for_loss, wait_for_state
 from tests.support.fault_http import FaultHttp, fault_http
 from tests.support.fault_server import entry
 from tests.support.http_faults import Hang, call, drop, first
-from tests.support.mcp_servers import gallery_process
-from tests.support.processes import free_port, is_running, wait_until
+from tests.support.processes import free_port, is_running, listening_process, wait_until
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, SourceClosed, SourceFailed, ToolTimeout
 from xai_mcp_agent.bridge.operations import Operations
@@ -95,9 +96,10 @@ def call_after_a_loss(bridge: Bridge, mend: Callable[[], None] = bool) -> str:
 def test_a_real_server_behind_a_url_may_be_killed_and_started_again_at_any_time():
     """One made with the SDK, in both eras: noticed, explained, and used again when it is back."""
     port = free_port()
+    gallery = [sys.executable, mcp_servers.__file__, str(port)]
     url = f"http://127.0.0.1:{port}/mcp"
     with bridge_with(modern={"url": url}, legacy={"url": url, "mode": "legacy"}) as bridge:
-        with gallery_process(port) as child:
+        with listening_process(gallery, port) as child:
             first = {bridge.call_tool(x, "process").text for x in ("modern", "legacy")}
             under_way = bridge.submit(Operations.call_tool, "modern", "wait", {"label": "x"})
             wait_until(lambda: "x" in bridge.call_tool("legacy", "has_begun").text, "it has begun")
@@ -106,7 +108,7 @@ def test_a_real_server_behind_a_url_may_be_killed_and_started_again_at_any_time(
                 under_way.result(20)
             for server in ("modern", "legacy"):
                 wait_for_loss(bridge, server, NOTICED_SECONDS)
-        with gallery_process(port):
+        with listening_process(gallery, port):
             again = {bridge.call_tool(x, "process").text for x in ("modern", "legacy")}
         assert len(first) == len(again) == 1
         assert first != again
