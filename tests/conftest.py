@@ -31,17 +31,16 @@ from .support.environments import (
 from .support.learning_agents import LearningAgent
 from .support.warm_python import kept_warm
 
-# Settings files of tests are their own; what is asked about strangers' has tests of its own.
+# Tests write their own settings files; the questions about foreign ones have their own tests.
 os.environ["XAI_MCP_TRUST"] = "1"
 
-# Servers that are imported here set up logging for themselves, where nobody has done so before:
-# then what others log could not be seen any more.
+# Servers that are imported here configure logging if nobody has: that would hide other logs.
 logging.getLogger().addHandler(logging.NullHandler())
 
-_GARBAGE = 20_000, 50, 100  # Python's own thresholds are for less memory: a fourteenth of the time
+_GARBAGE = 20_000, 50, 100  # with Python's own thresholds collecting takes fourteen times as long
 
-# What takes long begins first, so that the processes end at about the same time: files whose names
-# begin so. What shares something costly, such as the lab and its browser, is in one process.
+# Files with these names begin first, because they take long: so the processes end at about the same
+# time. Files of one group share something costly, such as the lab, in one process.
 _LONGEST_FIRST = {
     "test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel", "test_faults": None,
     "test_stores": "stores", "test_kernel": "kernel", "test_tables": None,
@@ -50,7 +49,7 @@ _LONGEST_FIRST = {
 }  # fmt: skip
 
 
-# The machine may be busy; what takes too long is found by the limit of the whole test.
+# The machine may be busy; the limit of the whole test finds slow examples.
 hypothesis.settings.register_profile("tests", deadline=None)
 hypothesis.settings.load_profile("tests")
 
@@ -130,7 +129,7 @@ def _new_place(request: pytest.FixtureRequest, folder: Path) -> Place:
 
 @pytest.fixture(autouse=True)
 def _usual_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs print does not depend on what the person likes who runs the tests."""
+    """The output of runs does not depend on the settings of the person who runs the tests."""
     for name in ("XAI_MCP_SHOW", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
 
@@ -144,13 +143,13 @@ class _ByFile(LoadScopeScheduling):
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: collecting garbage need not look through it each time."""
+    """Everything loaded by now stays, so garbage collection need not visit it."""
     gc.freeze()
     gc.set_threshold(*_GARBAGE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What the processes that tests start have in common, also in a parallel run."""
+    """Set up the processes that tests start, also in a parallel run."""
     _listen_to_signals()
     # Some machines forbid it: then each of a thousand processes would compile the package anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -165,7 +164,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Nearly all that collecting makes stays: to look for garbage took a third of the time."""
+    """Collect tests without garbage collection, which took a third of the time and found little."""
     gc.disable()
     try:
         _compile_other_files_first(session)
@@ -175,24 +174,24 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def _compile_other_files_first(session: pytest.Session) -> None:
-    """Of a parallel run of everything, each process compiles other files first.
+    """Let each process of a whole parallel run compile other files first.
 
-    All collect the same at the same time: the others' files are ready when their turn comes.
+    All collect the same files at the same time: the files of the others are ready then.
     """
-    told = getattr(session.config, "workerinput", None)
-    if told is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
-    number, count = int(told["workerid"].removeprefix("gw")), told["workercount"]
+    number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
     root = Path(__file__).parents[1]
     for file in sorted(root.glob("tests/**/test_*.py"))[number::count]:
-        with suppress(Exception, pytest.skip.Exception):  # collecting it tells more
+        with suppress(Exception, pytest.skip.Exception):  # collecting it reports more
             import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 def _listen_to_signals() -> None:
-    """Listen to signals also when started in the background, which turns some of them off.
+    """Listen to signals that a shell turns off for background processes.
 
-    Processes that the tests start, and interrupt, would be as deaf.
+    Processes that the tests start and interrupt would ignore them, too.
     """
     for name in ("SIGINT", "SIGHUP", "SIGQUIT"):
         number = getattr(signal, name, None)
@@ -207,7 +206,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """How tests are dealt out to the processes of a parallel run."""
+    """How tests are distributed to the processes of a parallel run."""
     return _ByFile(config, log)
 
 
@@ -219,7 +218,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @cache
 def _beginning(file: str) -> str:
-    """The beginning of a file's name that says that it takes long, or nothing."""
+    """The entry of `_LONGEST_FIRST` for a file's name, or an empty text."""
     return next((x for x in _LONGEST_FIRST if file.startswith(x)), "")
 
 

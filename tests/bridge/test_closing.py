@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bridge_scripts import END_SECONDS, ended, next_line, script
+from tests.support.bridge_scripts import END_SECONDS, next_line, run_to_end, script
 from tests.support.bridges import bridge_with
 from tests.support.census import nothing_is_left
 from tests.support.fault_server import entry
@@ -72,7 +72,7 @@ def test_python_ends_at_once_while_a_bridge_is_open_and_a_daemon_thread_waits_fo
         while '"tools/call"' not in bridge.call_tool("polite", "seen").text:
             pass
     """
-    code, output, errors = ended(tmp_path, body)
+    code, output, errors = run_to_end(tmp_path, body)
     assert (code, output) == (0, "True\n")
     # Python stops daemon threads; those that were quick enough say what became of their calls.
     assert "SourceClosed" not in errors
@@ -100,7 +100,7 @@ def test_a_bridge_works_and_ends_without_standard_streams(tmp_path: Path):
         say("hello" in run.last_response.value)
         say(servers().call_tool("polite", "echo", {"text": "usable"}).text)
     """
-    assert ended(tmp_path, body) == (0, "True\nusable\n", "")
+    assert run_to_end(tmp_path, body) == (0, "True\nusable\n", "")
 
 
 def test_a_process_that_is_terminated_leaves_nothing(tmp_path: Path):

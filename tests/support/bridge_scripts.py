@@ -1,4 +1,4 @@
-"""Python scripts that use a bridge, as processes that may be ended in any way.
+"""Python scripts that use a bridge, as processes that tests may end in any way.
 
 with script(tmp_path, 'bridge = servers()\\nsay("ready")') as child:
     assert next_line(child) == "ready"
@@ -25,10 +25,10 @@ END_SECONDS = 60.0  # for a script to end on a busy machine
 def script(
     folder: Path, body: str, *, python: str = sys.executable
 ) -> Generator[subprocess.Popen[str]]:
-    """A script as a process of its own.
+    """Run a script in a new process for the length of the block.
 
-    It has `servers()`, which gives it a bridge with connected servers, `entry`, `Bridge`, `say`,
-    and `journal`, the name of the file in `folder` where the servers tell of themselves.
+    It has `servers()`, which returns a bridge with connected servers, `entry`, `Bridge`, `say`, and
+    `journal`, the name of the file in `folder` where the servers log their start.
     """
     head = f"""
         import os, signal, sys, threading, warnings
@@ -38,10 +38,10 @@ def script(
         journal = {str(folder / "journal")!r}
 
         def servers(stubborn=False):
-            some = {{"polite": entry(journal=journal, child="polite")}}
+            entries = {{"polite": entry(journal=journal, child="polite")}}
             if stubborn:
-                some["stubborn"] = entry(journal=journal, child="deaf", ignore_eof=True)
-            bridge = Bridge({{"mcpServers": some}})
+                entries["stubborn"] = entry(journal=journal, child="deaf", ignore_eof=True)
+            bridge = Bridge({{"mcpServers": entries}})
             bridge.connect(wait=True)
             return bridge
 
@@ -68,8 +68,8 @@ def script(
         child.communicate()
 
 
-def ended(folder: Path, body: str, python: str = sys.executable) -> tuple[int, str, str]:
-    """How a script ended, what it said and complained of; it must leave nothing."""
+def run_to_end(folder: Path, body: str, python: str = sys.executable) -> tuple[int, str, str]:
+    """Run a script; its status, output and errors. It must leave no process."""
     with script(folder, body, python=python) as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert none_runs(folder / "journal")
@@ -77,6 +77,6 @@ def ended(folder: Path, body: str, python: str = sys.executable) -> tuple[int, s
 
 
 def next_line(child: subprocess.Popen[str]) -> str:
-    """What it says next; the test's own limit bounds the wait."""
+    """Its next line of output; the test's own limit bounds the wait."""
     assert child.stdout is not None
     return child.stdout.readline().strip()

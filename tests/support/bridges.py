@@ -1,4 +1,4 @@
-"""Bridges for tests: made from entries of settings, closed at the end, waited for with a limit."""
+"""Bridges for tests, and waiting for their state with a limit."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.policy.review import digest_of_reviews, waiting_of
 
 _TOOL_SECONDS = 30.0
-_LOOK_SECONDS = 0.01
+_POLL_SECONDS = 0.01
 
 
 @contextmanager
 def bridge_with(**servers: Any) -> Generator[Bridge]:
-    """A bridge for these entries of a settings file, by name; nothing is connected yet."""
+    """A bridge with these servers (the entry of each by its name); none is connected yet."""
     with Bridge({"mcpServers": servers}) as bridge:
         yield bridge
 
 
 def status_of(bridge: Bridge, server: str) -> SourceStatus:
-    """How one server is doing."""
+    """The status of one server."""
     return next(x for x in bridge.servers() if x.name == server)
 
 
@@ -36,22 +36,21 @@ def wait_for_state(bridge: Bridge, server: str, *states: str, seconds: float = 2
 
 
 def wait_for_loss(bridge: Bridge, server: str, seconds: float = 20.0) -> None:
-    """Wait until it is noticed that the server is gone."""
+    """Wait until the bridge notices the loss of the server."""
     wait_until(lambda: status_of(bridge, server).state != "ready", f"{server} is gone", seconds)
 
 
 def wait_for_tool(bridge: Bridge, server: str, tool: str) -> Tool:
     """Wait until the catalog has this tool."""
-
     return bridge.run(listed_tool, server, tool)
 
 
 async def listed_tool(operations: Operations, server: str, tool: str) -> Tool:
     """The same on the bridge's loop."""
     with anyio.fail_after(_TOOL_SECONDS):
-        while (listed := operations.engine.catalog.named(server, tool)) is None:
-            await anyio.sleep(_LOOK_SECONDS)
-    return listed
+        while (entry := operations.engine.catalog.named(server, tool)) is None:
+            await anyio.sleep(_POLL_SECONDS)
+    return entry
 
 
 def names_of(tools: list[Tool]) -> list[str]:
@@ -60,7 +59,7 @@ def names_of(tools: list[Tool]) -> list[str]:
 
 
 def accept_now(bridge: Bridge, server: str, *tools: str) -> list[Choice]:
-    """Accept what the server says of these tools now, as somebody who has read it does."""
+    """Accept the current definitions of these tools, like a person who has read them."""
     waiting = waiting_of(bridge.review(server, *tools))
     digest = digest_of_reviews(waiting) if waiting else ""
     return bridge.accept(server, *tools, digest=digest)

@@ -1,9 +1,9 @@
-"""What this process has open: processes below it, threads, files. Before and after must be equal.
+"""Child processes, threads and open files of this process: before and after must be equal.
 
     with nothing_is_left():
         ...
 
-A kernel or a script counts itself with the same functions, and prints what they say.
+A kernel or a script counts itself with the same functions, and prints the result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MEGABYTE = 1024 * 1024
 
 @dataclass(frozen=True)
 class Census:
-    """What there was at one moment. `processes` has only those below this one."""
+    """The counts at one moment. `processes` has only the children of this process."""
 
     processes: Counter[str]
     threads: Counter[str]
@@ -34,7 +34,7 @@ class Census:
     memory_mb: float
 
     def more_than(self, before: Census) -> list[str]:
-        """What there is now and was not then, as sentences; empty when nothing is left."""
+        """Everything that was not there before, as sentences."""
         pairs = (
             ("process", self.processes - before.processes),
             ("thread", self.threads - before.threads),
@@ -55,7 +55,7 @@ def take_census() -> Census:
 
 @contextmanager
 def nothing_is_left() -> Generator[Census]:
-    """After the block there must soon be nothing that was not there before it."""
+    """Soon after the block, everything that it opened must be closed."""
     before = take_census()
     yield before
     try:
@@ -65,19 +65,21 @@ def nothing_is_left() -> Generator[Census]:
 
 
 def _processes() -> list[str]:
-    """Each with its number, so that one cannot stand for another; the ended ones too."""
-    found: list[str] = []
+    """Each with its number, so that they differ; also those that have ended."""
+    children: list[str] = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             is_over = child.status() == psutil.STATUS_ZOMBIE
-            found.append(f"{child.pid} {'(ended)' if is_over else ' '.join(child.cmdline())[:80]}")
-    return found
+            children.append(
+                f"{child.pid} {'(ended)' if is_over else ' '.join(child.cmdline())[:80]}"
+            )
+    return children
 
 
 def _files() -> list[str]:
-    """What each open file is; pipes and sockets without their numbers, which always change."""
-    found: list[str] = []
+    """The open files; pipes and sockets without their numbers, which always change."""
+    files: list[str] = []
     for number in os.listdir(_OWN_FILES) if _OWN_FILES.exists() else []:
         with suppress(OSError):  # the one that listed them
-            found.append(os.readlink(_OWN_FILES / number).partition(":[")[0])
-    return found
+            files.append(os.readlink(_OWN_FILES / number).partition(":[")[0])
+    return files

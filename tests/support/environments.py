@@ -25,7 +25,7 @@ _BUILD_SECONDS = 120
 # them: these are real copies. All else is linked.
 _COPIED = ("xircuits", "xai_components")
 _OURS = "xai_mcp_agent"
-# What jsonschema does without: it takes a second to import, in each process that imports Xircuits.
+# jsonschema works without it: its import takes a second in each process that imports Xircuits.
 _SLOW = "rfc3987_syntax"
 # Where Jupyter looks for what packages bring along.
 _DATA = ("share/jupyter", "etc/jupyter")
@@ -42,7 +42,7 @@ sys.exit({attribute}())
 """
 
 
-# What pytest and make tell their children; another pytest or make is to begin anew.
+# Variables of pytest and make for their children; another pytest or make must not see them.
 _OF_THIS_RUN = ("PYTEST_", "TESTS_", "MAKE", "MFLAGS")
 
 
@@ -66,24 +66,24 @@ class Environment:
         self.run(Path.cwd(), *pip, *offline, *arguments)
 
     def variables(self, **more: str) -> dict[str, str]:
-        """What a process in this environment sees: it is activated, and has a home of its own."""
+        """Variables of a process in this environment: it is activated, and has its own home."""
         folders = [*([self.warm] if self.warm else []), self.root / "bin", os.environ["PATH"]]
         path = os.pathsep.join(map(str, folders))
         # A test run in there must not take itself for a part of the one that is going on.
-        kept = {name: x for name, x in os.environ.items() if not name.startswith(_OF_THIS_RUN)}
-        return {**kept, "PATH": path, "HOME": str(self.root), **more}
+        own = {name: x for name, x in os.environ.items() if not name.startswith(_OF_THIS_RUN)}
+        return {**own, "PATH": path, "HOME": str(self.root), **more}
 
     def run(self, folder: Path, *command: str, **variables: str) -> str:
-        """Run a command in `folder` and return what it printed; its failure fails the test."""
-        done = subprocess.run(
+        """Run a command in `folder` and return its output; its failure fails the test."""
+        process = subprocess.run(
             command, cwd=folder, env=self.variables(**variables), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=_COMMAND_SECONDS,
         )  # fmt: skip
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
+        return process.stdout
 
     def run_python(self, folder: Path, *arguments: str) -> str:
-        """Run its interpreter in `folder` and return what it printed."""
+        """Run its interpreter in `folder` and return its output."""
         return self.run(folder, self.python, *arguments)
 
     @contextmanager
@@ -132,11 +132,11 @@ def clone_checkout(checkout: Path, clone: Path) -> Environment:
 
 def build_package(source: Path, target: Path, *options: str) -> None:
     """Build what `options` say from the checkout or sdist in `source` into the folder `target`."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--directory", str(target), *options],
         cwd=source, capture_output=True, text=True, timeout=_BUILD_SECONDS,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
 def _link_data(root: Path) -> None:

@@ -31,7 +31,7 @@ from starlette.routing import Route
 from tests.support import responses_service
 from tests.support.web_server import run_in_thread
 
-# What of a message is streamed in its own way; all else is what a service adds.
+# Fields of a message that are streamed in their own way; services add others.
 _IN_PIECES = {"role", "content", "refusal", "tool_calls"}
 _PIECE_CHARS = 7  # short enough that names, numbers and escapes are cut in the middle
 
@@ -42,7 +42,7 @@ USAGE = {
     "prompt_tokens_details": {"cached_tokens": 8},
     "completion_tokens_details": {"reasoning_tokens": 3},
 }
-"""What a scripted reply reports as its usage, if it says nothing else."""
+"""The usage that a scripted reply reports by default."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +79,19 @@ def says(text: str, *, finish: str = "stop", refusal: str | None = None) -> Step
 
 
 def calls(
-    *wanted: tuple[str, Mapping[str, Any] | str], text: str = "", finish: str = "tool_calls"
+    *tools: tuple[str, Mapping[str, Any] | str], text: str = "", finish: str = "tool_calls"
 ) -> Step:
-    """Calls tools. Arguments given as text are sent as they are, broken or not."""
-    asked = [
+    """Calls tools. Arguments as text are sent as they are, broken or not."""
+    tool_calls = [
         {
             "id": f"call_{next(_ids)}_scripted",
             "type": "function",
             "function": {"name": name, "arguments": x if isinstance(x, str) else json.dumps(x)},
         }
-        for name, x in wanted
+        for name, x in tools
     ]
     return Step(
-        "reply", {"role": "assistant", "content": text or None, "tool_calls": asked}, finish
+        "reply", {"role": "assistant", "content": text or None, "tool_calls": tool_calls}, finish
     )
 
 
@@ -155,7 +155,7 @@ def drips(text: str, pause_seconds: float) -> Step:
 
 
 class ModelEndpoint:
-    """The running endpoint. `requests` has what was asked so far, in order; `asked`: something."""
+    """The running endpoint. `requests` are those so far; the event `asked` follows the first."""
 
     def __init__(self, script: Script) -> None:
         self.requests: list[ModelAsked] = []
@@ -166,7 +166,7 @@ class ModelEndpoint:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What AgentInit needs to ask it."""
+        """The inputs of AgentInit for this model."""
         return {
             "agent_provider": "openai", "agent_model": "scripted", "base_url": self.base_url,
             "api_key": "sk-dummy",
@@ -177,8 +177,8 @@ class ModelEndpoint:
         self.requests.append(ModelAsked(dict(request.headers), body))
         self.asked.set()
         is_responses = request.url.path.endswith("/responses")
-        wrong = responses_service.complaint(body) if is_responses else ""
-        step = fails(400, {"message": wrong}) if wrong else self._next(body)
+        problem = responses_service.complaint(body) if is_responses else ""
+        step = fails(400, {"message": problem}) if problem else self._next(body)
         if step.kind == "hangs":
             await self._closing.wait()
             return Response(status_code=503)
@@ -207,7 +207,7 @@ class ModelEndpoint:
         return _stream(shown, step, self._closing)
 
     def close(self) -> None:
-        """Let the hanging requests go; called on the endpoint's own loop."""
+        """Release the hanging requests; called on the endpoint's own loop."""
         self._closing.set()
 
 
@@ -266,7 +266,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _pieces_of(value: Any) -> list[Any]:
-    """What a service adds, as it streams: texts in pieces, the parts of a list one by one."""
+    """The pieces of a service's additions: texts in pieces, the parts of a list one by one."""
     if isinstance(value, str):
         return _pieces(value)
     if isinstance(value, list):
@@ -275,7 +275,7 @@ def _pieces_of(value: Any) -> list[Any]:
 
 
 def _pieces_of_part(part: dict[str, Any]) -> list[dict[str, Any]]:
-    """The text of a part in pieces, then what else there is of it."""
+    """The text of a part in pieces, then its other fields."""
     kind = {name: part[name] for name in ("type", "index") if name in part}
     rest = {name: x for name, x in part.items() if name != "text"}
     texts = [{**kind, "text": x} for x in _pieces(part.get("text") or "")]

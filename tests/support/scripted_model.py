@@ -1,4 +1,4 @@
-"""A model in the process: it gives the replies of its script, and keeps what it was asked."""
+"""A model in this process: it gives the replies of its script, and keeps its requests."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _ids = count(1)
 
 
 def calling(
-    *wanted: tuple[str, Mapping[str, object] | str], text: str = "", id_: str = ""
+    *tools: tuple[str, Mapping[str, object] | str], text: str = "", id_: str = ""
 ) -> ModelReply:
-    """A reply that calls tools. Arguments given as text are passed on as they are."""
+    """A reply that calls tools. Arguments as text are passed on unchanged."""
     calls = [
         ToolCall(id_ or f"call_{next(_ids)}", name, x if isinstance(x, str) else json.dumps(x))
-        for name, x in wanted
+        for name, x in tools
     ]
     return ModelReply(text, tuple(calls), "tool_calls")
 
 
 @dataclass
 class ScriptedModel:
-    """Gives these replies one after the other, or that of a function; an error is raised.
+    """Gives these replies one after the other, or those of a function; it raises an error.
 
     A text is streamed in pieces of a few characters.
     """
@@ -47,10 +47,10 @@ class ScriptedModel:
     ) -> ModelReply:
         """The next reply."""
         self.asked.append(request)
-        said = self.replies(request) if callable(self.replies) else self._next()
-        if isinstance(said, ModelError):
-            raise said
-        reply = ModelReply(said) if isinstance(said, str) else said
+        scripted = self.replies(request) if callable(self.replies) else self._next()
+        if isinstance(scripted, ModelError):
+            raise scripted
+        reply = ModelReply(scripted) if isinstance(scripted, str) else scripted
         for at in range(0, len(reply.text), self.piece_chars):
             await on_text(reply.text[at : at + self.piece_chars])
         return reply

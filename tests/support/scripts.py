@@ -12,11 +12,11 @@ import xai_mcp_agent
 
 from .warm_python import warm_python
 
-# It parses Python, which some (3.11.7) cannot do in two threads at once (cpython, gh-106905).
-_one_at_a_time = threading.Lock()
+# The compiler parses Python, which 3.11.7 cannot do in two threads at once (cpython, gh-106905).
+_parser_lock = threading.Lock()
 _RUN_SECONDS = 60  # a child that starts servers, on a busy machine
 _ROOT = Path(xai_mcp_agent.__file__).parents[1]
-# What would let the machine or a person's own settings decide about a test.
+# Variables that would let this machine or a person's settings decide a test.
 _FOREIGN = ("XAI_MCP_SETTINGS", "XAI_MCP_SHOW", "FORCE_COLOR", "CI", "OPENAI_API_KEY",
             "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")  # fmt: skip
 
@@ -35,23 +35,23 @@ def compile_workflow(file: Path, script: Path | None = None) -> Path:
     from xircuits.compiler import compile as compile_file  # brings half of Jupyter
 
     script = script or file.with_suffix(".py")
-    with _one_at_a_time:
+    with _parser_lock:
         compile_file(str(file), str(script))
     return script
 
 
 def child_environment(home: Path, **variables: str) -> dict[str, str]:
     """Return an environment in which a child finds this library, a home of its own, and no keys."""
-    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-    return kept | {"HOME": str(home), "PYTHONPATH": str(_ROOT), **variables}
+    own = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    return own | {"HOME": str(home), "PYTHONPATH": str(_ROOT), **variables}
 
 
 def run_script(script: Path, **variables: str) -> Finished:
     """Run a script in the folder it is in, and wait for its end."""
     folder = script.parent
-    done = subprocess.run(
+    process = subprocess.run(
         [warm_python(), script.name],
         cwd=folder, env=child_environment(folder, **variables), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, encoding="utf-8", timeout=_RUN_SECONDS,
     )  # fmt: skip
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return Finished(process.returncode, process.stdout, process.stderr)

@@ -1,4 +1,4 @@
-"""Whether the bridge's event loop stood still: measured so that a busy machine does not count."""
+"""Stalls of the bridge's event loop, measured so that a busy machine does not count."""
 
 from __future__ import annotations
 
@@ -18,27 +18,25 @@ from xai_mcp_agent import Bridge
 
 from .watchdog import slowness
 
-# A tenth of a second is what others can wait for. A busy machine takes longer; without the care
-# that the tests look for, each of them takes seconds.
+# Others can wait for a tenth of a second. A busy machine takes longer; a real stall takes seconds.
 STALL_SECONDS = 0.5
 _TICK_SECONDS = 0.01
 _STAT = "/proc/stat"
-_STOLEN = 8  # the place in its first line, in hundredths of a second
+_STOLEN = 8  # position in its first line, in hundredths of a second
 _LINE_BYTES = 256  # more than that line has
-# Shorter steps are no stalls, whatever was stolen of them.
+# Shorter steps are no stalls.
 _SHORT_SECONDS = 0.03
 _LOOK_SECONDS = 0.002
 
 
 @dataclass
 class Stalls:
-    """The longest that others had to wait, seen by a task that runs every few milliseconds.
+    """The longest waits on the loop, measured by a task that runs every few milliseconds.
 
-    A step of the loop is what it does before anything else can run on it; it counts by what it
-    computed. A hold is what all threads of the process computed while a tick was late: one of them
-    may have held the interpreter. Neither the collection of garbage among all that the tests have
-    loaded nor what the host of a virtual machine gave to others meanwhile is ours. The seconds are
-    those of a usual machine.
+    A step is one callback of the loop, in processor time. A hold is the processor time of all
+    threads while a tick was late: one of them may have held the interpreter. Garbage collection
+    (the tests have loaded much) and time that a virtual machine's host gave to others do not count.
+    The seconds are those of a usual machine.
     """
 
     longest_step_seconds: float = 0.0
@@ -49,7 +47,7 @@ class Stalls:
         slowness()  # measured once, and not in a step of the loop
 
     async def run(self, _engine: object) -> None:
-        """Look until cancelled, on the loop that is to be watched."""
+        """Watch the loop that runs this, until cancelled."""
         with _timed_steps(self._note_step, threading.get_ident()):
             while True:
                 wall, process, self._stolen = (
@@ -67,7 +65,7 @@ class Stalls:
             self.longest_step_seconds = max(self.longest_step_seconds, self._ours(seconds))
 
     def _ours(self, seconds: float) -> float:
-        """Without what was stolen since the last tick, on a usual machine."""
+        """The time without the stolen time since the last tick, on a usual machine."""
         if seconds < _SHORT_SECONDS:
             return seconds
         ours = max(seconds - (_stolen_seconds() - self._stolen), _SHORT_SECONDS)
@@ -76,7 +74,7 @@ class Stalls:
 
 @contextmanager
 def watching(bridge: Bridge) -> Iterator[Stalls]:
-    """How still the loop of this bridge stands in the block."""
+    """Watch the loop of this bridge in the block."""
     stalls = Stalls()
     looking = bridge.submit(stalls.run)
     try:
@@ -87,10 +85,10 @@ def watching(bridge: Bridge) -> Iterator[Stalls]:
 
 @contextmanager
 def _timed_steps(note: Callable[[float], None], thread: int) -> Iterator[None]:
-    """Tell how long each step of this thread's loop computes, garbage apart.
+    """Report the time of each step of this thread's loop, without garbage collection.
 
-    The processor's clock is slow to read: it is looked at after steps that took long, and before
-    one if the last look was a moment ago. Of others the wall clock's time is told, which is more.
+    The processor's clock is slow to read: it is read after long steps, and before a step if the
+    last reading is old. Short steps are reported in wall time, which is more.
     """
     usual = asyncio.Handle._run
     looked = threading.local()
@@ -108,7 +106,7 @@ def _timed_steps(note: Callable[[float], None], thread: int) -> Iterator[None]:
         return note(time.thread_time() - collected[here] - looked.spent)
 
     with _collecting() as collected:
-        # asyncio tells this only in its debug mode, and of the wall clock.
+        # asyncio reports this only in debug mode, in wall time.
         asyncio.Handle._run = timed
         try:
             yield
@@ -118,7 +116,7 @@ def _timed_steps(note: Callable[[float], None], thread: int) -> Iterator[None]:
 
 @contextmanager
 def _collecting() -> Iterator[Mapping[int, float]]:
-    """How many seconds each thread has spent with collecting garbage so far."""
+    """The seconds of garbage collection so far, by thread."""
     seconds: dict[int, float] = defaultdict(float)
 
     def note(phase: str, _: object) -> None:
@@ -133,7 +131,7 @@ def _collecting() -> Iterator[Mapping[int, float]]:
 
 
 def _stolen_seconds() -> float:
-    """What the host gave to others of this machine so far; Linux counts it as computing."""
+    """Time that the host gave to other machines so far; Linux counts it as processor time."""
     try:
         file = os.open(_STAT, os.O_RDONLY)  # as it is asked for at every tick
     except OSError:

@@ -1,4 +1,4 @@
-"""A program run in a terminal, with somebody who types; every wait is bounded."""
+"""A program in a terminal, and a person who types; every wait has a limit."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _SECONDS = 40.0  # a child that starts servers, on a busy machine
 
 
 class Terminal:
-    """What the program writes, and the keys it is sent. Made by `terminal`."""
+    """The program's output and input. Made by `terminal`."""
 
     def __init__(self, child: subprocess.Popen[bytes], file: int) -> None:
         self._child = child
         self._file = file
-        self._read = 0
+        self._position = 0
         self.text = ""
 
     def expect(self, text: str) -> str:
-        """Wait for this text after what was expected before; all that was written up to it."""
+        """Wait for this text after the last one; return the output up to its end."""
         until = time.monotonic() + _SECONDS
-        while text not in self.text[self._read :]:
+        while text not in self.text[self._position :]:
             assert time.monotonic() < until, f"no {text!r} in:\n{self.text}"
-            assert self._take(), f"ended without {text!r}:\n{self.text}"
-        end = self.text.index(text, self._read) + len(text)
-        before, self._read = self.text[self._read : end], end
+            assert self._read_more(), f"ended without {text!r}:\n{self.text}"
+        end = self.text.index(text, self._position) + len(text)
+        before, self._position = self.text[self._position : end], end
         return before
 
     def type(self, line: str, *, enter: bool = True) -> None:
@@ -41,12 +41,12 @@ class Terminal:
     def end(self) -> int:
         """Wait for the program's end; its status."""
         until = time.monotonic() + _SECONDS
-        while time.monotonic() < until and self._take():
+        while time.monotonic() < until and self._read_more():
             pass
         return self._child.wait(_SECONDS)
 
-    def _take(self) -> bool:
-        """Take in what was written, if something was; False at the end."""
+    def _read_more(self) -> bool:
+        """Read new output, if there is any; False at the end."""
         if not select.select([self._file], [], [], 0.2)[0]:
             return True
         try:

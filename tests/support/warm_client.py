@@ -1,4 +1,4 @@
-"""What is started as a warm Python (`warm_python.py`): it hands over, and ends as the work ends.
+"""The executable of a warm Python (`warm_python.py`): it hands over, and ends as the script does.
 
 `python SCRIPT ...`, `python -m MODULE ...` or `python [-u -P] -c CODE ...` sends its words, folder,
 environment and standard files to a process that forks a child for it (`warm_process.py`); a
@@ -21,7 +21,7 @@ _STATUS_BYTES = 4
 
 
 def hand_over(words: list) -> None:
-    """Have the script run, and end as it ends."""
+    """Run the script in the other process, and end as it does."""
     environment = dict(os.environ)
     line = _socket.socket(_socket.AF_UNIX)
     try:
@@ -30,7 +30,7 @@ def hand_over(words: list) -> None:
         line.connect(os.path.join(os.path.dirname(os.path.abspath(__file__)), SOCKET))
     except OSError:
         os.execv(sys.executable, [sys.executable, *words])
-    _let_go_of_the_terminal()
+    _release_terminal()
     request = marshal.dumps([words, os.getcwd(), environment])
     files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
     rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)]
@@ -38,7 +38,7 @@ def hand_over(words: list) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):  # so that the end of the script's files is the end of them
         os.dup2(nowhere, number)
-    _end_as_it_did(line.recv(_STATUS_BYTES, _socket.MSG_WAITALL))
+    _end_with(line.recv(_STATUS_BYTES, _socket.MSG_WAITALL))
 
 
 def _is_usual(words: list, environment: dict) -> bool:
@@ -48,8 +48,8 @@ def _is_usual(words: list, environment: dict) -> bool:
     return starts and encoding == "utf-8" and environment.keys().isdisjoint(_TELL_PYTHON)
 
 
-def _let_go_of_the_terminal() -> None:
-    """Who leads a terminal's session is told of its loss by a signal."""
+def _release_terminal() -> None:
+    """Release the terminal; its leader would get a signal for that."""
     if os.isatty(0) and os.getsid(0) == os.getpid():
         import fcntl
         import termios
@@ -62,7 +62,7 @@ def _let_go_of_the_terminal() -> None:
         _signal.signal(_signal.SIGHUP, usual)
 
 
-def _end_as_it_did(status: bytes) -> None:
+def _end_with(status: bytes) -> None:
     code = os.waitstatus_to_exitcode(int.from_bytes(status, "little")) if status else 1
     if code < 0:
         if -code not in (_signal.SIGKILL, _signal.SIGSTOP):

@@ -1,7 +1,7 @@
-"""The process that does the work of a warm Python (`warm_python.py`): it forks for each script.
+"""The process behind a warm Python (`warm_python.py`): it forks for each script.
 
-Whoever was started (`warm_client.py`) sends its words, folder, environment and standard files. If
-that one is killed, so is the child; as the child ends, so does the other one. Linux only.
+The client (`warm_client.py`) sends its arguments, folder, environment and standard files. If the
+client is killed, so is the fork; the client ends with the status of the fork. Linux only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIBRARIES = (
     "anyio._backends._asyncio", "asgiref.sync", "dill", "http.server", "platformdirs", "psutil",
     "xircuits.compiler",
 )  # fmt: skip
-# What of the engine does nothing by being imported: `canvas` and `console` prepare the process.
+# The parts of the engine whose import changes nothing: `canvas` and `console` change the process.
 _ENGINE = "xai_mcp_agent"
 _PARTS = (
     "core", "secrets", "settings", "history", "sources", "catalog", "policy", "search", "agent",
@@ -33,7 +33,7 @@ _STATUS_BYTES = 4
 
 
 class Process:
-    """Has the libraries loaded; forks a child for each script. Ends when its input ends."""
+    """Forks a child with loaded libraries for each script. It ends when its input ends."""
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
@@ -42,7 +42,7 @@ class Process:
         self._ready.register(listening, selectors.EVENT_READ)
 
     def next_script(self) -> list[str] | None:
-        """In a child: its script and words. In the process itself, at its end: nothing."""
+        """Return the arguments of its script in a child; None in the process itself, at its end."""
         while True:
             for key, _ in self._ready.select():
                 if key.fileobj == 0:
@@ -52,7 +52,7 @@ class Process:
                     if (script := self._fork(line)) is not None:
                         return script
                 else:
-                    self._tell_the_end(key.fd, *key.data)
+                    self._report_end(key.fd, *key.data)
 
     def _fork(self, line: socket.socket) -> list[str] | None:
         head, files, _, _ = socket.recv_fds(line, _STATUS_BYTES, 3)
@@ -71,7 +71,7 @@ class Process:
         self._listening.close()
         return _become(*marshal.loads(data), files, line)
 
-    def _tell_the_end(self, watched: int, child: int, line: socket.socket) -> None:
+    def _report_end(self, watched: int, child: int, line: socket.socket) -> None:
         self._ready.unregister(watched)
         os.close(watched)
         _, status = os.waitpid(child, 0)
@@ -115,7 +115,7 @@ def _become(
     files: list[int],
     line: socket.socket,
 ) -> list[str]:
-    """Be a process as it would have been started."""
+    """Become the process that the client would have started."""
     os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -125,7 +125,7 @@ def _become(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # Whoever was started is at the other end: its death is a signal that ends this process.
+    # The client is at the other end: its death sends a signal that ends this process.
     fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
     line.detach()
@@ -151,7 +151,7 @@ def _writing(number: int, errors: str) -> io.TextIOWrapper:
 
 
 class _Ending:
-    """Ends a child once all else has: to free what was loaded, object by object, takes long."""
+    """Ends a child at once after its exit handlers: freeing the libraries takes long."""
 
     def __init__(self) -> None:
         self._status: int | None = None
@@ -159,7 +159,7 @@ class _Ending:
 
     @contextlib.contextmanager
     def of_script(self):
-        """Note with which status the script in the block ends; an interrupt is left to Python."""
+        """Keep the status of the script in the block; an interrupt is left to Python."""
         try:
             yield
             self._status = 0
@@ -186,8 +186,8 @@ def _run(words: list[str], executable: str) -> None:
     sys.argv[:] = words if is_file else words[1:] if first == "-m" else ["-c", *words[2:]]
     sys.executable = executable
     folder = os.path.dirname(os.path.abspath(first)) if is_file else os.getcwd()
-    given = os.environ.get("PYTHONPATH", "")
-    sys.path[:1] = ["" if first == "-c" else folder, *filter(None, given.split(os.pathsep))]
+    paths = os.environ.get("PYTHONPATH", "")
+    sys.path[:1] = ["" if first == "-c" else folder, *filter(None, paths.split(os.pathsep))]
     _open_standard_files()
     if first == "-m":
         import runpy

@@ -1,8 +1,8 @@
-"""A Python that has large libraries and the engine loaded: importing them is half of a test's time.
+"""A Python with large libraries and the engine loaded: importing them is half of a test's time.
 
-`warm_python()` is the path of an executable that runs a script as Python would, in a child of a
-process that has imported them once; see `warm_client.py` and `warm_process.py`. It is for tests of
-what scripts and servers do. Tests of how processes start and end use the Python they run in.
+`warm_python()` is the path of an executable that runs a script as Python would, in a fork of a
+process that has imported them once; see `warm_client.py` and `warm_process.py`. Tests of scripts
+and servers use it; tests of how processes start and end use the Python that runs them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _END_SECONDS = 60.0
 
 
 def warm_python() -> str:
-    """The path of the executable; that of the usual Python where there is none."""
+    """The path of the executable, or of the usual Python where there is none."""
     return os.environ.get(_VARIABLE, sys.executable)
 
 

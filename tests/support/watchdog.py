@@ -1,4 +1,4 @@
-"""A bound for what should not wait: far above what it takes, far below what it would wait for."""
+"""Time limits of tests: far above the usual time, far below that of a failure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 _ATTEMPTS = 3
-_USUAL_SECONDS = 0.06  # what `slowness` measures takes on the machines that the limits are for
+_USUAL_SECONDS = 0.06  # of the loop in `slowness`, on the machines that the limits are for
 
 
 @cache
 def slowness() -> float:
-    """How many times longer this machine computes than the one that limits are meant for."""
+    """How many times slower this machine is than the one that the limits are for."""
     most = _USUAL_SECONDS
     for _ in range(_ATTEMPTS):
         began = time.thread_time()
@@ -33,13 +33,13 @@ def ends_within(seconds: float) -> Generator[None]:
     main, is_over = threading.main_thread().ident, threading.Event()
     assert main == threading.get_ident()
 
-    def bark() -> None:
+    def interrupt_main() -> None:
         is_over.set()
         signal.pthread_kill(main, signal.SIGINT)
 
-    dog = threading.Timer(seconds, bark)
-    dog.daemon = True
-    dog.start()
+    timer = threading.Timer(seconds, interrupt_main)
+    timer.daemon = True
+    timer.start()
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -47,14 +47,14 @@ def ends_within(seconds: float) -> Generator[None]:
             raise
         raise AssertionError(f"not over within {seconds:g} s") from interrupt
     finally:
-        dog.cancel()
+        timer.cancel()
 
 
 def done_within(seconds: float, do: Callable[[], T]) -> T:
-    """What comes of `do`, which must compute less than that once in three times.
+    """Return the result of `do`; at least one of three calls must keep the limit.
 
-    The time is the processor's for this thread, which counts what the host of a virtual machine
-    gave to others, and collected garbage. A slow machine may take longer.
+    It counts the processor time of this thread. Because that includes time that a virtual machine's
+    host gave to others, and garbage collection, there are three. A slow machine has more time.
     """
     seconds, least = seconds * slowness(), inf
     for _ in range(_ATTEMPTS):

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from tests.support.bridge_scripts import END_SECONDS, ended, next_line, script
+from tests.support.bridge_scripts import END_SECONDS, next_line, run_to_end, script
 from tests.support.bridges import bridge_with, wait_for_loss
 from tests.support.census import nothing_is_left
 from tests.support.fault_server import entry
@@ -56,7 +56,7 @@ def test_a_script_that_fails_without_closing_leaves_nothing(tmp_path: Path):
             say(error.stderr_tail)
         sys.exit("failed")
     """
-    code, output, _ = ended(tmp_path, body)
+    code, output, _ = run_to_end(tmp_path, body)
     assert (code, output) == (1, "('last words',)\n")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridge_scripts import ended
+from tests.support.bridge_scripts import run_to_end
 from tests.support.bridges import bridge_with, status_of, wait_for_state
 from tests.support.fast_loop import FastLoop
 from tests.support.fault_http import fault_http
@@ -206,7 +206,7 @@ def test_too_many_open_files_are_named_and_heal(tmp_path: Path):
             say(chr(10).join([*lines, outcome("it"), outcome("far")]))
     """
     with fault_http() as peer:
-        code, output, errors = ended(tmp_path, body.replace("URL", peer.url), warm_python())
+        code, output, errors = run_to_end(tmp_path, body.replace("URL", peer.url), warm_python())
     assert code == 0, errors
     started, reached, *others = output.splitlines()
     assert started.startswith("it could not be started: too many files are open here.")
