@@ -158,7 +158,7 @@ def test_a_group_is_listed_and_searched_like_a_server():
     search = make(MCPSearchTools, query="search books", toolbelt_spec=belt.toolbelt_spec)
     play({}, tools, use("both"), belt, search)
     assert [x["name"] for x in tools.tools.value] == ["search_books", "b"]
-    assert {x["name"] for x in search.results.value} <= {"search_books", "b"}
+    assert {x["name"] for x in search.found.value} <= {"search_books", "b"}
     assert search.best.value == "search_books"
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..catalog.definitions import ToolDefinition
+from ..core.json import as_object
 from ..core.tools import META, ToolKey
 from ..search.meta_tools import META_TOOLS, TOOL_EXPLAIN, TOOL_SEARCH, names_in
 from .events import ToolFinished
-from .messages import Message, calls_of, text_of
+from .messages import Message, calls_of, text_of, with_calls
 from .meta_tools import PLAN_TOOLS, SELECT_TOOL
 from .toolsets import Available, Learn
 
@@ -72,17 +72,14 @@ def discovered_in(messages: Iterable[Message], available: Available) -> tuple[To
 
 
 def _names_in(messages: Iterable[Message], available: Available) -> Iterable[str]:
-    by_id: dict[Any, ToolDefinition | None] = {}  # the tools that the last turn called
-    for message in messages:
-        if calls := calls_of(message):
-            names = [str(x.get("function", {}).get("name")) for x in calls]
-            by_id = {
-                x.get("id"): available.find(name) for x, name in zip(calls, names, strict=True)
-            }
-            yield from names
-        elif message.get("role") == "tool":
-            called = by_id.get(message.get("tool_call_id"))
-            if called and called.tool.key in _QUERIES:
-                yield from _FIRST_NAME.findall(text_of(message))[::-1]  # the best last
-            elif called and called.tool.key == TOOL_EXPLAIN.key:
-                yield from _EXPLAINED_NAME.findall(text_of(message))
+    for message, answered_call in with_calls(messages):
+        yield from map(_called_name, calls_of(message))
+        definition = available.find(_called_name(answered_call))
+        if definition and definition.tool.key in _QUERIES:
+            yield from _FIRST_NAME.findall(text_of(message))[::-1]  # the best last
+        elif definition and definition.tool.key == TOOL_EXPLAIN.key:
+            yield from _EXPLAINED_NAME.findall(text_of(message))
+
+
+def _called_name(call: Mapping[str, Any]) -> str:
+    return str(as_object(call.get("function")).get("name"))

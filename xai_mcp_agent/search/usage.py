@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -59,24 +59,15 @@ class Intent:
     weight: float = 1.0
 
 
-class Remembered(Mapping[ToolKey, Mapping[str, float]]):
+class Remembered(dict[ToolKey, Mapping[str, float]]):
     """Requests that the tools of one toolbelt were used for: weighted terms by tool.
 
     `ToolIndex.search` takes it as it is.
     """
 
     def __init__(self, intents: Mapping[ToolKey, Sequence[Intent]]) -> None:
+        super().__init__({key: _join(some) for key, some in intents.items()})
         self._intents = intents
-        self._terms = {key: _join(some) for key, some in intents.items()}
-
-    def __getitem__(self, key: ToolKey) -> Mapping[str, float]:
-        return self._terms[key]
-
-    def __iter__(self) -> Iterator[ToolKey]:
-        return iter(self._terms)
-
-    def __len__(self) -> int:
-        return len(self._terms)
 
     def uses_like(self, key: ToolKey, words: Iterable[str], rarity: Callable[[str], float]) -> int:
         """Return how often a tool was used for a similar request.
