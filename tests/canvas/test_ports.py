@@ -71,7 +71,7 @@ def _with_key(cls: type[Component]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", _NODES)
 def test_a_value_of_the_wrong_kind_names_its_port_and_node(name: str) -> None:
     for port, value in _cases(name):
-        error = UnknownProvider if port.endswith("provider") else BadSetting
+        error = UnknownProvider if port == "provider" else BadSetting
         words = "offline" if error is UnknownProvider else f"`{port}.*{name}|{name}.*`{port}"
         with pytest.raises(error, match=words):
             _read(name, port, value)

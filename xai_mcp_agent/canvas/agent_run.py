@@ -78,25 +78,25 @@ class CanvasRun:
 
 def run_agent(
     ctx: Any,
-    name: Any,
+    name: str,
     conversation: Any,
     *,
-    question: Any = None,
+    question: str = "",
     metadata: Mapping[str, Any] | None = None,
     outcome: CanvasRun,
     on_thought: Callable[[ToolFinished], None] | None = None,
-    show: Any = None,
+    show: str = "",
     output_schema: Mapping[str, Any] | None = None,
     on_approval: Callable[[ApprovalRequest], ApprovalScope | None] | None = None,
-    run_state: Any = None,
-    wait_for_approval: Any = None,
+    run_state: str = "",
+    wait_for_approval: bool = False,
     needs_sources: bool = True,
 ) -> None:
     """Run an agent to its answer; fill `outcome` along the way, up to an error too.
 
     Without a name, the agent that was set up last runs. `question` is added to the end of the
     conversation. `on_thought` is called in this thread after each tool use; by then `outcome` holds
-    its result too. `show` says how much to print, as a person may have written it: see `Console`.
+    its result too. `show` says how much to print: see `Console`.
     `output_schema` is the schema of the answer. `on_approval` decides in this thread whether a call
     may be made, in place of the person. With the file `run_state`, a run in which no person can
     approve a call ends as waiting (with `wait_for_approval` even if a person could), and the next
@@ -153,11 +153,11 @@ def run_agent(
             ctx["last_answer"] = outcome.answer or None
 
 
-def _read_request(question: Any, conversation: Any, outcome: CanvasRun) -> Conversation:
+def _read_request(question: str, conversation: Any, outcome: CanvasRun) -> Conversation:
     """Return the conversation with the question; `outcome` has as much of it as can be read."""
     question, conversation = take_question(question, conversation)
     outcome.conversation = Conversation(conversation).messages
-    request = conversation_with(conversation, question, "AgentRun")
+    request = conversation_with(conversation, question)
     if is_nothing(request):
         raise BadSetting(
             "AgentRun has nothing to answer: set `question` to a text, or wire a `conversation`."
@@ -247,7 +247,7 @@ _LEARN = (
 )
 
 
-def learn(ctx: Any, name: Any, conversation: Any, **options: Any) -> None:
+def learn(ctx: Any, name: str, conversation: Any, **options: Any) -> None:
     """Have an agent save notes from a conversation; its answer says what it learned.
 
     `options` are passed to `run_agent`.
@@ -268,7 +268,7 @@ def learn(ctx: Any, name: Any, conversation: Any, **options: Any) -> None:
 
 
 def run_tool(
-    ctx: Any, agent_name: Any, tool_name: str, tool_args: Any, conversation: Any
+    ctx: Any, agent_name: str, tool_name: str, tool_args: Any, conversation: Any
 ) -> CanvasRun:
     """Call one tool of an agent's toolbelt, as if its model had called it.
 
@@ -317,7 +317,7 @@ def thought_of(event: ToolFinished) -> str:
 
 @contextmanager
 def _at_work(
-    ctx: Any, name: str, node: str, show: Any = None, approvals: RunApprovals | None = None
+    ctx: Any, name: str, node: str, show: str = "", approvals: RunApprovals | None = None
 ) -> Generator[_AgentWork]:
     """Yield an agent's work for a node, in the workflow's thread."""
     agent, run_id = agent_in(ctx, name, node), new_run_id()

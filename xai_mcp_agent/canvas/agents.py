@@ -30,7 +30,7 @@ from .model_settings import (
     settings_on,
     with_prices,
 )
-from .ports import mapping, names, optional, raw_inputs, whole
+from .ports import BELT, inputs, mapping, names, optional
 from .toolbelts import (
     APPROVAL,
     FILTERS,
@@ -77,7 +77,7 @@ def change_agent(ctx: Any, node: Any) -> None:
 
 def _agent_ports(node: Any) -> dict[str, Any]:
     """Return the values on a node's ports, by the names that AgentInit and AgentUpdate share."""
-    return {x.removeprefix("new_").removeprefix("agent_"): y for x, y in raw_inputs(node).items()}
+    return {x.removeprefix("new_").removeprefix("agent_"): y for x, y in inputs(node).items()}
 
 
 def _only_toolbelt(ctx: Any, node: Any) -> str:
@@ -94,26 +94,26 @@ def _only_toolbelt(ctx: Any, node: Any) -> str:
 
 def init_agent(
     ctx: Any,
-    name: Any,
-    provider: Any = None,
-    model: Any = None,
+    name: str,
+    provider: str = "",
+    model: str = "",
     memory: Any = None,
-    system_prompt: Any = None,
-    max_thoughts: Any = None,
-    toolbelt_spec: Any = None,
-    model_settings: Any = None,
+    system_prompt: str = "",
+    max_thoughts: int | None = None,
+    toolbelt_spec: Mapping[str, Any] | None = None,
+    model_settings: Mapping[str, Any] | None = None,
 ) -> None:
     """Set up an agent in `ctx`, under the keys that workflows made for xai-agent use.
 
-    None and an empty text mean the default; `model_settings` are as AgentModel gives them. A node
-    that names no agent uses the one set up last.
+    An empty value means the default; `model_settings` are as AgentModel gives them. A node that
+    names no agent uses the one set up last.
 
     Raises:
         UnknownProvider: there is no such model provider.
         BadSetting: a value is invalid, or two contradict each other.
         MemoryFailed: `memory` is not a memory.
     """
-    name = _named(name, _INIT) or DEFAULT_AGENT
+    name = name if name.strip() else DEFAULT_AGENT
     settings = settings_on(model_settings, "model_settings", _INIT, env_of(ctx))
     provider, model = _model_in(provider, model, settings, _INIT, OFFLINE)
     if not provider:
@@ -123,8 +123,8 @@ def init_agent(
         "agent_provider": provider or OFFLINE,
         "agent_model": model,
         "agent_memory": memory_for(memory, name),
-        "agent_system_prompt": optional(system_prompt, "system_prompt", _INIT),
-        "max_thoughts": whole(max_thoughts, "max_thoughts", _INIT) or DEFAULT_MAX_THOUGHTS,
+        "agent_system_prompt": system_prompt,
+        "max_thoughts": max_thoughts or DEFAULT_MAX_THOUGHTS,
         "model_settings": with_prices(settings),
         _REPLACES: _is_agent(ctx.get(_PREFIX + name)),
     }
@@ -133,15 +133,15 @@ def init_agent(
 
 def update_agent(
     ctx: Any,
-    name: Any,
-    provider: Any = None,
-    model: Any = None,
-    system_prompt: Any = None,
-    max_thoughts: Any = None,
-    toolbelt_spec: Any = None,
-    model_settings: Any = None,
+    name: str,
+    provider: str = "",
+    model: str = "",
+    system_prompt: str = "",
+    max_thoughts: int | None = None,
+    toolbelt_spec: Mapping[str, Any] | None = None,
+    model_settings: Mapping[str, Any] | None = None,
 ) -> None:
-    """Change an existing agent; None and an empty text leave a setting as it is.
+    """Change an existing agent; an empty value leaves a setting as it is.
 
     With another provider or address, the key and other settings of the old service are dropped:
     they must not be sent to the new one.
@@ -157,28 +157,27 @@ def update_agent(
     changed: dict[str, Any] = {
         "agent_provider": provider,
         "agent_model": model,
-        "agent_system_prompt": optional(system_prompt, "new_system_prompt", _UPDATE),
-        "max_thoughts": whole(max_thoughts, "new_max_thoughts", _UPDATE),
+        "agent_system_prompt": system_prompt,
+        "max_thoughts": max_thoughts,
         "model_settings": with_prices(_changed(agent, provider, settings)),
     }
     changed = {key: x for key, x in changed.items() if x not in ("", None)}
-    if toolbelt_spec is not None:
+    if toolbelt_spec:
         changed |= tools_in(toolbelt_spec, "new_toolbelt_spec", _UPDATE)
     agent.update(changed)
 
 
-def agent_named(ctx: Any, name: Any, node: str, *, runs: bool = False) -> str:
+def agent_named(ctx: Any, name: str, node: str, *, runs: bool = False) -> str:
     """Return the agent's name on a port, or else the agent set up last in this run.
 
     With `runs` the agent is about to run: an agent runs inside itself only if it is named.
 
     Raises:
         UnknownAgent: the port is empty, and no agent was set up.
-        BadSetting: the port has a value that is not text, or is empty inside a run of the last
-            agent.
+        BadSetting: the port is empty inside a run of the last agent.
     """
-    if named := _named(name, node):
-        return named
+    if name.strip():
+        return name
     last = ctx.get(_LAST)
     if not last:
         raise UnknownAgent(
@@ -263,9 +262,8 @@ def spec_of(
 
     Raises:
         UnknownProvider: the agent has no model name, which its provider needs.
-        BadSetting: `metadata` is not a dict, or `output_schema` is not a JSON Schema.
+        BadSetting: `output_schema` is not a JSON Schema.
     """
-    form = mapping(output_schema, "output_schema", "AgentRun")
     settings = settings_of(agent)
     model = model_of(agent, env)
     return AgentSpec(
@@ -274,8 +272,8 @@ def spec_of(
         system_prompt=str(agent["agent_system_prompt"]),
         max_thoughts=int(agent["max_thoughts"]),
         protocol=cast(ProtocolChoice, settings.get("tool_protocol") or "auto"),
-        metadata=mapping(metadata, "metadata", "AgentRun"),
-        output=OutputSchema(form) if form else None,
+        metadata=dict(metadata or {}),
+        output=OutputSchema(dict(output_schema)) if output_schema else None,
         window=window_for(
             agent["agent_provider"],
             model,
@@ -332,9 +330,8 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     Raises:
         BadSetting: the value on that port is not a toolbelt's spec.
     """
-    wire = "the toolbelt_spec of AgentMakeToolbelt"
-    values = mapping(spec, port, node, wire=wire)
-    drawn = mapping(values.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)
+    values = mapping(spec, port, node)
+    drawn = mapping(values.get("standard_tools"), f"{port}.standard_tools", node)
     lock = values.get("lock_tools")
     lock = lock if lock == "first" else bool(lock)
     tools: dict[str, Any] = {"agent_toolbelt": drawn, "lock_tools": lock}
@@ -343,33 +340,26 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     tools["tool_approval"] = approval_in(values.get(APPROVAL), f"{port}.{APPROVAL}", node)
     lists = (*PREFERENCES, REQUIRED)
     tools |= {key: names(values.get(key), f"{port}.{key}", node) for key in lists}
-    tools[FILTERS] = mapping(values.get(FILTERS), f"{port}.{FILTERS}", node, wire=wire)
+    tools[FILTERS] = mapping(values.get(FILTERS), f"{port}.{FILTERS}", node)
     for name, written in tools[FILTERS].items():
         filter_in(written, f"{port}.{FILTERS}.{name}")
     tools[_IS_TAKEN] = bool(values.get(_IS_TAKEN))
     for key in (SERVERS, SOURCES):
         listed: Any = values.get(key) or []
         if not isinstance(listed, list | tuple):
-            raise BadSetting(f"`{key}` in `{port}` of {node} is no list. Wire {wire} to it.")
+            raise BadSetting(f"`{key}` in `{port}` of {node} is no list. Wire {BELT} to it.")
         tools[f"enabled_{key}"] = list(cast(list[str], listed))
     return tools
 
 
-def _named(name: Any, node: str) -> str:
-    """Return the name on a port; blanks count as empty."""
-    text = optional(name, "agent_name", node)
-    return text if text.strip() else ""
-
-
 def _model_in(
-    provider: Any, model: Any, settings: JsonObject, node: str, provider_now: str
+    provider: str, model: str, settings: JsonObject, node: str, provider_now: str
 ) -> tuple[str, str]:
     """Return provider and model from an agent's own ports or from AgentModel."""
     new = "" if node == _INIT else "new_"
     own = provider_on(provider, f"{new}agent_provider", node)
     provider = _one_of(own, settings, "provider", new, node)
-    own = optional(model, f"{new}agent_model", node)
-    model = _one_of(own, settings, "model", new, node)
+    model = _one_of(model, settings, "model", new, node)
     named, name = split_name(model)
     if named and named == (provider or named):
         return named, name

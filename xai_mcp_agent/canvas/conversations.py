@@ -10,7 +10,6 @@ from typing import Any
 
 from ..agent.conversation import Conversation
 from ..agent.messages import Message, text_of
-from .ports import optional
 
 logger = logging.getLogger(__name__)
 
@@ -49,19 +48,17 @@ def is_nothing(conversation: Any) -> bool:
     return conversation is None or (isinstance(conversation, str) and not conversation.strip())
 
 
-def conversation_with(conversation: Any, question: Any, node: str) -> Any:
+def conversation_with(conversation: Any, question: str) -> Any:
     """Return the conversation with the question at its end, or as it is without a question.
 
     Raises:
-        BadSetting: the question is not text.
         BadConversation: the value is not a conversation.
     """
-    text = optional(question, "question", node)
-    if not text.strip():
+    if not question.strip():
         return conversation
     if is_nothing(conversation):
-        return text
-    return [*Conversation(conversation).messages, {"role": "user", "content": text}]
+        return question
+    return [*Conversation(conversation).messages, {"role": "user", "content": question}]
 
 
 def long_results_in(ctx: Any, conversation: Iterable[Message]) -> dict[str, str]:

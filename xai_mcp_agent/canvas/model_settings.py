@@ -30,7 +30,6 @@ NODE = "AgentModel"
 Env: TypeAlias = Callable[[], Mapping[str, str]]
 # What `adopt` writes as an address if it could not determine it.
 UNDECIDED = "still to be decided"
-WIRE = "the model_settings of AgentModel"
 PROTOCOLS = ("auto", "native", "text")
 # Settings of one service that must not be sent to another.
 _OF_ONE_SERVICE = ("base_url", "api_key", "extra_body")
@@ -101,7 +100,7 @@ def settings_on(value: Any, port: str, node: str, env: Env = dict) -> JsonObject
         BadSetting: it is not such a dict, or has an unknown key or an invalid value.
         UnknownProvider: there is no such model provider.
     """
-    values = mapping(value, port, node, wire=WIRE)
+    values = mapping(value, port, node)
     if unknown := [x for x in values if x not in _READERS]:
         hint = did_you_mean(str(unknown[0]), _READERS) or f"Known: {', '.join(_READERS)}."
         raise BadSetting(f"`{port}` of {node} has the unknown key {unknown[0]!r}. {hint}")

@@ -25,10 +25,15 @@ _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)\}|env:([A-Za-z_]\w*)")
 
 # Texts that name tools: with commas, or a list from another node.
 _NAMES = {"tools", "except_tools", "always_shown", "trusted", "blocked"}
-_BELT = "the toolbelt_spec of AgentMakeToolbelt"
+BELT = "the toolbelt_spec of AgentMakeToolbelt"
+_SETTINGS = "the model_settings of AgentModel"
+# What belongs on a port that takes a dict.
 _WIRES = {
-    "toolbelt_spec": _BELT,
-    "new_toolbelt_spec": _BELT,
+    "toolbelt_spec": BELT,
+    "new_toolbelt_spec": BELT,
+    "model_settings": _SETTINGS,
+    "new_model_settings": _SETTINGS,
+    "from_model": _SETTINGS,
     "parameters": 'names and types, `"city": "string"`,',
 }
 
@@ -51,8 +56,7 @@ def inputs(node: Any, *may_be_empty: str) -> dict[str, Any]:
             case "str":
                 values[port] = read(values[port], port, name)
             case "dict":
-                wire = _WIRES.get(port, "a dict")
-                values[port] = mapping(values[port], port, name, wire=wire)
+                values[port] = mapping(values[port], port, name)
             case _ if kind in _READERS:
                 values[port] = _READERS[kind](values[port], port, name)
             case _:
@@ -118,8 +122,8 @@ def optional(value: Any, port: str, node: str) -> str:
     return value
 
 
-def mapping(value: Any, port: str, node: str, *, wire: str = "a dict") -> dict[str, Any]:
-    """Return a copy of the dict on a port, or an empty dict. `wire` says what belongs there.
+def mapping(value: Any, port: str, node: str) -> dict[str, Any]:
+    """Return a copy of the dict on a port, or an empty dict; `a.b` is `b` in that of the port `a`.
 
     Raises:
         BadSetting: the port has a value that is not a dict.
@@ -127,6 +131,7 @@ def mapping(value: Any, port: str, node: str, *, wire: str = "a dict") -> dict[s
     if value is None or value == "":
         return {}
     if not isinstance(value, Mapping):
+        wire = _WIRES.get(port.partition(".")[0], "a dict")
         raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire {wire} to it.")
     return dict(cast(Mapping[str, Any], value))
 

@@ -35,10 +35,10 @@ def define_route(ctx: Any, name: str, description: str, run: Callable[[Any, Any]
 
 def follow_route(
     ctx: Any,
-    agent_name: Any,
+    agent_name: str,
     conversation: Any,
     final_context_key: str | None = None,
-    question: Any = None,
+    question: str = "",
 ) -> tuple[str, Any]:
     """Let the agent's model choose a route, run it, and return its name and its result.
 
@@ -54,7 +54,7 @@ def follow_route(
     key = final_context_key or DEFAULT_RESULT_KEY
     agent_name = agent_named(ctx, agent_name, _NODE)
     question, conversation = take_question(question, conversation)
-    conversation = conversation_with(conversation, question, _NODE)
+    conversation = conversation_with(conversation, question)
     with at_node(ctx, _NODE, agent_name, agent=agent_name, routes=list(routes)) as work:
         name = _choose(ctx, work, agent_name, routes, conversation)
         work.answer["route"] = name

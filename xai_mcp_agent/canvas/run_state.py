@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 from anyio import to_thread
@@ -30,7 +29,6 @@ from ..core.errors import BadSetting
 from ..core.shell import shown_command
 from ..core.tools import ToolKey
 from ..secrets.secrets import Mask
-from .ports import optional
 
 _NODE = "AgentRun"
 
@@ -115,8 +113,8 @@ class ResumableRun:
 
 @contextmanager
 def resumable_run(
-    named: Any,
-    asks_nobody: Any,
+    name: str,
+    asks_nobody: bool,
     agent: str,
     conversation: Conversation,
     granted: set[tuple[ToolKey, str]],
@@ -130,7 +128,6 @@ def resumable_run(
         BadSetting: the run should wait, and has no file or cannot write it.
         RunFileError: the state in the file cannot be used.
     """
-    name = optional(named, "run_state", _NODE)
     if not name:
         if asks_nobody:
             raise BadSetting(
@@ -143,5 +140,5 @@ def resumable_run(
         raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
     with lock_run(file):
         run = ResumableRun(file, agent, conversation, granted, facts)
-        run.approvals.asks_nobody = bool(asks_nobody)
+        run.approvals.asks_nobody = asks_nobody
         yield run

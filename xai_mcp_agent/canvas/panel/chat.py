@@ -46,7 +46,7 @@ def turn(path: str, question: str) -> Generator[Chat]:
         _turns.clear()
 
 
-def take_question(question: Any, conversation: Any) -> tuple[Any, Any]:
+def take_question(question: str, conversation: Any) -> tuple[str, Any]:
     """Return the panel's question and the conversation so far, or else the node's own."""
     chat = _chat_of_node(is_asked=False)
     if chat is None or not chat.question:
