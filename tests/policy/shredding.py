@@ -1,13 +1,15 @@
-"""An agent's calls of the shredder, for tests of approvals and rules."""
+"""An agent's calls of a server's tools, for tests of approvals, rules and decisions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import anyio
 
+from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
-from xai_mcp_agent import ApprovalRequest, Bridge
+from xai_mcp_agent import Agent, AgentModel, AgentResult, ApprovalRequest, Bridge
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.approval import RunFacts
 from xai_mcp_agent.core.calls import Caller
@@ -42,6 +44,35 @@ def tool(server: str, name: str, *params: str, **annotations: bool) -> Tool:
     schema = {"type": "object", "properties": {x: {"type": "string"} for x in params}}
     annotated = ToolAnnotations(**annotations)
     return Tool(ToolKey("mcp", server, name), "", schema, annotations=annotated)
+
+
+def listed(name: str, description: str = "", **annotations: bool) -> dict[str, Any]:
+    """Return a tool as a server lists it."""
+    annotated = {"annotations": annotations} if annotations else {}
+    return {
+        "name": name,
+        "description": description,
+        "inputSchema": {"type": "object"},
+        **annotated,
+    }
+
+
+def run_all(
+    bridge: Bridge, source: str, *, own: Sequence[Any] = (), also: Iterable[str] = ()
+) -> AgentResult:
+    """Run an agent that calls each tool it is shown, and `also` tools of these names."""
+
+    def call_all(body: dict[str, Any]) -> Step:
+        if body["messages"][-1]["role"] == "tool":
+            return says("done")
+        shown = [x["function"]["name"] for x in body["tools"]]
+        functions = {x.__name__ for x in own}
+        mine = [x for x in shown if x.startswith(f"{source}_") or x in functions]
+        return calls(*((x, {}) for x in dict.fromkeys([*mine, *also])))
+
+    with model_endpoint(call_all) as endpoint:
+        model = AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-x")
+        return Agent(bridge, [source, *own], model=model).run("Call all.")
 
 
 def shredding(approve: Any = None, rules: Any = (), store: Any = None, **entry: Any) -> Bridge:

@@ -5,22 +5,29 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from tests.policy.shredding import PAPER, SECONDS, SHREDDED, Clerk, agent, shred, shredding, tool
+from tests.policy.shredding import (
+    PAPER,
+    SECONDS,
+    SHREDDED,
+    Clerk,
+    agent,
+    listed,
+    run_all,
+    shred,
+    shredding,
+    tool,
+)
 from tests.support.bridges import wait_for_tool
 from tests.support.fault_server import entry
 from tests.support.http_service import as_json, http_service
-from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import (
-    Agent,
-    AgentModel,
     ApprovalAnswer,
     ApprovalRequest,
     Bridge,
@@ -188,14 +195,14 @@ def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through():
 async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_called():
     """A reconnect in the middle of a call can change it, and nobody was asked."""
     before, now = tool("shredder", "shred"), tool("shredder", "shred", destructive=True)
-    listed = [before]
+    listing = [before]
     unused: list[Any] = [None] * 3
     written = settings_from({"mcpServers": {}})
-    approvals = Approvals(written, *unused, lambda _: listed[-1], str, lambda *_: None)
+    approvals = Approvals(written, *unused, lambda _: listing[-1], str, lambda *_: None)
     call = await approvals.step(ToolInvocation(before, {}, agent()))
     assert call.check is not None
     call.check()
-    listed.append(now)
+    listing.append(now)
     with pytest.raises(NotApproved) as refused:
         call.check()
     assert "changed just now" in refused.value.for_model
@@ -268,27 +275,6 @@ READS, WRITES, SAFE = {"readOnlyHint": True}, {"readOnlyHint": False}, {"destruc
 DESTROYS = {"destructiveHint": True}
 
 
-def listed(name: str, annotations: dict[str, bool] | None = None) -> dict[str, Any]:
-    """A tool as a server lists it."""
-    annotated = {} if annotations is None else {"annotations": annotations}
-    return {"name": name, "description": "", "inputSchema": {"type": "object"}, **annotated}
-
-
-def run_all(bridge: Bridge, source: str, *, own: Sequence[Any] = ()) -> Any:
-    """Run an agent that calls each of its tools once."""
-
-    def call_all(body: dict[str, Any]) -> Step:
-        if body["messages"][-1]["role"] == "tool":
-            return says("done")
-        shown = [x["function"]["name"] for x in body["tools"]]
-        mine = [x for x in shown if x.startswith(f"{source}_") or x in {y.__name__ for y in own}]
-        return calls(*((x, {}) for x in mine))
-
-    with model_endpoint(call_all) as endpoint:
-        model = AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-x")
-        return Agent(bridge, [source, *own], model=model).run("Call all.")
-
-
 def asked_for(settings: dict[str, Any], **more: Any) -> set[str]:
     """Return the tools that need an approval; all others are called."""
     asked = set[str]()
@@ -323,15 +309,15 @@ def test_a_tool_is_asked_for_if_it_says_that_it_destroys_or_only_its_name_does()
     harmless = ("deleted_items", "dropdown_options", "add_drop", "undelete", "wiper_status")
     annotated = {"delete_view": READS, "delete_draft": SAFE, "delete_one": WRITES, "tidy": DESTROYS}
     tools = [listed(x) for x in (*sorted(names), *harmless)]
-    tools += [listed(*x) for x in annotated.items()]
+    tools += [listed(x, **hints) for x, hints in annotated.items()]
     assert asked_for(shop(*tools), own=[delete_note]) == {*names, "delete_one", "tidy"}
 
 
 @pytest.mark.parametrize("is_general", [True, False], ids=["of the file", "of a source"])
 def test_one_word_asks_for_every_tool_that_is_not_marked_read_only(is_general: bool):
     word = {"approval": "ask_unless_read_only"}
-    tools = [listed("a", READS), listed("b"), listed("c", SAFE), listed("d", WRITES)]
-    tools += [listed("e", READS | DESTROYS)]
+    tools = [listed("a", **READS), listed("b"), listed("c", **SAFE), listed("d", **WRITES)]
+    tools += [listed("e", **READS, **DESTROYS)]
     settings = shop(*tools) | word if is_general else shop(*tools, **word)
     assert asked_for(settings) == {"b", "c", "d", "e"}
 

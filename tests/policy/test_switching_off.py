@@ -11,17 +11,16 @@ from typing import Any
 
 import pytest
 
+from tests.policy.shredding import listed, run_all
 from tests.support.agents_in_ctx import use_server
 from tests.support.bridges import names_of
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in
 from tests.support.model_agents import agent, offered, run, told
-from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.model_endpoint import calls
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import (
-    Agent,
-    AgentModel,
     Bridge,
     LockFailed,
     NoTools,
@@ -34,11 +33,6 @@ from xai_mcp_agent.cli import main
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 LOCK = "mcp_tools.lock.json"
 SWITCHED_OFF = "a person has switched it off"
-
-
-def listed(name: str, description: str = "") -> dict[str, Any]:
-    """A tool as a server lists it."""
-    return {"name": name, "description": description, "inputSchema": {"type": "object"}}
 
 
 @pytest.fixture
@@ -212,14 +206,6 @@ def test_no_spelling_gets_past_a_list_or_for_one_that_is_allowed(tmp_path: Path,
         lock = {"sources": {"mcp:shop": {"off": ["del"]}}}
         (tmp_path / LOCK).write_text(json.dumps(lock))
 
-    def call_all(body: dict[str, Any]) -> Step:
-        if body["messages"][-1]["role"] == "tool":
-            return says("done")
-        shown = [x["function"]["name"] for x in body["tools"] if "shop_" in x["function"]["name"]]
-        names = dict.fromkeys([*shown, *(f"shop_{x}" for x in ALIKE), "shop_look"])
-        return calls(*((x, {}) for x in names))
-
-    with Bridge.open(file) as bridge, model_endpoint(call_all) as endpoint:
-        model = AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-x")
-        Agent(bridge, ["shop"], model=model).run("Call all.")
+    with Bridge.open(file) as bridge:
+        run_all(bridge, "shop", also=[*(f"shop_{x}" for x in ALIKE), "shop_look"])
     assert calls_in(journal) == count + 1, "look is called"

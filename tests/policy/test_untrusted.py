@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.policy.shredding import listed
 from tests.support.agents_in_ctx import use_server
 from tests.support.asking_server import asking_entry, form
 from tests.support.bridges import bridge_with, status_of
@@ -64,11 +65,11 @@ def answering(method: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_prompts_and_the_servers_name_reach_a_program_as_they_look():
-    listed = {
+    greet = {
         "name": "greet", "title": f"Greet{HIDDEN}", "description": f"Greets{HIDDEN}",
         "arguments": [{"name": "who", "description": f"Whom{HIDDEN}"}],
     }  # fmt: skip
-    with bridge_with(it=answering("prompts/list", {"prompts": [listed]})) as bridge:
+    with bridge_with(it=answering("prompts/list", {"prompts": [greet]})) as bridge:
         (prompt,) = bridge.list_prompts("it")
         (argument,) = prompt.arguments
         assert clean([prompt.title, prompt.description, argument.description])
@@ -87,8 +88,8 @@ def test_prompts_and_the_servers_name_reach_a_program_as_they_look():
 
 
 def test_resources_are_described_as_they_look_and_their_contents_are_as_they_are():
-    listed = {"uri": "a://b", "name": "b", "title": f"B{HIDDEN}", "description": f"Is{HIDDEN}"}
-    with bridge_with(it=answering("resources/list", {"resources": [listed]})) as bridge:
+    resource_b = {"uri": "a://b", "name": "b", "title": f"B{HIDDEN}", "description": f"Is{HIDDEN}"}
+    with bridge_with(it=answering("resources/list", {"resources": [resource_b]})) as bridge:
         (resource, *_) = bridge.list_resources("it")
         assert clean([resource.title, resource.description])
     contents = {"contents": [{"uri": "a://b", "text": f"data{HIDDEN}"}]}
@@ -285,9 +286,8 @@ def test_no_server_takes_the_calls_of_one_that_is_not_there(
     """The model may know the name from its prompt or from an earlier run."""
     monkeypatch.chdir(tmp_path)
     journal = tmp_path / "journal"
-    listed = {"name": name, "description": "Pays.", "inputSchema": {"type": "object"}}
     servers = {
-        "shop": entry(tools=[listed], journal=str(journal)),
+        "shop": entry(tools=[listed(name, "Pays.")], journal=str(journal)),
         "bank": entry(exit=3, stderr="closed for today"),
     }
     (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": servers}))
@@ -353,11 +353,6 @@ HONEST = (
     "Returns the conversation with this person, newest message first.",
     "Overrides the rules of a firewall with those that are given.",
 )
-
-
-def listed(name: str, description: str = "") -> dict[str, Any]:
-    """A tool as a server lists it."""
-    return {"name": name, "description": description, "inputSchema": SMOOTH}
 
 
 def marks(**sources: dict[str, str]) -> list[Mark]:
