@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -113,8 +113,8 @@ async def ready_tools(
     needed = {x for name in required for x in choice.sources_of(name)}
     left_out = await sources.connect(listener.show_waiting, wait_seconds, needed)
     if not left_out:  # otherwise a missing source may have the names
-        await _tell_unmatched(operations, spec, CombinedToolset(*parts), listener)
-        await _tell_unknown(operations, spec.choice, listener)
+        async for line in _describe_unmatched(operations, spec, CombinedToolset(*parts)):
+            listener.tell(line)
     offered = [x.tool for x in (await tools.available()).definitions]
 
     def has_usable(test: Callable[[Tool], bool]) -> bool:
@@ -202,36 +202,29 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
     return f"{source}: none of its tools can be used: {reasons or 'it has none'}.{step}"
 
 
-async def _tell_unmatched(
-    operations: Operations, spec: ToolSpec, tools: Toolset, listener: Listener
-) -> None:
-    """Report a person's patterns that match no tool: they may be misspelled."""
-    own, sources = spec.preferences, spec.choice.all_sources
-    if own == Preferences():
-        return
-    keys = [x.key for x in await tools.tools()]
-    groups = operations.settings.search.groups
-    with_groups = replace(own, groups=groups, sets=operations.preferences().sets)
-    # In a thread: each pattern may have to be compared with thousands of names.
-    if unmatched := await to_thread.run_sync(with_groups.idle, keys, sources):
-        listener.tell(_describe_unmatched(unmatched, [*sources, *(x.name for x in keys)]))
+async def _describe_unmatched(
+    operations: Operations, spec: ToolSpec, tools: Toolset
+) -> AsyncIterator[str]:
+    """Yield lines about names and patterns that match no tool: they may be misspelled.
 
-
-async def _tell_unknown(operations: Operations, choice: ToolChoice, listener: Listener) -> None:
-    """Report names in groups and filters that match no source and no tool."""
-    if choice.is_everything:
-        return
-    tools = [x for name in choice.all_sources for x in operations.engine.catalog.tools(name)]
-    for line in await to_thread.run_sync(choice.describe_unmatched, tools):
-        listener.tell(line)
-
-
-def _describe_unmatched(patterns: Iterable[str], names: list[str]) -> str:
-    """Return a line about patterns that match no tool and no server."""
-    unmatched = tuple(patterns)
-    hints = [did_you_mean(x, names[:_SUGGESTED_OF]) for x in unmatched]
-    hint = f" {hints[0]}" if len(unmatched) == 1 and hints[0] else ""
-    listing = ", ".join(map(repr, unmatched))
-    return (
-        f"Always shown, trusted or blocked, but no tool or server of this agent: {listing}.{hint}"
-    )
+    In a thread: each pattern may have to be compared with thousands of names.
+    """
+    own, choice = spec.preferences, spec.choice
+    if own != Preferences():
+        keys = [x.key for x in await tools.tools()]
+        groups = operations.settings.search.groups
+        with_groups = replace(own, groups=groups, sets=operations.preferences().sets)
+        if patterns := await to_thread.run_sync(with_groups.idle, keys, choice.all_sources):
+            names = [*choice.all_sources, *(x.name for x in keys)][:_SUGGESTED_OF]
+            hint = did_you_mean(patterns[0], names) if len(patterns) == 1 else ""
+            listing = ", ".join(map(repr, patterns))
+            yield (
+                "Always shown, trusted or blocked, but no tool or server of this agent: "
+                f"{listing}. {hint}"
+            ).rstrip()
+    if not choice.is_everything:
+        listed_tools = [
+            x for name in choice.all_sources for x in operations.engine.catalog.tools(name)
+        ]
+        for line in await to_thread.run_sync(choice.describe_unmatched, listed_tools):
+            yield line

@@ -133,7 +133,7 @@ class Approvals:
             return invocation
         verdict = self.verdict(tool, caller, invocation.ruling)
         if verdict.word == "allow":
-            return replace(invocation, check=partial(self._check_allowed, invocation))
+            return replace(invocation, check=partial(self._check, invocation))
         if verdict.word == "deny":
             raise NotApproved(tool.source, tool.name, _DENIED.format(invocation.name))
         digest = self._digest(tool)
@@ -259,22 +259,19 @@ class Approvals:
         )  # fmt: skip
         return NotApproved(tool.source, tool.name, _NOBODY.format(name), note)
 
-    def _check_allowed(self, invocation: ToolInvocation) -> None:
-        """Check that the tool, as it is at this moment, needs no approval."""
-        tool, caller = invocation.tool, invocation.caller
+    def _check(self, invocation: ToolInvocation, approved_digest: str = "") -> None:
+        """Check at the moment of sending that the tool is as approved, or needs no approval."""
         if invocation.check is not None:
             invocation.check()
-        now = self._current(tool.key) or tool
-        if now is not tool and self.verdict(now, caller, invocation.ruling).word != "allow":
-            raise NotApproved(tool.source, tool.name, _LESS_HARMLESS.format(invocation.name))
-
-    def _check(self, invocation: ToolInvocation, digest: str) -> None:
-        """Check that the tool still has the approved definition."""
         tool = invocation.tool
-        if invocation.check is not None:
-            invocation.check()
-        if self._digest(self._current(tool.key) or tool) != digest:
-            raise NotApproved(tool.source, tool.name, _CHANGED.format(invocation.name))
+        now = self._current(tool.key) or tool
+        if approved_digest:
+            is_allowed, refusal = self._digest(now) == approved_digest, _CHANGED
+        else:
+            now_word = self.verdict(now, invocation.caller, invocation.ruling).word
+            is_allowed, refusal = now_word == "allow", _LESS_HARMLESS
+        if not is_allowed:
+            raise NotApproved(tool.source, tool.name, refusal.format(invocation.name))
 
 
 _allows, _holds = lru_cache(maxsize=1_000)(fits), lru_cache(maxsize=1_000)(guard)
