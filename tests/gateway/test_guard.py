@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from xai_mcp_agent.gateway.guard import Guard
+from xai_mcp_agent.gateway.guard import AccessGuard
 
 TOKEN = "the-token"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -25,7 +25,7 @@ async def _hello(_: object) -> PlainTextResponse:
 
 def client(token: str | None = TOKEN, **options: object) -> TestClient:
     """A client of an endpoint behind the guard."""
-    guard = Middleware(Guard, token=token, open_paths={"/"}, **options)  # pyright: ignore[reportArgumentType]
+    guard = Middleware(AccessGuard, token=token, open_paths={"/"}, **options)  # pyright: ignore[reportArgumentType]
     routes = [Route("/", _hello), Route("/api", _hello)]
     inner = Starlette(routes=routes, middleware=[guard])
     app = Starlette(routes=[Mount("/below", inner), Mount("/", inner)])
@@ -85,7 +85,7 @@ async def test_requests_under_way_end_with_the_server(has_begun: bool) -> None:
         sent.append(message)
 
     scope = {"type": "http", "path": "/", "headers": [(b"host", b"localhost")]}
-    task = asyncio.create_task(Guard(endless, token=None)(scope, asyncio.Event().wait, send))  # pyright: ignore[reportArgumentType]
+    task = asyncio.create_task(AccessGuard(endless, token=None)(scope, asyncio.Event().wait, send))  # pyright: ignore[reportArgumentType]
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait_for(task, 10)

@@ -20,7 +20,7 @@ from ..core.calls import Caller
 from ..core.errors import SourceError, XaiMcpError
 from ..core.json import JsonObject
 from ..core.tools import ToolKey
-from ..gateway.guard import LOOPBACK, Guard, JsonResponse
+from ..gateway.guard import LOOPBACK, AccessGuard, JsonResponse
 from ..planning.plan import plan_as_json
 from ..policy.review import Choice
 from ..views.found import explained_json, selected_json
@@ -66,7 +66,7 @@ def admin_app(
     desk = ApprovalDesk()
     operations.engine.approvals.hosts.append(WatchedDesk(desk))
     admin = _Admin(operations, desk)
-    guard = Middleware(Guard, token=token, hosts=hosts, open_paths={"/"})
+    guard = Middleware(AccessGuard, token=token, hosts=hosts, open_paths={"/"})
     return Starlette(
         routes=admin.routes(),
         middleware=[guard],

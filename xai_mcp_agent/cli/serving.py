@@ -76,7 +76,7 @@ def serve_http(bridge: Bridge, options: Options, access: Access, *, with_admin: 
     from starlette.routing import Mount
 
     from ..admin.app import admin_app
-    from ..gateway.guard import Guard, new_token
+    from ..gateway.guard import AccessGuard, new_token
     from ..gateway.server import Gateway
 
     token = (access.token or new_token()) if access.needs_token else None
@@ -87,7 +87,7 @@ def serve_http(bridge: Bridge, options: Options, access: Access, *, with_admin: 
         """Accept clients, and say how to connect one."""
         async with Gateway(operations, options) as gateway, anyio.create_task_group() as tasks:
             others = [Mount("/", admin_app(operations, token, hosts))] if with_admin else []
-            app = Guard(gateway.http_app(others), token=token, hosts=hosts, open_paths={"/"})
+            app = AccessGuard(gateway.http_app(others), token=token, hosts=hosts, open_paths={"/"})
             config = uvicorn.Config(
                 app, log_level="warning", lifespan="off", timeout_graceful_shutdown=_END_SECONDS
             )

@@ -58,7 +58,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-class Guard:
+class AccessGuard:
     """ASGI middleware that checks the `token`, the Host against `hosts`, and the Origin.
 
     `hosts` are names without a port; None allows any name, for a service behind its owner's proxy.

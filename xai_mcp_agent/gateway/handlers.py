@@ -32,7 +32,7 @@ from .content import (
     tool_json,
 )
 from .repair import allowed_result
-from .service import Service, protocol_errors
+from .service import EndpointService, protocol_errors
 
 Page: TypeAlias = types.PaginatedRequestParams
 """Parameters of a listing."""
@@ -45,7 +45,7 @@ _CACHED: tuple[CacheableMethod, ...] = (
 )  # fmt: skip
 
 
-def sdk_server(service: Service, client: Client | None = None) -> Server[Any]:
+def sdk_server(service: EndpointService, client: Client | None = None) -> Server[Any]:
     """Return a server of the SDK, for one `client` or for all that come over HTTP."""
     title, version = service.endpoint.title
     server = Server[Any](
@@ -88,7 +88,7 @@ async def _complete(handler: RequestHandler[Any, Any], context: Request, params:
 class _Handlers:
     """Methods of the protocol, for one client or for all over HTTP."""
 
-    def __init__(self, service: Service, client: Client | None) -> None:
+    def __init__(self, service: EndpointService, client: Client | None) -> None:
         self._service = service
         self._endpoint = service.endpoint
         self._operations = service.operations

@@ -23,7 +23,7 @@ from ..catalog.catalog import CatalogChanged
 from .client import Client
 from .endpoint import Options
 from .handlers import sdk_server
-from .service import Service
+from .service import EndpointService
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Gateway:
     def __init__(self, operations: Operations, options: Options = _EVERYTHING) -> None:
         self._operations = operations
         self._options = options
-        self._services: dict[Options, Service] = {}
+        self._services: dict[Options, EndpointService] = {}
         self._tasks: TaskGroup | None = None
 
     async def __aenter__(self) -> Gateway:
@@ -61,7 +61,7 @@ class Gateway:
 
     def service(
         self, names: tuple[str, ...] | None = None, *, passthrough: bool = False
-    ) -> Service:
+    ) -> EndpointService:
         """Return the service of these sources and groups, which start to connect.
 
         Raises:
@@ -71,7 +71,7 @@ class Gateway:
         names = self._options.names if names is None else names
         options = replace(self._options, names=names, passthrough=passthrough)
         if options not in self._services:
-            service = Service(self._operations, options, self._tasks)
+            service = EndpointService(self._operations, options, self._tasks)
             self._services[options] = service
             for do in (service.endpoint.connect, service.announce):
                 self._tasks.start_soon(_alone, do)
@@ -95,7 +95,7 @@ class Gateway:
     def http_app(self, routes: Sequence[BaseRoute] = ()) -> Starlette:
         """Return the HTTP app: `/mcp`, and `/mcp/NAME` for each source and group.
 
-        Wrap it in a `Guard`. `routes` are added beside them.
+        Wrap it in an `AccessGuard`. `routes` are added beside them.
         """
         settings = self._operations.settings
         paths = {"/mcp": self._options.names}

@@ -45,7 +45,7 @@ _LATE = (
 )
 
 
-class Service:
+class EndpointService:
     """Serves one endpoint to any number of clients."""
 
     def __init__(self, operations: Operations, options: Options, tasks: TaskGroup) -> None:

@@ -22,7 +22,7 @@ _SHORTEST = 2  # characters of a value, including its separator
 _LISTS = (list, tuple, set, frozenset, deque, Generator)
 
 
-class TooLarge(ValueError):
+class ResultTooLarge(ValueError):
     """The result is too large to be useful; says what to do."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ def plain(value: Any, leaf: Callable[[Any], Any] = str) -> Any:
     NaN and infinite numbers become texts. A generator is consumed.
 
     Raises:
-        TooLarge: it has more than `MAX_CHARS`, or no end.
+        ResultTooLarge: it has more than `MAX_CHARS`, or no end.
         ValueError: it contains itself, or is nested too deeply.
     """
     return Plain(leaf).of(value)
@@ -78,7 +78,7 @@ class Plain:
     def _count(self, value: Any, chars: int) -> Any:
         self._left -= chars
         if self._left < 0:
-            raise TooLarge
+            raise ResultTooLarge
         return value
 
     def _list(self, values: Iterable[Any], depth: int) -> list[Any]:

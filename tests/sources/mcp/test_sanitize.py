@@ -16,7 +16,7 @@ from xai_mcp_agent.settings.server import ServerSettings
 from xai_mcp_agent.sources.mcp.connection import Connection
 from xai_mcp_agent.sources.mcp.convert import prompt_message_of, result_of, tool_of
 from xai_mcp_agent.sources.mcp.dispatcher import ServerDispatcher
-from xai_mcp_agent.sources.mcp.requests import Request, current_request
+from xai_mcp_agent.sources.mcp.requests import McpRequest, current_request
 from xai_mcp_agent.sources.process import StderrLog
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ objects = st.dictionaries(fields, any_json, max_size=6)
 
 async def read(method: str, answer: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The answer as the SDK gets it, which is valid in every era; and as we read it."""
-    before, request = copy.deepcopy(answer), Request()
+    before, request = copy.deepcopy(answer), McpRequest()
     connection = Connection(ServerSettings(name="s", transport="stdio"), StderrLog(str))
     token = current_request.set(request)
     frame = await ServerDispatcher(None, None, connection, print).frame_of(method, answer)

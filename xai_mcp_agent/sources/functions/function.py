@@ -27,7 +27,7 @@ from ...core.tools import Tool, ToolAnnotations, ToolKey
 from ...secrets.redactor import redact_beginning
 from ...settings.entry import SourceSettings
 from ..canvas import result_of
-from ..plain_json import MAX_CHARS, Plain, TooLarge, plain
+from ..plain_json import MAX_CHARS, Plain, ResultTooLarge, plain
 from ..progress import ProgressListener
 from ..threads import Threads, TooManyLeft
 from .context import CallCancelled, RunningCall, ToolContext, WatchedCall
@@ -109,7 +109,7 @@ class Function:
         values |= {name: ToolContext(running) for name in self.contexts}
         try:
             return _result(_outcome(self.run(**values), running))
-        except TooLarge as cause:
+        except ResultTooLarge as cause:
             return ToolResult.of_text(f"{self.tool.name} failed: {cause}", is_error=True)
         except BaseException as cause:  # noqa: BLE001 - sys.exit in a function ends the call alone
             return self._failure(cause)
@@ -280,7 +280,7 @@ def _result(value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
         return _check_parts(value)
     if isinstance(value, str) and len(value) > MAX_CHARS:
-        raise TooLarge
+        raise ResultTooLarge
     return result_of(value if value is None or isinstance(value, str) else plain(value, _leaf))
 
 
@@ -331,7 +331,7 @@ async def _all_of(values: AsyncGenerator[Any]) -> list[Any]:
     """Return the values of an asynchronous generator; an endless one stops at the size limit.
 
     Raises:
-        TooLarge: it reached the limit.
+        ResultTooLarge: it reached the limit.
     """
     counted = Plain(_leaf)
     return [counted.of(x) async for x in values]

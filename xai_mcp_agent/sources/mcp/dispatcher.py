@@ -176,7 +176,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         return await self.frame_of(method, result)
 
     async def frame_of(self, method: str, result: JsonObject) -> JsonObject:
-        """Return a result's frame for the SDK; the current `Request` gets the whole result."""
+        """Return a result's frame for the SDK; the current `McpRequest` gets the whole result."""
         kind = result.get("resultType")
         if kind not in _RESULT_TYPES:  # MCP 2026-07-28 has the client refuse it
             message = f"the result type {kind!r} is unknown"

@@ -12,7 +12,7 @@ from ...core.json import JsonObject, as_list, as_object
 from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
 from ..base import Completed, OnUpdate
 from . import convert
-from .requests import Request
+from .requests import McpRequest
 from .subscriptions import UpdateListeners
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class McpFeatures:
 
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
             client = session.requests.require_client()
-            request = Request(self._caller, may_ask=True)
+            request = McpRequest(self._caller, may_ask=True)
             await session.requests.send(what, partial(send, client), request)
             return request.answer, partial(session.connection.note, method=method)
 

@@ -27,7 +27,7 @@ from ...core.tools import Tool
 from . import convert
 from .connection import Connection
 from .failures import is_missing_method
-from .requests import Request, Requests, current_request
+from .requests import McpRequest, Requests, current_request
 
 logger = logging.getLogger(__name__)
 
@@ -212,7 +212,9 @@ class Listings:
 
     async def _fetch(self, kind: _List, caller: Caller, seconds: float) -> None:
         send = partial(self._pages, kind, getattr(self._requests.require_client(), kind.send))
-        items, seconds_good = await self._requests.send(kind.method, send, Request(caller), seconds)
+        items, seconds_good = await self._requests.send(
+            kind.method, send, McpRequest(caller), seconds
+        )
         usable = convert.usable_items(
             items, kind.noun, kind.required, partial(self._note, kind=kind)
         )

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class Request:
+class McpRequest:
     """A request under way; with `may_ask` the server may ask something because of it.
 
     `answer` is the last result as the server sent it, because the SDK gets only the parts it needs.
@@ -72,7 +72,7 @@ class Request:
             raise
 
 
-current_request: ContextVar[Request | None] = ContextVar("request", default=None)
+current_request: ContextVar[McpRequest | None] = ContextVar("request", default=None)
 """The request that this task makes."""
 
 
@@ -88,7 +88,7 @@ class Requests:
         self._connection = connection
         self._failures = failures
         self._host = host
-        self._open: dict[Request, None] = {}  # the newest is last
+        self._open: dict[McpRequest, None] = {}  # the newest is last
         self._changed = anyio.Event()  # a request ended that others wait for, or a person is asked
         self._is_draining = False
         connection.clocks.on_pause = self._notify
@@ -107,7 +107,7 @@ class Requests:
         self,
         what: str,
         send: Callable[[], Awaitable[T]],
-        request: Request,
+        request: McpRequest,
         seconds: float | None = None,
     ) -> T:
         """Await a response, and turn any failure into one of our errors.
@@ -161,7 +161,7 @@ class Requests:
         else:
             send = partial(session.send_request, types.PingRequest(), types.EmptyResult)
         started = monotonic()
-        await self.send("ping", send, Request(caller), seconds)
+        await self.send("ping", send, McpRequest(caller), seconds)
         return monotonic() - started
 
     async def _judge_connection(self, verdict: Verdict, started: float) -> None:
@@ -175,7 +175,7 @@ class Requests:
         elif verdict == "late":
             health.note_timeout(started)
 
-    async def _turn_of(self, request: Request, seconds: float) -> float:
+    async def _turn_of(self, request: McpRequest, seconds: float) -> float:
         """Wait while a question might reach the wrong far client; return the seconds left.
 
         A client that is being asked may call the server meanwhile.
@@ -196,7 +196,7 @@ class Requests:
                 await self._changed.wait()
         return remaining_seconds(seconds, monotonic() - began)
 
-    def _client_of(self, request: Request) -> str:
+    def _client_of(self, request: McpRequest) -> str:
         """Return the id of the far client that a request lets the server ask; empty if none."""
         far, settings = request.caller.far, self._connection.settings
         if far is None or not request.may_ask:
@@ -209,7 +209,7 @@ class Requests:
         self._changed.set()
         self._changed = anyio.Event()
 
-    def asking(self) -> list[Request]:
+    def asking(self) -> list[McpRequest]:
         """Return the requests that may have caused the server's question."""
         current = current_request.get()
         if current in self._open:

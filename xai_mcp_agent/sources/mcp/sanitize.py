@@ -2,7 +2,7 @@
 
 The SDK refuses a whole listing for one bad tool and a whole result for one unknown block, and it
 copies everything it reads several times, on the event loop. So it gets only the frame of a result;
-the content stays with the `Request`, and `convert.py` reads it as it came.
+the content stays with the `McpRequest`, and `convert.py` reads it as it came.
 """
 
 from __future__ import annotations

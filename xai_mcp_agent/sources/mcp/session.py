@@ -30,7 +30,7 @@ from .convert import result_of
 from .failures import Failures, WrongEra
 from .health import PROBE_SECONDS
 from .listing import Listings
-from .requests import Request, Requests
+from .requests import McpRequest, Requests
 from .sdk import our_name
 from .stdio import stdio_streams
 from .subscriptions import Subscriptions, UpdateListeners, keep_listening
@@ -144,7 +144,7 @@ class McpSession:
         seconds = self.connection.settings.call_timeout_seconds
         if limit is not None:
             seconds = remaining_seconds(limit, monotonic() - started)
-        request = Request(invocation.caller, may_ask=True)
+        request = McpRequest(invocation.caller, may_ask=True)
         # Without a listener the SDK requests no progress.
         listener = invocation.on_progress
         on_progress = ProgressListener(listener, request.notes).report if listener else None

@@ -21,7 +21,7 @@ from ...core.events import LISTS
 from ..base import OnUpdate
 from .connection import METHOD_NOT_FOUND, Connection, is_modern
 from .failures import is_missing_method
-from .requests import Request, Requests
+from .requests import McpRequest, Requests
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -74,7 +74,7 @@ class Subscriptions:
                 return
             send = partial(self._listen if self._is_modern else self._request, uri)
             try:
-                accepted = await self._requests.send(f"subscribing to {uri!r}", send, Request())
+                accepted = await self._requests.send(f"subscribing to {uri!r}", send, McpRequest())
             except SourceError as error:
                 if not is_missing_method(error):
                     raise
@@ -94,7 +94,7 @@ class Subscriptions:
             try:
                 if not self._is_modern:
                     send = partial(self._request, uri, ends=True)
-                    await self._requests.send(f"leaving {uri!r}", send, Request())
+                    await self._requests.send(f"leaving {uri!r}", send, McpRequest())
             except SourceError as cause:
                 logger.debug("%s", cause)
 

@@ -45,7 +45,7 @@ _HEAD = (
 
 
 @dataclass(frozen=True, repr=False)
-class Outcome:
+class SignInOutcome:
     """Outcome of a sign-in: an authorization code or an error. Its repr shows neither."""
 
     code: str = ""
@@ -102,7 +102,7 @@ class Person:
             raise not_opened_error(self._server, answer.reason)
         raise self._too_late()
 
-    async def outcome(self, url: str, state: str, callback: Callback) -> Outcome:
+    async def outcome(self, url: str, state: str, callback: Callback) -> SignInOutcome:
         """Have the person open `url`, and wait for the outcome from them or their browser.
 
         Raises:
@@ -110,11 +110,11 @@ class Person:
         """
         host = urlsplit(url).hostname or ""
         request = SignInRequest(self._server.name, url, host, callback.uri, self._seconds)
-        outcomes: list[Outcome | AuthFailure] = []
+        outcomes: list[SignInOutcome | AuthFailure] = []
         with self._clocks(), anyio.move_on_after(self._seconds):
             async with anyio.create_task_group() as tasks:
 
-                async def take(fetch: Callable[[], Awaitable[Outcome | AuthFailure | None]]):
+                async def take(fetch: Callable[[], Awaitable[SignInOutcome | AuthFailure | None]]):
                     if (outcome := await fetch()) is not None:
                         outcomes.append(outcome)
                         tasks.cancel_scope.cancel()
@@ -128,7 +128,7 @@ class Person:
             raise denied_error(self._server, outcome.error, outcome.description)
         return outcome
 
-    async def _show(self, request: SignInRequest, state: str) -> Outcome | AuthFailure | None:
+    async def _show(self, request: SignInRequest, state: str) -> SignInOutcome | AuthFailure | None:
         """Show the page; return the outcome, or None if the browser delivers it."""
         try:
             if self._sign_in is None:
@@ -167,7 +167,7 @@ async def _call(sign_in: SignIn, request: SignInRequest) -> str | None:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def outcome_in(text: str, state: str) -> Outcome | None:
+def outcome_in(text: str, state: str) -> SignInOutcome | None:
     """Return the outcome in a callback address, or in a bare code.
 
     A bare code gets our `state`: the person who enters it vouches for it.
@@ -177,14 +177,14 @@ def outcome_in(text: str, state: str) -> Outcome | None:
     if outcome is not None:
         return outcome
     is_code = text and "://" not in text and not any(x.isspace() for x in text)
-    return Outcome(text, state) if is_code else None
+    return SignInOutcome(text, state) if is_code else None
 
 
-def _outcome_in_query(query: str) -> Outcome | None:
+def _outcome_in_query(query: str) -> SignInOutcome | None:
     fields = {name: values[0] for name, values in parse_qs(query).items()}
     if "code" not in fields and "error" not in fields:
         return None
-    return Outcome(
+    return SignInOutcome(
         fields.get("code", ""), fields.get("state"), fields.get("iss"),
         fields.get("error", ""), fields.get("error_description", ""),
     )  # fmt: skip
@@ -201,12 +201,12 @@ class Callback:
         self._server = html.escape(server)
         self._listener = listener
 
-    async def outcome(self, state: str) -> Outcome:
+    async def outcome(self, state: str) -> SignInOutcome:
         """Wait until a browser brings the outcome of the sign-in with this `state`."""
         if self._listener is None:
             await anyio.sleep_forever()
         assert self._listener is not None
-        outcomes: list[Outcome] = []
+        outcomes: list[SignInOutcome] = []
         async with anyio.create_task_group() as tasks:
 
             async def answer(stream: SocketStream) -> None:
@@ -221,7 +221,7 @@ class Callback:
             await self._listener.aclose()
 
     async def _answer(
-        self, stream: SocketStream, state: str, outcomes: list[Outcome], tasks: TaskGroup
+        self, stream: SocketStream, state: str, outcomes: list[SignInOutcome], tasks: TaskGroup
     ) -> None:
         """Answer one request; refuse it unless it carries the `state`."""
         outcome = None
@@ -238,7 +238,7 @@ class Callback:
             outcomes.append(outcome)
             tasks.cancel_scope.cancel()
 
-    def _page(self, outcome: Outcome | None) -> bytes:
+    def _page(self, outcome: SignInOutcome | None) -> bytes:
         status, title = "200 OK", "Thank you"
         text = f"You can close this window and go back to where {self._server} is used."
         if outcome is None:
