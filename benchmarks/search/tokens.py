@@ -15,7 +15,7 @@ from xai_mcp_agent.core.names import ShownNames
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.search import ToolIndex
-from xai_mcp_agent.search.meta_tools import DEFAULT_RESULTS, META_TOOLS, Finding, search_answer
+from xai_mcp_agent.search.meta_tools import DEFAULT_RESULTS, META_TOOLS, search_answer
 from xai_mcp_agent.search.selector import BudgetSelector
 
 from .. import page
@@ -189,10 +189,10 @@ class _OurRequests:
 
     def after(self, query: str) -> str:
         """The request after a search: its answer, and the tools that are shown from now on."""
-        hits = self._index.search(query, DEFAULT_RESULTS)
-        findings = [Finding(self._by_key[x.tool.key], x.score) for x in hits]
-        answer = search_answer(findings, ())
-        return self._show([x.definition.tool.key for x in findings]) + answer.text
+        results = self._index.search(query, DEFAULT_RESULTS)
+        hits = [(self._by_key[x.tool.key], x.score) for x in results]
+        answer = search_answer(hits, ())
+        return self._show([x.tool.key for x, _ in hits]) + answer.text
 
     def _show(self, searched: Sequence[ToolKey]) -> str:
         selector = BudgetSelector(BUDGET_TOKENS, lambda _: False)
