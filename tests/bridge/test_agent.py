@@ -219,7 +219,7 @@ def test_a_mistake_of_the_program_is_reported_before_anything_runs(bridge: Bridg
         (["itt"], {}, UnknownServer, "No MCP server 'itt'"),
         ([lambda: None], {}, BadSetting, "Write it with `def`"),
         ([shout, shout], {}, BadSetting, "Two functions of the agent are called 'shout'"),
-        ([], {"model": "openai"}, XaiMcpError, "wants the name of a model"),
+        ([], {"model": "openai"}, XaiMcpError, "needs the name of a model"),
         ([], {"max_thoughts": 0}, BadSetting, "`max_thoughts` of Agent is 0"),
         ([], {"approval": "perhaps"}, BadSetting, "`approval` of Agent"),
         ([], {"tool_protocol": "smoke"}, BadSetting, "smoke"),

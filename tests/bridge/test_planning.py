@@ -166,7 +166,7 @@ def test_a_program_names_servers_and_a_model(bridge: Bridge):
     plan = bridge.plan_tools(ORDERS, model="offline")
     assert (called(plan), plan.is_rough) == (ROUGH, True)
     assert "offline" in plan.reasons[-1]
-    with pytest.raises(UnknownProvider, match="wants the name of a model"):
+    with pytest.raises(UnknownProvider, match="needs the name of a model"):
         bridge.plan_tools(ORDERS, model="openai")
 
 

@@ -132,8 +132,8 @@ def test_what_a_person_named_and_is_not_there_is_reported_with_the_nearest(
         shown_by(server(except_tools="*"))
     printed = " ".join(capsys.readouterr().out.split())
     for words in (
-        "names the source 'libary', which is not there",
-        "'library/serch_books', which is not there. Did you mean 'search_books'",
+        "names the source 'libary', which does not exist",
+        "'library/serch_books', which does not exist. Did you mean 'search_books'",
         "The group 'empty' has no tools",
         "tagged has no tool 'aa'.",
         "tagged has no tool 'bb'.",

@@ -58,7 +58,7 @@ def test_a_drawn_tool_over_its_limit_is_an_error_and_others_wait_until_its_nodes
     answer, (first, second, third) = play(ctx, script)
     assert answer == "Done."
     assert first.startswith("ERROR: The drawn tool 'slow' did not end within its limit of 0.2")
-    assert second.startswith("ERROR: The drawn tool 'other' was not begun within 0.2 seconds")
+    assert second.startswith("ERROR: The drawn tool 'other' did not start within 0.2 seconds")
     assert "the nodes of 'slow'" in second
     assert third == "other"
 

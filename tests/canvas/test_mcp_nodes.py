@@ -304,7 +304,7 @@ def test_what_was_done_is_reported_as_data_and_to_read() -> None:
     assert [x["change"] for x in failed.events.value] == ["called"]
     assert matching.events.value == failed.events.value
     assert earlier.events.value == []
-    assert (unused.events.value, unused.text.value) == ([], "Nothing is remembered yet.")
+    assert (unused.events.value, unused.text.value) == ([], "There is no history yet.")
 
 
 def test_a_refresh_tells_what_there_is_and_what_changed() -> None:

@@ -1,4 +1,4 @@
-"""AgentModel: what it takes, what it gives to agents, and that nobody sees the key in it."""
+"""AgentModel: what it takes, what it gives to agents, and that nobody can see the key in it."""
 
 from __future__ import annotations
 

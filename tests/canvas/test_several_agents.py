@@ -94,7 +94,7 @@ def test_an_agent_that_is_a_tool_of_itself_is_stopped_and_told_why() -> None:
         tool = agent_as_tool("a", "again", "a")
         run = asking("a", "Go.")
         play({}, *agent("a", **endpoint.inputs), run, tools=[tool])
-    assert "would run inside itself once more (a > a > a > a)" in run.last_response.value
+    assert "would run inside itself (a > a > a > a)" in run.last_response.value
     assert len(endpoint.requests) == 6
 
 

@@ -107,7 +107,7 @@ def test_a_source_of_each_kind_is_used_by_the_name_of_its_entry() -> None:
         (AgentUseFunctions, "AgentUseMCPTools", {"functions_name": "off"}),
         (AgentUseAgents, "Known: painter", {"remote_agent": "paintr"}),
         (AgentUseOpenAPI, "needs `service_name`", {}),
-        (AgentUseOpenAPI, "stand in the settings", {"service_name": "bakery", "api_key": "x"}),
+        (AgentUseOpenAPI, "are in the settings", {"service_name": "bakery", "api_key": "x"}),
         (AgentUseOpenAPI, r"finds no file 'no\.json'", {"spec": "no.json"}),
         (AgentUseBuiltinTools, "and not both", {"tools": "calculate", "builtin_name": "handy"}),
         (AgentUseBuiltinTools, "Did you mean 'calculate'", {"tools": "calculator"}),

@@ -147,7 +147,7 @@ def test_a_file_is_of_one_conversation_and_only_its_own_answers_count(
     state = value["run"]["state"]
     assert SECRET in json.dumps(state["pending"])
     assert SECRET not in json.dumps({**value["run"], "state": {**state, "pending": []}})
-    with pytest.raises(RunFileError, match="waits a run with another conversation"):
+    with pytest.raises(RunFileError, match="A run with another conversation is waiting"):
         tidy(endpoint, "Something else.")
     answer = {"scope": "once", "reason": "", "was_asked": True, "by": "a stranger"}
     for call in state["awaiting"].values():

@@ -76,7 +76,7 @@ def test_names_that_are_not_there_are_reported_with_the_nearest():
     pairs = (("'shpo'", "shop"), ("'fiels'", "files"), ("'files/raed_file'", "read_file"))
     for line, words in zip(unknown, pairs, strict=False):
         assert [x for x in words if x not in line] == []
-    assert unknown[3:] == ["The group 'g' has no tools: nothing fits it."]
+    assert unknown[3:] == ["The group 'g' has no tools: nothing matches it."]
     written = {"selectors": [{"name": "*"}], "exclude": ["regex:(delete"]}
     with pytest.raises(SettingsError, match="exclude: has a regular expression"):
         settings_from({"groups": {"g": written}}).group("g")

@@ -176,7 +176,7 @@ def test_the_graph_has_what_is_decided_now_or_what_the_history_noted_then(projec
     assert off("--at", "0s") == ["pay"]
     assert "Decisions are shown as the history noted them; " in cli("tools list --at 0s").out
     lock.write_text("{")
-    assert "What is switched off is as the history notes it." in cli("history graph").err
+    assert "Switched-off tools are shown as the history recorded them." in cli("history graph").err
 
 
 # Approving

@@ -76,7 +76,7 @@ def test_a_file_or_link_that_is_there_is_kept(folder: Path, cli: Cli):
 
 def test_draw_takes_the_newest_run_of_the_history_or_explains_how_to_record_one(cli: Cli):
     ran = cli("plan draw")
-    assert (ran.status, ran.out, "Nothing is remembered yet" in ran.err) == (1, "", True)
+    assert (ran.status, ran.out, "There is no history yet" in ran.err) == (1, "", True)
     assert "XAI_MCP_RECORD=arguments,results" in ran.err
     called({"query": "sea"}, record="none")
     ran = cli("plan draw")

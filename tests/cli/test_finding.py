@@ -112,7 +112,11 @@ def test_a_plan_is_shown_with_what_is_missing_and_which_server_failed(examples: 
     assert err.startswith("error: bad: it failed while")
     assert ("exited with code 3" in err, "bad: " in out, status) == (True, False, 1)
     assert cli("plan make", LEND, "--server", "library")[::2] == (0, "")
-    for server, text in (("bad", "bad: "), ("units", "Nothing is to be called."), ("untis", "uni")):
+    for server, text in (
+        ("bad", "bad: "),
+        ("units", "There is nothing to call."),
+        ("untis", "uni"),
+    ):
         ran = cli("plan make", LEND, "--server", server)
         assert (ran.status, text in ran.text, "library/" in ran.out) == (1, True, False)
     ran = cli("plan make '  '")

@@ -190,7 +190,7 @@ def test_a_begin_and_an_end_can_be_given(file: Path, cli: Cli, show: Any, lines:
 
 def test_a_folder_without_history_says_so_and_one_with_it_starts_no_server(folder: Path, cli: Cli):
     ran = cli("history show")
-    assert (ran.status, "Nothing is remembered yet" in ran.out) == (0, True)
+    assert (ran.status, "There is no history yet" in ran.out) == (0, True)
     assert cli("history show --json").out == "[]\n"
     assert [*folder.iterdir()] == []
     mark = folder / "started"

@@ -199,7 +199,7 @@ def test_the_graph_of_a_tool_shows_the_best_flows_and_counts_the_others(shops: s
 def test_without_a_history_nothing_is_written(folder: Path, cli: Cli):
     for line in ("history graph --out g.html", "history stats", "tools list --at 0s",
                  "tools usage", "tools usage --forget"):  # fmt: skip
-        assert "Nothing is remembered yet" in cli(line).out
+        assert "There is no history yet" in cli(line).out
     assert cli("history stats --json").json == {"since": None, "tools": [], "sources": []}
     assert [*folder.iterdir()] == []
 

@@ -86,7 +86,7 @@ def test_a_call_waits_until_it_is_approved_with_the_usual_command(
     shown = cli("plan approve shred.run.json")
     assert "1. plan wants to call shred of shredder: waits for an answer" in shown.out
     out = cli("plan approve shred.run.json --all").out
-    assert out.splitlines()[-1] == "Run the plan again: it goes on."
+    assert out.splitlines()[-1] == "Run the plan again: it continues."
     done = cli(RUN_SHRED)
     assert (done.status, journal()) == (0, [f"shredded the will {SECRET}"])
     assert cli(RUN_SHRED).status == 0

@@ -73,7 +73,7 @@ def test_a_file_that_is_no_history_is_refused_and_left_as_it_is(
             assert (ran.status, text in ran.text) == (1, True), (reader, name)
     monkeypatch.setenv("XAI_MCP_STORE", "other.db")
     ran = cli("history show")
-    assert (ran.status, "Nothing is remembered yet" in ran.out) == (0, True)
+    assert (ran.status, "There is no history yet" in ran.out) == (0, True)
     assert files(folder) == before
 
 

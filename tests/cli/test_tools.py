@@ -92,7 +92,7 @@ def test_a_group_has_the_tools_of_its_servers_and_says_what_is_not_there(folder:
     shown_tools = {x: [tool["name"] for tool in y] for x, y in ran.json["tools"].items()}
     assert shown_tools == {"it": ["get_a", "get_b"]}
     assert (ran.status, list(ran.json["failed"])) == (1, ["dead"])
-    assert "'it/set_b', which is not there" in ran.json["notes"][0]
+    assert "'it/set_b', which does not exist" in ran.json["notes"][0]
 
 
 # The past
@@ -128,7 +128,7 @@ def test_tools_at_a_past_time_are_shown_without_starting_a_server(
     assert lines[gone + 1].startswith("      gone since 20")
     past_tools = cli("tools list --at 1 --json").json
     assert ([x["name"] for x in past_tools["servers"]], past_tools["tools"]) == (["it"], [])
-    nothing = (0, "As of event 1:\nNothing was known then.\n", "")
+    nothing = (0, "As of event 1:\nThere was no history then.\n", "")
     assert cli("tools list old --at 1") == nothing
     ran = cli("tools list itt --at 0s")
     assert (ran.status, "Did you mean 'it'?" in ran.text) == (1, True)

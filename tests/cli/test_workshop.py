@@ -272,7 +272,7 @@ def test_several_folders_are_shown_in_a_table(
     assert lines[start + 4].startswith("...ith-a-very-long-name-for-a-folder ")
     assert max(map(len, lines[start : start + 5])) <= WIDTH
     assert not {"\x1b", "\u202e"} & set(out)
-    problem = "anna: This is no working folder with our nodes. Run: xai-mcp-agent init"
+    problem = "anna: This is not a working folder with our nodes. Run: xai-mcp-agent init"
     assert " ".join(lines[:start]).count(problem[:40]) == 1
     out = cli("workshop check anna 2 3", names[3]).out
     assert next(x for x in out.splitlines() if x.startswith("folder ")).split()[1:] == ["2", "3"]

@@ -118,7 +118,10 @@ def test_a_result_is_shown_in_a_few_clean_lines() -> None:
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (ProtocolChanged("text"), "the service takes no functions; text protocol from here"),
+        (
+            ProtocolChanged("text"),
+            "the service does not support functions; text protocol from here",
+        ),
         (ToolsChanged(("b",), ("a",)), "++ new tools: b -- gone: a"),
         (
             ConversationFolded(3, 1, 12, True, 60_000, 128_000),

@@ -133,7 +133,7 @@ def test_a_large_value_or_text_is_checked_only_as_far_as_that_is_quick():
     schema = SchemaCheck({"items": {"required": ["a"]}})
     rows: list[dict[str, int]] = [{"a": 1}] * 100_000
     assert schema.problems(rows) == []
-    assert schema.problems([*rows, {}]) == ["it does not fit, and is too large to say where"]
+    assert schema.problems([*rows, {}]) == ["it does not match, and is too large to say where"]
     wide = {"properties": {"text": {"pattern": "^[ab]*a[ab]{900}$"}}, "required": ["name"]}
     text = "c" * 1_000_000
     assert SchemaCheck(wide).problems({"text": text, "name": ""}) == []

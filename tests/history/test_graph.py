@@ -104,7 +104,7 @@ def test_dead_nodes_say_why(history: History):
     history.failed("web", "Nobody answers.")
     graph = history.store.graph()
     assert {x.id: (x.state, x.why) for x in graph.nodes if not x.is_alive} == {
-        "mcp_tool:git_blame": ("gone", "It is not listed any more."),
+        "mcp_tool:git_blame": ("gone", "It is no longer listed."),
         "mcp:time": ("at rest", "The server ended with code 3."),
         "mcp_tool:time_now": ("at rest", "The server ended with code 3."),
         "mcp:web": ("at rest", "Nobody answers."),

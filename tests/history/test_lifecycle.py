@@ -17,7 +17,7 @@ from xai_mcp_agent.history.event import Project
 from xai_mcp_agent.views.history import event_json
 
 SERVER, TOOLS = "mcp:it", "mcp_tool:it_"
-NOT_LISTED = "It is not listed any more."
+NOT_LISTED = "It is no longer listed."
 _DIFFERENT = ("position", "time", "run", "definition")
 LINKS = ("extends", "related_to", "reinforces", "contradicts")
 

@@ -68,7 +68,7 @@ def call(**fields: Any) -> str:
         (call(tool=5), "Call 1 of the plan: it has no `tool`"),
         (call(args=[]), "Call 1 of the plan, `args`"),
         (call(reasons=[5]), "Call 1 of the plan, `reasons`"),
-        (call(args={"a": {"cal": 0}}), "Call 1 of the plan: `a`: it is no source of an argument"),
+        (call(args={"a": {"cal": 0}}), "Call 1 of the plan: `a`: it is not a source of an argument"),
         (call(args={"a": {"call": 0}}), "uses call 0, counted from 0, which does not come before"),
         (call(args={"a": {"parts": [{"call": -1}]}}), "Call 1, x: `a` uses call -1"),
         ('{"calls": [], "request": []}', "The plan, `request`"),
@@ -90,5 +90,5 @@ def test_a_file_without_a_plan_is_reported_with_the_place_in_it(
 def test_a_field_is_a_path_as_in_a_step() -> None:
     calls: list[Any] = [{"tool": "x", "args": {}}, {"tool": "x", "args": {"a": {"call": 0}}}]
     calls[1]["args"]["a"]["field"] = "[x"
-    with pytest.raises(BadPlan, match=r"`\[x` is no path in a result"):
+    with pytest.raises(BadPlan, match=r"`\[x` is not a path in a result"):
         plan_from_json({"calls": calls})

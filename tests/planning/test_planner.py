@@ -197,7 +197,7 @@ def test_the_model_is_told_what_is_wrong_with_its_plan() -> None:
         "list_orders, has no parameter 'userId': it takes user_id": calls((LIST, {"userId": "x"})),
         "Call 1, list_orders: user_id": calls((LIST, {"user_id": 5})),
         "does not come before it": calls((LIST, {"user_id": {"call": 1}})),
-        "is no source of an argument": calls((LIST, {"user_id": {"from": 1}})),
+        "is not a source of an argument": calls((LIST, {"user_id": {"from": 1}})),
     }
     for words, answer in wrong.items():
         (problem,) = ADVICE.problems(answer)

@@ -71,7 +71,7 @@ def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path
 def test_a_store_that_is_older_or_lets_calls_through_holds_all_of_them(tmp_path: Path):
     with bridge_at(tmp_path / "old.db", {"from": "store", "revision": 2}) as bridge:
         bridge.put_rules([NO_COUNT])
-        with pytest.raises(RulesUnknown, match="revision 1, and the settings want 2"):
+        with pytest.raises(RulesUnknown, match="revision 1, and the settings need 2"):
             bridge.ruled_tools(agent())
         assert HELD in count(bridge)
     allow = {"name": "all", "when": {}, "then": "allow"}

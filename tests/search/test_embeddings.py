@@ -104,7 +104,7 @@ def test_a_failure_leaves_the_words_and_is_logged_once(
     assert len(embed.asked) == 1
     (warning,) = warnings()
     assert problem in warning
-    assert "the function given as `embed`" in warning
+    assert "the function passed as `embed`" in warning
 
 
 def test_a_failed_model_is_asked_again_after_a_pause_one_text_at_a_time(

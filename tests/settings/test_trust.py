@@ -225,7 +225,7 @@ LOOSENED: list[tuple[Document, Document, str]] = [
     (rules(DENY), rules(ASK), DENIED),
     (rules(DENY), rules(rule("deny", tool="delete_all")), DENIED),
     (rules(DENY), rules({**DENY, "unless": {"agent": "x"}}), DENIED),
-    (rules(ASK), rules(), "rule `ask tool fits 'delete_*'` is removed or weakened: calls it asked"),
+    (rules(ASK), rules(), "rule `ask tool fits 'delete_*'` is removed or weakened: calls that"),
     (rules(FIVE_A_DAY), rules(rule({"limit": "50 a day"})), "weakened: more calls are now made"),
     (rules(INTERNAL, BY_WORD), rules({**INTERNAL, "when": {"server": "*"}}, BY_WORD),
      "rule `deny is is not 'internal'` is removed or weakened"),
@@ -305,7 +305,7 @@ def test_unattended_a_loosened_file_starts_nothing_and_no_agent_calls_anything(
         with pytest.raises(SettingsError, match=r"rule `deny tool fits 'delete_\*'` is removed"):
             bridge.list_tools("one")
         bridge.run(Operations.add_source, own)  # one that is not of the file
-        assert "hold back less than their user agreed to" in shred(bridge, agent())
+        assert "restrict less than their user agreed to" in shred(bridge, agent())
 
 
 def test_a_wider_group_record_or_approval_is_not_used_before_somebody_agreed(tmp_path: Path):

@@ -98,7 +98,7 @@ def test_a_step_gets_what_it_takes_of_results(source: Any, value: Any):
             "The result of library/search_books has no `id`; it has `books`, `total`.",
         ),
         (Reference(0, ("books", 0, "id", "x")), "`books[0].id` in the result of library/search"),
-        (Reference(1, after="since "), "has nowhere the words 'since '"),
+        (Reference(1, after="since "), "does not contain the words 'since '"),
         (Reference(7), "`results[7]` is not wired; 3 wires lead"),
         (Number(Reference(1, after="to ")), "is not a number: 'Ada'"),
     ],

@@ -112,7 +112,7 @@ def test_every_name_can_be_read_and_dead_ones_say_why():
     assert {ODD[0], ODD[1], ODD[3], ODD[5], "(no name)", "\\ud800\\x00\\x1b[31m\\u202e"} <= {*texts}
     assert page.count("<s>") == 1
     assert "<s>blame</s>" in page
-    assert texts.count("It is not listed any more.") == 1
+    assert texts.count("It is no longer listed.") == 1
     assert texts.count("It ended with code <1>.") == 2, "at the source, and to be heard at the tool"
     assert texts[texts.index("reset") + 1] == "(connected now, switched off)"
 
@@ -182,7 +182,7 @@ def test_a_browser_shows_it_in_both_schemes_wide_and_narrow(running: Browser, tm
         assert page.evaluate("document.documentElement.scrollWidth") == width
         backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         assert page.locator("s").inner_text() == "blame"
-        assert page.locator("text=It is not listed any more.").is_visible()
+        assert page.locator("text=It is no longer listed.").is_visible()
         page.locator("summary", has_text="git").click()
         assert not page.locator("s").is_visible()
         assert wrong == []

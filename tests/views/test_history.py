@@ -19,7 +19,7 @@ from xai_mcp_agent.views.times import BadTime, moment, position_or_moment, secon
 from xai_mcp_agent.views.tools import records_json, records_text
 
 NOON = datetime(2026, 11, 20, 12).astimezone()
-NOT_LISTED = "It is not listed any more."
+NOT_LISTED = "It is no longer listed."
 
 
 def event(change: Change, tool: str | None = None, seconds: float = 0, **payload: Any) -> Event:
@@ -55,7 +55,7 @@ def test_each_line_says_when_what_and_why_below_its_day():
         "2026-11-20, Friday",
         "12:00:00  web: connected for the first time over stdio (Web 1.2), 1 tool",
         "12:00:00  web.search: new",
-        "12:00:05  web.search: not available: It is not listed any more.",
+        "12:00:05  web.search: not available: It is no longer listed.",
         "2026-11-21, Saturday",
         "12:00:00  web: disconnected: exit code 1",
     ]
@@ -121,7 +121,7 @@ def test_a_tool_or_server_that_is_gone_says_since_when_and_why():
         "web (Web 1.2): 1 tool, not connected since 2026-11-20 12:00:09: exit code 1",
         "  search: never called",
         "  fetch: never called",
-        "      gone since 2026-11-20 12:00:05: It is not listed any more.",
+        "      gone since 2026-11-20 12:00:05: It is no longer listed.",
     ]
     failed = event("failed", reason="no such program")
     assert records(failed) == ["web: never connected: no such program"]

@@ -155,7 +155,7 @@ _OF_TOOL = 404, 409, 422, 500, 502, 504
 OPERATIONS = (
     Operation("sources", "get", "/api/sources", "Every source with its state, and what to do.",
               "Sources"),
-    Operation("source", "get", "/api/sources/{id}", "One source, and what is odd in its words.",
+    Operation("source", "get", "/api/sources/{id}", "One source, with suspicious texts.",
               "MarkedSource", (404, 409)),
     Operation("refresh", "post", "/api/sources/{id}/refresh", "List its tools again, and compare.",
               "Refreshed", (404, 409, 422, 500), requests.RefreshQuery),
@@ -173,19 +173,19 @@ OPERATIONS = (
               "Choices", (400, 413, *_OF_TOOL), body=requests.AcceptBody),
     Operation("history", "get", "/api/history", "The newest events, in pages.", "Events",
               (404, 422, 500), requests.HistoryQuery),
-    Operation("graph", "get", "/api/graph", "All there ever was, and what hangs on what.", "Graph",
+    Operation("graph", "get", "/api/graph", "All of the history, and how it is linked.", "Graph",
               (404, 422, 500), requests.GraphQuery),
     Operation("select", "post", "/api/select", "The tool that fits a request best.", "Selected",
               (400, 404, 409, 413, 422), body=requests.SelectBody),
-    Operation("plan", "post", "/api/plan", "The calls that a request asks for; none is made.",
+    Operation("plan", "post", "/api/plan", "A plan for a request; no call is made.",
               "Plan", (400, 404, 409, 413, 422, 502), body=requests.PlanBody),
     Operation("call", "post", "/api/call", "Call a tool. What needs an approval waits for one.",
               "Result", (400, 403, 413, *_OF_TOOL, 503), body=requests.CallBody),
     Operation("approvals", "get", "/api/approvals", "The calls that wait for an approval.",
               "Approvals"),
-    Operation("answer", "post", "/api/approvals/{id}", "Approve a call, or do not.", "Answered",
+    Operation("answer", "post", "/api/approvals/{id}", "Approve or refuse a call.", "Answered",
               (400, 404, 413, 422), body=requests.ApprovalBody),
-    Operation("events", "get", "/api/events", "What happens, as server-sent events.", ""),
+    Operation("events", "get", "/api/events", "Events, as server-sent events.", ""),
 )  # fmt: skip
 
 

@@ -284,5 +284,5 @@ def _to_sum_up(messages: Iterable[Message], before: str, most_chars: int) -> str
             break
         parts.append(f"[{message['role']}]\n{text}")
     if before:
-        parts.append(f"[what came before, summed up]\n{before}")
+        parts.append(f"[summary of what came before]\n{before}")
     return "\n\n".join(reversed(parts))

@@ -59,11 +59,11 @@ _OUT_OF_THOUGHTS = (
     "Answer now from what you know."
 )
 _MISSING = {
-    "answered": "ended its turn without an answer, also when asked once more. Ask in other words, "
+    "answered": "ended its turn without an answer, even when asked again. Ask in other words, "
     "or use another model.",
     "length": "reached the limit of its output before it said anything. Raise `max_output_tokens` "
     "of AgentModelLimits, or lower its `reasoning_effort`.",
-    "max_thoughts": "called tools to its last turn and gave no answer. Raise `max_thoughts` of "
+    "max_thoughts": "called tools until its last turn and gave no answer. Raise `max_thoughts` of "
     "AgentInit, or tell it in `system_prompt` when to answer.",
     "limit": "gave no answer before the limit of the run. Raise `max_run_tokens` or `max_run_cost` "
     "of AgentModelLimits.",

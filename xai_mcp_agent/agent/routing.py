@@ -18,7 +18,7 @@ from .structured import ask_for_json
 from .window import ContextWindow, Folding
 
 _PROMPT = (
-    "You direct requests. Choose the one route that fits the latest request best; do not answer it."
+    "You route requests. Choose the one route that fits the latest request best; do not answer it."
 )
 
 

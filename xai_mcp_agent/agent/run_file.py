@@ -161,7 +161,7 @@ def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
     if len(data) > _MOST_BYTES:
         raise RunFileError(
             f"The run is too large for {file}: {len(data) >> 20} MB, of {_MOST_BYTES >> 20} at "
-            "most. What was done last is not in it. Have tools give less, or keep no file."
+            "most. What was done last is not in it. Make the tools return less, or use no run file."
         )
     with _settings_locked():  # of two processes with copies of a file, one goes on
         _refuse_older(file, stamp)
@@ -317,8 +317,7 @@ def _key() -> bytes:
                 key = file.read_text("ascii").strip()
         except (OSError, ValueError) as cause:
             raise RunFileError(
-                f"No run can be kept to wait: {file} cannot be used: {cause}. Fix that, or set "
-                f"{KEY_VARIABLE}."
+                f"No run can wait: {file} cannot be used: {cause}. Fix that, or set {KEY_VARIABLE}."
             ) from cause
     if len(key) < _LEAST_KEY_CHARS:
         raise RunFileError(

@@ -52,7 +52,7 @@ class OutputSchema:
         self._schema_check = SchemaCheck(schema)
         why = self._schema_check.broken
         if not why and not _SCHEMA_WORDS & schema.keys():
-            why = "it says nothing of `type` or `properties`"
+            why = "it has neither `type` nor `properties`"
         if why:
             raise BadSetting(
                 f"`output_schema` of AgentRun is not a JSON Schema to check answers with: {why}. "
@@ -79,7 +79,7 @@ class OutputSchema:
             value, problems = await self._read(reply)
         if problems:
             raise ModelAnswerInvalid(
-                "The model's answer does not fit `output_schema`, also when asked again: "
+                "The model's answer does not fit `output_schema`, even when asked again: "
                 f"{'; '.join(problems)}. Make `output_schema` simpler, or use a model that keeps "
                 "to it.",
                 problems,

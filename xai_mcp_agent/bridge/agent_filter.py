@@ -22,7 +22,7 @@ _NAME_CHARS = 60
 _BLOCKED = "The tool {!r} is blocked by the preferences of a person. Use another one."
 _DENIED = "The tool {{!r}} is not for this agent: {}. Use another one."
 _HELD = (
-    "The tool {!r} is held back: a person has to accept first what its server says of it. Go on "
+    "The tool {!r} is held back: a person has to accept its definition first. Go on "
     "without it, or say that you need it."
 )
 

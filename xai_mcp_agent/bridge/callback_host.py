@@ -105,8 +105,8 @@ def _checked(answer: object) -> Answer:
     if isinstance(answer, Answer):
         return answer
     kind = type(answer).__name__
-    logger.error("The program's `answer` gave a %s: return an `Answer`", kind)
-    return Answer.cancelled(f"the program that answers gave a {kind}, not an Answer")
+    logger.error("The program's `answer` returned a %s: return an `Answer`", kind)
+    return Answer.cancelled(f"the program that answers returned a {kind}, not an Answer")
 
 
 def _checked_approval(answer: object) -> ApprovalAnswer:
@@ -114,8 +114,8 @@ def _checked_approval(answer: object) -> ApprovalAnswer:
         return replace(answer, by=answer.by or _BY)
     if scope := scope_of(answer):
         return ApprovalAnswer(scope, "the program said no" if scope == "no" else "", by=_BY)
-    logger.error("The program's `approve` gave %r: return one of %s", answer, ", ".join(SCOPES))
-    return ApprovalAnswer.no("the program that approves gave something other than an answer")
+    logger.error("The program's `approve` returned %r: return one of %s", answer, ", ".join(SCOPES))
+    return ApprovalAnswer.no("the program that approves returned something other than an answer")
 
 
 def host_for(answerer: Answerer | None, approver: Approver | None = None) -> Host:

@@ -254,7 +254,7 @@ class Engine:
             NoEmbeddings: the model of the settings cannot be used.
         """
         if self._embed is not None:
-            return Embedder(self._embed, "", "the function given as `embed`"), None
+            return Embedder(self._embed, "", "the function passed as `embed`"), None
         embeddings = self.settings.search.embeddings
         if embeddings is None:
             return None

@@ -38,9 +38,9 @@ _CANCELLED = "It was cancelled."
 _NO_WORDS = "It failed, and did not say why."
 _OFF = "It is switched off, or may be."
 _REFUSED: dict[type[XaiMcpError], str] = {
-    DefinitionChanged: "Its definition is not the one that was accepted.",
+    DefinitionChanged: "Its definition is not the accepted one.",
     NotAccepted: "Nobody has accepted its definition.",
-    AcceptanceUnknown: "It could not be looked up what was accepted of it.",
+    AcceptanceUnknown: "Its accepted definition could not be looked up.",
     NotApproved: "It was not approved.",
     RuleDenied: "A rule does not allow it.",
 }

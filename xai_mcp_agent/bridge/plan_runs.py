@@ -145,8 +145,8 @@ class SavedRun:
     ) -> None:
         if before.asked != digest_of_plan(plan):
             raise BadSetting(
-                "This run is of another plan, or the plan was changed since. Go on with the plan "
-                "as it was, or begin a new run."
+                "This run belongs to another plan, or the plan has changed since. Continue "
+                "with the original plan, or begin a new run."
             )
         self._run = before
         self._plan = plan
@@ -275,12 +275,12 @@ class SavedRun:
     def _how_to_go_on(self, key: ToolKey) -> str:
         if self.has_file:
             command = shown_command("xai-mcp-agent", "plan", "approve", str(self._run.file))
-            how = f"answer with `{command}`, then run the plan again with this file: it goes on."
+            how = f"answer with `{command}`, then run the plan again with this file: it continues."
         else:
             command = tool_command("approve", key.source, key.name)
             how = (
-                "run it where you can answer, keep it in a file to go on from, or approve this "
-                f"tool for good with `{command}`."
+                "run it where you can answer, store the run in a file to continue from, or approve "
+                f"this tool for good with `{command}`."
             )
         return f"\n  Next step: {how}"
 

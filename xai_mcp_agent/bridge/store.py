@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 _READ_SECONDS = 20.0  # by then a file that another process writes is free again
 _NEVER = "no rules were ever put into it, or they are lost."
-_OLDER = "its rules are at revision {}, and the settings want {} or a later one."
+_OLDER = "its rules are at revision {}, and the settings need {} or a later one."
 _PUT = "Put all of them there: `xai-mcp-agent rules put FILE --only`."
 _CHECK_STORE = "Check the store, or remove `from: store` from the rules in the settings."
 _CHECK_LIMITS = "Check the store, or limit calls by the hour or by the run."

@@ -169,7 +169,7 @@ class _Run(_Reader["RunEvent"], Generic[R]):
         if self._was_stopped:
             raise RuntimeError("The run was stopped before it came to a result.")
         if not self._future.done():
-            raise RuntimeError("The run goes on: its result is there when its events have ended.")
+            raise RuntimeError("The run is not over: its result is available after its last event.")
         try:
             return self._future.result()
         except CancelledError:

@@ -347,7 +347,7 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     for key in (SERVERS, SOURCES):
         listed: Any = values.get(key) or []
         if not isinstance(listed, list | tuple):
-            raise BadSetting(f"`{key}` in `{port}` of {node} is no list. Wire {BELT} to it.")
+            raise BadSetting(f"`{key}` in `{port}` of {node} is not a list. Wire {BELT} to it.")
         tools[f"enabled_{key}"] = list(cast(list[str], listed))
     return tools
 
@@ -372,7 +372,7 @@ def _one_of(own: str, settings: JsonObject, key: str, new: str, node: str) -> st
     if own and of_model and own != of_model:
         raise BadSetting(
             f"`{new}agent_{key}` of {node} is {own!r}, and `{key}` of the {MODEL_NODE} on its "
-            f"`{new}model_settings` is {of_model!r}. Say it in one of the two places."
+            f"`{new}model_settings` is {of_model!r}. Set it in one place only."
         )
     return own or of_model
 

@@ -33,7 +33,7 @@ _OVERRUN = (
     "it, or say that it takes too long (its limit is `timeout_seconds` of AgentDefineTool)."
 )
 _NOT_BEGUN = (
-    "The drawn tool {name!r} was not begun within {seconds:g} seconds: drawn tools run one at a "
+    "The drawn tool {name!r} did not start within {seconds:g} seconds: drawn tools run one at a "
     "time, and the nodes of {late!r}, which ran over its limit, still go on. Go on without them."
 )
 

@@ -36,7 +36,7 @@ def _show(kind: type[BaseException], error: BaseException, where: TracebackType 
         _interrupted.set()
         # The coroutines that the interrupt kept it from awaiting.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        words = f"\nInterrupted{_place(where)}; what it had started is ended.\nKeyboardInterrupt"
+        words = f"\nInterrupted{_place(where)}; all that it started was stopped.\nKeyboardInterrupt"
         print(words, file=sys.stderr)
     elif isinstance(error, XaiMcpError) and not is_verbose and (lines := error.told_by_node()):
         why = "  XAI_MCP_SHOW=verbose shows where it came from."

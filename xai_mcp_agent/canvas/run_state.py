@@ -77,7 +77,7 @@ class ResumableRun:
         here, file = Path.cwd(), self._run.file
         name = str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
         command = shown_command("xai-mcp-agent", "plan", "approve", name)
-        how = f"Answer with `{command}`, then run the workflow again: it goes on."
+        how = f"Answer with `{command}`, then run the workflow again: it continues."
         return [*(f"waits for approval: {x}" for x in calls), how]
 
     def end(self) -> None:
@@ -97,7 +97,7 @@ class ResumableRun:
         if (run.agent, run.asked) != (mine.agent, mine.asked):
             what = "agent" if run.agent != mine.agent else "conversation"
             raise RunFileError(
-                f"In {mine.file} waits a run with another {what}. Go on with that one first, "
+                f"A run with another {what} is waiting in {mine.file}. Continue that run first, "
                 f"delete the file, or give this {_NODE} another `run_state`."
             )
         self._run = replace(mine, stamp=run.stamp)

@@ -140,7 +140,7 @@ def _content(parts: Sequence[ResultPart], *, sees: bool) -> Any:
     for part in parts:
         if not isinstance(part, TextPart) and not (sees and isinstance(part, ImagePart)):
             kind = type(part).__name__.removesuffix("Part").lower()
-            raise SamplingRefused(f"this model takes no content of the kind {kind}")
+            raise SamplingRefused(f"this model does not take content of the kind {kind}")
     return [_as_content(x) for x in parts]
 
 

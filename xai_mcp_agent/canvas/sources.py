@@ -188,7 +188,7 @@ def use_builtin_tools(ctx: Any, node: Any) -> None:
     tools, entry = ports.pop("tools"), ports["builtin_name"]
     if bool(tools) == bool(entry):
         raise BadSetting(
-            "AgentUseBuiltinTools needs `tools` or `builtin_name`, and not both: set `tools` to "
+            "AgentUseBuiltinTools needs `tools` or `builtin_name`, but not both: set `tools` to "
             f"some of {', '.join(ALL_BUILTIN_TOOLS)}."
         )
     if entry:
@@ -226,7 +226,7 @@ def use_openapi(ctx: Any, node: Any) -> None:
         )
     if base or key:
         raise BadSetting(
-            f"base_url and api_key of {name!r} stand in the settings. Set that there, or name the "
+            f"base_url and api_key of {name!r} are in the settings. Set them there, or name the "
             "document itself as `spec` of AgentUseOpenAPI."
         )
     use_source(ctx, OPENAPI, name, Chosen.of(ports))

@@ -72,8 +72,9 @@ def _wired_result(ctx: Any, number: int, value: Any) -> StepResult:
         )
     if value == TO_BE_GIVEN:
         raise BadSetting(
-            f"`results[{number}]` of {_NODE} has no value: the drawing could not know it. Write it "
-            "into the literal that is wired there; the note above the node says what it is for."
+            f"`results[{number}]` of {_NODE} has no value: it was unknown when the "
+            "workflow was drawn. Write it into the literal that is wired there; the note above the "
+            "node says what it is for."
         )
     name = next((x.name for x in reversed(_steps_of(ctx)) if x.value is value), "")
     return StepResult(value, name or f"the node at results[{number}]")
@@ -111,7 +112,7 @@ def calls_of_workflow(file: Path) -> list[NamedCall]:
 
 def _named(call: ReadCall) -> NamedCall:
     arguments = {
-        name: Missing("nobody gave it yet") if name in call.missing else _source(x)
+        name: Missing("it has no value yet") if name in call.missing else _source(x)
         for name, x in call.arguments.items()
     }
     return NamedCall(call.source, call.tool, arguments, call.is_open, call.problem)

@@ -71,7 +71,7 @@ def filter_in(written: Any, where: str) -> ToolFilter:
         BadSetting: it is not a filter; a guess could let in unwanted tools.
     """
     if not isinstance(written, Mapping):
-        raise BadSetting(f"`{where}` has something in it that is no dict. {_WIRE_FILTER}")
+        raise BadSetting(f"`{where}` contains something that is not a dict. {_WIRE_FILTER}")
     values = cast(Mapping[str, Any], written)
     if wrong := [x for x in values if x not in ("only", "except")]:
         raise BadSetting(f"`{where}` has the unknown key {wrong[0]!r}. {_WIRE_FILTER}")

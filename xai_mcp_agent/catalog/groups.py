@@ -53,8 +53,8 @@ class ToolGroup:
         plain = [x for x in sources if not is_wild(x)]
         named = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
         return tuple(
-            f"The group {self.name!r} names the source {x!r}, which is not there or switched off. "
-            f"{did_you_mean(x, self._kinds)}".rstrip()
+            f"The group {self.name!r} names the source {x!r}, which does not exist or is "
+            f"switched off. {did_you_mean(x, self._kinds)}".rstrip()
             for x in named
             if x not in self._kinds
         )
@@ -66,19 +66,19 @@ class ToolGroup:
         """
         keys = {(x.source, x.name) for x in tools}
         lines = [
-            f"The group {self.name!r} names the tool {f'{source}/{name}'!r}, which is not there. "
+            f"The group {self.name!r} names the tool {f'{source}/{name}'!r}, which does not exist. "
             f"{did_you_mean(name, _some(x.name for x in tools if x.source == source))}".rstrip()
             for source, name in self._settings.include
             if source in self._kinds and (source, name) not in keys
         ]
         lines += [
-            f"The group {self.name!r} leaves out {pattern!r}, which is not there."
+            f"The group {self.name!r} excludes {pattern!r}, which does not exist."
             for pattern, fit in self._exclude.items()
             # Patterns may be for tools that do not exist yet.
             if not is_wild(pattern) and not any(_any_fits([fit], names_of(x.key)) for x in tools)
         ]
         if not any(map(self.has, tools)):
-            lines.append(f"The group {self.name!r} has no tools: nothing fits it.")
+            lines.append(f"The group {self.name!r} has no tools: nothing matches it.")
         return tuple(lines)
 
 

@@ -22,7 +22,7 @@ from .frame import Frame, Report
 from .options import Server
 from .output import say, says_yes
 
-_READ_IT = "Say --yes once you have read the file."
+_READ_IT = "Add --yes once you have read the file."
 
 
 def trust(
@@ -68,7 +68,7 @@ def _agree(frame: Frame, store: TrustStore, loaded: Settings, *, yes: bool) -> R
         store.agree(loaded, approved)
     if not is_agreed and not frame.as_json:
         raise SettingsError(loaded.file, "", "it is not trusted.", "Nothing was changed.")
-    text = "Trusted. You will be asked about what changes in it."
+    text = "Trusted. You will be asked again when it changes."
     if not parts:
         text = f"{loaded.file}: nothing in it waits for your agreement."
     shown = [{"key_path": x.key_path, "facts": x.facts} for x in parts]
@@ -128,7 +128,7 @@ class _Visit:
             return None
         self._say(
             "If the browser ends at a page that it cannot show, copy the address of that page,\n"
-            "paste it here and press Enter. Otherwise just wait. Ctrl-C gives up."
+            "paste it here and press Enter. Otherwise just wait. Ctrl-C cancels."
         )
         return self._typed(time.monotonic() + request.limit_seconds)
 

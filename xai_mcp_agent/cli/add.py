@@ -49,7 +49,7 @@ _ADVICE = {
     "cwd": "Nothing is started: leave it out.",
     "header": "Give it what it needs with --env, or the URL where it is.",
 }
-_IF_TAKEN = "Give --replace to put yours in its place, or choose another name."
+_IF_TAKEN = "Add --replace to replace it, or choose another name."
 
 OwnName = Annotated[str, typer.Argument(help="Its name in your settings.")]
 Words = Annotated[
@@ -93,7 +93,7 @@ def _check_fitting(words: Sequence[str], **options: Sequence[str] | None) -> Non
             "with http:// or https://, such as https://example.com/mcp."
         )
     if is_url(first) and len(words) > 1:
-        raise typer.BadParameter("A URL stands alone: leave out what comes after it.")
+        raise typer.BadParameter("A URL needs no arguments: leave out what comes after it.")
     useless, why = (("env", "cwd"), "a URL") if is_url(first) else (("header",), "a command")
     for option in useless:
         if options[option]:
@@ -219,21 +219,21 @@ def _absolute(word: str) -> str:
 def _variable(word: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise typer.BadParameter(f"-e wants KEY=VALUE, or KEY alone, not {word[:20]!r}.")
+        raise typer.BadParameter(f"-e takes KEY=VALUE, or KEY alone, not {word[:20]!r}.")
     return name, value if equals else f"${{{name}}}"
 
 
 def _header(word: str) -> tuple[str, str]:
     match = re.fullmatch(r"\s*([^\s:=]+)\s*[:=]\s*(.*)", word, re.DOTALL)
     if not match:
-        raise typer.BadParameter("--header wants 'Name: value'.")
+        raise typer.BadParameter("--header takes 'Name: value'.")
     return match[1], match[2]
 
 
 def _say_written(name: str, file: Path, backup: Path | None, notes: Sequence[str]) -> None:
     say(f"Written: {name}, in {file}")
     if backup:
-        say(f"The file as it was is kept as {backup}")
+        say(f"The old file is kept as {backup}")
     for note in notes:
         say(line(f"note: {note}"), to_stderr=True)
 
@@ -279,5 +279,5 @@ def remove(frame: Frame, name: OwnName) -> Report:
     place = f"{sections[0]}.{name}" if sections[0] else name
     for part in [x for x in loaded.parts if x.source == name] or [Part(place, "", (), name)]:
         TrustStore().agree_to(str(file), Part(part.key_path, "", (), name))
-    text = f"Removed: {name}, from {file}\nThe file as it was is kept as {backup}"
+    text = f"Removed: {name}, from {file}\nThe old file is kept as {backup}"
     return Report({"removed": name, "file": str(file), "kept": backup}, text)

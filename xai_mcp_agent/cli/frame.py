@@ -244,7 +244,7 @@ def _nothing_yet(place: Place, json: object) -> Report:
         return Report(json, f"The history is off: {' '.join(NOTHING_KEPT)}")
     return Report(
         json,
-        f"Nothing is remembered yet in {place.shown}. It begins when a workflow or a command uses "
+        f"There is no history yet in {place.shown}. It begins when a workflow or a command uses "
         "a server.",
     )
 

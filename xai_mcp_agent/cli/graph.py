@@ -73,7 +73,10 @@ def _decided(frame: StoreFrame, at: At) -> DecisionLock | None:
     try:
         return decided_now(find_lock(load_settings(frame.settings)))
     except LockFailed as reason:
-        say(f"note: What is switched off is as the history notes it. {reason}", to_stderr=True)
+        say(
+            f"note: Switched-off tools are shown as the history recorded them. {reason}",
+            to_stderr=True,
+        )
         return None
 
 

@@ -102,7 +102,7 @@ def _print_newest(
         newest = count(len(lines), "line") if len(lines) > 1 else "line"
         say(f"The newest {newest}; --limit shows more, --since and --server choose.")
     if not lines:
-        some = "The history has nothing that fits these options."
+        some = "The history has nothing that matches these options."
         say(some if is_some else NOTHING)
     return _print_lines(history, lines)
 

@@ -47,7 +47,7 @@ _METADATA_FILES = ("pyproject.toml", "README.md")  # read by the menu of our cat
 _ENV_FILE_TEXT = """\
 # Keys, one a line, without spaces around the equals sign:
 # OPENAI_API_KEY=...
-# They fill ${NAME} in mcp_settings.json, too. Only you can read this file, and git leaves it out.
+# They fill ${NAME} in mcp_settings.json, too. Only you can read this file, and git ignores it.
 """
 _ACTION_WIDTH = len("up to date")
 
@@ -271,7 +271,7 @@ def _provide_env_file(folder: Path) -> Iterator[Step]:
         yield Step("up to date", ENV_FILE)
     if not os.path.lexists(git_ignore):
         git_ignore.write_text(f"{ENV_FILE}\n", encoding="utf-8")
-        yield Step("created", git_ignore.name, f"so that git leaves out {ENV_FILE}")
+        yield Step("created", git_ignore.name, f"so that git ignores {ENV_FILE}")
     elif ENV_FILE not in git_ignore.read_text(encoding="utf-8", errors="replace").split():
         yield Step("kept", git_ignore.name, f"add a line {ENV_FILE}: your keys must not be shared")
     else:

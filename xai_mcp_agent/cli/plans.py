@@ -60,7 +60,7 @@ def make(
     if out is not None:
         text = json.dumps(written, indent=2, ensure_ascii=False)
         backup = write_file(out, f"{text}\n", "--out", may_replace=True)
-        also = f" The file that was there is kept as {backup}." if backup else ""
+        also = f" The old file is kept as {backup}." if backup else ""
         say(f"Written to {out}.{also}", to_stderr=True)
     return Report(
         {**written, "failed": plan.failed},
@@ -152,7 +152,7 @@ def run(
 def _argument(word: str) -> tuple[str, Any]:
     name, equals, text = word.partition("=")
     if not (name and equals):
-        raise typer.BadParameter(f"--give wants CALL.PARAM=JSON, not {word[:40]!r}.")
+        raise typer.BadParameter(f"--give takes CALL.PARAM=JSON, not {word[:40]!r}.")
     try:
         return name, json.loads(text)
     except (ValueError, RecursionError):
@@ -265,7 +265,7 @@ def _run_lines(run: WaitingRun) -> list[str]:
     if any(x.answer is None for x in run.calls):
         command = shown_command("xai-mcp-agent", "plan", "approve", str(run.file))
         return [*lines, f"Answer with `{command}` and --yes, --no or --all."]
-    return [*lines, f"Run the {'plan' if run.plan else 'workflow'} again: it goes on."]
+    return [*lines, f"Run the {'plan' if run.plan else 'workflow'} again: it continues."]
 
 
 def _call_json(call: AwaitedCall) -> dict[str, object]:

@@ -150,11 +150,11 @@ def require_arguments(run: RecordedRun, calls: Sequence[DrawnCall]) -> None:
     made = [x for x in run.calls if not (x.is_own or x.is_error or x.is_made_of_others)]
     if not made:
         raise NothingToDraw(
-            f"The run {run.id} has no call that can be made again: "
+            f"The run {run.id} has no call that can be repeated: "
             f"{count(len(run.calls), 'call')} failed, or of the agent's own tools."
         )
     if all(x.arguments is None for x in made):
         raise NotRecorded(
-            f"The run {run.id} made {count(len(calls), 'call')}, but with which arguments was not "
-            f"recorded, so they cannot be made again. {_HOW_TO_RECORD}"
+            f"The run {run.id} made {count(len(calls), 'call')}, but their arguments were not "
+            f"recorded, so they cannot be repeated. {_HOW_TO_RECORD}"
         )

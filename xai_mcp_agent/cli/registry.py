@@ -307,7 +307,7 @@ def _write(offer: Offer, file: Path) -> None:
     if problem := problem_of(offer.name, entry, file, needs):
         raise SettingsError(
             str(file), problem.key_path,
-            f"what the registry gives cannot be used: {problem.problem}", problem.fix,
+            f"the registry's entry cannot be used: {problem.problem}", problem.fix,
         )  # fmt: skip
     write_server(file, offer.name, offer.entry)
 

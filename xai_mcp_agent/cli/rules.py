@@ -115,6 +115,6 @@ def _report(bridge: Bridge, stored: StoredRules) -> Report:
     if least is None:
         lines.append(_NOT_USED)
     elif stored.revision < least:
-        lines.append(f"The settings want revision {least} or a later one, so agents call nothing.")
+        lines.append(f"The settings need revision {least} or a later one, so agents call nothing.")
     used = {"revision": stored.revision, "is_used": least is not None}
     return Report({**used, "rules": stored.rules}, "\n".join(lines))

@@ -260,7 +260,9 @@ def _stop(file: str) -> Report:
     for place, facts in places:
         while place.lock.exists():
             if time.monotonic() > until:
-                raise XaiMcpError(f"Process {facts['pid']} was asked to end, and has not yet.")
+                raise XaiMcpError(
+                    f"Process {facts['pid']} was asked to end, but has not ended yet."
+                )
             time.sleep(_LOOK_SECONDS)
     lines = [f"Process {facts['pid']} has ended." for _, facts in places]
     text = "\n".join(lines) or f"No process keeps the servers of {file}."

@@ -28,12 +28,12 @@ from .openapi import is_document, show_document
 from .options import Arguments, AtTime, OneServer, Server, Timeout, Tool
 from .output import say, say_result, text_width
 
-_NOTHING_THEN = "Nothing was known then."
+_NOTHING_THEN = "There was no history then."
 _NO_PAGES = (
     "--named, --usable, --limit, --offset and --as-list choose among the tools that are there now: "
     "leave them out with --all and --at."
 )
-_AS_NOTED = "Decisions are shown as the history noted them; `tools list` has what counts now."
+_AS_NOTED = "Decisions are shown as the history recorded them; `tools list` shows the current ones."
 
 ServerOrDocument = Annotated[
     str | None,
@@ -226,7 +226,7 @@ def _known_now(frame: StoreFrame, server: str | None) -> Report:
         _require(name, records, "is in the settings or the history", tuple(bridge.settings.names))
     text = records_text(records, text_width(), name)
     if text == NOTHING:
-        text = f"Nothing is remembered yet in {place}."
+        text = f"There is no history yet in {place}."
     return Report({**records_json(records, name), "failed": failed}, text, failed.values())
 
 

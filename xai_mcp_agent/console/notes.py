@@ -78,7 +78,7 @@ class Notes:
                     took = f"took {self._clock() - self._asked_at:.1f} s"
                     yield Note("--", ", ".join(filter(None, (took, tokens_text(event.usage)))))
             case ProtocolChanged(protocol):
-                text = f"the service takes no functions; {protocol} protocol from here"
+                text = f"the service does not support functions; {protocol} protocol from here"
                 yield Note("--", text)
             case ToolsChanged(added, removed):
                 if added:

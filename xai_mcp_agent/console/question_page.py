@@ -35,7 +35,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_ANSWERED = "This was answered already."
+_ANSWERED = "This has already been answered."
 _HTML = Path(__file__).with_suffix(".html")
 
 

@@ -90,7 +90,7 @@ def read_line(deadline: float, over: threading.Event) -> str:
     # `sys.stdin` may read ahead, and then waiting for more input would hang.
     typed = os.read(file, _LINE_BYTES)
     if not typed:
-        raise Ended(Answer.cancelled("the terminal's input was ended"))
+        raise Ended(Answer.cancelled("the terminal's input ended"))
     return typed.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r\n")
 
 
@@ -164,7 +164,7 @@ class _Form:
         for field in self._fields:
             if field.name in content:
                 self._say("  ", f"{field.label}: {field.value_text(content[field.name])}")
-        prompt = f"Send this to {server}? (yes; no: all of it again): "
+        prompt = f"Send this to {server}? (yes; no: start over): "
         return agrees(prompt, self._say, self._read)
 
 
@@ -220,7 +220,7 @@ def ask_until(value_of: Callable[[str], T], prompt: str, say: Say, read: Read) -
 
 
 def _too_often() -> Ended:
-    return Ended(Answer.cancelled(f"nothing that fits was typed in {_MOST_TRIES} tries"))
+    return Ended(Answer.cancelled(f"no valid answer in {_MOST_TRIES} tries"))
 
 
 def _read_console(deadline: float, over: threading.Event) -> str:
@@ -242,7 +242,7 @@ def _read_console(deadline: float, over: threading.Event) -> str:
             case "\x03":
                 raise KeyboardInterrupt
             case "\x1a":
-                raise Ended(Answer.cancelled("the terminal's input was ended"))
+                raise Ended(Answer.cancelled("the terminal's input ended"))
             case "\b":
                 typed = typed[:-1]
                 msvcrt.putwch(" ")

@@ -36,7 +36,7 @@ def check_limit(seconds: float | None) -> float | None:
     raise BadSetting(f"`timeout_seconds` is {seconds!r}. Give a number above 0, or None.")
 
 
-NO_APPROVER = "nobody sits in front of it"
+NO_APPROVER = "no person is present"
 NO_MODEL = "no agent makes this call, so there is no model to ask"
 
 

@@ -83,7 +83,7 @@ class SchemaCheck:
             if self._validator.is_valid(value):
                 return []
             if steps > _MAX_STEPS_TO_EXPLAIN:
-                return ["it does not fit, and is too large to say where"]
+                return ["it does not match, and is too large to say where"]
             _unmatched.characters = _MAX_MATCHED
             errors = islice(self._validator.iter_errors(value), _MAX_PROBLEMS)
             return [_problem(x) for x in errors]

@@ -102,7 +102,7 @@ class _Builder:
         if kind is self._kinds.AliasEvent:
             return self._alias(event)
         if self._strict and event.tag and not _STANDARD_TAG.fullmatch(event.tag):
-            raise YamlError("a tag that makes an object of a program", event.start_mark)
+            raise YamlError("a tag that constructs a Python object", event.start_mark)
         if kind is self._kinds.ScalarEvent:
             value, size = _scalar(event), 1
         elif depth > _MAX_DEPTH:

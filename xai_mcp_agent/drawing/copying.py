@@ -55,7 +55,7 @@ def _of_tool(document: Document, begin: Item, name: str) -> list[Item]:
         if link["target"] in own and source["id"] not in own:
             if "path" in source["extras"]:
                 raise CannotCopy(
-                    f"The tool {name} uses what {source['name']} gives, which is no part of it. "
+                    f"The tool {name} uses what {source['name']} gives, which is not part of it. "
                     "Copy its nodes by hand."
                 )
             own[source["id"]] = source

@@ -89,7 +89,7 @@ class _Reader:
     def _step(self, node: Item) -> ReadCall:
         text = self._literal(node, "call")
         if not isinstance(text, str):
-            return ReadCall("", "", is_open=True, problem="what it calls is wired from elsewhere")
+            return ReadCall("", "", is_open=True, problem="its call is wired from another node")
         try:
             step = read_step(text)
         except BadStep as reason:
@@ -108,7 +108,7 @@ class _Reader:
     def _call(self, node: Item) -> ReadCall:
         source, tool = self._literal(node, "server_name"), self._literal(node, "tool_name")
         if not isinstance(source, str) or not isinstance(tool, str):
-            return ReadCall("", "", is_open=True, problem="what it calls is wired from elsewhere")
+            return ReadCall("", "", is_open=True, problem="its call is wired from another node")
         arguments = self._literal(node, "arguments")
         if isinstance(arguments, dict):
             return ReadCall(source, tool, cast("dict[str, Any]", arguments))

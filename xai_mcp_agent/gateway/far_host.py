@@ -34,7 +34,7 @@ Raises:
 
 _NO_FORMS = "the program {!r}, which makes the call, cannot show a person a form"
 _NO_PAGES = "the program {!r}, which makes the call, cannot open a page for a person"
-_NO_MODEL = "the program {!r}, which makes the call, lends no model"
+_NO_MODEL = "the program {!r}, which makes the call, offers no model"
 _SCOPES = {
     "once": "Allow this call",
     "run": "Allow this tool until the program ends",
@@ -115,7 +115,7 @@ class FarHost:
                 return Answer.cancelled(str(refusal))
             if response.get("action") == "accept":
                 return Answer.accepted(as_object(response.get("content")))
-            reason = f"the person in front of {self._name!r} said no"
+            reason = f"the person at {self._name!r} said no"
             return Answer.declined(reason) if response.get("action") == "decline" else None
         return None
 

@@ -117,7 +117,7 @@ class AccessGuard:
             )  # fmt: skip
         if origin is not None and urlsplit(origin).netloc != host:
             return Problem(
-                403, "ForeignOrigin", "Foreign origin", "A page of another origin asks for this.",
+                403, "ForeignOrigin", "Foreign origin", "The request comes from another origin.",
                 "Open the page that is served here, or ask from a program.",
             )  # fmt: skip
         if self._token is None or path in self._open_paths:

@@ -28,14 +28,14 @@ _DAMAGED = (
     "It is set aside, and its backup takes its place; if that goes on, check the disk.",
 )
 _NO_ADDRESS = (
-    "This is no address of a database.",
+    "This is not the address of a database.",
     f"Write postgresql://user:password@host:5432/database. {_CHECK_URL}",
 )
 _NO_DRIVER = (
     "The driver for PostgreSQL is not installed.",
     'Install it: `pip install "xai-mcp-agent[postgres]"`.',
 )
-_REACH = f"Start the server, if it is not there. {_CHECK_URL}"
+_REACH = f"Start the server, if it is not running. {_CHECK_URL}"
 # By the start of SQLite's error name, by its number, and by PostgreSQL's state.
 _BY_CODE: dict[tuple[str, ...], tuple[str, str]] = {
     ("SQLITE_FULL", "ENOSPC", "EDQUOT"): ("The disk is full.", f"Make room there, {_ELSEWHERE}."),
@@ -48,15 +48,18 @@ _BY_CODE: dict[tuple[str, ...], tuple[str, str]] = {
         f"Make sure that its folder exists and is writable, {_ELSEWHERE}.",
     ),
     ("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"): (
-        "Another program has it locked, and does not let go.",
-        "End that program, unless it will be done soon.",
+        "Another program keeps it locked.",
+        "End that program, or wait until it is done.",
     ),
     ("SQLITE_IOERR",): (
         "The disk failed to write or to read.",
         f"Check whether it is full, over its quota or disconnected, {_ELSEWHERE}.",
     ),
     ("SQLITE_CORRUPT", "SQLITE_NOTADB"): _DAMAGED,
-    ("42501",): ("This user may not do that.", "Let it make tables, and read and write its own."),
+    ("42501",): (
+        "This user may not do that.",
+        "Allow it to create tables, and to read and write its own.",
+    ),
 }
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 

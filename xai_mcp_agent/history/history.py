@@ -337,7 +337,7 @@ class History:
         with self.reading() as connection:
             agents = sorted(connection.execute(query).scalars())
         if agent not in agents:
-            raise UnknownAgent(f"The history knows no agent {agent!r}. {_hint(agent, agents)}")
+            raise UnknownAgent(f"The history has no agent {agent!r}. {_hint(agent, agents)}")
 
     def followers(self, tool: ToolKey) -> Counter[ToolKey]:
         """Return the tools called next after this one in a run, with counts; not failed calls."""
@@ -433,7 +433,7 @@ def _subjects_named(fold: Fold, source: str | None, tool: str | None) -> list[Su
     sources = {x for x in anchors if source in (None, x.shown_source)}
     if source is not None and not sources:
         names = sorted({x.shown_source for x in anchors})
-        text = f"The history knows no server {source!r}. {_hint(source, names)}"
+        text = f"The history has no server {source!r}. {_hint(source, names)}"
         raise UnknownServer(text, source, nearest(source, names))
     if tool is None:
         return sorted(sources, key=lambda x: x.context_id)
@@ -443,7 +443,7 @@ def _subjects_named(fold: Fold, source: str | None, tool: str | None) -> list[Su
     if not matches:
         names = sorted({x.tool or "" for x in of_them})
         of = f" of {source!r}" if source else ""
-        raise UnknownTool(f"The history knows no tool {tool!r}{of}. {_hint(tool, names)}")
+        raise UnknownTool(f"The history has no tool {tool!r}{of}. {_hint(tool, names)}")
     return matches
 
 

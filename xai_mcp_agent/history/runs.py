@@ -23,7 +23,7 @@ _SAME_START_SECONDS = 2.0
 # Identifies the boot of a machine, and the pid namespace, if there are such.
 _BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
 _BETWEEN = " / "  # shown part of a host, and a part that only identifies it
-_END_LOST = "Its process ended; what the history had of that was lost."
+_END_LOST = "Its process ended, and the history's record of that was lost."
 
 
 class Runs:

@@ -40,7 +40,7 @@ _VERSION = 9
 _OPENING_PAUSE_SECONDS = 0.1
 _TRACES_MS = 2000  # a reader is done sooner, or reads something large
 _FORK_SECONDS = 1.0  # a transaction takes milliseconds; one that waits for others takes longer
-_GONE = "The file was deleted, or another one put in its place, while it was used."
+_GONE = "The file was deleted, or replaced, while it was in use."
 _GOES_ON = "From now on, events go into the new file."
 _UPDATE = (
     "Update this one, too: pip install --upgrade xai-mcp-agent. Or name another place with "

@@ -106,7 +106,11 @@ class Advice:
             "# Tools", *(lines or ["There are none."]),
         ]  # fmt: skip
         if rough.calls:
-            parts += ["", "# A rough plan, made of words alone; it may be wrong", _calls_of(rough)]
+            parts += [
+                "",
+                "# A rough plan, made from words alone; it may be wrong",
+                _calls_of(rough),
+            ]
         self.question = "\n".join(parts)
 
     def problems(self, answer: Any) -> list[str]:

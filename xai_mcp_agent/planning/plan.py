@@ -77,7 +77,7 @@ class FromResult:
         try:
             path = read_path(self.field or "")
         except BadStep as reason:
-            raise BadPlan(f"`{self.field}` is no path in a result. {reason}") from reason
+            raise BadPlan(f"`{self.field}` is not a path in a result. {reason}") from reason
         words = self.conversion.split(", ")
         if words[0] == "one of them":
             path = (*path, First.ITEM)
@@ -379,7 +379,7 @@ def _problem(error: Any) -> str:
     match error["loc"]:
         case ("calls", number, "arguments", name, *_):
             place = f"Call {number + 1} of the plan: `{name!s:.60}`"
-            problem = f"it is no source of an argument. Write {_SOURCES}"
+            problem = f"it is not a source of an argument. Write {_SOURCES}"
         case ("calls", number, *names):
             names = ["args" if x == "arguments" else x for x in names[:1]]
             place = ", ".join([f"Call {number + 1} of the plan", *(f"`{x}`" for x in names)])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SEARCHED = 30  # candidates for the next tool by the words of a request
 _OFFERED, _GIVERS = 10, 2  # tools offered to a model, for a step and for a missing input
-_ROUGH = "made of words and shapes, without a language model: look at it before it runs"
+_ROUGH = "made from words and schemas, without a language model: check it before it runs"
 
 
 class Planner:

@@ -90,7 +90,7 @@ class WireCheck:
         """Return the problem of a source, or ""."""
         match source:
             case Missing():
-                return f"nothing is given as {name!r}"
+                return f"{name!r} has no value"
             case Given(value):
                 return _misfit("the value", Shape((json_type(value),)), inp)
             case FromResult():

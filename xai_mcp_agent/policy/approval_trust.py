@@ -56,5 +56,5 @@ def approvals_in(settings: Settings) -> tuple[Part, ...]:
 
 
 def _part(source: str, tool: str, word: str) -> Part:
-    fact = "agents call it without a question, as it is described"
+    fact = "agents call it without asking, with its present definition"
     return Part(f"{APPROVED}{source}/{tool}", word, (fact,))

@@ -79,7 +79,7 @@ def require_read(
         return waiting
     joint = digest_of_reviews(waiting)
     if not digest:
-        problem = "say by its digest what you have read."
+        problem = "name the definition that you have read by its digest."
     elif len(digest) < len(joint):
         problem = f"a digest needs all of its {len(joint)} characters."
     else:

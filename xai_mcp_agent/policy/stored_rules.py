@@ -103,7 +103,7 @@ def _rules_in(row: Any, history: History) -> StoredRules:
             return stored
     except (TypeError, ValueError):
         pass  # somebody wrote into the database by hand
-    problem = f"they are not what was put there (revision {row.revision})."
+    problem = f"they were altered after they were put there (revision {row.revision})."
     raise RulesUnknown(history.place.shown, problem, _PUT)
 
 

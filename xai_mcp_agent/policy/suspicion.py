@@ -129,7 +129,7 @@ def _marks(source: str, tool: str, texts: Iterable[tuple[str, str]], names: _Nam
 def _oddities(text: str) -> Iterator[tuple[str, str]]:
     if hidden := count_hidden(text):
         thing = "a character" if hidden == 1 else f"{hidden:,} characters"
-        yield f"has {thing} that nobody sees", _one_line(text[:_MAX_CHARS], _QUOTED_CHARS)
+        yield f"has {thing} that nobody can see", _one_line(text[:_MAX_CHARS], _QUOTED_CHARS)
     if len(text) > _MAX_CHARS:
         yield f"is {len(text):,} characters long; models read the first {_MAX_CHARS:,}", ""
     yield from find_orders(text)

@@ -170,7 +170,7 @@ class _Composer:
         unknown = {x: Variable(name=x) for x in _VARIABLE.findall(remote.url)}
         url = self._fill(remote.url, {**unknown, **remote.variables}, "the URL")
         if {"{", "}"} & {*_SETTINGS_VARIABLE.sub("", url)}:
-            raise _NotThisWay("its URL has braces in it that stand for nothing")
+            raise _NotThisWay("its URL has braces that no variable fills")
         if "@" in url.partition("://")[2].partition("/")[0]:
             raise _NotThisWay("its URL has a user before the host, which may be taken for the host")
         entry: JsonObject = {

@@ -149,7 +149,7 @@ class BudgetSelector:
             elif len(core) < self._most or is_meta_tool(key):
                 core.append((definition, why))
             else:
-                problem = f"no more than {self._most} tools can have room in {self._budget} tokens"
+                problem = f"no more than {self._most} tools fit into {self._budget} tokens"
                 too_many.append(LeftOut(definition, f"{why}, but {problem}"))
         all_but_search = [x for x in available if not is_meta_tool(x.tool.key)]
         tokens = sum(x.tokens for x in all_but_search)

@@ -250,7 +250,7 @@ def _dense_index(embed: Embed | DenseIndex[Any] | None) -> tuple[DenseIndex[Any]
 
     if isinstance(embed, DenseIndex):
         return cast("DenseIndex[Any]", embed), False
-    return DenseIndex[Any](Embedder(embed, "", "the function given as `embed`")), True
+    return DenseIndex[Any](Embedder(embed, "", "the function passed as `embed`")), True
 
 
 def _join(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> dict[Any, float]:

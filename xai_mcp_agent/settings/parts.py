@@ -211,7 +211,7 @@ def _ascii_host(text: str) -> str:
 
 
 _LOST = {
-    "ask": "calls it asked about are now made unasked", "deny": "calls it refused are now made",
+    "ask": "calls that needed approval no longer do", "deny": "calls it refused are now made",
 }  # fmt: skip
 _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 

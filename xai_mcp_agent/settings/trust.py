@@ -53,7 +53,7 @@ _FILE_NAME = "trusted.json"
 _FOR_ALL = (RULES, APPROVAL, BLOCKED)
 _NOTHING_CALLED = Rule(
     "not agreed", (), word="deny",
-    because="the settings hold back less than their user agreed to",
+    because="the settings restrict less than their user agreed to",
 )  # fmt: skip
 _LOCK_SECONDS = 5.0
 

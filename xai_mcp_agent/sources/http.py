@@ -260,10 +260,10 @@ def redirect_request(
     is_home = is_same_host(str(sent.url), str(url))
     is_address = url.scheme in ("http", "https") and 0 <= (url.port or 0) <= _MAX_PORT
     refusals = {
-        "which is not an address of the web": not (is_address and url.host),
-        "where everything would travel unprotected": (sent.url.scheme, url.scheme) == _DOWNGRADE,
+        "which is not a web address": not (is_address and url.host),
+        "which is not encrypted": (sent.url.scheme, url.scheme) == _DOWNGRADE,
         "with credentials of its own": url.userinfo not in (b"", sent.url.userinfo),
-        "in a way that loses what was asked": request.method != sent.method
+        "in a way that loses the request": request.method != sent.method
         and response.status_code != _SEE_OTHER,
         "and credentials are not taken to another server": not is_home
         and not (leaves_origin and is_read),

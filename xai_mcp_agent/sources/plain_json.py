@@ -67,7 +67,9 @@ class Plain:
             number = value if math.isfinite(value) else _NOT_FINITE[str(value)]
             return self._count(number, _SHORTEST)
         if depth > _MAX_DEPTH:
-            raise ValueError(f"its result holds itself, or is nested more than {_MAX_DEPTH} deep")
+            raise ValueError(
+                f"its result contains itself, or is nested more than {_MAX_DEPTH} deep"
+            )
         if isinstance(value, dict):
             items = cast(dict[Any, Any], value).items()
             return {self._key(x, depth): self.of(y, depth + 1) for x, y in items}

@@ -191,7 +191,7 @@ def _between(text: str, reference: Reference, name: str) -> str:
 def _split(text: str, words: str, name: str) -> tuple[str, str]:
     before, separator, after = text.partition(words)
     if not separator:
-        problem = f"The result of {name} has nowhere the words {words!r}"
+        problem = f"The result of {name} does not contain the words {words!r}"
         raise NotInResult(f"{problem}; {_describe(text)}.")
     return before, after
 

@@ -34,7 +34,7 @@ def suggested_text(suggested: Suggested, width: int) -> str:
         lines.append(f"{one.score:.2f}  {plain(str(one.tool), _CHARS)}")
         lines += wrap("; ".join(_plain(one.reasons)), width, _INDENT, _INDENT)
     if not lines:
-        lines.append("No tool takes what these steps give, or matches the request.")
+        lines.append("No tool takes the results of these steps, or matches the request.")
     return "\n".join([*lines, *_left_out(suggested)])
 
 
@@ -130,7 +130,7 @@ def _of_search(choice: ExplainedChoice) -> Iterator[str]:
 def _of_plan(choice: ExplainedChoice) -> Iterator[str]:
     steps = ", ".join(choice.steps) or "no tool at all"
     if choice.call is None:
-        yield f"The plan for this does without it; it has {steps}."
+        yield f"The plan for this does not use it; it has {steps}."
         return
     why = "; ".join(choice.call.reasons) or "its words fit"
     yield f"It is step {choice.step} of {len(choice.steps)} of the plan for this: {why}."

@@ -24,7 +24,7 @@ def flow_notes(graph: Graph) -> list[str]:
     """Return sentences about flows that the graph leaves out."""
     notes: list[str] = []
     if graph.focus and not graph.flows:
-        notes.append("No tool gives anything that fits another one here.")
+        notes.append("No result here fits a parameter of another tool.")
     if graph.flows_left_out:
         more = count(graph.flows_left_out, "flow")
         notes.append(f"{more} that fit less well are left out. A higher --limit shows more.")

@@ -17,7 +17,7 @@ from .times import clock_text, day_text, seconds_text, utc_text
 if TYPE_CHECKING:
     from ..history.log import LogRow
 
-NOTHING = "Nothing is remembered yet."
+NOTHING = "There is no history yet."
 
 _MOST_NAMES = 6  # in one line; the events themselves have everything
 _MOST_CALLS = 12  # calls in a row with lines of their own; more are summed up by tool
@@ -38,7 +38,7 @@ _OF_TOOLS: dict[Change, str] = {
     "disabled": "switched off, so offered to no agent",
     "accepted": "accepted with this definition",
     "approved": "approved",
-    "withdrawn": "not approved for good any more",
+    "withdrawn": "no longer approved for good",
     "refused": "not called",
     "begun": "called",
     "forgotten": "what it was used for is forgotten",
@@ -328,7 +328,7 @@ def _of_source(line: HistoryLine) -> str:
         case "refreshed":
             return f"listed its tools again{times}, {offered}{as_before}"
         case "left":
-            return f"closed by one process{times}; others have it still"
+            return f"closed by one process{times}; others still have it"
         case "disconnected":
             with_it = f", with {counts(line.others)}" if line.others else ""
             return f"disconnected{with_it}: {_short(event.reason)}"

@@ -15,7 +15,7 @@ _REQUEST_CHARS = 300
 _UNDER, _DEEPER = " " * 3, " " * 6
 _MADE = {True: "A rough plan", False: "A plan"}
 _PICKED = "one of them"  # as flows call it
-NO_CALLS = "Nothing is to be called."
+NO_CALLS = "There is nothing to call."
 
 
 def plan_text(plan: Plan, width: int, *, with_reasons: bool = True) -> str:

@@ -85,7 +85,7 @@ def ruled_text(ruled: RuledTool, width: int) -> str:
 
 
 def _rule_text(rule: Rule, tools: Sequence[ToolKey]) -> str:
-    about = _names(tools) if tools else "no tool that is there now"
+    about = _names(tools) if tools else "no present tool"
     return f"{rule.name}: {rule.outcome}: {about}"
 
 

@@ -46,7 +46,7 @@ def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> Js
 def marks_text(marks: Sequence[Mark]) -> str:
     """Return suspicious words of servers, by server, and what to do about them."""
     if not marks:
-        return "Checked: nothing odd in the descriptions of their tools."
+        return "Checked: nothing suspicious in the descriptions of their tools."
     lines = list[str]()
     for source, group in groupby(marks, lambda x: x.source):
         lines += [f"Odd in what {source} says:", *(f"  {clean(str(x))}" for x in group)]

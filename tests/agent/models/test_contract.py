@@ -363,4 +363,4 @@ async def test_a_web_page_in_place_of_an_answer_is_an_error(wire: ScriptedWire):
 async def test_an_answer_without_a_reply_is_an_error(wire: ScriptedWire):
     for step in [*map(raw_json, wire.answers_without_a_reply), raw_chunks([])]:
         assert "answered without a reply" in str(await wire.error_of([step]))
-    assert "sent what is not JSON" in str(await wire.error_of([raw_chunks(["{oops"])]))
+    assert "sent something that is not JSON" in str(await wire.error_of([raw_chunks(["{oops"])]))

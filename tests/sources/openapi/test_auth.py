@@ -1,4 +1,4 @@
-"""Which credentials are used, and that nobody sees them."""
+"""Which credentials are used, and that nobody can see them."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def model_for(
         raise unknown_provider(provider)
     if not model:
         raise UnknownProvider(
-            f"Provider {provider!r} wants the name of a model: set `agent_model`, for instance "
+            f"Provider {provider!r} needs the name of a model: set `agent_model`, for instance "
             "to the name your service lists. Provider 'offline' needs none."
         )
     api_key = api_key or _key_of_file(provider, base_url, env)
@@ -118,14 +118,14 @@ def _native_model(
     if base_url:
         # Their libraries would send the provider's key from the environment there.
         raise UnknownProvider(
-            f"Provider {provider!r} is asked at its own address: leave `base_url` out, or use "
-            f"provider 'openai' for a service there that speaks as OpenAI does."
+            f"Provider {provider!r} uses its own address: leave `base_url` out, or use provider "
+            "'openai' for a service there that is compatible with OpenAI's."
         )
     try:
         import_aside(".providers", __package__)
     except ImportError as cause:
         raise UnknownProvider(
-            f"Provider {provider!r} needs a package more ({cause.name}). {INSTALL}"
+            f"Provider {provider!r} needs a further package ({cause.name}). {INSTALL}"
         ) from cause
     from .providers import NativeModel
 

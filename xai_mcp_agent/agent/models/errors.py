@@ -135,7 +135,7 @@ def failure_of(cause: BaseException, service: Service) -> Failure:
         if isinstance(cause, httpx2.HTTPError):
             return dropped_failure(service, str(cause))
         words = f"{cause or type(cause)}"
-        return unreadable_failure("could not be talked to", service, words)
+        return unreadable_failure("could not be used", service, words)
     finally:
         let_go_of_frames(cause)
 
@@ -234,7 +234,7 @@ class _Refusal(NamedTuple):
 
 _REFUSALS = (  # the first that fits wins
     _Refusal("413", _OVERFLOW_CODES, ModelContextOverflow,
-        "cannot take in this request: the conversation and the tools are too long for it",
+        "cannot take this request: the conversation and the tools are too long for it",
         "Shorten the conversation, offer fewer tools, or use a model with a larger context window.",
         _OVERFLOW, "0|400|422|500"),
     _Refusal("none", r"content_.*|.*_policy(_violation)?", ModelContentFiltered,
@@ -248,7 +248,7 @@ _REFUSALS = (  # the first that fits wins
     _Refusal("401", "invalid_api_key", ModelAuthenticationError, "refused the key ({})", "{key}"),
     _Refusal("none", "insufficient_quota", ModelRateLimited,
         "has no quota left for this account", "Check the plan and its billing."),
-    _Refusal("429", _BUSY.pattern, ModelRateLimited, "had too many requests (429)",
+    _Refusal("429", _BUSY.pattern, ModelRateLimited, "received too many requests (429)",
         "{wait}, then run again; or ask for a higher limit."),
     _Refusal("none", "model_not_found", ModelError, "does not have this model (404)",
         "Check the name {model}; a local server must have the model first.", "model", "404"),

@@ -186,7 +186,7 @@ class _Turn:
         if self.pending and self.may_call:
             return self._calls()
         if len(clauses) > _MOST_CLAUSES:
-            self._say(f"I do {_MOST_CLAUSES} things at once at most: I left out the rest.")
+            self._say(f"I do at most {_MOST_CLAUSES} things at once and left out the rest.")
         if not self.answers:
             self._say(f"{WHO} I have no result to answer from.")
         return ModelReply(self._answer())

@@ -223,7 +223,7 @@ async def _pieces(response: Any, service: Service) -> AsyncGenerator[Any]:
     except httpx2.HTTPError as cause:
         yield failure_of(cause, service)
     except ValueError as cause:
-        yield unreadable_failure("sent what is not JSON", service, str(cause))
+        yield unreadable_failure("sent something that is not JSON", service, str(cause))
     finally:
         with anyio.CancelScope(shield=True):
             await response.aclose()

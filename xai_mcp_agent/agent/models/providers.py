@@ -251,6 +251,6 @@ def _failure_of(cause: Exception, service: Service) -> Failure:
                 error = ModelAuthenticationError(service.message("cannot be asked", step, words))
                 return Failure(error)
             case _:
-                return unreadable_failure("could not be talked to", service, words)
+                return unreadable_failure("could not be used", service, words)
     finally:
         let_go_of_frames(cause)

@@ -37,7 +37,7 @@ from .tools import Tools
 _MOST_NAMES = 5
 _RECORD_SECONDS = 10.0  # for tools in the history that are not listed now
 _BY = "whoever ran `xai-mcp-agent tools approve`"
-_NOT_KNOWN = "what it says is not known here: connect the server, and accept it then"
+_NOT_KNOWN = "its definition is not known here: connect the server, then accept it"
 _MOST_QUESTIONS = 5  # questions about definitions that change while the person reads
 _MOST_REVIEWS = 50  # longer than anybody reads in a question
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}

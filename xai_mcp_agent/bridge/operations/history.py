@@ -36,7 +36,7 @@ At: TypeAlias = datetime | int | None
 
 # Enough for a million events on a busy machine with a slow disk.
 ANSWER_SECONDS = 120.0
-_ASK_FOR_LESS = "Ask for less, with a limit or a later begin, or ask again when it is less busy."
+_ASK_FOR_LESS = "Ask for less, with a limit or a later start, or ask again when it is less busy."
 
 
 class Reading(Context):

@@ -39,7 +39,7 @@ MODEL_SECONDS = 120.0
 """Limit for a model that makes a plan; after it the rough plan stands."""
 _OFFLINE = "offline rules"
 _STANDS = "{} could not make a plan, so this is a draft without it: {}"
-_RULES_ALONE = "the offline model follows rules and can make no other plan"
+_RULES_ALONE = "the offline model follows rules and cannot make another plan"
 _EXPLAINED_RESULTS = 50  # results of a search, among which a tool may be explained
 _AHEAD = 3
 

@@ -237,9 +237,9 @@ class Search(Tools):
         """Yield whether a person is asked about an agent's calls of a tool, and why."""
         ruled = self.verdict_on(tool)
         if ruled.word == "ask":
-            yield f"an agent's call of it is asked for: {ruled.reason}"
+            yield f"an agent's call of it needs approval: {ruled.reason}"
         for one in ruled.ruling.perhaps:
-            does = "deny it" if one.word == "deny" else "have it asked for"
+            does = "deny it" if one.word == "deny" else "require approval"
             yield f"the rule {one.rule!r} may {does}"
 
 

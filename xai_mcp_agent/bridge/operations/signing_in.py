@@ -48,8 +48,8 @@ class SigningIn(Context):
     def _access_to(self, server: str) -> Access:
         entry, access = self.settings.server(server), self.engine.access
         if entry.transport == "stdio":
-            reason = "it is started on this machine, and nobody signs in to it."
-            raise SourceFailed(server, reason, "What it needs stands under `env`.")
+            reason = "it is started on this machine, so there is no sign-in."
+            raise SourceFailed(server, reason, "Put what it needs under `env`.")
         if access is None or not can_be_signed_in_to(entry):
             reason = "its settings have a header `Authorization`, or switch `auth` off."
             raise SourceFailed(server, reason, "Remove that to sign in.")

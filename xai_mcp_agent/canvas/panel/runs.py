@@ -37,7 +37,7 @@ def ask(path: str, question: str = "") -> None:
         sys.path.remove(str(script.parent))
         _drop_changed_modules()  # from now on, their times are known
     if question and not chat.is_asked:
-        raise BadSetting("No agent of this workflow took the question; it ran as it is drawn.")
+        raise BadSetting("No agent of this workflow took the question; it ran as drawn.")
 
 
 def begin_anew(path: str) -> None:

@@ -139,7 +139,7 @@ def is_lost(folder: Path) -> Problem | None:
     if (folder / COMPONENTS / LIBRARY).is_dir():
         return None
     command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
-    return Problem(f"This is no working folder with our nodes. Run: {command}")
+    return Problem(f"This is not a working folder with our nodes. Run: {command}")
 
 
 # The learner's workflow

@@ -89,8 +89,8 @@ _STARTED = seen("RunStarted")
 _FAILED = Hint("The agent stopped: {error}", seen("RunFailed"))
 _LEFT_OUT = Hint("A server could not be used: {left_out}", seen("RunStarted", left_out=Like(".")))
 _NO_AGENT = (
-    "No agent ran. Draw the dashed lines from Start over every node to Finish, in the order in "
-    "which they stand, and save."
+    "No agent ran. Draw the dashed lines from Start over every node to Finish, in "
+    "their order, and save."
 )
 _TOOL_ERROR = Hint(
     "The tool {tool} answered with an error: {text}", seen("ToolFinished", is_error=True)
@@ -158,8 +158,8 @@ LESSONS: tuple[Lesson, ...] = (
                 "26.2 miles were converted to kilometres.",
                 _MARATHON,
                 Hint(
-                    "It converted {arguments}. Double-click the box of arguments, write 26.2 in "
-                    "the place of 5, and save.",
+                    "It converted {arguments}. Double-click the box of arguments, write 26.2 "
+                    "instead of 5, and save.",
                     _CONVERTED,
                 ),
                 "Double-click the box of arguments, write 26.2 there, and save.",
@@ -204,15 +204,15 @@ LESSONS: tuple[Lesson, ...] = (
                 "The agent used the tool that you draw.", _USED_OWN, _NO_TOOL, _FAILED, _NO_AGENT
             ),
             goal(
-                "The tool gave the badge back to the agent.",
+                "The tool returned the badge to the agent.",
                 seen("ToolFinished", source="canvas", is_error=False, text=_NONE_GIVEN),
                 _TOOL_ERROR,
                 Hint(
-                    "The tool {tool} gave back: {text} Put AgentToolOutput behind FormatString, "
+                    "The tool {tool} returned: {text} Put AgentToolOutput behind FormatString, "
                     "join their arrows, and draw a line from out_str to results.",
                     seen("ToolFinished", source="canvas", text=Like(".")),
                 ),
-                "The tool gave nothing back. Put AgentToolOutput behind FormatString, join "
+                "The tool returned nothing. Put AgentToolOutput behind FormatString, join "
                 "their arrows, and draw a line from out_str to results.",
             ),
             goal(
@@ -303,7 +303,7 @@ LESSONS: tuple[Lesson, ...] = (
                 "It used a tool that you drew.",
                 _OWN_GAVE,
                 Hint(
-                    "The tool gave nothing back. End it with AgentToolOutput, and wire the result "
+                    "The tool returned nothing. End it with AgentToolOutput, and wire the result "
                     "to results.",
                     _USED_OWN,
                 ),

@@ -37,13 +37,13 @@ def why_not_compiled(errors: str) -> str:
         )
     if "_get_value_from_literal_port" in errors:
         return (
-            "The text in a value box cannot be read. In a dict or a list, texts stand in "
-            '"double quotes", commas only between values, and a number has a decimal point: 26.2.'
+            "The text in a value box cannot be read. In a dict or a list, texts need "
+            '"double quotes", commas are between values only, numbers have a decimal point: 26.2.'
         )
     if "self.graph[0]" in errors:
         return "Start leads straight to Finish. Put at least one node between them, and save."
     if "JSONDecodeError" in last or "KeyError: 'layers'" in last:
-        return "The file is no workflow, or only half of one. Save it again from the canvas."
+        return "The file is not a workflow, or only half of one. Save it again from the canvas."
     return "Xircuits could not compile the workflow."
 
 

@@ -13,7 +13,7 @@ from ..records import SourceRecord, SourceState, ToolRecord, is_offered
 from ..wording import plain
 from .reports import Failed, Listed, ListingDigest, Lost, Seeded
 
-NOT_LISTED = "It is not listed any more."
+NOT_LISTED = "It is no longer listed."
 DISABLED = "`disabledTools` of its server's entry in the settings leaves it out."
 _NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
 

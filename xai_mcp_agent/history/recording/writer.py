@@ -194,7 +194,7 @@ class HistoryWriter:
         try:
             self._thread.start()
         except RuntimeError as reason:  # Python is about to exit
-            logger.debug("Nothing can be written down any more: %s", reason)
+            logger.debug("Nothing more can be written: %s", reason)
             self._thread = None
             self._is_closing.set()
             self._end()
@@ -312,7 +312,7 @@ class HistoryWriter:
         try:
             self._warn(text)
         except Exception:  # stdout may be closed
-            logger.exception("A warning about the history could not be told: %s", text)
+            logger.exception("A warning about the history could not be delivered: %s", text)
 
     def _end(self) -> None:
         atexit.unregister(self._finish)
@@ -326,4 +326,4 @@ class HistoryWriter:
 
 
 def _closed() -> StoreFailed:
-    return StoreFailed("this project", "it is not used any more.", "Open a new bridge.")
+    return StoreFailed("this project", "it is no longer in use.", "Open a new bridge.")

@@ -91,8 +91,8 @@ _HELP = {
     401: "It wants authorization: add a valid `Authorization` header under `headers`.",
     404: "There is no MCP endpoint at this URL: check its path (often /mcp or /sse).",
     405: 'The URL may be of the older kind: set "type": "sse".',
-    502: "A gateway before it has trouble: it may have been carried out, so check that first.",
-    504: "A gateway before it got no answer: it may have been carried out, so check that first.",
+    502: "A gateway in front of it failed: check whether the call was carried out.",
+    504: "A gateway in front of it got no answer: check whether the call was carried out.",
     -32042: "Finish what the page asks of you, which was shown or opened; then call again.",
     METHOD_NOT_FOUND: "List its tools again, or look for a newer version of it.",
     -32602: "Check the name and the arguments against what it lists.",
@@ -149,7 +149,7 @@ class Failures:
             how = self._connection.end_reason() or "it stopped answering"
             problem = f"the connection was lost{when}: {how}."
             word = "started" if self._settings.transport == "stdio" else "connected"
-            next_step = f"It is {word} again by itself; try the call again."
+            next_step = f"It is {word} again automatically; try the call again."
         return self._error(
             kind, problem, CHECK_FIRST if during.startswith("the call") else next_step
         )

@@ -72,7 +72,7 @@ def _endpoint(url: str, event: httpx2.ServerSentEvent | None) -> str:
     try:
         endpoint = httpx2.URL(url).join(event.data)
     except httpx2.InvalidURL:
-        problem = f"it wants messages sent to {event.data!r}, which is no address"
+        problem = f"it wants messages sent to {event.data!r}, which is not an address"
         raise WrongEndpoint(problem) from None
     if origin_of(str(endpoint)) != origin_of(url):
         address = endpoint.copy_with(userinfo=b"", query=None, fragment=None)

@@ -350,7 +350,7 @@ def _inventory_of(
     unknown = [f"`operations` names {x!r}, which the document does not have."
                for x in unmatched_patterns(settings.operations, operations)]  # fmt: skip
     notes = (
-        *_first((f"no tool: {x}" for x in problems), "operations are no tools"),
+        *_first((f"no tool: {x}" for x in problems), "operations are not tools"),
         *_first((*choice.notes, *unknown), "names are not in the document"),
         *_template_notes(settings),
     )

@@ -114,7 +114,9 @@ def _refuse_secrets(settings: WorkflowSettings, asked: list[JsonObject], is_draw
             )
             raise SourceFailed(settings.name, problem, f"{give}.")
         if not is_drawn and kind == "str" and looks_secret(name):
-            problem = f"its argument {name!r} looks like a secret, which a script does not say."
+            problem = (
+                f"its argument {name!r} looks like a secret, but a compiled script does not say so."
+            )
             fix = f"{give}, or use the .xircuits file, which says whether it is one."
             raise SourceFailed(settings.name, problem, fix)
 
@@ -184,7 +186,7 @@ class WorkflowSource(ReadSource[Workflow]):
                     answer = await self._run(workflow, invocation, output, notes)
         except TimeoutError as cause:
             at = f" It was at the node {output.node}." if output.node else ""
-            problem = f"the workflow did not end within {limit:g} s, and was ended.{at}"
+            problem = f"the workflow did not end within {limit:g} s, and was stopped.{at}"
             raise ToolTimeout(self.name, problem, _MORE_TIME, output.tail()) from cause
         result = await self._result(workflow, answer, output)
         return replace(result, notes=(*result.notes, *notes))

@@ -111,5 +111,5 @@ def test_an_endpoint_that_is_no_address_is_reported_at_once():
         peer.faults["GET"] = lambda handler, _: handler._stream([event])
         with pytest.raises(SourceFailed) as caught:
             bridge.list_tools("it")
-        assert "sent to 'http://[::1/in', which is no address" in caught.value.problem
+        assert "sent to 'http://[::1/in', which is not an address" in caught.value.problem
         assert caught.value.next_step == "Write the address where the server really is as `url`."
