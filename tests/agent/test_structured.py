@@ -69,7 +69,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_once_more_with_what_is_w
 
 
 async def test_an_answer_that_fits_neither_time_is_an_error_and_a_refusal_is_none():
-    with pytest.raises(ModelAnswerInvalid, match="also when asked again") as raised:
+    with pytest.raises(ModelAnswerInvalid, match="even when asked again") as raised:
         await ask("{}", "Rome")
     assert raised.value.problems == ("it is not JSON",)
     for before in ([], ["Rome"]):

@@ -79,7 +79,7 @@ def test_servers_and_functions_are_called_as_a_model_asks(bridge: Bridge):
 
 def test_events_come_in_order_and_the_result_after_them(bridge: Bridge):
     with Agent(bridge, [shout]).stream("Shout hello") as events:
-        with pytest.raises(RuntimeError, match="goes on"):
+        with pytest.raises(RuntimeError, match="is not over"):
             _ = events.result
         kinds = [type(x).__name__ for x in events]
         assert list(events) == []

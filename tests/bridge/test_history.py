@@ -54,7 +54,7 @@ def test_the_newest_events_of_a_server_or_a_tool_can_be_chosen(bridge: Bridge):
         bridge.history("othr")
     with pytest.raises(UnknownTool, match="Did you mean 'echo'"):
         bridge.tool_record("it", "ech")
-    with pytest.raises(UnknownTool, match="knows no tool 'nothing_like_it'"):
+    with pytest.raises(UnknownTool, match="has no tool 'nothing_like_it'"):
         bridge.history(tool="nothing_like_it")
 
 

@@ -64,7 +64,7 @@ def test_a_sign_in_gives_access_to_every_run_until_sign_out(
     ran = cli("call notes admin")
     assert (ran.status, "xai-mcp-agent login notes" in ran.text) == (1, True)
     ran = cli("login local")
-    assert (ran.status, "nobody signs in to it" in ran.text) == (1, True)
+    assert (ran.status, "there is no sign-in" in ran.text) == (1, True)
     with serving(gallery().streamable_http_app()) as address:
         write_settings(folder, {"open": {"url": f"{address}/mcp"}})
         ran = cli("login open")

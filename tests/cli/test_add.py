@@ -85,7 +85,7 @@ def test_an_entry_that_cannot_work_is_refused_and_not_written(file: Path, cli: C
     for words, text in (
         ("htp:/example.org/mcp", "Write it with http:// or https://"),
         ("https:example.org", "Write it with http:// or https://"),
-        ("https://example.org/mcp more", "A URL stands alone"),
+        ("https://example.org/mcp more", "A URL needs no arguments"),
         ("-e TOKEN=x https://example.org/mcp", "--env is of no use for a URL"),
         ("--cwd / https://example.org/mcp", "--cwd is of no use for a URL"),
         ("-H 'A: hush' -- some-server", "--header is of no use for a command"),

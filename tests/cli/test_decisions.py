@@ -174,7 +174,7 @@ def test_the_graph_has_what_is_decided_now_or_what_the_history_noted_then(projec
     lock.write_text('{"sources": {"mcp:shop": {"off": ["ask"]}}}')
     assert off() == ["ask"]
     assert off("--at", "0s") == ["pay"]
-    assert "Decisions are shown as the history noted them; " in cli("tools list --at 0s").out
+    assert "Decisions are as recorded then; " in cli("tools list --at 0s").out
     lock.write_text("{")
     assert "Switched-off tools are shown as the history recorded them." in cli("history graph").err
 

@@ -167,7 +167,7 @@ def shops(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_name_of_the_file_or_an_option_says_what_to_draw(shops: str, folder: Path, cli: Cli):
     status, out, err = cli("history graph --store", shops)
     assert (status, err, out[:10]) == (0, "", "flowchart ")
-    assert "It is not listed any more" in out
+    assert "It is no longer listed" in out
     for name, begin in (
         ("g.html", "<!doctype html>"), ("g.json", "{"), ("g.mmd", "flowchart"),
         ("g.md", "```mermaid"),

@@ -206,7 +206,7 @@ def test_a_workflow_saved_under_another_name_is_found_and_named(bare: Path):
 COMPILER_SAYS = {
     "in _get_value_from_literal_port\njson.decoder.JSONDecodeError: x": "value box",
     "self.graph[0].ports[0].target.id\nKeyError: 'x'": "straight to Finish",
-    "KeyError: 'layers'": "no workflow",
+    "KeyError: 'layers'": "not a workflow",
     "OSError: x": "could not compile",
 }
 

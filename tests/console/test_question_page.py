@@ -83,7 +83,7 @@ def test_what_is_sent_is_checked_and_asked_again() -> None:
         assert "was sent" in text
         content = {"name": "Ada", "news": True, "extras": ["cake"]}
         assert page.answer.result(_SECONDS) == Answer.accepted(content)
-        assert "answered already" in ask(page.url)[1]
+        assert "already been answered" in ask(page.url)[1]
 
 
 def test_a_page_of_others_is_reached_after_a_yes_and_one_to_sign_in_at_until_a_no() -> None:

@@ -117,7 +117,7 @@ def test_dead_nodes_say_why(history: History):
     assert edge in value["edges"]
     lines = graph.as_mermaid().splitlines()
     assert '  n2["git"]:::source' in lines
-    assert '  n3["blame<br/>It is not listed any more#46;"]:::gone' in lines
+    assert '  n3["blame<br/>It is no longer listed#46;"]:::gone' in lines
     assert [x.strip() for x in lines if "-->" in x][:3] == ["n0 --> n1", "n1 --> n2", "n2 --> n3"]
 
 
@@ -182,4 +182,4 @@ def test_some_of_thousands_of_tools_stand_for_all(history: History):
     assert text.count("-->") < MOST_EDGES
     assert '["and 2995 more"]:::more' in text
     assert '["and 11 more"]:::more' in text, "of the sources"
-    assert '["t2999<br/>It is not listed any more#46;"]:::gone' in text, "people look for these"
+    assert '["t2999<br/>It is no longer listed#46;"]:::gone' in text, "people look for these"

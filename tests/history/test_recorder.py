@@ -256,7 +256,7 @@ def test_a_renamed_tool_is_reported_under_both_names(history: History):
     history.listed("it", a_tool("plus", a=number, b=number), a_tool("strange"))
     reasons = {x.subject.tool: x.reason for x in history.store.events()[3:] if x.subject.tool}
     assert reasons == {
-        "add": "It is not listed any more; probably renamed to plus.",
+        "add": "It is no longer listed; probably renamed to plus.",
         "other": "It is no longer listed.",
         "plus": "Probably renamed from add.",
         "strange": "",

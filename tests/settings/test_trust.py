@@ -235,7 +235,7 @@ LOOSENED: list[tuple[Document, Document, str]] = [
     (blocked("g", g=["a", "b"]), blocked("g", g=["a"]), "`b` is blocked no longer"),
     ({**blocked("mine"), **group()}, {**blocked("mine"), **group(exclude=["rm"])},
      "`mine: source one` is blocked no longer"),
-    ({"approval": "ask"}, {}, "`approval` of `*` was `ask`, and is removed or weakened: calls it"),
+    ({"approval": "ask"}, {}, "`approval` of `*` was `ask`, and is removed or weakened: calls that"),
     ({"approval": {"x": "deny"}}, {"approval": {"x": "ask"}}, "`approval` of `x` was `deny`"),
     ({"approval": "ask"}, {"approval": {"*": "ask", "x": "allow"}},
      "called without your approval: x"),

@@ -33,7 +33,7 @@ _NO_PAGES = (
     "--named, --usable, --limit, --offset and --as-list choose among the tools that are there now: "
     "leave them out with --all and --at."
 )
-_AS_NOTED = "Decisions are shown as the history recorded them; `tools list` shows the current ones."
+_AS_NOTED = "Decisions are as recorded then; `tools list` shows the current ones."
 
 ServerOrDocument = Annotated[
     str | None,
