@@ -212,4 +212,4 @@ def test_a_run_without_any_call_that_can_be_made_is_reported(
     with pytest.raises(SystemExit) as ended:
         run(["plan", "draw", "memory.jsonl"])
     assert ended.value.code == 1
-    assert "no call that can be made again" in capsys.readouterr().err
+    assert "no call that can be repeated" in capsys.readouterr().err

@@ -158,7 +158,7 @@ def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
         for typed in ("Ada", "7", "1"):
             screen.expect("): ")
             screen.type(typed)
-        screen.expect("again): ")
+        screen.expect("over): ")
         screen.type("yes")
         screen.expect('"content": {"name": "Ada", "guests": 7, "seat": "in"}')
         assert screen.end() == 0

@@ -109,7 +109,7 @@ def test_a_source_of_each_kind_is_used_by_the_name_of_its_entry() -> None:
         (AgentUseOpenAPI, "needs `service_name`", {}),
         (AgentUseOpenAPI, "are in the settings", {"service_name": "bakery", "api_key": "x"}),
         (AgentUseOpenAPI, r"finds no file 'no\.json'", {"spec": "no.json"}),
-        (AgentUseBuiltinTools, "and not both", {"tools": "calculate", "builtin_name": "handy"}),
+        (AgentUseBuiltinTools, "but not both", {"tools": "calculate", "builtin_name": "handy"}),
         (AgentUseBuiltinTools, "Did you mean 'calculate'", {"tools": "calculator"}),
         (AgentUseBuiltinTools, "needs a `workspace`", {"tools": "read_file"}),
         (AgentUseWorkflow, "finds no file 'gone.x.*'. Looked for", {"workflow": "gone.xircuits"}),

@@ -68,7 +68,10 @@ def call(**fields: Any) -> str:
         (call(tool=5), "Call 1 of the plan: it has no `tool`"),
         (call(args=[]), "Call 1 of the plan, `args`"),
         (call(reasons=[5]), "Call 1 of the plan, `reasons`"),
-        (call(args={"a": {"cal": 0}}), "Call 1 of the plan: `a`: it is not a source of an argument"),
+        (
+            call(args={"a": {"cal": 0}}),
+            "Call 1 of the plan: `a`: it is not a source of an argument",
+        ),
         (call(args={"a": {"call": 0}}), "uses call 0, counted from 0, which does not come before"),
         (call(args={"a": {"parts": [{"call": -1}]}}), "Call 1, x: `a` uses call -1"),
         ('{"calls": [], "request": []}', "The plan, `request`"),

@@ -136,7 +136,7 @@ class WorkflowThread:
         agents = [*_running_agents()][::-1]
         if self.agent and agents.count(self.agent) >= _MOST_OF_ONE_AGENT:
             raise NestedTooDeep(
-                f"Agent {self.agent!r} would run inside itself once more "
+                f"Agent {self.agent!r} would run inside itself "
                 f"({' > '.join([*agents, self.agent])}). One of its tools leads back to it: have "
                 "that tool run another agent, with a toolbelt that lacks this tool."
             )
