@@ -116,9 +116,7 @@ def test_a_model_that_is_reported_twice_and_differently_is_reported_with_both_pl
     model = {"provider": "bedrock", "model": "n"}
     for own in ({"agent_provider": "openai"}, {"agent_model": "m"}):
         (port,) = own
-        with pytest.raises(
-            BadSetting, match=rf"`{port}` of AgentInit .*AgentModel.*one place"
-        ):
+        with pytest.raises(BadSetting, match=rf"`{port}` of AgentInit .*AgentModel.*one place"):
             play({}, make(AgentInit, **own, model_settings=model))
     same: dict[str, Any] = {"agent_provider": "bedrock", "agent_model": "n"}
     play({}, make(AgentInit, **same, model_settings=model))
