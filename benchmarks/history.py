@@ -144,7 +144,7 @@ def _call(number: int, began: datetime) -> Report:
     tool = Subject(MCP, "big", f"tool_{number % 97}")
     caller = Caller("agent", "helper", "default", f"{number // 3:012x}", workflow="my_agent")
     by, error = (
-        caller_fields(caller, f"call_{number:024x}"),
+        (*caller_fields(caller), ("call_id", f"call_{number:024x}")),
         "There is no shelf 9." * (number % 40 == 0),
     )
     return call_event(

@@ -74,7 +74,7 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
 
 def test_an_event_has_the_agent_workflow_node_toolbelt_run_and_call(writer: ReportWriter):
     helper = Caller("agent", "helper", "default", "b194", workflow="my_agent", node="AgentRun")
-    by = caller_fields(helper, "call_1")
+    by = (*caller_fields(helper), ("call_id", "call_1"))
     writer.record([call_event(LOG, NOON, 0.5, "There is no shelf 9.", by=by)])
     writer.record([refusal_event(LOG, NOON, "It was not approved.", by=by)])
     called, refused = writer.history.events()

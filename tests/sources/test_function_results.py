@@ -132,7 +132,7 @@ def test_values_that_json_does_not_have_become_the_nearest_ones(tmp_path: Path):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("x = {}; x['a'] = [x]; return x", "holds itself"),
+        ("x = {}; x['a'] = [x]; return x", "contains itself"),
         ("x = []\n    for _ in range(10_000): x = [x]\n    return x", "more than 200 deep"),
         ("return ToolResult(parts=('text',))", "`parts` of its ToolResult contain a str"),
         ("return ToolResult(parts=None)", "f failed: TypeError"),

@@ -136,6 +136,7 @@ def subject_of(kind: str, source: str, tool: str | None) -> Subject:
     return Subject(kind_named(kind), source, tool)
 
 
+@lru_cache(maxsize=1000)  # all calls of a tool share one, which keeps its digest
 def tool_subject(key: ToolKey) -> Subject:
     """Return the subject of a tool."""
     return subject_of(key.kind, key.source, key.name)

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ...core.approval import ApprovalAnswer
@@ -46,6 +46,7 @@ from .reports import (
     begun_event,
     call_event,
     caller_fields,
+    mask_id,
     refusal_event,
 )
 from .writer import HistoryWriter
@@ -100,6 +101,8 @@ class HistoryRecorder:
         self._just_connected: set[str] = set()
         self._forced: set[str] = set()
         self.mask = mask
+        # Cached: one agent makes many calls.
+        self._fields_of = lru_cache(maxsize=256)(partial(caller_fields, mask=mask))
         self._record = record
 
     @property
@@ -180,7 +183,8 @@ class HistoryRecorder:
 
     def caller_fields(self, caller: Caller, call_id: str = "") -> CallerFields:
         """Return what events say about the caller, without secrets."""
-        return caller_fields(caller, call_id, self.mask)
+        fields = self._fields_of(caller)
+        return (*fields, ("call_id", mask_id(call_id, self.mask))) if call_id else fields
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
         """Learn something in the writer thread. Returns at once."""

@@ -39,25 +39,25 @@ CallerFields: TypeAlias = tuple[tuple[str, str], ...]
 _MOST_NAME_CHARS, _MOST_ID_CHARS = 100, 64
 
 
-def caller_fields(
-    caller: Caller, call_id: str = "", mask: Callable[[str], str] = str
-) -> CallerFields:
-    """Return the caller of a call as its event has it, without secrets; empty fields are left out.
+def caller_fields(caller: Caller, mask: Callable[[str], str] = str) -> CallerFields:
+    """Return the caller as events have it, without secrets; empty fields are left out."""
+    names = {
+        "agent": caller.name, "workflow": caller.workflow, "node": caller.node,
+        "toolbelt": caller.toolbelt,
+    }  # fmt: skip
+    run = (("run_id", mask_id(caller.run, mask)),) if caller.run else ()
+    shown = ((key, _mask_cut(x, mask, _MOST_NAME_CHARS)) for key, x in names.items() if x)
+    return (*run, ("caller", caller.kind), *shown)
 
-    The values have a bounded length.
-    """
-    fields = (
-        ("run_id", caller.run), ("caller", caller.kind), ("agent", caller.name),
-        ("workflow", caller.workflow), ("node", caller.node), ("toolbelt", caller.toolbelt),
-        ("call_id", call_id),
-    )  # fmt: skip
-    # Cut after masking: half a secret must not be left at its end. "caller" is a word of ours.
-    return tuple(
-        (key, text if key == "caller" else visible_text(mask(text[: 10 * most]), most))
-        for key, text in fields
-        for most in (_MOST_ID_CHARS if key.endswith("_id") else _MOST_NAME_CHARS,)
-        if text
-    )
+
+def mask_id(text: str, mask: Callable[[str], str]) -> str:
+    """Return the id of a run or a call without secrets; a model's service makes up the latter."""
+    return _mask_cut(text, mask, _MOST_ID_CHARS)
+
+
+def _mask_cut(text: str, mask: Callable[[str], str], most: int) -> str:
+    # Cut after masking: half a secret must not be left at its end.
+    return visible_text(mask(text[: 10 * most]), most)
 
 
 @dataclass(frozen=True, slots=True)

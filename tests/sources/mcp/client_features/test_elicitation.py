@@ -98,7 +98,7 @@ def test_a_program_that_answers_wrongly_cancels_the_question(servers: Bridge, pr
     for program.next, says in (
         (Answer.accepted({"colour": 7}), "colour"),
         (KeyError("oops"), "raised KeyError"),
-        ({"colour": "red"}, "gave a dict, not an Answer"),
+        ({"colour": "red"}, "returned a dict, not an Answer"),
     ):
         answer, result = ask(servers, "http", form())
         assert answer["action"] == "cancel"
