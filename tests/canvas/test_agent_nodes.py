@@ -147,7 +147,7 @@ def test_a_missing_agent_is_an_error_that_names_the_existing_ones(
 def test_an_agent_uses_a_server_and_a_drawn_tool_and_answers() -> None:
     """Spec 1."""
     ctx: dict[str, Any] = {}
-    run = asking('Find a book about whales. Then shout "Read more".')
+    run = asking('Find a book about whales, and shout "Read more".')
     play(ctx, *agent_with("library", "broken"), run, tools=[shout()])
     assert list(ctx["agent_a"]["agent_toolbelt"]) == ["shout"]
     assert ctx["agent_a"]["enabled_mcp_servers"] == ["library", "broken"]

@@ -218,10 +218,11 @@ class _Turn:
         """Yield the parts of the request that each ask for something, and whether they wait."""
         text = _AND_ASKS.sub("; ", self.request_text)
         parameters = [y.words[:2] for x in self.tools.values() for y in x.slots]
+        named = {root(y) for x in self.tools.values() for y in x.words[-2:]}  # "and shout ..."
 
         def is_verb(word: str, following: str) -> bool:
             words = f"{word} {following}".lower().split()
-            return root(words[0]) in CHANGING | READING and words not in parameters
+            return root(words[0]) in CHANGING | READING | named and words not in parameters
 
         for step in read_request(text, is_verb).steps:
             in_order = bool(_IN_ORDER.search(text[: step.start]))
