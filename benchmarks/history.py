@@ -24,9 +24,10 @@ from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.events_table import Range
 from xai_mcp_agent.history.history import When, open_history
 from xai_mcp_agent.history.place import Place, find_place
+from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Listed, Lost, Report, call_event, caller_fields
+from xai_mcp_agent.history.recording.reports import Listed, Lost, Report, caller_fields
 
 from .echo import ENTRY, echo_calls, http_server
 from .rows import Row, compare, processor_seconds, seconds, size

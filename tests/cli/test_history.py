@@ -22,11 +22,11 @@ from xai_mcp_agent.cli import history as shown_history
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.event import Event
+from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.reports import (
     Listed,
     Lost,
     Report,
-    call_event,
     caller_fields,
     refusal_event,
 )

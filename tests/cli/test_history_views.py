@@ -17,7 +17,8 @@ from tests.support.recorded import NOON, a_history, a_tool, place_of_file, write
 from xai_mcp_agent import Bridge, Subject, ToolKey
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.place import find_place
-from xai_mcp_agent.history.recording.reports import Listed, call_event
+from xai_mcp_agent.history.recording.call_journal import call_event
+from xai_mcp_agent.history.recording.reports import Listed
 from xai_mcp_agent.settings.load import load_settings
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}

@@ -33,9 +33,10 @@ from xai_mcp_agent.core.events import (
 )
 from xai_mcp_agent.core.tools import MCP, SourceKind, definition_text, digest_of
 from xai_mcp_agent.history.history import When, open_history
+from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Failed, Listed, Lost, Report, call_event
+from xai_mcp_agent.history.recording.reports import Failed, Listed, Lost, Report
 from xai_mcp_agent.history.tool_changes import likely_renames
 from xai_mcp_agent.views.history import event_json
 from xai_mcp_agent.views.tools import records_json, records_text

@@ -20,8 +20,9 @@ from tests.support.recorded import a_history, place_of_file
 from xai_mcp_agent import Bridge, Subject, Tool, ToolKey
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.history import open_history
+from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Listed, Lost, call_event
+from xai_mcp_agent.history.recording.reports import Listed, Lost
 from xai_mcp_agent.history.tables import runs
 
 IT, IT_TOOL = Subject(MCP, "it"), Subject(MCP, "it", "tool")

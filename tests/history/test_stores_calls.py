@@ -22,9 +22,10 @@ from xai_mcp_agent.history.recording.call_journal import (
     AbandonedJournal,
     CallJournal,
     abandoned_journals,
+    begun_event,
+    call_event,
 )
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.recording.reports import begun_event, call_event
 from xai_mcp_agent.views.history import event_json, events_text
 
 ROOT = Path(__file__).parents[2]

@@ -23,6 +23,7 @@ from xai_mcp_agent.history.event import links_of
 from xai_mcp_agent.history.events_table import Range
 from xai_mcp_agent.history.history import History, When, open_history
 from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
     Failed,
@@ -30,7 +31,6 @@ from xai_mcp_agent.history.recording.reports import (
     Lost,
     Report,
     Seeded,
-    call_event,
     decision_event,
     refusal_event,
 )

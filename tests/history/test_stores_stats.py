@@ -13,8 +13,9 @@ from xai_mcp_agent import CallStats, Subject, ToolKey
 from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP, META
 from xai_mcp_agent.history.event import Event, subject_of
+from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import call_event, caller_fields, refusal_event
+from xai_mcp_agent.history.recording.reports import caller_fields, refusal_event
 from xai_mcp_agent.history.usage import NO_USAGE, Call
 
 LOG = Subject(MCP, "git", "log")

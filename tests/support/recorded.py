@@ -13,6 +13,7 @@ from xai_mcp_agent.core.tools import MCP, STATIC, SourceKind
 from xai_mcp_agent.history.history import History as StoredHistory
 from xai_mcp_agent.history.history import open_history
 from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.recording.call_journal import call_event
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import (
     Failed,
@@ -20,7 +21,6 @@ from xai_mcp_agent.history.recording.reports import (
     Lost,
     Report,
     Seeded,
-    call_event,
     decision_event,
 )
 

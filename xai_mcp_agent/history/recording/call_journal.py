@@ -1,4 +1,4 @@
-"""Journal of calls: a file that notes them before they are sent, until the store has them.
+"""Events of calls, and the journal: a file that notes them until the store has them.
 
 One appended line takes some microseconds, and survives when the process is killed: a transaction
 for each call would take longer than many calls. The file lies beside the history's; for a database
@@ -21,22 +21,61 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
 from ...core.json import JsonObject
 from ...secrets.private_files import make_private_folder, open_private, take_lock
-from ..event import Event, subject_of
+from ..event import Event, Subject, subject_of, usual_payload
 from ..place import Place
-from .reports import UNKNOWN
+from .reports import CallerFields
 
 logger = logging.getLogger(__name__)
+
+UNKNOWN = "Its process ended during the call, so it is unknown whether it was carried out."
 
 _LARGEST_BYTES = 32 * 2**20  # some hundred thousand calls, which wait for a store that is away
 _HASH_CHARS = 24
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
+_BEGUN = usual_payload("begun")
+
+
+def begun_event(
+    tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: CallerFields = ()
+) -> Event:
+    """Return the event of a call being sent: recorded if its process ends before the call does."""
+    payload = dict(_BEGUN)
+    if arguments:
+        payload["arguments"] = arguments
+    payload |= by
+    return Event(tool, "begun", time, payload, reason=UNKNOWN)
+
+
+def call_event(
+    tool: Subject,
+    time: datetime,
+    seconds: float,
+    error: str = "",
+    arguments: JsonObject | str | None = None,
+    result: str | None = None,
+    structured: Any = None,
+    by: CallerFields = (),
+) -> Event:
+    """Return the event of a finished call. `error` is "" if it went well.
+
+    `arguments`, `result` (as text) and `structured` (the same as data, if the tool gave it) are
+    None unless they are to be stored. They have no secrets, and are cut. `by` says who made it.
+    """
+    payload: JsonObject = {"status": "error" if error else "ok", "seconds": round(seconds, 6)}
+    if error:
+        payload["error"] = error
+    for name, value in (("arguments", arguments), ("result", result), ("structured", structured)):
+        if value is not None:
+            payload[name] = value
+    payload |= by
+    return Event(tool, "called", time, payload)
 
 
 class CallJournal:

@@ -33,7 +33,7 @@ from ...settings.sections import ARGUMENTS, RESULTS, Retention
 from ..event import Event, Subject, tool_subject
 from ..forks import unforked
 from ..place import Place
-from .call_journal import CallJournal
+from .call_journal import CallJournal, begun_event, call_event
 from .reports import (
     CallerFields,
     Failed,
@@ -43,8 +43,6 @@ from .reports import (
     RecordUpdate,
     Seeded,
     answer_event,
-    begun_event,
-    call_event,
     caller_fields,
     mask_id,
     refusal_event,

@@ -1,6 +1,6 @@
 """Reports to the writer thread, digests of listings, and the record updates it publishes.
 
-A report that does not depend on the state is an event already: a call, a decision, an answer.
+A report that does not depend on the state is an event already: a decision, an answer.
 """
 
 from __future__ import annotations
@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ...core.approval import ApprovalAnswer
 from ...core.calls import Caller
-from ...core.json import JsonObject
 from ...core.results import Prompt, Resource
 from ...core.tools import (
     ItemKey,
@@ -30,8 +29,6 @@ from ..records import ToolRecord
 if TYPE_CHECKING:
     from ..learned_rows import Learning
 
-
-UNKNOWN = "Its process ended during the call, so it is unknown whether it was carried out."
 
 CallerFields: TypeAlias = tuple[tuple[str, str], ...]
 """Caller of a call: keys of a payload, and their values."""
@@ -115,45 +112,6 @@ class Learned:
 
 
 Report: TypeAlias = Listed | Lost | Failed | Seeded | Learned | Event
-
-
-_BEGUN = usual_payload("begun")
-
-
-def begun_event(
-    tool: Subject, time: datetime, arguments: JsonObject | str | None = None, by: CallerFields = ()
-) -> Event:
-    """Call that is being sent: recorded if its process ends before the call does."""
-    payload = dict(_BEGUN)
-    if arguments:
-        payload["arguments"] = arguments
-    payload |= by
-    return Event(tool, "begun", time, payload, reason=UNKNOWN)
-
-
-def call_event(
-    tool: Subject,
-    time: datetime,
-    seconds: float,
-    error: str = "",
-    arguments: JsonObject | str | None = None,
-    result: str | None = None,
-    structured: Any = None,
-    by: CallerFields = (),
-) -> Event:
-    """Return the event of a finished call. `error` is "" if it went well.
-
-    `arguments`, `result` (as text) and `structured` (the same as data, if the tool gave it) are
-    None unless they are to be stored. They have no secrets, and are cut. `by` says who made it.
-    """
-    payload: JsonObject = {"status": "error" if error else "ok", "seconds": round(seconds, 6)}
-    if error:
-        payload["error"] = error
-    for name, value in (("arguments", arguments), ("result", result), ("structured", structured)):
-        if value is not None:
-            payload[name] = value
-    payload |= by
-    return Event(tool, "called", time, payload)
 
 
 def decision_event(
