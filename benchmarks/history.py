@@ -25,9 +25,9 @@ from xai_mcp_agent.history.events_table import Range
 from xai_mcp_agent.history.history import When, open_history
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.recording.call_journal import call_event
-from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder, caller_fields
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Listed, Lost, Report, caller_fields
+from xai_mcp_agent.history.recording.reports import Listed, Lost, Report
 
 from .echo import ENTRY, echo_calls, http_server
 from .rows import Row, compare, processor_seconds, seconds, size
@@ -145,7 +145,7 @@ def _call(number: int, began: datetime) -> Report:
     tool = Subject(MCP, "big", f"tool_{number % 97}")
     caller = Caller("agent", "helper", "default", f"{number // 3:012x}", workflow="my_agent")
     by, error = (
-        (*caller_fields(caller), ("call_id", f"call_{number:024x}")),
+        caller_fields(caller, f"call_{number:024x}"),
         "There is no shelf 9." * (number % 40 == 0),
     )
     return call_event(

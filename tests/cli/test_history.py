@@ -23,11 +23,11 @@ from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP
 from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.recording.call_journal import call_event
+from xai_mcp_agent.history.recording.recorder import caller_fields
 from xai_mcp_agent.history.recording.reports import (
     Listed,
     Lost,
     Report,
-    caller_fields,
     refusal_event,
 )
 
@@ -72,7 +72,7 @@ def session(
 def called(tool: str, minute: int, error: str = "", agent: str = "", run_id: str = "") -> Event:
     caller = Caller("agent", agent, run=run_id, workflow="my_agent") if agent else Caller("program")
     at = NOON + timedelta(minutes=minute)
-    by = (*caller_fields(caller), ("call_id", "call_1"))
+    by = caller_fields(caller, "call_1")
     return call_event(Subject(MCP, "library", tool), at, 0.5, error, by=by)
 
 

@@ -14,8 +14,9 @@ from xai_mcp_agent.core.calls import Caller
 from xai_mcp_agent.core.tools import MCP, META
 from xai_mcp_agent.history.event import Event, subject_of
 from xai_mcp_agent.history.recording.call_journal import call_event
+from xai_mcp_agent.history.recording.recorder import caller_fields
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import caller_fields, refusal_event
+from xai_mcp_agent.history.recording.reports import refusal_event
 from xai_mcp_agent.history.usage import NO_USAGE, Call
 
 LOG = Subject(MCP, "git", "log")
@@ -75,7 +76,7 @@ def test_a_refused_call_is_none_and_an_argument_called_error_is_no_error(
 
 def test_an_event_has_the_agent_workflow_node_toolbelt_run_and_call(writer: ReportWriter):
     helper = Caller("agent", "helper", "default", "b194", workflow="my_agent", node="AgentRun")
-    by = (*caller_fields(helper), ("call_id", "call_1"))
+    by = caller_fields(helper, "call_1")
     writer.record([call_event(LOG, NOON, 0.5, "There is no shelf 9.", by=by)])
     writer.record([refusal_event(LOG, NOON, "It was not approved.", by=by)])
     called, refused = writer.history.events()

@@ -27,6 +27,7 @@ from ...core.events import (
 from ...core.json import JsonObject
 from ...core.results import ToolResult
 from ...core.tools import MCP, SourceKind, Tool, ToolKey
+from ...core.visible import visible_text
 from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.sections import ARGUMENTS, RESULTS, Retention
@@ -43,8 +44,6 @@ from .reports import (
     RecordUpdate,
     Seeded,
     answer_event,
-    caller_fields,
-    mask_id,
     refusal_event,
 )
 from .writer import HistoryWriter
@@ -58,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_MOST_ID_CHARS = 100  # of a call's id, which a model's service makes up
+_MAX_NAME_CHARS = 100  # also of a call's id, which a model's service makes up
 ERROR_CHARS = 300  # of a call's error
 _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
 
@@ -99,8 +98,9 @@ class HistoryRecorder:
         self._just_connected: set[str] = set()
         self._forced: set[str] = set()
         self.mask = mask
-        # Cached: one agent makes many calls.
-        self._fields_of = lru_cache(maxsize=256)(partial(caller_fields, mask=mask))
+        # Cached by text: one agent makes many calls.
+        name = lru_cache(maxsize=1000)(partial(_mask_name, mask=mask))
+        self.caller_fields = partial(caller_fields, mask=name)
         self._record = record
 
     @property
@@ -179,11 +179,6 @@ class HistoryRecorder:
         )
         self._writer.report(call, self._journal.note(call, begun))
 
-    def caller_fields(self, caller: Caller, call_id: str = "") -> CallerFields:
-        """Return what events say about the caller, without secrets."""
-        fields = self._fields_of(caller)
-        return (*fields, ("call_id", mask_id(call_id, self.mask))) if call_id else fields
-
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
         """Learn something in the writer thread. Returns at once."""
         self._writer.report(Learned(datetime.now(UTC), learn))
@@ -204,7 +199,7 @@ class HistoryRecorder:
     ) -> None:
         """Record a person's answer on whether a call may be made, now or in advance."""
         answer = replace(answer, reason=self.mask(answer.reason))
-        now, call = datetime.now(UTC), call[:_MOST_ID_CHARS]
+        now, call = datetime.now(UTC), call[:_MAX_NAME_CHARS]
         event = answer_event(tool_subject(key), now, answer, definition, agent, call)
         self._writer.report(event)
 
@@ -281,6 +276,22 @@ class HistoryRecorder:
 
     def _subject(self, source: str) -> Subject:
         return Subject(self._kinds.get(source, MCP), source)
+
+
+def caller_fields(
+    caller: Caller, call_id: str = "", mask: Callable[[str], str] = str
+) -> CallerFields:
+    """Return who makes a call, as its event has it; empty fields are left out."""
+    names = (
+        ("run_id", caller.run), ("agent", caller.name), ("workflow", caller.workflow),
+        ("node", caller.node), ("toolbelt", caller.toolbelt), ("call_id", call_id),
+    )  # fmt: skip
+    return (("caller", caller.kind), *((key, mask(text)) for key, text in names if text))
+
+
+def _mask_name(text: str, mask: Callable[[str], str]) -> str:
+    # Cut after masking: half a secret must not be left at its end.
+    return visible_text(mask(text[: 10 * _MAX_NAME_CHARS]), _MAX_NAME_CHARS)
 
 
 def _publish(followers: list[Callable[[RecordUpdate], None]], update: RecordUpdate) -> None:

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ...core.approval import ApprovalAnswer
-from ...core.calls import Caller
 from ...core.results import Prompt, Resource
 from ...core.tools import (
     ItemKey,
@@ -22,7 +21,6 @@ from ...core.tools import (
     inventory_digest,
     item_key,
 )
-from ...core.visible import visible_text
 from ..event import Change, Event, Subject, Teller, usual_payload
 from ..records import ToolRecord
 
@@ -32,29 +30,6 @@ if TYPE_CHECKING:
 
 CallerFields: TypeAlias = tuple[tuple[str, str], ...]
 """Caller of a call: keys of a payload, and their values."""
-
-_MOST_NAME_CHARS, _MOST_ID_CHARS = 100, 64
-
-
-def caller_fields(caller: Caller, mask: Callable[[str], str] = str) -> CallerFields:
-    """Return the caller as events have it, without secrets; empty fields are left out."""
-    names = {
-        "agent": caller.name, "workflow": caller.workflow, "node": caller.node,
-        "toolbelt": caller.toolbelt,
-    }  # fmt: skip
-    run = (("run_id", mask_id(caller.run, mask)),) if caller.run else ()
-    shown = ((key, _mask_cut(x, mask, _MOST_NAME_CHARS)) for key, x in names.items() if x)
-    return (*run, ("caller", caller.kind), *shown)
-
-
-def mask_id(text: str, mask: Callable[[str], str]) -> str:
-    """Return the id of a run or a call without secrets; a model's service makes up the latter."""
-    return _mask_cut(text, mask, _MOST_ID_CHARS)
-
-
-def _mask_cut(text: str, mask: Callable[[str], str], most: int) -> str:
-    # Cut after masking: half a secret must not be left at its end.
-    return visible_text(mask(text[: 10 * most]), most)
 
 
 @dataclass(frozen=True, slots=True)
