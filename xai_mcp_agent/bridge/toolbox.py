@@ -72,7 +72,7 @@ class CheckedCalls:
         if breaker is None or breaker.news == before:
             return
         self._breaker_news[source] = breaker.news
-        # That calls go through again is news for those who heard that they did not.
+        # Only an agent that saw the breaker open is informed that it has closed.
         if before or breaker.until is not None:
             self._tell(breaker.news)
 

@@ -39,7 +39,7 @@ NOT_FOUND = 404
 ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
 
 Weight: TypeAlias = Literal["good", "told", "unknown", "warning", "alarm"]
-"""good: proved or pinned. told: as the registry says. unknown: nobody knows. warning: look twice.
+"""good: proved or pinned. told: as the registry says. unknown: unverified. warning: look twice.
 alarm: it must not be used."""
 
 _MAX_ITEMS = 100  # tags, dependencies
