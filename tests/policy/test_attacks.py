@@ -316,7 +316,8 @@ def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ):
     """The model keeps the definition that it had, and the person reads the change once."""
-    settings, ctx = growing(folder), workflow("grow")
+    growing(folder)
+    ctx = workflow("grow")
     extra = calls(("grow_extra", {}))
     poison = calls(("grow_grow", {"name": "extra", "description": EVIL}))
     first = calls(("grow_grow", {"name": "extra", "description": ""}))
@@ -336,6 +337,5 @@ def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     printed = " ".join(capsys.readouterr().out.split())
     assert printed.count("has changed since it was accepted, and the tool is locked") == 1
     assert printed.count("Held back until you accept it: grow: 1 tool (extra) (read it") == 1
-    with Bridge.open(settings) as bridge:
-        refused = [x for x in events_of(bridge) if x.change == "refused"]
+    refused = [x for x in events_of(ctx["mcp_bridge"].bridge) if x.change == "refused"]
     assert len(refused) == 1, "once in a run"

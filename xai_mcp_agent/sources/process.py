@@ -278,8 +278,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """Start watching the new process."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
-        self._scan()  # also imports psutil, so that later scans are fast enough for a sudden end
-        self._scan_at = 0.0  # scan again at its first output: it may have started processes by then
+        # Not at once: scans would slow down many servers that start together.
+        self._scan_in(_SCAN_WHILE_WRITING_SECONDS)
         # Asking for more than a pipe holds, as asyncio does, costs ten times as much as reading.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -335,13 +335,15 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def _scan(self) -> None:
         """Look for descendants in a thread: a machine may have thousands of processes."""
-        loop = asyncio.get_running_loop()
+        self._scan_in(_SCAN_SECONDS)
+        with suppress(RuntimeError):  # Python is shutting down and starts no more threads
+            asyncio.get_running_loop().run_in_executor(None, self._family.scan)
+
+    def _scan_in(self, seconds: float) -> None:
         if self._next_scan is not None:
             self._next_scan.cancel()
         self._scan_at = monotonic() + _SCAN_WHILE_WRITING_SECONDS
-        self._next_scan = loop.call_later(_SCAN_SECONDS, self._scan)
-        with suppress(RuntimeError):  # Python is shutting down and starts no more threads
-            loop.run_in_executor(None, self._family.scan)
+        self._next_scan = asyncio.get_running_loop().call_later(seconds, self._scan)
 
     def _stdout(self) -> asyncio.ReadTransport:
         return cast(asyncio.ReadTransport, self._transport.get_pipe_transport(_STDOUT))

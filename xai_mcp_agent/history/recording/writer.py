@@ -29,6 +29,8 @@ _MOST_WAITING = 50_000  # hours of a busy agent, and some tens of megabytes
 _MOST_AT_ONCE = 1000  # in one transaction: others want to write, too
 # Calls come in numbers and are written together; nothing waits for them.
 _CALLS_SECONDS = 1.0
+# So do other reports, when many servers connect; without a pause, writing would slow that down.
+_BURST_SECONDS = 0.2
 _BEAT_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 30.0
 # How long an ending process waits for the last reports: on a busy machine the store may not even be
@@ -86,7 +88,8 @@ class HistoryWriter:
         self._left_out = 0
         # Reentrant: Python may run anything while the lock is held, such as a finalizer.
         self._changing = threading.RLock()
-        self._is_work, self._is_urgent = threading.Event(), threading.Event()
+        self._is_work, self._is_news = threading.Event(), threading.Event()
+        self._is_urgent = threading.Event()
         self._is_closing, self._may_retry = threading.Event(), threading.Event()
         self._trouble: StoreFailed | None = None
         self._warnings: set[str] = set()
@@ -105,7 +108,7 @@ class HistoryWriter:
         self._put((report, number))
         is_call = isinstance(report, Event) and report.change == "called"
         if not (is_call or isinstance(report, Learned)):
-            self._is_urgent.set()
+            self._is_news.set()
 
     def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:
         """Queue a question to the store, after everything reported before.
@@ -124,8 +127,8 @@ class HistoryWriter:
             refusal = _closed() if self._is_over() else self._trouble
             if refusal is None:
                 self._put(question)
-        self._is_urgent.set()
-        self._may_retry.set()
+        for event in (self._is_news, self._is_urgent, self._may_retry):
+            event.set()
         if refusal is not None:
             question.refuse(refusal)
         return question.answer
@@ -141,7 +144,7 @@ class HistoryWriter:
         with self._changing:
             self._is_closing.set()
             thread = self._thread
-        for event in (self._is_work, self._is_urgent, self._may_retry):
+        for event in (self._is_work, self._is_news, self._is_urgent, self._may_retry):
             event.set()
         if thread is None or not seconds:
             return
@@ -221,11 +224,12 @@ class HistoryWriter:
         self._end()
 
     def _await_work(self) -> None:
-        if self._trouble is None and self._is_work.wait(_BEAT_SECONDS):
-            self._is_urgent.wait(_CALLS_SECONDS)
+        has_work = self._trouble is None and self._is_work.wait(_BEAT_SECONDS)
+        if has_work and self._is_news.wait(_CALLS_SECONDS):
+            self._is_urgent.wait(_BURST_SECONDS)
         # Cleared before looking: what comes meanwhile causes one more turn.
-        self._is_work.clear()
-        self._is_urgent.clear()
+        for event in (self._is_work, self._is_news, self._is_urgent):
+            event.clear()
 
     def _problem_with_work(self) -> StoreFailed | None:
         """Do everything that waits; return what prevents it, if anything does."""
