@@ -28,7 +28,10 @@ __all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name], __name__), name)
+    from .core.imports import without_collection
+
+    with without_collection():
+        value = getattr(import_module(_HOMES[name], __name__), name)
     globals()[name] = value  # found without this function from now on
     return value
 

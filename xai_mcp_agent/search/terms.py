@@ -6,12 +6,12 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _MAX_CHARACTERS = 20_000  # of one text: further ones add nothing new
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
-_IS_CJK = re.compile(f"[{_CJK}]")
+_CJK = "\u3040\u30ff", "\u3400\u4dbf", "\u4e00\u9fff", "\uac00\ud7af", "\uf900\ufaff"  # from, to
+_CJK_SET = "".join("-".join(x) for x in _CJK)
+_PIECE = re.compile(rf"[{_CJK_SET}]+|[^\W_{_CJK_SET}]+")
 # Boundaries in an identifier: `fooBar`, `HTTPServer`; not `v2`, nor `mp3`.
 _CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _ENDS = r"[.;!?\n\u3002\uff01\uff1f]"
@@ -120,7 +120,7 @@ def clauses(text: str) -> list[str]:
 
 def synonyms(term: str) -> tuple[str, ...]:
     """Return other terms for the same action."""
-    return _OTHERS.get(term, ())
+    return _synonyms().get(term, ())
 
 
 @lru_cache(maxsize=50_000)
@@ -143,7 +143,7 @@ def singular(word: str) -> str:
 
 def _split(piece: str) -> tuple[str, ...]:
     """Return the terms in letters and digits without separators."""
-    if _IS_CJK.match(piece):
+    if any(low <= piece[0] <= high for low, high in _CJK):
         return tuple(piece[n : n + 2] for n in range(max(len(piece) - 1, 1)))
     words = (x.casefold() for x in _CASE.sub(" ", piece).split(" "))
     return tuple(singular(x) for x in words if len(x) > 1 and x not in STOP_WORDS)
@@ -153,13 +153,11 @@ def _split(piece: str) -> tuple[str, ...]:
 _split_short = lru_cache(maxsize=20_000)(_split)
 
 
-def _others() -> dict[str, tuple[str, ...]]:
+@cache
+def _synonyms() -> dict[str, tuple[str, ...]]:
     synonyms: dict[str, tuple[str, ...]] = {}
     for line in SYNONYMS.strip().splitlines():
         group = terms(line)
         for term in group:
             synonyms[term] = tuple(x for x in group if x != term)
     return synonyms
-
-
-_OTHERS = _others()

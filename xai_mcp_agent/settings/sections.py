@@ -317,7 +317,9 @@ def read_other_sections(
         SettingsError: it is unclear what to block or approve.
     """
     mistakes = list[Mistake]()
-    sections = read(OtherSections, written, place, context, notes, mistakes)
+    sections = OtherSections()
+    if written:  # most files have none of them, and pydantic's adapter takes 10 ms
+        sections = read(OtherSections, written, place, context, notes, mistakes)
     problems = dict[str, SettingsError]()
     for name in (x for x in sections.groups if x in sources):
         reason = "another section of this file uses this name too.", "Rename one of them."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ...core.imports import begin_import
+from ...core.imports import begin_import, without_collection
 from ...core.util import installed_version
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def load_now() -> None:
 
     Two threads that import its parts meet half-imported modules.
     """
-    with _importing:
+    with _importing, without_collection():
         import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
         import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
