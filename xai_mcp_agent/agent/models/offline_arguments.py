@@ -40,7 +40,8 @@ _TOPICS = (
     ("zone", r"\btime ?zone|\bzone\b|\btz\b"),
     ("expression", r"\bexpression|\bformula"),
     ("unit", r"\bunit\b"),
-    ("date", r"\bdate\b|\bday\b|yyyy-mm-dd"),
+    ("url", r"\bur[li]s?\b"),
+    ("date", r"\bdate(?: ?time)?\b|\bday\b|yyyy-mm-dd"),
     ("time", r"\btime\b"),
     ("path", r"\bpath\b|\bfile\b|\bfolder\b|\bdirectory\b"),
     ("id", r"\bid\b|\bkey\b|\bnumber\b"),
@@ -50,8 +51,8 @@ _TOPICS = (
 )  # fmt: skip
 # The kinds of values that fit each topic.
 _KINDS = {
-    "zone": ("zone",), "date": ("date",), "time": ("time",), "path": ("path", "quoted"),
-    "id": ("id", "quoted"), "name": ("name", "quoted", "zone"),
+    "zone": ("zone",), "date": ("date", "datetime"), "time": ("time",), "path": ("path", "quoted"),
+    "id": ("id", "quoted"), "name": ("name", "quoted", "zone"), "url": ("url", "quoted"),
 }  # fmt: skip
 _SPREAD = {"zone", "path", "id"}  # several values become a call each
 _FORMED = {"zone", "date", "time", "path", "expression"}
@@ -83,7 +84,7 @@ class Slot:
         about = " ".join(self.words), str(spec.get("format") or ""), self.description.lower()
         topics = (topic for x in about for topic, form in _TOPICS if re.search(form, x))
         self.topic = next(topics, "text")
-        names = self.words, [x for x in self.words if x not in ("id", "number")]
+        names = self.words, [x for x in self.words if x not in ("id", "number", "name", "slug")]
         patterns = dict.fromkeys(r"[ _-]?".join(map(re.escape, x)) for x in names if x)
         self.pattern = f"(?:{'|'.join(patterns)})"
 
@@ -234,7 +235,8 @@ class Arguments:
         is_numeric = "number" in kinds or "integer" in kinds
         if slot.kind == "object":
             return (is_numeric and self._counts(is_whole="integer" in kinds)) or None
-        values = [self._take(x) for x in self._free("number" if is_numeric else "quoted")]
+        stated = ("number",) if is_numeric else ("quoted", "url")
+        values = [self._take(x) for x in self._free(*stated)]
         if (
             not values
             and not is_numeric

@@ -43,6 +43,8 @@ _REFERENCE = re.compile(
     r"(?<=its|eir)\s)", re.IGNORECASE,
 )  # fmt: skip
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+# "the policy with the ID p42"
+_ID = re.compile(r"\bid:? ((?=\S*\d)(?=\S*[a-z])[\w-]+)", re.IGNORECASE)
 _DAYS_AWAY = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1}
 _AMOUNT = r"-?\d+(?:\.\d+)?"
 _SIGNS = {
@@ -92,6 +94,7 @@ def spans_in(text: str, today: date, *, zones: bool = False) -> list[Span]:
     spans = [x for y in mentions_in(text) if (x := _span(y, today))]
     more = [Span("number", 12, *x.span()) for x in re.finditer(r"\bdozen\b", text)]
     more += [x for y in spans if y.kind == "number" and (x := _days_away(y, text, today))]
+    more += [Span("id", x[1], *x.span(1)) for x in _ID.finditer(text)]
     if christmas := re.search(r"\bchristmas\b", text, re.IGNORECASE):
         day = date(today.year + (today > date(today.year, 12, 25)), 12, 25)
         more.append(Span("date", day.isoformat(), *christmas.span()))
