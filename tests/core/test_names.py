@@ -21,7 +21,7 @@ from xai_mcp_agent.core.visible import (
     count_hidden,
     is_visible,
     own_names,
-    shown_parameter,
+    parameter_name,
     visible,
     visible_text,
 )
@@ -158,9 +158,9 @@ def test_cleaned_text_is_visible_and_as_good_as_it_can_be(text: str):
 @given(ANY, ANY)
 def test_a_parameter_is_shown_under_a_name_of_its_own(one: str, other: str):
     if one != other:
-        assert shown_parameter(one) != shown_parameter(other)
-    assert is_visible(shown_parameter(one))
-    assert len(shown_parameter(one)) <= 200
+        assert parameter_name(one) != parameter_name(other)
+    assert is_visible(parameter_name(one))
+    assert len(parameter_name(one)) <= 200
 
 
 NAMES = st.one_of(ANY, st.sampled_from(["path", "pa\u200bth", f"path{TAGS}", "x" * 900, "a\nb"]))

@@ -29,10 +29,10 @@ from xai_mcp_agent import (
     answer_with_defaults,
 )
 from xai_mcp_agent.core import places, tools
-from xai_mcp_agent.core.errors import let_go_of_frames
+from xai_mcp_agent.core.errors import drop_tracebacks
 from xai_mcp_agent.core.places import place_of, place_of_host
-from xai_mcp_agent.core.shell import shown_command, tool_command
-from xai_mcp_agent.core.tools import SourceKind, kind_named
+from xai_mcp_agent.core.shell import shell_command, tool_command
+from xai_mcp_agent.core.tools import SourceKind, find_kind
 from xai_mcp_agent.core.util import expression_of, fill_template, literal_in, module_of
 
 
@@ -49,9 +49,9 @@ def test_every_kind_is_read_from_a_history_as_it_was_written():
     """The ids of its tools hang on whether it connects; one that is not known here does."""
     ours = [x for x in vars(tools).values() if isinstance(x, SourceKind)]
     assert len(ours) >= 3
-    assert all(kind_named(kind.name) is kind for kind in ours)
-    assert kind_named("planet") == SourceKind("planet")
-    assert kind_named("planet").connects
+    assert all(find_kind(kind.name) is kind for kind in ours)
+    assert find_kind("planet") == SourceKind("planet")
+    assert find_kind("planet").connects
 
 
 def test_parts_of_a_result_are_read_in_their_order_and_pictures_are_named_not_shown():
@@ -77,9 +77,9 @@ def test_parts_of_a_result_are_read_in_their_order_and_pictures_are_named_not_sh
 
 def test_a_command_can_be_pasted_into_the_shell():
     """A tool that is called like an option is none."""
-    assert shown_command("cd", "C:\\My Lab", windows=True) == 'cd "C:\\My Lab"'
-    assert shown_command("cd", "/my lab", windows=False) == "cd '/my lab'"
-    assert shown_command("cd", "C:\\Lab", windows=True) == "cd C:\\Lab"
+    assert shell_command("cd", "C:\\My Lab", windows=True) == 'cd "C:\\My Lab"'
+    assert shell_command("cd", "/my lab", windows=False) == "cd '/my lab'"
+    assert shell_command("cd", "C:\\Lab", windows=True) == "cd C:\\Lab"
     assert tool_command("approve", "shop", "buy") == "xai-mcp-agent tools approve shop buy"
     with_option = tool_command("accept", "shop", "--all", options=("--digest", "1a"))
     assert with_option == "xai-mcp-agent tools accept --digest 1a -- shop --all"
@@ -188,7 +188,7 @@ def test_a_frame_that_an_error_came_through_is_gone_with_the_error():
         try:
             pass_on(held)
         except KeyError as error:
-            let_go_of_frames(error)
+            drop_tracebacks(error)
         del held
         assert left() is None
     finally:

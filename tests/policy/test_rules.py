@@ -146,7 +146,7 @@ def test_a_rule_may_ask_for_what_happened_before_in_the_run():
     facts = RunFacts()
     post, read = tool("chat", "post_message"), tool("web", "fetch", open_world=True)
     assert judge(rules, post, caller=agent(facts=facts)).word == ""
-    facts.ended(read.key, judge(rules, read).words, is_error=False)
+    facts.record_call(read.key, judge(rules, read).words, is_error=False)
     ruling = judge(rules, post, caller=agent(facts=facts))
     assert ruling.word == "ask"
     assert ruling.why == "it is 'leaves', and something before in this run is 'untrusted'"
@@ -154,7 +154,7 @@ def test_a_rule_may_ask_for_what_happened_before_in_the_run():
     tested = {"tool": "deploy", "run.succeeded": "not run_tests"}
     for is_error, expected in ((None, "deny"), (True, "deny"), (False, "")):
         if is_error is not None:
-            facts.ended(ToolKey("mcp", "ci", "run_tests"), (), is_error=is_error)
+            facts.record_call(ToolKey("mcp", "ci", "run_tests"), (), is_error=is_error)
         assert word("deny", tested, tool("ci", "deploy"), caller=agent(facts=facts)) == expected
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..core.errors import RulesUnknown
 from ..core.names import join_names
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..core.tools import Tool, ToolKey, digest_of
 from ..history.wording import plain
 from ..search.preferences import Preferences
@@ -107,7 +107,7 @@ class AgentFilter:
         tools = "1 tool" if len(names) == 1 else f"{len(names):,} tools"
         parts = [f"{tools} ({join_names(names, _MOST_NAMES)})"] if names else []
         parts += ["its instructions"] if has_instructions else []
-        command = shown_command("xai-mcp-agent", "tools", "accept", source)
+        command = shell_command("xai-mcp-agent", "tools", "accept", source)
         return f"{source}: {' and '.join(parts)} (read it with `{command}`)"
 
     def _plain(self, key: ToolKey) -> str:

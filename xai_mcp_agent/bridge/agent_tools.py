@@ -19,7 +19,7 @@ from ..catalog.groups import ToolChoice
 from ..core.errors import LockFailed, NoTools, XaiMcpError
 from ..core.names import did_you_mean, join_names
 from ..core.results import TextPart, ToolResult
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..core.tools import Tool, ToolKey
 from ..planning.plan import Plan, plan_as_json
 from ..policy.review import Review
@@ -197,7 +197,7 @@ def _why_unusable(operations: Operations, spec: ToolSpec, source: str) -> str:
         for x in operations.engine.catalog.tools(source)
     )
     reasons = ", ".join(f"{number:,} {words}" for words, number in counts.items())
-    command = shown_command("xai-mcp-agent", "tools", "list", source)
+    command = shell_command("xai-mcp-agent", "tools", "list", source)
     step = f"\n  Next step: `{command}` shows each of them." if reasons else ""
     return f"{source}: none of its tools can be used: {reasons or 'it has none'}.{step}"
 

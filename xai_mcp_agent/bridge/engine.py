@@ -28,7 +28,7 @@ from ..core.errors import (
 from ..core.events import Observer, SourceEvent
 from ..core.names import nearest
 from ..core.results import ToolResult
-from ..core.tools import MCP, SourceKind, Tool, ToolKey, kind_named
+from ..core.tools import MCP, SourceKind, Tool, ToolKey, find_kind
 from ..history.recording.recorder import HistoryRecorder
 from ..planning.live import LivePlanner
 from ..policy.approval_trust import ApprovalTrust
@@ -236,7 +236,7 @@ class Engine:
         """Record that these tools exist from the start."""
         kind_of = attrgetter("key.kind")
         for kind, group in groupby(sorted(tools, key=kind_of), key=kind_of):
-            self.recorder.seeded(kind_named(kind), group)
+            self.recorder.seeded(find_kind(kind), group)
 
     async def _find(
         self, source: Source, tool: str, timeout_seconds: float | None, caller: Caller

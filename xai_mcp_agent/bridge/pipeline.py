@@ -163,7 +163,7 @@ class CallPipeline:
                 seconds, arguments = time.perf_counter() - started, invocation.arguments
                 if invocation.caller.is_governed:  # rules ask for these
                     facts, words = invocation.caller.facts, invocation.ruling.words
-                    facts.ended(tool.key, words, is_error=bool(error))
+                    facts.record_call(tool.key, words, is_error=bool(error))
                 self._recorder.called(tool.key, seconds, error, arguments, result, begun, by)
 
     def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:

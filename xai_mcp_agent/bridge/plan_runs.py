@@ -36,7 +36,7 @@ from ..core.errors import (
 from ..core.names import did_you_mean
 from ..core.results import ToolResult, result_as_json, result_from_json
 from ..core.schemas import properties
-from ..core.shell import shown_command, tool_command
+from ..core.shell import shell_command, tool_command
 from ..core.tools import Tool, ToolKey
 from ..planning.plan import Plan, digest_of_plan, tool_of
 from ..planning.plan_run import Place, PlanRun
@@ -168,7 +168,7 @@ class SavedRun:
         """Return the caller of the run's calls, with the facts and approvals so far."""
         before, state = self._run, self._run.state
         granted.update(before.granted)
-        facts.go_on_from(before.facts)
+        facts.merge(before.facts)
         used = {*state.made, *state.begun}  # an answer to a finished call is used up
         answered = [x for n, x in state.awaiting.items() if x.answer and n not in used]
         return replace(
@@ -254,7 +254,7 @@ class SavedRun:
     async def _write(self, model: PlanModel, caller: Caller, state: Callable[[], RunState]) -> None:
         async with self._writing:
             facts = RunFacts()
-            facts.go_on_from(caller.facts)  # a copy: others change it meanwhile
+            facts.merge(caller.facts)  # a copy: others change it meanwhile
             results = {
                 str(n): (result_as_json(result), seconds)
                 for n, (result, seconds) in model.results.items()
@@ -274,7 +274,7 @@ class SavedRun:
 
     def _how_to_go_on(self, key: ToolKey) -> str:
         if self.has_file:
-            command = shown_command("xai-mcp-agent", "plan", "approve", str(self._run.file))
+            command = shell_command("xai-mcp-agent", "plan", "approve", str(self._run.file))
             how = f"answer with `{command}`, then run the plan again with this file: it continues."
         else:
             command = tool_command("approve", key.source, key.name)

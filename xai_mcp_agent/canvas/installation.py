@@ -11,7 +11,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..core.util import COMPONENTS, installed_components_folder, installed_version
 
 
@@ -53,4 +53,4 @@ def _refresh_command(file: Path) -> str:
     # An editable install leaves copies among the packages, which is no working folder.
     if file.parents[1].name != COMPONENTS or (folder / "xircuits").is_dir():
         return "xai-mcp-agent init"
-    return shown_command("xai-mcp-agent", "init", str(folder))
+    return shell_command("xai-mcp-agent", "init", str(folder))

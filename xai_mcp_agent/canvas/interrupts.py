@@ -38,7 +38,7 @@ def _show(kind: type[BaseException], error: BaseException, where: TracebackType 
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         words = f"\nInterrupted{_place(where)}; all that it started was stopped.\nKeyboardInterrupt"
         print(words, file=sys.stderr)
-    elif isinstance(error, XaiMcpError) and not is_verbose and (lines := error.told_by_node()):
+    elif isinstance(error, XaiMcpError) and not is_verbose and (lines := error.node_message()):
         why = "  XAI_MCP_SHOW=verbose shows where it came from."
         print(*lines, "", why, sep="\n", file=sys.stderr)
     else:

@@ -26,7 +26,7 @@ from ..agent.state import RunState
 from ..console.text import short_arguments
 from ..core.approval import RunApprovals, RunFacts
 from ..core.errors import BadSetting
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..core.tools import ToolKey
 from ..secrets.secrets import Mask
 
@@ -76,7 +76,7 @@ class ResumableRun:
         calls = [f"{x.request.title}: {short_arguments(x.request.arguments)}" for x in waiting]
         here, file = Path.cwd(), self._run.file
         name = str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
-        command = shown_command("xai-mcp-agent", "plan", "approve", name)
+        command = shell_command("xai-mcp-agent", "plan", "approve", name)
         how = f"Answer with `{command}`, then run the workflow again: it continues."
         return [*(f"waits for approval: {x}" for x in calls), how]
 
@@ -87,7 +87,7 @@ class ResumableRun:
     async def _write(self, state: Callable[[], RunState]) -> None:
         async with self._writing:
             granted, facts = tuple(sorted(self._granted)), RunFacts()
-            facts.go_on_from(self._facts)  # a copy: other agents change it meanwhile
+            facts.merge(self._facts)  # a copy: other agents change it meanwhile
             run = replace(self._run, state=state(), granted=granted, facts=facts)
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(partial(run.write, self.mask))
@@ -104,7 +104,7 @@ class ResumableRun:
         resumed = Conversation(conversation.messages, run.state.conversation.additions)
         self.start = replace(run.state, conversation=resumed)
         self._granted.update(run.granted)
-        self._facts.go_on_from(run.facts)
+        self._facts.merge(run.facts)
         # An answer to a call that was made, or may have been, is used up.
         used = {*run.state.made, *run.state.begun}
         waiting = [x for n, x in sorted(run.state.awaiting.items()) if n not in used]

@@ -15,7 +15,7 @@ from ..core.errors import SettingsError, UnknownServer, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import did_you_mean, nearest
 from ..core.schemas import signature
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..core.tools import Tool
 from ..settings.editing import sections_with, text_without
 from ..settings.load import load_settings
@@ -164,7 +164,7 @@ def add(
     tools, error = _check_server(name, entry, file, missing, is_wanted=not no_check)
     json = {"name": name, "written": str(file), "kept": backup, "notes": notes, "error": error}
     json["tools"] = None if tools is None else [x.name for x in tools]
-    undo = shown_command("xai-mcp-agent", "servers", "remove", name)
+    undo = shell_command("xai-mcp-agent", "servers", "remove", name)
     errors = [f"{error}\nThe entry was written anyway; `{undo}` removes it again."]
     return Report(json, _tools_text(tools), errors if error else ())
 
@@ -183,7 +183,7 @@ def _missing_variables(name: str, entry: JsonObject, file: Path) -> list[str]:
 
 def _what_is_missing(name: str) -> str:
     if is_url(name):
-        better = shown_command("xai-mcp-agent", "servers", "add", name_for({"url": name}), "URL")
+        better = shell_command("xai-mcp-agent", "servers", "add", name_for({"url": name}), "URL")
         return f"Give it a name first: {better}"
     return f"Say where {name} is: a URL, or -- and the command that starts it."
 

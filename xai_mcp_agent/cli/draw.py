@@ -15,8 +15,8 @@ import typer
 
 from ..console.text import count
 from ..core.names import did_you_mean
-from ..core.shell import shown_command
-from ..core.tools import BUILTIN, kind_named
+from ..core.shell import shell_command
+from ..core.tools import BUILTIN, find_kind
 from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools
 from ..drawing.flow import DrawnCall
@@ -206,8 +206,8 @@ def _lines(
         often = f", {times} times" if times > 1 else ""
         yield line(f"Left out: {left.name}{often}: {left.why}.", "  ")
     script = file.with_suffix(".py")
-    compiled = shown_command("xircuits", "compile", str(file), str(script))
-    yield f"Open it in the lab, or: {compiled} && {shown_command('python', str(script))}"
+    compiled = shell_command("xircuits", "compile", str(file), str(script))
+    yield f"Open it in the lab, or: {compiled} && {shell_command('python', str(script))}"
 
 
 def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
@@ -245,7 +245,7 @@ def _missing_part(
         return ("", "") if has_tools else (call.name, _DRAWN_TOOL)
     if not loaded.file or source in loaded.sources or kinds.get(source) == BUILTIN.name:
         return "", ""
-    noun = kind_named(kinds.get(source) or "mcp").noun
+    noun = find_kind(kinds.get(source) or "mcp").noun
     suggestion = did_you_mean(source, loaded.sources)
     hint = f"{suggestion} " if suggestion else ""
     return source, f"The settings have no {noun} {source}. {hint}Add it, or correct the first line."

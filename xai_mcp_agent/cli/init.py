@@ -16,7 +16,7 @@ import typer
 
 from ..canvas.workshop.lessons import SOLUTIONS, WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..core.util import (
     COMPONENT_FILES,
     COMPONENTS,
@@ -368,7 +368,7 @@ def _next_steps(folder: Path, workshop: bool) -> Iterator[str]:
     yield ""
     yield "Next:"
     if folder.absolute() != Path.cwd():
-        yield f"  {shown_command('cd', str(folder))}"
+        yield f"  {shell_command('cd', str(folder))}"
     yield "  xircuits start           (or: jupyter lab)"
     if workshop:
         yield f"      then open {WORKSHOP}/README.md: five lessons"

@@ -20,7 +20,7 @@ from ..console.approval import ask_approval, request_lines
 from ..console.console import Console
 from ..core.approval import ApprovalScope, AwaitedCall
 from ..core.json import JsonObject
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..planning.answered import named_calls
 from ..planning.plan import Plan, plan_as_json, read_plan
 from ..planning.plan_run import PlanRun
@@ -263,7 +263,7 @@ def _run_lines(run: WaitingRun) -> list[str]:
         if call.answer is None:
             lines += [f"   {x}" for x in request_lines(call.request)]
     if any(x.answer is None for x in run.calls):
-        command = shown_command("xai-mcp-agent", "plan", "approve", str(run.file))
+        command = shell_command("xai-mcp-agent", "plan", "approve", str(run.file))
         return [*lines, f"Answer with `{command}` and --yes, --no or --all."]
     return [*lines, f"Run the {'plan' if run.plan else 'workflow'} again: it continues."]
 

@@ -19,7 +19,7 @@ from ..console.terminal_questions import why_not_here
 from ..core.errors import BadSetting, SettingsError, XaiMcpError
 from ..core.json import JsonObject
 from ..core.questions import Question
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..settings.document import Place, read_document
 from ..settings.load import layout_of
 from ..settings.models import Settings
@@ -241,7 +241,7 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
         steps.append(f'  switch it on: remove "disabled" of {offer.name} in {file}')
     else:
         steps.append(f"  {trust_command(str(file))}    lets it start")
-    command = shown_command("xai-mcp-agent", "tools", "accept", offer.name)
+    command = shell_command("xai-mcp-agent", "tools", "accept", offer.name)
     steps.append(f"  {command}    accepts its tools, which are locked")
     return steps
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..console.text import count, one_line
 from ..core.json import JsonObject, as_text
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from .output import line
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def changed_text(alarm: ChangedEntry) -> str:
     return (
         f"ALARM: {alarm.entry} in your settings was added as {alarm.server}{version}, which has "
         f"changed since: its digest was {alarm.was} and is {alarm.now} now. Leave it switched off "
-        f"until you know why. `{shown_command(*_SHOW_COMMAND, alarm.server)}` shows it."
+        f"until you know why. `{shell_command(*_SHOW_COMMAND, alarm.server)}` shows it."
     )
 
 

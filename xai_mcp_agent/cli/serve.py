@@ -16,7 +16,7 @@ from ..bridge.operations import Operations
 from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..gateway import process
 from ..gateway.endpoint import Options, Shown
 from ..settings.load import find_settings
@@ -211,9 +211,9 @@ def _report_others(place: warm.WarmPlace) -> None:
 def _say_how_to_attach(place: warm.WarmPlace) -> None:
     attach = ("xai-mcp-agent", "serve", "--attach", "--settings", place.settings)
     say("The command to write into the settings of a client, which also starts this process:")
-    say(f"  {shown_command(*attach)}")
+    say(f"  {shell_command(*attach)}")
     say("Or, in a tenth of the time, while this process runs:")
-    say(f"  {shown_command(*place.relay)}")
+    say(f"  {shell_command(*place.relay)}")
 
 
 def _status(file: str) -> Report:

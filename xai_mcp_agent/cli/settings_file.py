@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..bridge.faces import Bridge
 from ..core.errors import SettingsError
 from ..core.json import JsonObject
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..secrets.private_files import file_lock, replace_file, replace_private
 from ..secrets.search import is_secret, secrets_in_args, secrets_in_headers, secrets_in_url
 from ..settings.editing import sections_with, text_with_server
@@ -75,7 +75,7 @@ def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
     sections = sections_with(file, name) if file.exists() else []
     if taken := [x for x in sections if x in SECTIONS and x != _SERVERS]:
         problem = "there is a source of this name, which is not an MCP server and would stay."
-        command = shown_command("xai-mcp-agent", "servers", "remove", name)
+        command = shell_command("xai-mcp-agent", "servers", "remove", name)
         fix = f"Take it out first ({command}), or choose another name."
         raise SettingsError(str(file), f"{taken[0]}.{name}", problem, fix)
 
@@ -143,7 +143,7 @@ def notes_on_secrets(entry: JsonObject, file: Path) -> list[str]:
         for place in plain_secrets(entry)
     ]
     if notes and os.name != "nt" and file.stat().st_mode & _OTHERS_READ:
-        command = shown_command("chmod", "600", str(file))
+        command = shell_command("chmod", "600", str(file))
         notes.append(f"Others on this machine can read the file. To end that: {command}")
     return notes
 

@@ -26,7 +26,7 @@ from ..canvas.workshop.check import (
 from ..canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, lesson_called
 from ..console.text import count
 from ..core.errors import XaiMcpError
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..core.util import COMPONENTS
 from .frame import Output, Report
 from .output import line, say
@@ -150,7 +150,7 @@ def _learners_folder(folder: Path) -> Path:
     """Return the learner's folder; a misspelt name creates no folder."""
     home = _working_folder(folder)
     if not _is_learners(home):
-        command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
+        command = shell_command("xai-mcp-agent", "init", "--workshop", str(folder))
         raise LessonFileError(
             f"{folder} is not a folder with the lessons. Name a learner's folder, or make this "
             f"one: {command}"
@@ -311,7 +311,7 @@ def _full(checked: Checked) -> Iterator[str]:
     if not checked.is_done:
         where = [] if Path(checked.folder) == Path() else [checked.folder]
         words = ("xai-mcp-agent", "workshop", "solution", str(lesson.number), *where)
-        yield f"  Stuck? A solution: {shown_command(*words)}"
+        yield f"  Stuck? A solution: {shell_command(*words)}"
     yield ""
 
 

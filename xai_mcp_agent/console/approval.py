@@ -118,7 +118,7 @@ def request_lines(request: ApprovalRequest) -> list[str]:
 
 def _typed_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
     # Repeated, because long arguments may have scrolled the title away.
-    prompt = f"Approve {escape_hidden(request.whole_name)}? ({', '.join(SCOPES)}): "
+    prompt = f"Approve {escape_hidden(request.full_name)}? ({', '.join(SCOPES)}): "
     scope = ask_until(_typed_scope, prompt, say, read)
     return ApprovalAnswer(scope, _SAID_NO if scope == "no" else "", by=_AT_THE_TERMINAL)
 

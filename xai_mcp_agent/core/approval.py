@@ -51,10 +51,10 @@ class ApprovalRequest:
     @property
     def title(self) -> str:
         """One line that names the call."""
-        return f"{self.agent or 'An agent'} wants to call {self.whole_name}"
+        return f"{self.agent or 'An agent'} wants to call {self.full_name}"
 
     @property
-    def whole_name(self) -> str:
+    def full_name(self) -> str:
         """The tool and its server."""
         return f"{self.tool} of {self.server}" if self.server else self.tool
 
@@ -190,7 +190,7 @@ class RunFacts:
     was: set[str] = field(default_factory=set[str])
     counted: Counter[str] = field(default_factory=Counter[str])
 
-    def ended(self, tool: ToolKey, words: Iterable[str], *, is_error: bool) -> None:
+    def record_call(self, tool: ToolKey, words: Iterable[str], *, is_error: bool) -> None:
         """Record a call that was made."""
         (self.failed if is_error else self.succeeded).add(tool)
         self.was.update(words)
@@ -208,7 +208,7 @@ class RunFacts:
         """
         return _adapter(RunFacts).validate_python(value)
 
-    def go_on_from(self, before: RunFacts) -> None:
+    def merge(self, before: RunFacts) -> None:
         """Add the facts from before the run was resumed; of two counts, keep the higher one."""
         self.succeeded |= before.succeeded
         self.failed |= before.failed

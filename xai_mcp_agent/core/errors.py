@@ -40,13 +40,13 @@ class XaiMcpError(Exception):
         Raises:
             AttributeError: no node raised it; IPython then shows its usual traceback.
         """
-        if not self.told_by_node():
+        if not self.node_message():
             raise AttributeError("_render_traceback_")
         if self.is_in_card:
             return lambda: [f"{self._stopped_at()} see the card above."]
-        return lambda: self.told_by_node(_WIDTH)
+        return lambda: self.node_message(_WIDTH)
 
-    def told_by_node(self, width: int | None = None) -> list[str]:
+    def node_message(self, width: int | None = None) -> list[str]:
         """Return the node that stopped and the message, or nothing if no node raised it.
 
         Lines are folded to `width` characters. Without a width they stay as they are, so that a
@@ -408,7 +408,7 @@ class ModelUnreachable(ModelError):
     """The service cannot be reached, or its response is not a model's reply."""
 
 
-def let_go_of_frames(cause: BaseException) -> None:
+def drop_tracebacks(cause: BaseException) -> None:
     """Drop the tracebacks of an exception and of every exception beneath it.
 
     Tracebacks hold the request and its key. If one of them holds the exception too, all stay until

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from .tools import ToolKey, kind_named
+from .tools import ToolKey, find_kind
 
 # The strictest rule among the providers: OpenAI, Anthropic and Gemini all accept this.
 MAX_SHOWN_NAME = 64
@@ -173,7 +173,7 @@ def _visible_part(letter: str) -> str:
 
 
 def _plain_name(key: ToolKey) -> str | None:
-    is_alone = key.source == key.name and kind_named(key.kind).one_tool
+    is_alone = key.source == key.name and find_kind(key.kind).one_tool
     name = key.name if is_alone or not key.source else f"{key.source}_{key.name}"
     if not key.name or len(name) > MAX_SHOWN_NAME or _NOT_ALLOWED.search(name):
         return None

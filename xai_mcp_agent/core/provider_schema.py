@@ -18,7 +18,7 @@ from typing import Any
 from .json import JsonObject, as_list, as_object, as_texts, canonical_json, is_list, parts_of
 from .schemas import DEFINITIONS, dereference, rewrite
 from .tools import Tool
-from .visible import is_visible, shown_parameter, visible_text
+from .visible import is_visible, parameter_name, visible_text
 
 # In characters. Longer ones would fill the model's window alone.
 _MAX_DESCRIPTION, _MAX_TEXT, _MAX_VALUES, _MAX_PATTERN = 20_000, 4_000, 8_000, 500
@@ -106,12 +106,12 @@ class _Provider:
         self._root = root
         self._words_left = _MAX_WORDS
         names = ((word, name) for word in DEFINITIONS for name in as_object(root.get(word)))
-        pointers = (f"#/{word}/{name}" for word, name in names if shown_parameter(name) == name)
+        pointers = (f"#/{word}/{name}" for word, name in names if parameter_name(name) == name)
         self._pointers = frozenset(("#", *pointers))  # targets that references may keep
 
     def definitions(self, parts: JsonObject) -> JsonObject:
         """Return the top-level definitions, except those with a name that cannot be shown."""
-        showable = {x: part for x, part in parts.items() if shown_parameter(x) == x}
+        showable = {x: part for x, part in parts.items() if parameter_name(x) == x}
         return {x: self.rewrite_schema(as_object(part)) for x, part in showable.items()}
 
     def rewrite_schema(self, schema: JsonObject) -> JsonObject:
@@ -142,10 +142,10 @@ class _Provider:
                     parts = as_object(value).items()
                     yield (
                         word,
-                        {shown_parameter(x): as_object(y) for x, y in parts if y is not False},
+                        {parameter_name(x): as_object(y) for x, y in parts if y is not False},
                     )
                 case "required":
-                    yield word, [shown_parameter(x) for x in dict.fromkeys(as_texts(value))]
+                    yield word, [parameter_name(x) for x in dict.fromkeys(as_texts(value))]
                 case "pattern" if self._is_pattern(value):
                     yield word, value
                 case "enum" | "examples" if values := _unique(value):

@@ -50,7 +50,7 @@ class Question:
     no: str = ""
 
     @staticmethod
-    def of_stranger(
+    def from_server(
         server: str,
         message: str,
         schema: JsonObject | None = None,

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 
 
-def shown_command(*words: str, windows: bool = os.name == "nt") -> str:
+def shell_command(*words: str, windows: bool = os.name == "nt") -> str:
     """Join a command so that it can be pasted into the shell of this machine."""
     return subprocess.list2cmdline(words) if windows else shlex.join(words)
 
@@ -17,5 +17,5 @@ def tool_command(verb: str, server: str, *tools: str, options: Sequence[str] = (
     """Return a `tools` command about a server's tools, with names that may look like options."""
     names = (server, *tools)
     if any(x.startswith("-") for x in names):
-        return shown_command("xai-mcp-agent", "tools", verb, *options, "--", *names)
-    return shown_command("xai-mcp-agent", "tools", verb, *names, *options)
+        return shell_command("xai-mcp-agent", "tools", verb, *options, "--", *names)
+    return shell_command("xai-mcp-agent", "tools", verb, *names, *options)

@@ -55,7 +55,7 @@ KIND_NAMES = tuple(kind.name for kind in _KINDS)
 _KNOWN = {kind.name: kind for kind in (*_KINDS, *FEATURES)}
 
 
-def kind_named(name: str) -> SourceKind:
+def find_kind(name: str) -> SourceKind:
     """Return the kind of this name; an unknown one from a history gets the default attributes.
 
     Every kind must be defined in this file, so that it is read as it was written.
@@ -150,7 +150,7 @@ ItemKey: TypeAlias = tuple[str, str]
 
 def item_key(tool: Tool) -> ItemKey:
     """Return the key of a tool, or of a prompt or resource in the form of one."""
-    return kind_named(tool.key.kind).item, tool.name
+    return find_kind(tool.key.kind).item, tool.name
 
 
 _DIGEST_CHARS = 32  # 128 bits: with 64, an attacker could make two definitions with one digest

@@ -94,7 +94,7 @@ def is_visible(text: str) -> bool:
     return not _CONTROLS.search(seen) and (seen.isascii() or not _HIDDEN.search(seen))
 
 
-def shown_parameter(name: str) -> str:
+def parameter_name(name: str) -> str:
     """Return the name of a parameter for models: its own, or a readable one if that is not plain.
 
     A readable one ends in a digest of the own name, so that no two are the same.
@@ -110,7 +110,7 @@ def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
     """Return a model's arguments under the tool's own names instead of the shown ones."""
     if not _has_renamed(arguments):
         return arguments
-    own_by_shown = {shown_parameter(x): x for x in _parameters_in(schema)}
+    own_by_shown = {parameter_name(x): x for x in _parameters_in(schema)}
     return _with_names(arguments, own_by_shown)
 
 
@@ -119,7 +119,7 @@ def _escape(letter: str) -> str:
 
 
 def _has_renamed(value: Any) -> bool:
-    """Return whether any name in the value looks like one that `shown_parameter` made."""
+    """Return whether any name in the value looks like one that `parameter_name` made."""
     return any(any(map(_RENAMED.search, as_object(part))) for part in parts_of(value))
 
 

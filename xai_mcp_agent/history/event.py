@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
 
 from ..core.json import JsonObject
-from ..core.tools import META, STATIC, ItemKey, SourceKind, ToolKey, kind_named
+from ..core.tools import META, STATIC, ItemKey, SourceKind, ToolKey, find_kind
 
 _DIGEST_CHARS = 32
 NAMELESS = {STATIC: "canvas", META: "built-in"}
@@ -133,7 +133,7 @@ class Project:
 @lru_cache(maxsize=20_000)  # a long history repeats the same subjects
 def subject_of(kind: str, source: str, tool: str | None) -> Subject:
     """Return the subject with these names."""
-    return Subject(kind_named(kind), source, tool)
+    return Subject(find_kind(kind), source, tool)
 
 
 @lru_cache(maxsize=1000)  # all calls of a tool share one, which keeps its digest

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, StringConstraints, ValidationError
 
 from ..core.json import JsonObject, clip
 from ..core.names import did_you_mean, fold_letters, skeleton
-from ..core.tools import KIND_NAMES, SourceKind, ToolKey, kind_named
+from ..core.tools import KIND_NAMES, SourceKind, ToolKey, find_kind
 from ..history.event import NAMELESS
 from ..settings.document import ParsedObject
 from ..settings.validation import adapter
@@ -124,7 +124,7 @@ class DecisionLock:
         """Yield the kind and name of each source, as in a `ToolKey`, and its decisions."""
         for name, lock in self.sources.items():
             kind, _, source = name.partition(":")
-            yield kind, "" if source == NAMELESS.get(kind_named(kind)) else source, lock
+            yield kind, "" if source == NAMELESS.get(find_kind(kind)) else source, lock
 
     def is_off(self, key: ToolKey) -> bool:
         """Return whether no agent may use a tool."""
@@ -148,7 +148,7 @@ def source_name(kind: SourceKind, source: str) -> str:
 
 def source_of(key: ToolKey) -> str:
     """Return the name of a tool's source in the lock file."""
-    return source_name(kind_named(key.kind), key.source)
+    return source_name(find_kind(key.kind), key.source)
 
 
 class Unreadable(ValueError):

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from ..core.errors import LockFailed
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..secrets.private_files import file_lock, follow_link, open_to_read, replace_file
 from ..settings.load import LOCK_NAME
 from ..settings.models import Settings
@@ -204,7 +204,7 @@ def _read(path: Path) -> _Content:
         for source in lock.sources.values():
             source.prepare()
         return _Content(signature, lock, None, is_fresh)
-    back = shown_command("git", "checkout", "--", str(path))
+    back = shell_command("git", "checkout", "--", str(path))
     trouble = LockFailed(str(path), problem, fix or f"Correct it, or restore it with `{back}`.")
     return _Content(signature, None, trouble, is_fresh)
 

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from ..core.names import nearest
 from ..core.questions import ANSWER_SECONDS
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..core.tools import MCP
 from ..secrets.redactor import (
     Redactor,
@@ -165,7 +165,7 @@ class ServerSettings(SourceSettings):
         if self.transport != "stdio":
             return self.secrets.redact(redact_url(self.url))
         command = self.redacted(self.command)
-        return shown_command(command, *redact_args(self.args, self.secrets))
+        return shell_command(command, *redact_args(self.args, self.secrets))
 
     def _printed_fields(self) -> Mapping[str, Any]:
         return {

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import cast
 
 from ..core.errors import SettingsError
-from ..core.shell import shown_command
+from ..core.shell import shell_command
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
 from .interpolation import ENV_FILE
 from .load import user_settings_path
@@ -292,7 +292,7 @@ def _without_groups(settings: Settings, parts: Mapping[str, Part]) -> GroupsSett
 
 def trust_command(file: str) -> str:
     """Return the command that a user runs to agree to a settings file."""
-    return shown_command("xai-mcp-agent", "trust", file)
+    return shell_command("xai-mcp-agent", "trust", file)
 
 
 def _problem(settings: Settings, part: Part) -> SettingsError:

@@ -23,7 +23,7 @@ from ...core.errors import (
     ModelRateLimited,
     ModelTimeout,
     ModelUnreachable,
-    let_go_of_frames,
+    drop_tracebacks,
 )
 from ...core.json import as_object, clip, is_list, is_object
 from ...secrets.secrets import Secrets
@@ -137,7 +137,7 @@ def failure_of(cause: BaseException, service: Service) -> Failure:
         words = f"{cause or type(cause)}"
         return unreadable_failure("could not be used", service, words)
     finally:
-        let_go_of_frames(cause)
+        drop_tracebacks(cause)
 
 
 def status_failure(status: int, headers: Mapping[str, str], body: Any, service: Service) -> Failure:

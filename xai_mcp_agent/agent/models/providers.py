@@ -25,7 +25,7 @@ from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.settings import ModelSettings as NativeSettings
 from pydantic_ai.tools import ToolDefinition
 
-from ...core.errors import ModelAuthenticationError, ModelError, let_go_of_frames
+from ...core.errors import ModelAuthenticationError, ModelError, drop_tracebacks
 from ...core.json import as_list, as_object
 from ...secrets.secrets import Secret, Secrets
 from ..messages import Message, ToolCall, added_by, text_of, with_calls
@@ -253,4 +253,4 @@ def _failure_of(cause: Exception, service: Service) -> Failure:
             case _:
                 return unreadable_failure("could not be used", service, words)
     finally:
-        let_go_of_frames(cause)
+        drop_tracebacks(cause)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ...bridge.transcript import ENVIRONMENT_VARIABLE, read_transcript
 from ...core.json import JsonObject
-from ...core.shell import shown_command
+from ...core.shell import shell_command
 from ...core.util import COMPONENTS, LIBRARY
 from ...secrets.private_files import make_private_folder, replace_private
 from ...settings.load import FILE_NAME
@@ -138,7 +138,7 @@ def is_lost(folder: Path) -> Problem | None:
     """Return why no lesson of this folder can run, or None if lessons can."""
     if (folder / COMPONENTS / LIBRARY).is_dir():
         return None
-    command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
+    command = shell_command("xai-mcp-agent", "init", "--workshop", str(folder))
     return Problem(f"This is not a working folder with our nodes. Run: {command}")
 
 
@@ -179,7 +179,7 @@ def _is_untouched(file: Path, lesson: Lesson) -> bool:
 
 def _why_not_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Problem | None:
     if workflow is None:
-        command = shown_command(
+        command = shell_command(
             "xai-mcp-agent", "workshop", "reset", str(lesson.number), str(folder)
         )
         return Problem(

@@ -11,7 +11,7 @@ import typer
 
 from ...console.text import clean, count, cut
 from ...core.errors import XaiMcpError
-from ...core.shell import shown_command
+from ...core.shell import shell_command
 from ...core.util import LIBRARY
 from ...drawing.components import our_components
 from ..component_files import Clash, clash_lines, find_clashes
@@ -208,7 +208,7 @@ def _next_steps(reports: Sequence[FileReport], clashes: Sequence[Clash]) -> Iter
     script = written[0].with_suffix(".py")
     yield ""
     yield "Next: open it in the lab and press Run, or compile it again:"
-    yield f"  {shown_command('xircuits', 'compile', str(written[0]), str(script))}"
+    yield f"  {shell_command('xircuits', 'compile', str(written[0]), str(script))}"
     if clashes:
         yield ""
         yield from clash_lines(clashes)

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ...core.errors import SourceFailed
-from ...core.shell import shown_command
+from ...core.shell import shell_command
 from ...settings.sources import FunctionSettings
 from ..reading import file_stamp
 from .function import words_of
@@ -137,7 +137,7 @@ def _print(stream: Any, *values: Any, **options: Any) -> None:
 
 def _next_step(cause: BaseException) -> str:
     if isinstance(cause, ModuleNotFoundError) and cause.name:
-        command = shown_command(sys.executable, "-m", "pip", "install", cause.name.split(".")[0])
+        command = shell_command(sys.executable, "-m", "pip", "install", cause.name.split(".")[0])
         return f"Install what it imports, perhaps with `{command}`."
     if isinstance(cause, SystemExit):
         return f'Put what only a script does under `if __name__ == "__main__":`. {_AGAIN}'

@@ -111,9 +111,9 @@ class Elicitation:
     def _question(self, params: types.ElicitRequestParams) -> Question:
         name, limit = self._settings.name, self._settings.elicitation_timeout_seconds
         if params.mode == "url":
-            return Question.of_stranger(name, params.message, None, params.url, limit)
+            return Question.from_server(name, params.message, None, params.url, limit)
         schema = {"type": "object", **params.requested_schema}
-        return Question.of_stranger(name, params.message, schema, limit_seconds=limit)
+        return Question.from_server(name, params.message, schema, limit_seconds=limit)
 
     async def _answer(self, question: Question) -> Answer:
         if self._settings.elicitation == "defaults":
