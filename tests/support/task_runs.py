@@ -12,7 +12,7 @@ from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import ModelAsked, RunEvent, ToolFinished
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
-from xai_mcp_agent.agent.models.choice import model_for
+from xai_mcp_agent.agent.models.choice import AgentModel
 from xai_mcp_agent.agent.text_protocol import ProtocolChoice
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.bridge.source_toolset import SourceToolset
@@ -90,7 +90,8 @@ def run_tasks(
     async def play(operations: Operations, task: Task) -> TaskRun:
         run = TaskRun(task)
         operations = operations.for_caller(Caller("agent", "a"))
-        model = model_for("openai", "m", base_url=base_url) if base_url else model_for("offline")
+        remote = AgentModel(provider="openai", name="m", base_url=base_url)
+        model = (remote if base_url else AgentModel()).open()
 
         async def emit(event: RunEvent) -> None:
             if isinstance(event, ModelAsked):

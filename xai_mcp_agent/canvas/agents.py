@@ -8,19 +8,17 @@ from typing import Any, TypeGuard, cast
 
 from ..agent.loop import AgentSpec
 from ..agent.memory.notes import memory_for
-from ..agent.models.base import Model, ModelSettings
-from ..agent.models.choice import OFFLINE, OPENAI, model_for, split_name, window_for
+from ..agent.models.choice import OFFLINE, OPENAI, AgentModel, split_name
 from ..agent.structured import OutputSchema
 from ..agent.text_protocol import ProtocolChoice
 from ..core.errors import BadSetting, UnknownAgent
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
-from ..secrets.secrets import Secret, Secrets
+from ..secrets.secrets import Secrets
 from .model_settings import (
     NODE as MODEL_NODE,
 )
 from .model_settings import (
-    as_model_settings,
     as_run_limits,
     env_of,
     of_another_service,
@@ -224,25 +222,21 @@ def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
     return agent
 
 
-def model_of(
-    agent: Mapping[str, Any], env: Mapping[str, str], settings: ModelSettings | None = None
-) -> Model:
-    """Return an agent's model, with its own settings or with these; it connects to nothing yet.
-
-    `env` has the values of the `.env` beside the settings.
-
-    Raises:
-        UnknownProvider: the agent has no model name, which its provider needs.
-    """
+def model_of(agent: Mapping[str, Any]) -> AgentModel:
+    """Return an agent's model with its settings."""
     own = settings_of(agent)
-    key: str | None = revealed(own.get("api_key"))
-    return model_for(
-        agent["agent_provider"],
-        agent["agent_model"],
+    return AgentModel(
+        provider=agent["agent_provider"],
+        name=agent["agent_model"],
         base_url=revealed(own.get("base_url") or ""),
-        api_key=Secret(key) if key else None,
-        settings=settings or as_model_settings(own),
-        env=env,
+        api_key=revealed(own.get("api_key")) or None,
+        context_tokens=own.get("context_tokens"),
+        temperature=own.get("temperature"),
+        max_output_tokens=own.get("max_output_tokens"),
+        reasoning_effort=own.get("reasoning_effort"),
+        extra_body=revealed(own.get("extra_body") or {}),
+        timeout_seconds=own.get("timeout_seconds"),
+        turn_timeout_seconds=own.get("turn_timeout_seconds"),
     )
 
 
@@ -258,14 +252,15 @@ def spec_of(
     metadata: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
 ) -> AgentSpec:
-    """Return the agent as the loop takes it; for `env` see `model_of`.
+    """Return the agent as the loop takes it. `env` has the values of the `.env` of the settings.
 
     Raises:
         UnknownProvider: the agent has no model name, which its provider needs.
         BadSetting: `output_schema` is not a JSON Schema.
     """
     settings = settings_of(agent)
-    model = model_of(agent, env)
+    agent_model = model_of(agent)
+    model = agent_model.open(env)
     return AgentSpec(
         name=name,
         model=model,
@@ -274,12 +269,7 @@ def spec_of(
         protocol=cast(ProtocolChoice, settings.get("tool_protocol") or "auto"),
         metadata=dict(metadata or {}),
         output=OutputSchema(dict(output_schema)) if output_schema else None,
-        window=window_for(
-            agent["agent_provider"],
-            model,
-            settings.get("context_tokens"),
-            settings.get("max_output_tokens"),
-        ),
+        window=agent_model.window(model),
         limits=as_run_limits(settings),
     )
 

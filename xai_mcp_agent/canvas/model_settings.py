@@ -13,7 +13,6 @@ from typing import Any, SupportsIndex, TypeAlias, cast
 
 from ..agent.memory.notes import MemoryFailed, NoteStore
 from ..agent.memory.vecto import VectoStore, vecto_store
-from ..agent.models.base import ModelSettings
 from ..agent.models.choice import PROVIDERS, unknown_provider
 from ..agent.models.embeddings import endpoint_embeddings
 from ..agent.state import RunLimits
@@ -110,19 +109,6 @@ def settings_on(value: Any, port: str, node: str, env: Env = dict) -> JsonObject
 def of_another_service(settings: JsonObject) -> JsonObject:
     """Return the settings without the secrets and addresses of their service."""
     return {key: x for key, x in settings.items() if key not in _OF_ONE_SERVICE}
-
-
-def as_model_settings(settings: Mapping[str, Any]) -> ModelSettings:
-    """Return the settings as the engine takes them."""
-    usual = ModelSettings()
-    return ModelSettings(
-        temperature=settings.get("temperature"),
-        max_output_tokens=settings.get("max_output_tokens"),
-        reasoning_effort=settings.get("reasoning_effort"),
-        extra_body=revealed(settings.get("extra_body") or {}),
-        timeout_seconds=settings.get("timeout_seconds") or usual.timeout_seconds,
-        turn_timeout_seconds=settings.get("turn_timeout_seconds"),
-    )
 
 
 def as_run_limits(settings: Mapping[str, Any]) -> RunLimits:

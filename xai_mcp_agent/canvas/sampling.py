@@ -15,7 +15,8 @@ from ..agent.arguments import parse_arguments
 from ..agent.conversation import call_message
 from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
-from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
+from ..agent.models.base import ModelReply, ModelRequest, Usage
+from ..agent.models.choice import AgentModel
 from ..console.text import one_line
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
@@ -32,9 +33,8 @@ from ..core.questions import (
 from ..core.results import ImagePart, ResultPart, TextPart, ToolResult, describe
 from ..core.threads import beside_loop
 from ..core.visible import own_names
-from .agents import model_of, settings_of
+from .agents import model_of
 from .at_node import Stage
-from .model_settings import as_model_settings
 
 _SHOWN_CHARS = 300
 
@@ -57,7 +57,7 @@ class AgentSampler:
         Raises:
             SamplingRefused: the model cannot take this request, or its service refused.
         """
-        model = model_of(self._agent, self._env, self._settings(request))
+        model = self._model_for(request).open(self._env)
         try:
             if request.tools and not model.calls_functions:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
@@ -80,8 +80,8 @@ class AgentSampler:
     def _tell(self, text: str) -> None:
         self._stage.post(lambda: self._stage.console.note("??", text))
 
-    def _settings(self, request: SamplingRequest) -> ModelSettings:
-        own = as_model_settings(settings_of(self._agent))
+    def _model_for(self, request: SamplingRequest) -> AgentModel:
+        own = model_of(self._agent)
         more = {"stop": list(request.stop_sequences)} if request.stop_sequences else {}
         temperature = own.temperature if request.temperature is None else request.temperature
         return replace(

@@ -15,7 +15,7 @@ import pytest
 from tests.agent.runs import go
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, fails, model_endpoint, says
 from tests.support.responses_service import REASONING
-from xai_mcp_agent.agent.models.choice import model_for
+from xai_mcp_agent.agent.models.choice import AgentModel
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +77,7 @@ async def ask(
     endpoint: ModelEndpoint, provider: str, start: Any, name: str = "m"
 ) -> list[dict[str, Any]]:
     """The conversation of a run, as a file has it."""
-    model = model_for(provider, name, base_url=endpoint.base_url)
+    model = AgentModel(provider=provider, name=name, base_url=endpoint.base_url).open()
     try:
         played = await go([], start, sum_up, by=model)
     finally:

@@ -46,7 +46,7 @@ from xai_mcp_agent.agent.models.base import (
     ModelSettings,
     Usage,
 )  # fmt: skip
-from xai_mcp_agent.agent.models.choice import window_for
+from xai_mcp_agent.agent.models.choice import AgentModel
 
 pytestmark = pytest.mark.anyio
 
@@ -146,8 +146,8 @@ async def test_the_window_that_a_service_names_is_remembered(any_wire: Any):
     async with any_wire.model_of([fails(400, too_long)]) as (subject, _):
         with pytest.raises(ModelContextOverflow):
             await ask(subject)
-        assert window_for("openai", subject, None, None).tokens == 8192
-        assert window_for("openai", subject, 9000, None).tokens == 9000
+        assert AgentModel.of("openai:m").window(subject).tokens == 8192
+        assert AgentModel(provider="openai", context_tokens=9000).window(subject).tokens == 9000
 
 
 # What comes back

@@ -18,13 +18,12 @@ from xai_mcp_agent import (
     ModelError,
     ModelTimeout,
     ModelUnreachable,
-    Secret,
     ToolResult,
 )  # fmt: skip
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message, ToolCall
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, ModelSettings
-from xai_mcp_agent.agent.models.choice import NATIVE, AgentModel, UnknownProvider, model_for
+from xai_mcp_agent.agent.models.choice import NATIVE, AgentModel, UnknownProvider
 
 pytest.importorskip("pydantic_ai", reason="the extra `providers` is not installed")
 
@@ -150,8 +149,11 @@ async def test_without_a_key_it_says_which_variable(provider: str):
 
 
 def test_a_native_key_is_sent_to_no_other_address():
+    elsewhere = AgentModel(
+        provider="anthropic", name="claude-x", base_url="https://a.example.com", api_key=KEY
+    )
     with pytest.raises(UnknownProvider, match="leave `base_url` out"):
-        model_for("anthropic", "claude-x", base_url="https://a.example.com", api_key=Secret(KEY))
+        elsewhere.open()
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):

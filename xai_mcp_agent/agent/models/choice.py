@@ -50,88 +50,6 @@ def unknown_provider(name: str) -> UnknownProvider:
     return UnknownProvider(f"No provider {name!r} of models. {hint} Known: {', '.join(PROVIDERS)}.")
 
 
-def window_for(
-    provider: str, model: Model, context_tokens: int | None, max_output_tokens: int | None
-) -> ContextWindow:
-    """Return a model's window, perhaps as its service named it earlier in this process.
-
-    Rules take any length, and cannot summarize.
-    """
-    is_offline = provider == OFFLINE
-    usual = 0 if is_offline else DEFAULT_WINDOW_TOKENS
-    size = context_tokens or getattr(model, "window_tokens", 0) or usual
-    return ContextWindow(size, max_output_tokens, sums_up=not is_offline)
-
-
-def model_for(
-    provider: str,
-    model: str = "",
-    *,
-    base_url: str = "",
-    api_key: Secret | None = None,
-    settings: ModelSettings | None = None,
-    env: Mapping[str, str] = _NOTHING,
-) -> Model:
-    """Return the model, not yet connected.
-
-    `env` may hold its key, as the `.env` beside the settings does.
-
-    Raises:
-        UnknownProvider: the name is not in `PROVIDERS`, or the provider needs a model's name.
-    """
-    settings = settings or ModelSettings()
-    if provider == OFFLINE:
-        import_aside(".offline", __package__)
-        from .offline import OfflineModel
-
-        return OfflineModel()
-    if provider not in PROVIDERS:
-        raise unknown_provider(provider)
-    if not model:
-        raise UnknownProvider(
-            f"Provider {provider!r} needs the name of a model: set `agent_model`, for instance "
-            "to the name your service lists. Provider 'offline' needs none."
-        )
-    api_key = api_key or _key_of_file(provider, base_url, env)
-    if provider in NATIVE:
-        return _native_model(provider, model, base_url, api_key, settings)
-    import_aside(".openai", __package__)
-    if provider == OPENAI:
-        from .chat import ChatModel as OpenAIModel
-    else:
-        from .responses import ResponsesModel as OpenAIModel
-    return OpenAIModel(model, base_url=base_url, api_key=api_key, settings=settings)
-
-
-def _key_of_file(provider: str, base_url: str, env: Mapping[str, str]) -> Secret | None:
-    """Return the provider's own key, for its own address only. The environment's key wins."""
-    name = key_variable(provider)
-    key = "" if os.environ.get(name) else env.get(name, "")
-    if not key or (base_url and not is_home(base_url.strip())):
-        return None
-    return Secret(key)
-
-
-def _native_model(
-    provider: str, model: str, base_url: str, api_key: Secret | None, settings: ModelSettings
-) -> Model:
-    if base_url:
-        # Their libraries would send the provider's key from the environment there.
-        raise UnknownProvider(
-            f"Provider {provider!r} uses its own address: leave `base_url` out, or use provider "
-            "'openai' for a service there that is compatible with OpenAI's."
-        )
-    try:
-        import_aside(".providers", __package__)
-    except ImportError as cause:
-        raise UnknownProvider(
-            f"Provider {provider!r} needs a further package ({cause.name}). {INSTALL}"
-        ) from cause
-    from .providers import NativeModel
-
-    return NativeModel(provider, model, api_key=api_key, settings=settings)
-
-
 @dataclass(frozen=True, kw_only=True)
 class AgentModel:
     """A model of a provider, with its settings. None leaves a setting to the service.
@@ -172,17 +90,69 @@ class AgentModel:
         return [*address, *([self._key] if self._key else [])]
 
     def window(self, model: Model) -> ContextWindow:
-        """Return the context window of the opened model."""
-        return window_for(self.provider, model, self.context_tokens, self.max_output_tokens)
+        """Return the context window of the opened model.
+
+        Its service may have named the size earlier in this process. Rules take any length, and
+        cannot summarize.
+        """
+        is_offline = self.provider == OFFLINE
+        usual = 0 if is_offline else DEFAULT_WINDOW_TOKENS
+        size = self.context_tokens or getattr(model, "window_tokens", 0) or usual
+        return ContextWindow(size, self.max_output_tokens, sums_up=not is_offline)
 
     def open(self, env: Mapping[str, str] = _NOTHING) -> Model:
-        """Return the model, not yet connected. For `env` see `model_for`.
+        """Return the model, not yet connected.
+
+        `env` may hold its key, as the `.env` beside the settings does.
 
         Raises:
             UnknownProvider: there is no such provider, or it needs a model's name.
         """
+        if self.provider == OFFLINE:
+            import_aside(".offline", __package__)
+            from .offline import OfflineModel
+
+            return OfflineModel()
+        if self.provider not in PROVIDERS:
+            raise unknown_provider(self.provider)
+        if not self.name:
+            raise UnknownProvider(
+                f"Provider {self.provider!r} needs the name of a model: set `agent_model`, for "
+                "instance to the name your service lists. Provider 'offline' needs none."
+            )
+        api_key = self._key or _key_of_file(self.provider, self.base_url, env)
+        if self.provider in NATIVE:
+            return self._open_native(api_key)
+        import_aside(".openai", __package__)
+        if self.provider == OPENAI:
+            from .chat import ChatModel as OpenAIModel
+        else:
+            from .responses import ResponsesModel as OpenAIModel
+        return OpenAIModel(
+            self.name, base_url=self.base_url, api_key=api_key, settings=self._settings
+        )
+
+    def _open_native(self, api_key: Secret | None) -> Model:
+        if self.base_url:
+            # Their libraries would send the provider's key from the environment there.
+            raise UnknownProvider(
+                f"Provider {self.provider!r} uses its own address: leave `base_url` out, or use "
+                "provider 'openai' for a service there that is compatible with OpenAI's."
+            )
+        try:
+            import_aside(".providers", __package__)
+        except ImportError as cause:
+            raise UnknownProvider(
+                f"Provider {self.provider!r} needs a further package ({cause.name}). {INSTALL}"
+            ) from cause
+        from .providers import NativeModel
+
+        return NativeModel(self.provider, self.name, api_key=api_key, settings=self._settings)
+
+    @property
+    def _settings(self) -> ModelSettings:
         usual = ModelSettings()
-        settings = ModelSettings(
+        return ModelSettings(
             self.temperature,
             self.max_output_tokens,
             self.reasoning_effort,
@@ -190,15 +160,16 @@ class AgentModel:
             self.timeout_seconds or usual.timeout_seconds,
             self.turn_timeout_seconds,
         )
-        return model_for(
-            self.provider,
-            self.name,
-            base_url=self.base_url,
-            api_key=self._key,
-            settings=settings,
-            env=env,
-        )
 
     @property
     def _key(self) -> Secret | None:
         return Secret(self.api_key) if isinstance(self.api_key, str) else self.api_key
+
+
+def _key_of_file(provider: str, base_url: str, env: Mapping[str, str]) -> Secret | None:
+    """Return the provider's own key, for its own address only. The environment's key wins."""
+    name = key_variable(provider)
+    key = "" if os.environ.get(name) else env.get(name, "")
+    if not key or (base_url and not is_home(base_url.strip())):
+        return None
+    return Secret(key)
