@@ -265,11 +265,7 @@ def test_an_offer_that_is_refused_writes_nothing_and_says_why(work: Path, cli: C
         ("database --allow runtime-options", "--allow image-tag"),
         ("old-weather", "deprecated: Use com.example/weather"),
         ("hybrid --prefer npm", "start it yourself"),
-        ("tickets --set tenat=acme", "Nothing asks for tenat"),
-        ("tickets --set X-Region=mars", "Give one of eu, us"),
-        ("tickets --set X-API-Key=abcdef", "is a secret"),
         ("tickets --as library", "there is a source of this name already"),
-        ("tickets --allow all", "Known: image-tag"),
     ):
         assert reason in offer(f"add com.example/{words}", status=1), words
     mcpb = offer("add io.github.example-org/editor", status=1)
@@ -278,6 +274,20 @@ def test_an_offer_that_is_refused_writes_nothing_and_says_why(work: Path, cli: C
     ran = cli("registry show com.example/database --allow runtime-options")
     assert (ran.status, "--allow image-tag" in ran.err) == (1, True)
     assert ran.out.startswith("com.example/database 3.1.0, from team"), "with what is known of it"
+
+
+def test_a_wrong_value_on_the_command_line_is_wrong_usage(work: Path, cli: Cli):
+    before = (work / "mcp_settings.json").read_bytes()
+    for options, reason in (
+        ("--set tenant", "--set takes NAME=VALUE, not 'tenant'"),
+        ("--set tenat=acme", "Nothing asks for tenat"),
+        ("--set X-Region=mars", "Give one of eu, us"),
+        ("--set X-API-Key=abcdef", "is a secret"),
+        ("--allow all", "not 'all': image-tag"),
+    ):
+        ran = cli(f"registry add com.example/tickets {options}")
+        assert (ran.status, reason in ran.err) == (2, True), ran
+    assert (work / "mcp_settings.json").read_bytes() == before
 
 
 # Alarms

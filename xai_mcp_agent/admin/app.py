@@ -144,13 +144,13 @@ class _Admin:
     async def tools(self, request: Request) -> JsonObject:
         """Return one page of the listed tools; a server that is not ready is not awaited."""
         query, operations = read(ToolsQuery, dict(request.query_params)), self._operations
-        chosen = operations.choice_of([query.source] if query.source else [])
-        names = operations.settings.usable if chosen is None else chosen.all_sources
+        choice = operations.choice_of([query.source] if query.source else [])
+        names = operations.settings.usable if choice is None else choice.all_sources
         catalog = operations.engine.catalog
-        listed = {x: catalog.tools(x) for x in sorted(names)}
-        entries = await operations.entries(
-            listed if chosen is None else {x: chosen.taken(y) for x, y in listed.items()}
-        )
+        by_source = {x: catalog.tools(x) for x in sorted(names)}
+        if choice is not None:
+            by_source = {x: choice.taken(y) for x, y in by_source.items()}
+        entries = await operations.entries(by_source)
         words = query.text.casefold().split()
         tools = [
             entry
@@ -159,9 +159,9 @@ class _Admin:
             and all(x in f"{key} {entry.require().description}".casefold() for x in words)
         ]
         after = _read_cursor(query.cursor)
-        left = [x for x in tools if _place(x.key) > after]
-        page = left[: query.limit]
-        more = len(left) > len(page)
+        remaining = [x for x in tools if _place(x.key) > after]
+        page = remaining[: query.limit]
+        more = len(remaining) > len(page)
         return {
             "tools": [{"server": x.key.source, **tool_json(x)} for x in page],
             "total": len(tools),
@@ -171,7 +171,7 @@ class _Admin:
 
     async def tool(self, request: Request) -> JsonObject:
         """Return one tool; if it waits to be accepted, with the text a person has to read."""
-        server, name = await self._named(request)
+        server, name = await self._server_and_name(request)
         explained = await self._operations.explain_tool(server, name)
         entry, review = explained.entry, None
         if entry.is_held or entry.is_changed:
@@ -179,17 +179,17 @@ class _Admin:
         return {**explained_json(explained), "review": review}
 
     async def enable(self, request: Request) -> JsonObject:
-        return _choices(await self._operations.enable(*await self._named(request)))
+        return _choices(await self._operations.enable(*await self._server_and_name(request)))
 
     async def disable(self, request: Request) -> JsonObject:
-        return _choices(await self._operations.disable(*await self._named(request)))
+        return _choices(await self._operations.disable(*await self._server_and_name(request)))
 
     async def accept(self, request: Request) -> JsonObject:
         body = await read_body(AcceptBody, request)
-        server, name = await self._named(request)
+        server, name = await self._server_and_name(request)
         return _choices(await self._operations.accept(server, name, digest=body.digest))
 
-    async def _named(self, request: Request) -> tuple[str, str]:
+    async def _server_and_name(self, request: Request) -> tuple[str, str]:
         return await self._operations.server_and_name(request.path_params["key"])
 
     # History

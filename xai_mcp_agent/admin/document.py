@@ -51,23 +51,7 @@ def _fields(kind: Any, **more: JsonObject) -> JsonObject:
 
 
 def _schemas() -> JsonObject:
-    mark = _record(source=_TEXT, tool=_TEXT, place=_TEXT, reason=_TEXT, words=_TEXT)
-    tool = {
-        "server": _TEXT, "name": _TEXT, "title": _or_null(_TEXT), "icons": _list(_OBJECT),
-        "description": _TEXT, "input_schema": _OBJECT, "output_schema": _or_null(_OBJECT),
-        "annotations": _OBJECT, "tags": _list(_TEXT), "operation": _or_null(_OBJECT),
-        "note": _or_null(_TEXT), "is_enabled": _FLAG, "is_changed": _FLAG, "is_held": _FLAG,
-    }  # fmt: skip
-    event = {
-        "position": _COUNT, "time": _TIME, "context_id": _TEXT, "event_kind": _TEXT,
-        "source": _TEXT, "change": _TEXT, "payload": _OBJECT, "extends": _list(_ANY),
-        "related_to": _list(_ANY), "reinforces": _list(_ANY), "contradicts": _list(_ANY),
-        "kind": _TEXT, "tool_source": _TEXT, "tool": _or_null(_TEXT), "definition": _ANY,
-        "reason": _or_null(_TEXT), "run": _or_null(_TEXT),
-    }  # fmt: skip
-    other = _record(
-        server=_TEXT, tool=_TEXT, score=_NUMBER, confidence=_NUMBER, reasons=_list(_TEXT)
-    )
+    """Return the schemas of all responses by name."""
     return {
         "Problem": {
             "type": "object",
@@ -77,6 +61,17 @@ def _schemas() -> JsonObject:
             },
             "required": ["type", "title", "status", "detail", "next_step"],
         },
+        **_source_schemas(),
+        **_tool_schemas(),
+        **_history_schemas(),
+        **_call_schemas(),
+        "Nothing": _record(),
+    }  # fmt: skip
+
+
+def _source_schemas() -> JsonObject:
+    mark = _record(source=_TEXT, tool=_TEXT, place=_TEXT, reason=_TEXT, words=_TEXT)
+    return {
         "Source": _fields(SourceStatus),
         "MarkedSource": _fields(SourceStatus, marks=_list(mark)),
         "Sources": _record(sources=_list(_ref("Source"))),
@@ -85,6 +80,18 @@ def _schemas() -> JsonObject:
             changes=_or_null(_list(_OBJECT)), error=_TEXT, trouble=_TEXT,
         ),
         "Discovered": _record(sources=_list(_ref("Refreshed"))),
+        "InventoryChange": _record(source=_TEXT, tool_count=_COUNT),
+    }  # fmt: skip
+
+
+def _tool_schemas() -> JsonObject:
+    tool = {
+        "server": _TEXT, "name": _TEXT, "title": _or_null(_TEXT), "icons": _list(_OBJECT),
+        "description": _TEXT, "input_schema": _OBJECT, "output_schema": _or_null(_OBJECT),
+        "annotations": _OBJECT, "tags": _list(_TEXT), "operation": _or_null(_OBJECT),
+        "note": _or_null(_TEXT), "is_enabled": _FLAG, "is_changed": _FLAG, "is_held": _FLAG,
+    }  # fmt: skip
+    return {
         "Tool": _record(**tool),
         "Tools": _record(
             tools=_list(_ref("Tool")), total=_COUNT, next_cursor=_or_null(_TEXT),
@@ -96,18 +103,36 @@ def _schemas() -> JsonObject:
         ),
         "Review": _fields(Review),
         "Choices": _record(choices=_list(_fields(Choice))),
+    }  # fmt: skip
+
+
+def _history_schemas() -> JsonObject:
+    event = {
+        "position": _COUNT, "time": _TIME, "context_id": _TEXT, "event_kind": _TEXT,
+        "source": _TEXT, "change": _TEXT, "payload": _OBJECT, "extends": _list(_ANY),
+        "related_to": _list(_ANY), "reinforces": _list(_ANY), "contradicts": _list(_ANY),
+        "kind": _TEXT, "tool_source": _TEXT, "tool": _or_null(_TEXT), "definition": _ANY,
+        "reason": _or_null(_TEXT), "run": _or_null(_TEXT),
+    }  # fmt: skip
+    return {
         "Event": _record(**event),
         "EventOfStream": _record(**event, count={**_COUNT, "minimum": 1}),
         "Events": _record(events=_list(_ref("Event")), next_cursor=_or_null(_TEXT)),
         "Graph": {"type": "object", "required": ["nodes", "edges"]},
-        "Selected": _record(
-            selected=_or_null(
-                _record(
-                    server=_TEXT, tool=_TEXT, description=_TEXT, confidence=_NUMBER,
-                    reasons=_list(_TEXT), alternatives=_list(other),
-                )
-            )
-        ),
+    }
+
+
+def _call_schemas() -> JsonObject:
+    """Return the schemas of selections, plans, results and approvals."""
+    alternative = _record(
+        server=_TEXT, tool=_TEXT, score=_NUMBER, confidence=_NUMBER, reasons=_list(_TEXT)
+    )
+    selection = _record(
+        server=_TEXT, tool=_TEXT, description=_TEXT, confidence=_NUMBER, reasons=_list(_TEXT),
+        alternatives=_list(alternative),
+    )  # fmt: skip
+    return {
+        "Selected": _record(selected=_or_null(selection)),
         "Plan": _record(
             request=_TEXT, is_rough=_FLAG, calls=_list(_OBJECT), problems=_list(_TEXT),
             reasons=_list(_TEXT), failed={"type": "object", "additionalProperties": _TEXT},
@@ -121,8 +146,6 @@ def _schemas() -> JsonObject:
         ),
         "Approvals": _record(approvals=_list(_ref("Approval"))),
         "Answered": _record(id=_TEXT, answer={"enum": [*get_args(ApprovalScope)]}),
-        "InventoryChange": _record(source=_TEXT, tool_count=_COUNT),
-        "Nothing": _record(),
     }  # fmt: skip
 
 
@@ -211,8 +234,8 @@ def _operation(route: Operation) -> JsonObject:
     names = [x.strip("{}") for x in route.path.split("/") if x.startswith("{")]
     parameters = [{"name": x, "in": "path", "required": True, "schema": _TEXT} for x in names]
     if route.query is not None:
-        of_query = route.query.model_json_schema()["properties"].items()
-        parameters += [{"name": x, "in": "query", "schema": schema} for x, schema in of_query]
+        fields = route.query.model_json_schema()["properties"].items()
+        parameters += [{"name": x, "in": "query", "schema": schema} for x, schema in fields]
     events = {"x-events": {name: _ref(schema) for name, schema in EVENTS.items()}}
     answer = {"application/json": {"schema": _ref(route.answer)}}
     stream = {"text/event-stream": {"schema": _TEXT, **events}}

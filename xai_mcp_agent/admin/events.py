@@ -166,7 +166,7 @@ class EventStream(Response):
             silent = 0
             while True:
                 self._woken.clear()
-                text = "".join(map(_written, await self._changes()))
+                text = "".join(map(_event_text, await self._changes()))
                 silent = 0 if text else silent + 1
                 if not text and silent % _KEEP_ALIVE_LOOKS == 0:
                     text = ":\n\n"
@@ -225,10 +225,10 @@ class EventStream(Response):
 
     def _changed_calls(self) -> Iterator[ServerEvent]:
         before, self._calls = self._calls, dict(self._desk.waiting)
-        for gone in before.keys() - self._calls.keys():
-            answer = before[gone].answer
+        for call_id in before.keys() - self._calls.keys():
+            answer = before[call_id].answer
             scope = answer.scope if answer else "no"
-            yield "approval_over", {"id": gone, "answer": scope}, None
+            yield "approval_over", {"id": call_id, "answer": scope}, None
         for call in (x for name, x in self._calls.items() if name not in before):
             yield "approval", call.as_json(), None
 
@@ -240,7 +240,7 @@ def _burst(event: Event) -> object:
     return (event.change, subject.source) if is_listing else (event.position, subject)
 
 
-def _written(event: ServerEvent) -> str:
+def _event_text(event: ServerEvent) -> str:
     name, data, position = event
     ident = "" if position is None else f"id: {position}\n"
     return f"{ident}event: {name}\ndata: {json.dumps(data)}\n\n"

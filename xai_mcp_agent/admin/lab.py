@@ -83,26 +83,28 @@ class AdminHandler(APIHandler):
     async def _pass_on(self, socket: Path) -> None:
         import httpx2
 
-        sent, here = self.request, url_path_join(self.base_url, _PATH)
-        url = sent.path.removeprefix(here) + (f"?{sent.query}" if sent.query else "")
+        request, root = self.request, url_path_join(self.base_url, _PATH)
+        url = request.path.removeprefix(root) + (f"?{request.query}" if request.query else "")
         client = httpx2.AsyncClient(
             transport=httpx2.AsyncHTTPTransport(uds=str(socket)),
             base_url="http://localhost",
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),  # a call may wait for a person
         )
-        headers = {name: sent.headers[name] for name in _TO if name in sent.headers}
+        headers = {name: request.headers[name] for name in _TO if name in request.headers}
         async with (
             client,
-            client.stream(sent.method or "GET", url, headers=headers, content=sent.body) as answer,
+            client.stream(
+                request.method or "GET", url, headers=headers, content=request.body
+            ) as response,
         ):
-            self.set_status(answer.status_code)
+            self.set_status(response.status_code)
             for name in _BACK:
-                if name in answer.headers:
-                    self.set_header(name, answer.headers[name])
-            async for piece in answer.aiter_bytes():
+                if name in response.headers:
+                    self.set_header(name, response.headers[name])
+            async for piece in response.aiter_bytes():
                 self.write(piece)  # pyright: ignore[reportUnknownMemberType]
                 await self.flush()
-        await self.finish(set_content_type=answer.headers.get("Content-Type", ""))
+        await self.finish(set_content_type=response.headers.get("Content-Type", ""))
 
     async def _refuse(self, detail: str, next_step: str) -> None:
         self.set_status(503)

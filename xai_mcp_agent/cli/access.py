@@ -71,9 +71,9 @@ def _agree(frame: Frame, store: TrustStore, loaded: Settings, *, yes: bool) -> R
     text = "Trusted. You will be asked again when it changes."
     if not parts:
         text = f"{loaded.file}: nothing in it waits for your agreement."
-    shown = [{"key_path": x.key_path, "facts": x.facts} for x in parts]
+    parts_json = [{"key_path": x.key_path, "facts": x.facts} for x in parts]
     key = "agreed" if is_agreed else "waiting"
-    json = {"file": loaded.file, "trusted": is_agreed, key: shown}
+    json = {"file": loaded.file, "trusted": is_agreed, key: parts_json}
     return Report(json, text, status=0 if is_agreed else 1)
 
 

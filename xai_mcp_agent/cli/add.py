@@ -26,11 +26,11 @@ from .output import line, replace_text, say
 from .settings_file import (
     check_free,
     check_replaceable,
-    loaded_or_new,
     notes_on_secrets,
     problem_of,
     problem_of_name,
     references,
+    settings_and_file,
     tools_once,
     trust_server,
     write_server,
@@ -49,7 +49,7 @@ _ADVICE = {
     "cwd": "Nothing is started: leave it out.",
     "header": "Give it what it needs with --env, or the URL where it is.",
 }
-_IF_TAKEN = "Add --replace to replace it, or choose another name."
+_NAME_FIX = "Add --replace to replace it, or choose another name."
 
 OwnName = Annotated[str, typer.Argument(help="Its name in your settings.")]
 Words = Annotated[
@@ -149,18 +149,18 @@ def add(
         raise typer.BadParameter(_what_is_missing(name))
     _check_texts(name, cwd, *words, *(env or []), *(header or []))
     _check_fitting(words, env=env, header=header, cwd=cwd)
-    loaded, file = loaded_or_new(frame.settings)
+    loaded, file = settings_and_file(frame.settings)
     if replace:
         check_replaceable(name, loaded, file)
     else:
-        check_free(name, loaded, file, _IF_TAKEN)
+        check_free(name, loaded, file, _NAME_FIX)
     entry = _entry(words, env or [], header or [], transport, cwd)
     missing = _missing_variables(name, entry, file)
     backup = write_server(file, name, entry, replaces=replace)
     trust_server(file, name)
     notes = notes_on_secrets(entry, file)
     if not frame.as_json:
-        _say_written(name, file, backup, notes)
+        _print_entry_place(name, file, backup, notes)
     tools, error = _check_server(name, entry, file, missing, is_wanted=not no_check)
     json = {"name": name, "written": str(file), "kept": backup, "notes": notes, "error": error}
     json["tools"] = None if tools is None else [x.name for x in tools]
@@ -192,8 +192,8 @@ def _entry(
     words: Sequence[str], env: Sequence[str], headers: Sequence[str], transport: str, cwd: str
 ) -> JsonObject:
     entry = entry_of(words) if cwd else _with_file_paths(entry_of(words))
-    named = {"type": transport} if transport else {}
-    options: JsonObject = {**named, **entry}
+    kind = {"type": transport} if transport else {}
+    options: JsonObject = {**kind, **entry}
     if env:
         options["env"] = dict(map(_variable, env))
     if headers:
@@ -230,7 +230,7 @@ def _header(word: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
-def _say_written(name: str, file: Path, backup: Path | None, notes: Sequence[str]) -> None:
+def _print_entry_place(name: str, file: Path, backup: Path | None, notes: Sequence[str]) -> None:
     say(f"Written: {name}, in {file}")
     if backup:
         say(f"The old file is kept as {backup}")

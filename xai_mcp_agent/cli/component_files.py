@@ -65,12 +65,12 @@ def _clash(library: str, folders: Sequence[Path], names: Sequence[str]) -> Clash
 
 def _libraries(folders: Iterable[Path]) -> Iterator[Path]:
     """Yield the library folders that the palette reads, except ours."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     for place in _places(folders):
         for library in _entries(place):
             real = os.path.realpath(library)
-            if real not in seen and library.name.startswith("xai_") and library.name != LIBRARY:
-                seen.add(real)
+            if real not in visited and library.name.startswith("xai_") and library.name != LIBRARY:
+                visited.add(real)
                 yield library
 
 

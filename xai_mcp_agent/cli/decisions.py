@@ -56,7 +56,9 @@ def accept(
     with frame.bridge(server) as (bridge, names):
         choices = list[Choice]()
         for name in names or bridge.locked_servers():
-            review = _Reviewed(bridge.review, bridge.accept, review_text, (name, *(tools or ())))
+            review = _ReviewDialog(
+                bridge.review, bridge.accept, review_text, (name, *(tools or ()))
+            )
             if digest or not frame.can_ask:
                 choices += review.decide_by(digest)
                 continue
@@ -93,12 +95,14 @@ def approve(
         (name,), tools = names, tools or []
         if withdraw:
             return _report(bridge.withdraw(name, *tools))
-        review = _Reviewed(bridge.review_to_approve, bridge.approve, _whole_text, (name, *tools))
+        review = _ReviewDialog(
+            bridge.review_to_approve, bridge.approve, _whole_text, (name, *tools)
+        )
         if digest or not frame.can_ask:
             return _report(review.decide_by(digest))
-        shown = ", ".join(map(ascii, tools))
+        tool_names = ", ".join(map(ascii, tools))
         choices = review.decide_by_asking(
-            f"May agents call {shown} of {name!a} unasked from now on?"
+            f"May agents call {tool_names} of {name!a} unasked from now on?"
         )
     if choices is None:
         raise BadSetting(f"{name}: nothing was approved.")
@@ -106,7 +110,7 @@ def approve(
 
 
 @dataclass(frozen=True)
-class _Reviewed:
+class _ReviewDialog:
     """Review of a server's tools by a person, and the decision about exactly what was shown."""
 
     read: Callable[..., list[Review]]
@@ -152,8 +156,8 @@ def _approvals(bridge: Bridge) -> Report:
     approvals = bridge.approvals()
     lines = list[str]()
     for one in approvals:
-        held_back = "" if one.counts else ", which does not count: you have not agreed to it"
-        lines.append(f"{one.source or 'canvas'}: {one.tool} (digest {one.digest}){held_back}")
+        note = "" if one.counts else ", which does not count: you have not agreed to it"
+        lines.append(f"{one.source or 'canvas'}: {one.tool} (digest {one.digest}){note}")
     text = "\n".join(lines) or "Nothing is approved for good."
     return Report([x._asdict() for x in approvals], text)
 

@@ -18,16 +18,16 @@ from .hosts import HostFile, HostServer, host_files
 from .output import line
 from .settings_file import (
     check_free,
-    loaded_or_new,
     notes_on_secrets,
     problem_of,
     problem_of_name,
     references,
+    settings_and_file,
     trust_server,
     write_server,
 )
 
-_IF_TAKEN = "Take it under another name: --take NAME=NEW_NAME."
+_NAME_FIX = "Take it under another name: --take NAME=NEW_NAME."
 
 
 def discover(
@@ -54,14 +54,14 @@ def discover(
 
 
 def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | None) -> Report:
-    loaded, file = loaded_or_new(settings)
+    loaded, file = settings_and_file(settings)
     additions = [_choose(word, servers) for word in words]
     for number, (name, server) in enumerate(additions):
         if problem := problem_of_name(name):
-            raise SettingsError(str(file), "", problem, _IF_TAKEN)
-        check_free(name, loaded, file, _IF_TAKEN)
+            raise SettingsError(str(file), "", problem, _NAME_FIX)
+        check_free(name, loaded, file, _NAME_FIX)
         if name in [x for x, _ in additions[:number]]:
-            raise SettingsError(str(file), name, "two servers would have this name.", _IF_TAKEN)
+            raise SettingsError(str(file), name, "two servers would have this name.", _NAME_FIX)
         if problem := problem_of(name, server.entry, file, references(server.entry)):
             where = problem.key_path.removeprefix("mcpServers.")
             raise SettingsError(str(server.file), where, problem.problem, problem.fix)
@@ -69,10 +69,10 @@ def _take(words: Sequence[str], servers: Sequence[HostServer], settings: Path | 
         write_server(file, name, server.entry)
         trust_server(file, name)
     notes = {name: notes_on_secrets(server.entry, file) for name, server in additions}
-    taken = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in additions]
+    servers_json = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in additions]
     lines = [f"Written: {x}, as {y.host} has it, in {file}" for x, y in additions]
     return Report(
-        {"written": str(file), "taken": taken},
+        {"written": str(file), "taken": servers_json},
         "\n".join([*lines, "Try them: xai-mcp-agent servers check"]),
         notes=[y for x in notes.values() for y in x],
     )
@@ -133,9 +133,9 @@ def _entry_text(entry: JsonObject) -> str:
             return redact_url(str(entry[key]))
     args, env = entry.get("args"), entry.get("env")
     words = [str(x) for x in cast(list[Any], args)] if isinstance(args, list) else []
-    named = [f"{x}=***" for x in cast(JsonObject, env)] if isinstance(env, dict) else []
-    shown = " ".join([str(entry["command"]), *redact_args(words, Secrets())])
-    return f"{shown} ({', '.join(named)})" if named else shown
+    variables = [f"{x}=***" for x in cast(JsonObject, env)] if isinstance(env, dict) else []
+    command = " ".join([str(entry["command"]), *redact_args(words, Secrets())])
+    return f"{command} ({', '.join(variables)})" if variables else command
 
 
 def _host_json(file: HostFile) -> JsonObject:

@@ -36,19 +36,19 @@ from .output import compilable, line, write_file
 from .recorded_runs import (
     NothingToDraw,
     calls_in_plan,
-    chosen_run,
     is_plan,
     json_in,
     require_arguments,
     runs_in_file,
     runs_of_history,
+    select_run,
 )
 
 _DEFAULT_NAME = "drawn_run"
 _SUFFIX = ".xircuits"
 _MAX_QUESTION_CHARS = 60  # characters of a question in the list of runs
 
-_DRAWN_TOOL = (
+_DRAWN_TOOL_NOTE = (
     "This tool was drawn in the workflow of the run. Copy its nodes, from AgentDefineTool on, into "
     "this one."
 )
@@ -84,7 +84,7 @@ class Drawing:
     """Calls to draw, calls to leave out, and the kinds of their sources if known."""
 
     calls: Sequence[DrawnCall]
-    left_out: Sequence[LeftOut] = ()
+    omitted: Sequence[LeftOut] = ()
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -115,16 +115,16 @@ def draw(
             runs = runs_of_history(frame, agent or "")
         if list_runs:
             return Report(runs, "\n".join(_run_lines(runs)))
-        drawing = _of_run(chosen_run(runs, run), loaded)
+        drawing = _of_run(select_run(runs, run), loaded)
     target = _target(out, file)
     calls = _with_notes(drawing, loaded, has_tools=tools_from is not None)
     workflow = _document(target, calls, _nodes_before(drawing, loaded), tools_from)
     text = json.dumps(workflow, indent=4, ensure_ascii=False) + "\n"
     write_file(target, text, "--out", may_replace=overwrite)
-    return _report(target, calls, drawing.left_out)
+    return _report(target, calls, drawing.omitted)
 
 
-def _report(file: Path, calls: Sequence[DrawnCall], left_out: Sequence[LeftOut]) -> Report:
+def _report(file: Path, calls: Sequence[DrawnCall], omitted: Sequence[LeftOut]) -> Report:
     wires = sum(map(_wires, calls))
     missing = [
         {"tool": x.name, "parameter": name, "why": why}
@@ -137,9 +137,9 @@ def _report(file: Path, calls: Sequence[DrawnCall], left_out: Sequence[LeftOut])
         "wires": wires,
         "missing": missing,
         "notes": [f"{x.name}: {x.note}" for x in calls if x.note],
-        "left_out": left_out,
+        "left_out": omitted,
     }
-    return Report(json_, "\n".join(_lines(file, calls, wires, left_out)))
+    return Report(json_, "\n".join(_lines(file, calls, wires, omitted)))
 
 
 def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
@@ -150,11 +150,11 @@ def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
     """
     # Conversations and run states hold unmasked values.
     redact = Redactor([loaded.secrets], guesses=True, environ=os.environ)
-    calls, left_out = trace_calls(
+    calls, omitted = trace_calls(
         run.calls, lambda name, text: is_secret(name, text) or redact(text) != text
     )
     require_arguments(run, calls)
-    return Drawing(calls, left_out, {x.source: x.kind for x in run.calls})
+    return Drawing(calls, omitted, {x.source: x.kind for x in run.calls})
 
 
 def _target(out: Path | None, file: Path | None) -> Path:
@@ -193,7 +193,7 @@ def _wires(call: DrawnCall) -> int:
 
 
 def _lines(
-    file: Path, calls: Sequence[DrawnCall], wires: int, left_out: Sequence[LeftOut]
+    file: Path, calls: Sequence[DrawnCall], wires: int, omitted: Sequence[LeftOut]
 ) -> Iterator[str]:
     also = f", {count(wires, 'wire')}" if wires else ""
     yield f"Written: {file}, {count(len(calls), 'call')}{also}"
@@ -202,9 +202,9 @@ def _lines(
             yield line(f"You must give {name} of {call.name}. {why}", "  ")
         if call.note:
             yield line(f"{call.name}: {call.note}", "  ")
-    for left, times in Counter(left_out).items():
+    for omission, times in Counter(omitted).items():
         often = f", {times} times" if times > 1 else ""
-        yield line(f"Left out: {left.name}{often}: {left.why}.", "  ")
+        yield line(f"Left out: {omission.name}{often}: {omission.why}.", "  ")
     script = file.with_suffix(".py")
     compiled = shell_command("xircuits", "compile", str(file), str(script))
     yield f"Open it in the lab, or: {compiled} && {shell_command('python', str(script))}"
@@ -213,9 +213,9 @@ def _lines(
 def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
     for run in runs:
         who = f", {', '.join(run.agents)}" if run.agents else ""
-        asked = f": {run.question[:_MAX_QUESTION_CHARS]}" if run.question else ""
+        question = f": {run.question[:_MAX_QUESTION_CHARS]}" if run.question else ""
         when = f" {time_text(datetime.fromtimestamp(run.time, UTC))}" if run.time else ""
-        yield f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{asked}"
+        yield f"{run.id or 'run'}{when}{who}, {count(len(run.calls), 'call')}{question}"
 
 
 # Missing parts
@@ -242,7 +242,7 @@ def _missing_part(
     """Return the missing tool or source of a call and the next step; empty if none is missing."""
     source = call.source
     if source == CANVAS_SOURCE:
-        return ("", "") if has_tools else (call.name, _DRAWN_TOOL)
+        return ("", "") if has_tools else (call.name, _DRAWN_TOOL_NOTE)
     if not loaded.file or source in loaded.sources or kinds.get(source) == BUILTIN.name:
         return "", ""
     noun = find_kind(kinds.get(source) or "mcp").noun
@@ -254,10 +254,10 @@ def _missing_part(
 def _nodes_before(drawing: Drawing, loaded: Settings) -> list[tuple[str, Mapping[str, Any]]]:
     """Return nodes for the sources that the settings do not have."""
     calls, kinds = drawing.calls, drawing.kinds
-    used = {x.source for x in calls if kinds.get(x.source) == BUILTIN.name} - {*loaded.sources}
+    builtin_sources = {x.source for x in calls if kinds.get(x.source) == BUILTIN.name}
     return [
         ("AgentUseBuiltinTools", {"tools": ", ".join(dict.fromkeys(_tools_of(calls, name)))})
-        for name in sorted(used)
+        for name in sorted(builtin_sources - {*loaded.sources})
     ]
 
 

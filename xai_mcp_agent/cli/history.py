@@ -244,7 +244,7 @@ def _last_changes(history: History, after: At) -> Report:
         ]
     none = "Nothing was ever listed."
     if after is not None:
-        none = f"Nothing was listed by {shown_at(after)}."
+        none = f"Nothing was listed by {moment_text(after)}."
     return Report([change_json(x) for one in last for x in one.changes], "\n".join(lines) or none)
 
 
@@ -252,14 +252,14 @@ def _changes(
     history: History, server: str | None, tool: str | None, before: At, after: At
 ) -> Report:
     of = server or "all servers"
-    since, head = before, f"{of}, from {shown_at(before)} to {shown_at(after)}:"
+    since, head = before, f"{of}, from {moment_text(before)} to {moment_text(after)}:"
     if before is None and server is not None:
         since, at = history.last_change(server, when(after)) or (0, None)
-        never = "was never listed" if after is None else f"was not listed by {shown_at(after)}"
+        never = "was never listed" if after is None else f"was not listed by {moment_text(after)}"
         head = f"{server}, last changed {time_text(at)}:" if at else f"{server} {never}:"
     elif _is_later(history, before, after):
         raise typer.BadParameter(
-            f"--from ({shown_at(before)}) is later than --to ({shown_at(after)})."
+            f"--from ({moment_text(before)}) is later than --to ({moment_text(after)})."
         )
     changes = history.changes(server, tool, when(since), when(after))
     text = f"{head}\n{changes_text(changes, text_width())}"
@@ -271,7 +271,7 @@ def _is_later(history: History, before: At, after: At) -> bool:
     return first is not None and last is not None and first > last
 
 
-def shown_at(at: At) -> str:
+def moment_text(at: At) -> str:
     """Return a time or a position of the history in words."""
     if at is None:
         return "now"

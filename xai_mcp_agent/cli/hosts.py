@@ -49,11 +49,11 @@ def host_files(home: Path, folder: Path) -> Iterator[HostFile]:
 
     `home` is the user's home folder. Missing files are left out, broken ones are not.
     """
-    seen = set[Path]()
+    visited = set[Path]()
     for host, file in _places(home, folder):
-        if file in seen or not os.path.lexists(file) or file.is_dir():
+        if file in visited or not os.path.lexists(file) or file.is_dir():
             continue
-        seen.add(file)
+        visited.add(file)
         try:
             servers = tuple(_servers(host, file, folder))
         except SettingsError as reason:
@@ -106,8 +106,8 @@ def _servers(host: str, file: Path, folder: Path) -> Iterator[HostServer]:
     place = Place(str(file))
     document = _document(file, place)
     servers = [x for section in _sections(document, folder) for x in _entries(section)]
-    for name, written in servers:
-        entry = _entry(written)
+    for name, value in servers:
+        entry = _entry(value)
         if name and entry:
             yield HostServer(host, name, entry, file)
 
@@ -151,16 +151,16 @@ def _entries(section: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield from ((str(name), _mapping(x)) for name, x in _mapping(section).items())
 
 
-def _entry(written: Mapping[str, Any]) -> JsonObject:
+def _entry(value: Mapping[str, Any]) -> JsonObject:
     """Return an entry in our format; empty if it neither starts nor reaches anything."""
-    command = written.get("command")
+    command = value.get("command")
     if isinstance(command, Mapping):  # an older Zed: {"command": {"path": ..., "args": ...}}
         inner = _mapping(cast(Any, command))
-        written = {**written, **inner, "command": inner.get("path")}
-    entry = {key: written[key] for key in _COPIED_KEYS if _is_set(written.get(key))}
-    if _is_set(written.get("http_headers")):  # Codex
-        entry["headers"] = written["http_headers"]
-    if isinstance(token := written.get("bearer_token_env_var"), str) and token:
+        value = {**value, **inner, "command": inner.get("path")}
+    entry = {key: value[key] for key in _COPIED_KEYS if _is_set(value.get(key))}
+    if _is_set(value.get("http_headers")):  # Codex
+        entry["headers"] = value["http_headers"]
+    if isinstance(token := value.get("bearer_token_env_var"), str) and token:
         entry["headers"] = {**entry.get("headers", {}), "Authorization": f"Bearer ${{{token}}}"}
     if entry.get("type") in ("streamable-http", "streamableHttp", "remote"):
         entry["type"] = "http"

@@ -310,9 +310,9 @@ def _provide_lessons(folder: Path) -> Iterator[Step]:
 
 
 def _is_starter_file(file: Path, path: Path) -> bool:
-    hidden = any(part.startswith((".", "__pycache__")) for part in path.parts)
-    compiled = file.suffix == ".py" and file.with_suffix(".xircuits").exists()
-    return file.is_file() and not hidden and not compiled
+    is_hidden = any(part.startswith((".", "__pycache__")) for part in path.parts)
+    is_compiled = file.suffix == ".py" and file.with_suffix(".xircuits").exists()
+    return file.is_file() and not is_hidden and not is_compiled
 
 
 def _provide_file(source: Path, folder: Path, path: str) -> Step:
@@ -349,14 +349,14 @@ def init(
 
 
 def _lines(report: InitReport, folder: Path, workshop: bool) -> Iterator[str]:
-    shown = [step for step in report.steps if step.action != "up to date"]
+    changes = [step for step in report.steps if step.action != "up to date"]
     yield f"Xircuits working folder {report.folder}"
-    for step in shown:
+    for step in changes:
         yield f"  {step.action:{_ACTION_WIDTH}}  {step.path}"
         if step.note:
             yield f"  {'':{_ACTION_WIDTH}}  ({step.note})"
     if not report.changed:
-        rest = "Everything else" if shown else "Everything"
+        rest = "Everything else" if changes else "Everything"
         yield f"  {rest} is up to date."
     if report.clashes:
         yield ""

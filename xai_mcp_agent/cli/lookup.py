@@ -54,9 +54,9 @@ def select(
     A server that cannot be used is reported; the exit status is then 1.
     """
     with frame.bridge() as (bridge, _):
-        selection, left_out = bridge.select_tools(question, budget)
-    json = {**selection.as_json(), "unusable": left_out}
-    return Report(json, selection_text(selection, text_width()), left_out)
+        selection, unusable = bridge.select_tools(question, budget)
+    json = {**selection.as_json(), "unusable": unusable}
+    return Report(json, selection_text(selection, text_width()), unusable)
 
 
 def suggest(

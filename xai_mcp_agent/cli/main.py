@@ -132,8 +132,8 @@ for _name, (_help, _commands) in _GROUPS.items():
     app.add_typer(_group, name=_name)
 
 
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
+def _print_version(value: bool) -> None:
+    if value:
         typer.echo(f"xai-mcp-agent {installed_version()}")
         raise typer.Exit
 

@@ -154,7 +154,7 @@ def replace_text(file: Path, text: str) -> Path | None:
     return backup
 
 
-class NotWritten(XaiMcpError):
+class WriteFailed(XaiMcpError):
     """A file is there already or cannot be written; the message names it and what to do."""
 
 
@@ -162,29 +162,29 @@ def write_file(file: Path, text: str, option: str, *, may_replace: bool) -> Path
     """Write a file, and return the backup of one that it replaces. `option` names another place.
 
     Raises:
-        NotWritten: it cannot be written, or another one is there and it may not be replaced.
+        WriteFailed: it cannot be written, or another one is there and it may not be replaced.
     """
     try:
         if os.path.lexists(file) and not may_replace:  # also a dangling link
             if file.exists() and file.read_bytes() == text.encode():
                 return None
-            raise NotWritten(
+            raise WriteFailed(
                 f"{file} is there already and differs. Name another place with {option}, or "
                 "replace it with --overwrite; the old one is then kept as a backup."
             )
         file.parent.mkdir(parents=True, exist_ok=True)
         return replace_text(file, text)
     except OSError as cause:
-        raise NotWritten(
+        raise WriteFailed(
             f"{file} cannot be written: {cause.strerror or cause}. Name another place with "
             f"{option}."
         ) from cause
 
 
-def compilable(stem: str, used: Collection[str] = ()) -> str:
+def compilable(stem: str, names: Collection[str] = ()) -> str:
     """Return a name for a workflow's file that Xircuits can compile: it becomes a class's name."""
     plain = "".join(x if x == "-" or f"_{x}".isidentifier() else "_" for x in stem)
-    return f"workflow_{plain}" if name_problem(plain.replace("-", "_"), used) else plain
+    return f"workflow_{plain}" if name_problem(plain.replace("-", "_"), names) else plain
 
 
 def _back_up(file: Path, backup: Path) -> None:

@@ -56,14 +56,14 @@ def make(
         raise typer.BadParameter("Say what is to be done, such as 'lend a book about the sea'.")
     with frame.bridge(*(server or ())) as (bridge, names):
         plan = bridge.plan_tools(request, *names, model=model or "", base_url=base_url)
-    written = plan_as_json(plan)
+    plan_json = plan_as_json(plan)
     if out is not None:
-        text = json.dumps(written, indent=2, ensure_ascii=False)
+        text = json.dumps(plan_json, indent=2, ensure_ascii=False)
         backup = write_file(out, f"{text}\n", "--out", may_replace=True)
         also = f" The old file is kept as {backup}." if backup else ""
         say(f"Written to {out}.{also}", to_stderr=True)
     return Report(
-        {**written, "failed": plan.failed},
+        {**plan_json, "failed": plan.failed},
         plan_text(plan, text_width()),
         plan.failed.values(),
         status=0 if plan.calls else 1,
@@ -140,13 +140,13 @@ def run(
     with frame.bridge() as (bridge, _):
         mask = Redactor([bridge.settings.secrets], guesses=True)
         if frame.as_json:  # a program cannot be asked
-            ended = bridge.run_plan(plan, **options)
+            plan_run = bridge.run_plan(plan, **options)
         else:
-            ended = _run_shown(bridge, plan, options, mask)
+            plan_run = _run_at_terminal(bridge, plan, options, mask)
     if not frame.as_json:
-        _print_end(ended, plan, mask)
-    json_ = json.loads(redact_json(json.dumps(_run_json(ended)), mask))
-    return Report(json_, status=_STATUS.get(ended.status, LOOK))
+        _print_end(plan_run, plan, mask)
+    json_ = json.loads(redact_json(json.dumps(_run_json(plan_run)), mask))
+    return Report(json_, status=_STATUS.get(plan_run.status, LOOK))
 
 
 def _argument(word: str) -> tuple[str, Any]:
@@ -159,7 +159,7 @@ def _argument(word: str) -> tuple[str, Any]:
         return name, text  # text without quotation marks
 
 
-def _run_shown(bridge: Bridge, plan: Plan, options: JsonObject, mask: Redactor) -> PlanRun:
+def _run_at_terminal(bridge: Bridge, plan: Plan, options: JsonObject, mask: Redactor) -> PlanRun:
     """Run the plan for the person at the terminal, and print each finished call.
 
     Arguments are not printed: they may be secrets.

@@ -126,7 +126,7 @@ def runs_of_history(frame: StoreFrame, agent: str) -> list[RecordedRun]:
     return runs
 
 
-def chosen_run(runs: Sequence[RecordedRun], run_id: str | None) -> RecordedRun:
+def select_run(runs: Sequence[RecordedRun], run_id: str | None) -> RecordedRun:
     """Return the run with this id, or the newest.
 
     Raises:
@@ -147,13 +147,13 @@ def require_arguments(run: RecordedRun, calls: Sequence[DrawnCall]) -> None:
     Raises:
         NothingToDraw, NotRecorded: no call can be repeated, or the arguments are unknown.
     """
-    made = [x for x in run.calls if not (x.is_own or x.is_error or x.is_made_of_others)]
-    if not made:
+    repeatable = [x for x in run.calls if not (x.is_own or x.is_error or x.is_made_of_others)]
+    if not repeatable:
         raise NothingToDraw(
             f"The run {run.id} has no call that can be repeated: "
             f"{count(len(run.calls), 'call')} failed, or of the agent's own tools."
         )
-    if all(x.arguments is None for x in made):
+    if all(x.arguments is None for x in repeatable):
         raise NotRecorded(
             f"The run {run.id} made {count(len(calls), 'call')}, but their arguments were not "
             f"recorded, so they cannot be repeated. {_HOW_TO_RECORD}"

@@ -28,18 +28,18 @@ from .frame import LOOK, Frame, Report
 from .options import Limit
 from .output import say
 from .registry_text import (
-    changed_text,
-    found_text,
+    entry_alarm_text,
     listing_text,
     offer_json,
     offer_text,
     report_json,
     report_text,
+    result_text,
 )
 from .settings_file import (
     check_free,
-    loaded_or_new,
     problem_of,
+    settings_and_file,
     tools_once,
     write_server,
 )
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..registries.registries import Registries
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
-_IF_TAKEN = "Choose another name with --as, or remove the entry first."
+_NAME_FIX = "Choose another name with --as, or remove the entry first."
 _FIELD_TYPES = {"number": "number", "boolean": "boolean"}
 
 Registry = Annotated[
@@ -101,12 +101,12 @@ def search(
     limit: Limit = 10,
 ) -> Report:
     """Search the local copy of the registries. It uses no network."""
-    with _open_registries(frame, loaded_or_new(frame.settings)[0]) as registries:
+    with _open_registries(frame, settings_and_file(frame.settings)[0]) as registries:
         servers = registries.search(query, limit, registry=registry)
-    text = "\n".join(line for x in servers for line in found_text(x))
+    text = "\n".join(line for x in servers for line in result_text(x))
     none = "No server matches. `xai-mcp-agent registry sync` fetches new ones."
-    found = [{**asdict(x), "score": round(x.score, 4)} for x in servers]
-    return Report({"found": found}, text or none)
+    results = [{**asdict(x), "score": round(x.score, 4)} for x in servers]
+    return Report({"found": results}, text or none)
 
 
 def show(
@@ -124,12 +124,12 @@ def show(
     """
     from ..registries.server_json import Refused
 
-    loaded, _ = loaded_or_new(frame.settings)
+    loaded, _ = settings_and_file(frame.settings)
     with _open_registries(frame, loaded) as registries:
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         try:
             offer = registries.offer(
-                listing, _own_name(name), allow=_allowed(allow), prefer=prefer, offline=offline,
+                listing, _own_name(name), allow=_allowances(allow), prefer=prefer, offline=offline,
                 configured=_configured(loaded),
             )  # fmt: skip
         except Refused:
@@ -157,7 +157,7 @@ def sync(
     from ..registries.store import SyncLimits
 
     limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
-    loaded, _ = loaded_or_new(frame.settings)
+    loaded, _ = settings_and_file(frame.settings)
     with _open_registries(frame, loaded) as registries:
         reports = registries.sync(registry, limits)
         changed = registries.changed_entries(_configured(loaded))
@@ -165,7 +165,7 @@ def sync(
     has_alarm = bool(changed) or any(x.alarms for x in reports)
     return Report(
         {"registries": [report_json(x) for x in reports], "pins": changed},
-        "\n".join([*lines, *map(changed_text, changed)]),
+        "\n".join([*lines, *map(entry_alarm_text, changed)]),
         [x.problem for x in reports if x.problem],
         status=LOOK if has_alarm else 0,
     )
@@ -190,21 +190,24 @@ def add(
     It lists what is known about it and what it asks for. It starts nothing without --try. If there
     is an alarm, it writes nothing and the exit status is 3.
     """
-    loaded, file = loaded_or_new(frame.settings)
+    values, allowances = _values(assignments or []), _allowances(allow)
+    loaded, file = settings_and_file(frame.settings)
+    own = as_name or _own_name(name)
+    check_free(own, loaded, file, _NAME_FIX)
     with _open_registries(frame, loaded) as registries:
-        own = as_name or _own_name(name)
-        check_free(own, loaded, file, _IF_TAKEN)
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         if accept_change and listing.alarms:
             listing = registries.accept(listing)
-        values = _values(assignments or [])
         make = partial(
-            registries.offer, listing, own, allow=_allowed(allow), prefer=prefer,
+            registries.offer, listing, own, allow=allowances, prefer=prefer,
             configured=_configured(loaded), offline=offline,
         )  # fmt: skip
-        offer = make(values=values)
-        if not offer.alarms and not frame.as_json and (typed := _ask_for_inputs(offer)):
-            offer = make(values=values | typed)
+        try:
+            offer = make(values=values)
+        except BadSetting as reason:
+            raise typer.BadParameter(f"--set: {reason}") from reason
+        if not offer.alarms and not frame.as_json and (inputs := _ask_for_inputs(offer)):
+            offer = make(values=values | inputs)
     if enable:
         offer = replace(offer, entry={k: x for k, x in offer.entry.items() if k != "disabled"})
     return _write_offer(frame, offer, file, try_it=try_it)
@@ -265,7 +268,7 @@ def _open_registries(frame: Frame, loaded: Settings) -> Generator[Registries]:
 
 
 def _configured(loaded: Settings) -> Mapping[str, Any]:
-    """Return the servers of the file as they are written."""
+    """Return the entries of the file's servers, unchanged."""
     if loaded.is_from_python or not loaded.file:
         return {}
     layout = layout_of(read_document(Path(loaded.file)), Place(loaded.file))
@@ -278,12 +281,13 @@ def _own_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("-", name.rpartition("/")[2]).strip("-") or "server"
 
 
-def _allowed(words: list[str] | None) -> frozenset[str]:
+def _allowances(words: list[str] | None) -> frozenset[str]:
     from ..registries.entries import ALLOWED
 
     for word in words or []:
         if word not in ALLOWED:
-            raise BadSetting(f"--allow {word} is not known. Known: {', '.join(ALLOWED)}.")
+            choices = ", ".join(ALLOWED)
+            raise typer.BadParameter(f"--allow takes one of these, not {word!r}: {choices}.")
     return frozenset(words or ())
 
 
@@ -292,7 +296,7 @@ def _values(words: list[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise BadSetting(f"--set {word!r} is not of the form NAME=VALUE.")
+            raise typer.BadParameter(f"--set takes NAME=VALUE, not {word[:40]!r}.")
         values[name] = value
     return values
 

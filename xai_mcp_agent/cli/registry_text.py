@@ -25,7 +25,7 @@ _MAX_REFUSED = 20  # per registry; the rest is counted
 _MARKS = {"good": "+", "told": "-", "unknown": "?", "warning": "!", "alarm": "!!"}
 
 
-def found_text(server: FoundServer) -> Iterator[str]:
+def result_text(server: FoundServer) -> Iterator[str]:
     """Yield a search result in a few lines."""
     version = f" {server.version}" if server.version else ""
     yield f"{server.name}{version} ({server.registry})"
@@ -36,10 +36,10 @@ def found_text(server: FoundServer) -> Iterator[str]:
 
 def report_text(report: SyncReport) -> Iterator[str]:
     """Yield the lines about one registry's sync."""
-    resumed = ", continued where it was interrupted" if report.is_resumed else ""
-    gone = f", {count(report.removed, 'version')} gone" if report.removed else ""
+    continuation = ", continued where it was interrupted" if report.is_resumed else ""
+    removed = f", {count(report.removed, 'version')} gone" if report.removed else ""
     pages, documents = count(report.pages, "page"), count(report.documents, "document")
-    yield f"{report.registry}: {documents} on {pages}{gone}{resumed}."
+    yield f"{report.registry}: {documents} on {pages}{removed}{continuation}."
     for name, reason in report.refused[:_MAX_REFUSED]:
         yield line(f"refused: {name or '(without a name)'}: {reason}", _INDENT)
     if more := len(report.refused) - _MAX_REFUSED:
@@ -52,7 +52,7 @@ def report_text(report: SyncReport) -> Iterator[str]:
         )
 
 
-def changed_text(alarm: ChangedEntry) -> str:
+def entry_alarm_text(alarm: ChangedEntry) -> str:
     """Return a line about a settings entry whose server changed in its registry."""
     version = f" {alarm.version}" if alarm.version else ""
     return (
@@ -74,8 +74,8 @@ def offer_text(offer: Offer) -> Iterator[str]:
     for reason in offer.composition.passed_over:
         yield line(f"not used: {reason}", f"{_INDENT} - ")
     yield f"The entry, switched {'off' if offer.entry.get('disabled') else 'on'}:"
-    shown = json.dumps({offer.name: offer.entry}, indent=2, ensure_ascii=False)
-    yield from (f"{_INDENT}{x}" for x in shown.splitlines())
+    entry_json = json.dumps({offer.name: offer.entry}, indent=2, ensure_ascii=False)
+    yield from (f"{_INDENT}{x}" for x in entry_json.splitlines())
     yield from _needs_text("You must give:", offer.composition.needs)
     yield from _needs_text("You may give:", offer.composition.optional)
 

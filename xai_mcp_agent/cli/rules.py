@@ -26,7 +26,7 @@ from .tools import read_arguments
 if TYPE_CHECKING:
     from ..policy.stored_rules import StoredRules
 
-_NOT_USED = 'The settings do not use them: add {"from": "store"} to "rules".'
+_UNUSED_NOTE = 'The settings do not use them: add {"from": "store"} to "rules".'
 _NO_RULES = 'There are no rules: the settings have no section "rules".'
 
 Agent = Annotated[str, typer.Option(metavar="NAME", help="Judge as for an agent of this name.")]
@@ -109,12 +109,12 @@ def _require_lasting(bridge: Bridge, frame: StoreFrame) -> None:
 
 
 def _report(bridge: Bridge, stored: StoredRules) -> Report:
-    least = bridge.settings.stored_rules
+    minimum = bridge.settings.stored_rules
     lines = [json.dumps(rule, ensure_ascii=False) for rule in stored.rules]
     lines.append(f"The store has {count(len(stored.rules), 'rule')}, revision {stored.revision}.")
-    if least is None:
-        lines.append(_NOT_USED)
-    elif stored.revision < least:
-        lines.append(f"The settings need revision {least} or a later one, so agents call nothing.")
-    used = {"revision": stored.revision, "is_used": least is not None}
-    return Report({**used, "rules": stored.rules}, "\n".join(lines))
+    if minimum is None:
+        lines.append(_UNUSED_NOTE)
+    elif stored.revision < minimum:
+        lines.append(f"Agents call nothing: the settings need revision {minimum} or a later one.")
+    state = {"revision": stored.revision, "is_used": minimum is not None}
+    return Report({**state, "rules": stored.rules}, "\n".join(lines))

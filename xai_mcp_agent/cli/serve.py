@@ -166,14 +166,14 @@ def _keep_servers(frame: Frame, idle: float) -> None:
 
     try:
         process.keep_servers(
-            place, lambda: Frame(settings=Path(place.settings)).open(), _serving, idle, ready
+            place, lambda: Frame(settings=Path(place.settings)).open(), _gateway, idle, ready
         )
     except process.AlreadyKept as reason:
         say(str(reason))
 
 
 @asynccontextmanager
-async def _serving(operations: Operations) -> AsyncGenerator[process.Served]:
+async def _gateway(operations: Operations) -> AsyncGenerator[process.Served]:
     # Imported here: heavy, and needed only to serve.
     from ..admin.app import admin_app
     from ..gateway.server import Gateway

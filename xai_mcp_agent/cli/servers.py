@@ -31,7 +31,7 @@ def list_servers(frame: Frame) -> Report:
     loaded = load_settings(frame.settings)
     if not loaded.file:
         raise no_settings(loaded)
-    servers = [_listed(name, loaded) for name in loaded.names]
+    servers = [_server_json(name, loaded) for name in loaded.names]
     lines = [f"Servers in {loaded.file}:"]
     for server in servers:
         lines.append(f"  {server['name']}: {server['kind']}, {server['state']}")
@@ -42,7 +42,7 @@ def list_servers(frame: Frame) -> Report:
     return Report(json, "\n".join(lines))
 
 
-def _listed(name: str, loaded: Settings) -> JsonObject:
+def _server_json(name: str, loaded: Settings) -> JsonObject:
     source, problem = loaded.sources.get(name), loaded.problems.get(name)
     kind = loaded.kind_of(name)
     state = "disabled" if source and source.disabled else "wrong" if problem else "enabled"
@@ -92,16 +92,16 @@ def _connect(bridge: Bridge, only: Sequence[str], *, shows: bool) -> list[Source
     """Connect these servers, or all, at once; print each as soon as it is ready or has failed."""
     names = [x for x in bridge.usable_servers() if not only or x in only]
     waiting: dict[Future[Any], str] = {bridge.submit(Operations.wait_for, n): n for n in names}
-    shown: set[str] = set()
-    for done in as_completed(waiting):
-        done.result()
-        name = waiting[done]
+    printed: set[str] = set()
+    for future in as_completed(waiting):
+        future.result()
+        name = waiting[future]
         if shows:
             _print_statuses(x for x in bridge.servers() if x.name == name)
-        shown.add(name)
+        printed.add(name)
     statuses = [x for x in bridge.servers() if not only or x.name in only]
     if shows:
-        _print_statuses(x for x in statuses if x.name not in shown)
+        _print_statuses(x for x in statuses if x.name not in printed)
     return statuses
 
 

@@ -34,7 +34,7 @@ _OTHERS_READ = 0o044
 _OTHERS = tuple(f"{x}." for x in SECTIONS if x != _SERVERS)
 
 
-def loaded_or_new(settings: Path | None) -> tuple[Settings, Path]:
+def settings_and_file(settings: Path | None) -> tuple[Settings, Path]:
     """Return the settings, and the file to write: the named one, the one in use, or a new one."""
     if settings is not None and not settings.exists():
         loaded = settings_from({_SERVERS: {}}, file=str(settings))
@@ -73,11 +73,11 @@ def check_replaceable(name: str, loaded: Settings, file: Path) -> None:
         problem = "there is a group of this name, which a server cannot replace."
         raise SettingsError(str(file), name, problem, "Choose another name.")
     sections = sections_with(file, name) if file.exists() else []
-    if taken := [x for x in sections if x in SECTIONS and x != _SERVERS]:
+    if other_sections := [x for x in sections if x in SECTIONS and x != _SERVERS]:
         problem = "there is a source of this name, which is not an MCP server and would stay."
         command = shell_command("xai-mcp-agent", "servers", "remove", name)
         fix = f"Take it out first ({command}), or choose another name."
-        raise SettingsError(str(file), f"{taken[0]}.{name}", problem, fix)
+        raise SettingsError(str(file), f"{other_sections[0]}.{name}", problem, fix)
 
 
 def references(entry: JsonObject) -> list[str]:

@@ -23,7 +23,7 @@ from ..history.records import Records
 from ..views.servers import refreshed_json, refreshed_text, result_json
 from ..views.tools import NOTHING, records_json, records_text, tool_json, tool_text, unknown_text
 from .frame import LOOK, Report, StoreFrame, connect
-from .history import shown_at
+from .history import moment_text
 from .openapi import is_document, show_document
 from .options import Arguments, AtTime, OneServer, Server, Timeout, Tool
 from .output import say, say_result, text_width
@@ -87,14 +87,14 @@ class ToolsPage:
     limit: int | None = None
     offset: int = 0
 
-    def left_text(self, listing: ToolListing) -> str:
+    def remaining_text(self, listing: ToolListing) -> str:
         """Return how to see the other tools, or "" if these are all."""
         if self == ToolsPage():
             return ""
         total, here = listing.total, len(listing.entries)
-        left = total - self.offset - here
-        if left > 0:
-            return f"{left:,} more of {total:,}: go on with --offset {self.offset + here}."
+        remaining = total - self.offset - here
+        if remaining > 0:
+            return f"{remaining:,} more of {total:,}: go on with --offset {self.offset + here}."
         if total and not here:
             return f"There are only {total:,}: no tool comes after {self.offset:,} others."
         return "" if total or not (self.named or self.usable) else "This selects no tool."
@@ -128,9 +128,9 @@ def list_tools(
     if (as_list or page != ToolsPage()) and (everything or at is not None):
         raise typer.BadParameter(_NO_PAGES)
     if at is not None:
-        return _known_at(frame, frame.name_in_history(server), at)
+        return _records_then(frame, frame.name_in_history(server), at)
     if everything:
-        return _known_now(frame, server)
+        return _records_now(frame, server)
     with frame.bridge(server) as (bridge, names):
         is_group = bool(names) and bridge.settings.group(names[0]) is not None
         servers = [] if is_group else [*(names or bridge.usable_servers())]
@@ -157,8 +157,8 @@ def _listing_report(listing: ToolListing, page: ToolsPage, servers: Sequence[str
     lines = list[str]()
     for name, entries in tools.items():
         lines += [f"{name}:", *(f"  {tool_text(x)}" for x in entries)]
-    if left := page.left_text(listing):
-        lines.append(left)
+    if remaining := page.remaining_text(listing):
+        lines.append(remaining)
     json = {
         "tools": {name: [tool_json(x) for x in entries] for name, entries in tools.items()},
         "total": listing.total,
@@ -181,8 +181,8 @@ def _names_report(
     keys = [x.key for x in listing.entries]
     names = [x.name if of_one else f"{x.source}/{x.name}" for x in keys]
     errors = [*listing.failed.values(), *([listing.trouble] if listing.trouble else [])]
-    if left := page.left_text(listing):
-        say(left, to_stderr=True)
+    if remaining := page.remaining_text(listing):
+        say(remaining, to_stderr=True)
     if not frame.as_json and names:
         typer.echo(clean(json.dumps(names, ensure_ascii=False)[1:-1]))
     return Report(names, "", errors, listing.notes)
@@ -213,7 +213,7 @@ def refresh(
 # Known tools of the past
 
 
-def _known_now(frame: StoreFrame, server: str | None) -> Report:
+def _records_now(frame: StoreFrame, server: str | None) -> Report:
     """Report all tools ever seen; servers are connected where possible.
 
     Raises:
@@ -230,7 +230,7 @@ def _known_now(frame: StoreFrame, server: str | None) -> Report:
     return Report({**records_json(records, name), "failed": failed}, text, failed.values())
 
 
-def _known_at(frame: StoreFrame, server: str | None, at: At) -> Report:
+def _records_then(frame: StoreFrame, server: str | None, at: At) -> Report:
     """Report the tools known at a time or position. Starts no server.
 
     Raises:
@@ -241,7 +241,8 @@ def _known_at(frame: StoreFrame, server: str | None, at: At) -> Report:
         _require(server, history.records(), "is in the history")
     text = records_text(records, text_width(), server)
     text = _NOTHING_THEN if text == NOTHING else f"{text}\n{_AS_NOTED}"
-    return Report({**records_json(records, server), "failed": {}}, f"As of {shown_at(at)}:\n{text}")
+    text = f"As of {moment_text(at)}:\n{text}"
+    return Report({**records_json(records, server), "failed": {}}, text)
 
 
 def _connect(bridge: Bridge, server: str | None) -> dict[str, str]:

@@ -97,8 +97,8 @@ def check(
 
 def reset(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Restore a lesson. Your changed workflow stays beside it; nothing else changes."""
-    named = lesson_called(lesson)
-    done = restore(_learners_folder(folder), named)
+    chosen_lesson = lesson_called(lesson)
+    done = restore(_learners_folder(folder), chosen_lesson)
     lines = [f"restored  {path}" for path in done.restored]
     lines += [f"kept      {path}  (yours, under a new name)" for path in done.kept]
     last = "In the lab, close the workflow's tab and open the file again."
@@ -108,9 +108,9 @@ def reset(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
 
 def solution(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Put a solution beside a lesson's workflow, so that you can open and compare it."""
-    named = lesson_called(lesson)
-    target = _learners_folder(folder) / WORKSHOP / named.folder / named.solution
-    _place(named.shipped_solution, target)
+    chosen_lesson = lesson_called(lesson)
+    target = _learners_folder(folder) / WORKSHOP / chosen_lesson.folder / chosen_lesson.solution
+    _place(chosen_lesson.shipped_solution, target)
     return Report({"solution": target}, f"{target}: one of many. Open it in the lab.")
 
 

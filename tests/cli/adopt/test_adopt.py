@@ -18,7 +18,7 @@ from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
 from xai_mcp_agent.cli.adopt.workflow import WorkflowFileError
-from xai_mcp_agent.cli.output import NotWritten
+from xai_mcp_agent.cli.output import WriteFailed
 
 TEXT = xai_agent_workflow().text()
 
@@ -77,12 +77,12 @@ def test_an_existing_file_is_replaced_only_with_overwrite(original: Path):
     """A link in a folder of a stranger may lead anywhere: it is not followed."""
     target, elsewhere = original.with_name("clock_adopted.xircuits"), original.parent / "elsewhere"
     target.symlink_to(elsewhere)
-    with pytest.raises(NotWritten, match=r"clock_adopted\.xircuits is there .* --overwrite"):
+    with pytest.raises(WriteFailed, match=r"clock_adopted\.xircuits is there .* --overwrite"):
         adopt_file(original)
     assert not elsewhere.exists()
     target.unlink()
     target.write_bytes(b"\xff\xfe")
-    with pytest.raises(NotWritten, match="--overwrite"):
+    with pytest.raises(WriteFailed, match="--overwrite"):
         adopt_file(original)
     report = adopt_file(original, Target(overwrite=True))
     assert report.backup is not None
@@ -153,7 +153,7 @@ def test_a_file_that_cannot_be_written_is_named_and_stays(
 ):
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", failing(errno.EROFS))
-        with pytest.raises(NotWritten, match=r"cannot be written: Read-only file system"):
+        with pytest.raises(WriteFailed, match=r"cannot be written: Read-only file system"):
             adopt_file(original, Target(in_place=True))
     assert {x.read_text() for x in original.parent.iterdir()} == {TEXT}
     assert adopt_file(original, Target(in_place=True)).status == "adopted"

@@ -53,12 +53,12 @@ def _remove(links: dict[str, JsonObject], keys: list[str]) -> None:
 
 
 def _twins(links: dict[str, JsonObject]) -> Iterator[str]:
-    seen = set[tuple[str, str]]()
+    visited = set[tuple[str, str]]()
     for key, link in links.items():
         ends = link["sourcePort"], link["targetPort"]
-        if ends in seen:
+        if ends in visited:
             yield key
-        seen.add(ends)
+        visited.add(ends)
 
 
 def _set_type(link: JsonObject, workflow: Workflow) -> bool:

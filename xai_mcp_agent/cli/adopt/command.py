@@ -67,16 +67,15 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
 
     Raises:
         WorkflowFileError: the file cannot be read, or is not a workflow.
-        NotWritten: the target exists, or cannot be written.
+        WriteFailed: the target exists, or cannot be written.
     """
     workflow, classes = read_workflow(file), our_components()
     repairs = clean_up(workflow)
     adopted, remarks = convert_nodes(workflow, classes)
     if not adopted:
-        is_left = remarks and not any(
-            library_of(path_of(x)) == LIBRARY for _, x in workflow.components()
-        )
-        return FileReport(file, "failed" if is_left else "nothing to do", remarks=tuple(remarks))
+        is_ours = any(library_of(path_of(x)) == LIBRARY for _, x in workflow.components())
+        status = "failed" if remarks and not is_ours else "nothing to do"
+        return FileReport(file, status, remarks=tuple(remarks))
     remarks = [
         *carry_addresses(workflow, adopted, classes),
         *remarks,
@@ -151,14 +150,14 @@ def _attempt(file: Path, target: Target) -> FileReport:
 def _lines(report: FileReport) -> Iterator[str]:
     yield str(report.file)
     if report.adopted:
-        nodes = _counted([x.node for x in report.adopted])
+        nodes = _names_with_counts([x.node for x in report.adopted])
         come = "comes" if len(report.adopted) == 1 else "come"
         number = count(len(report.adopted), "node")
         yield line(f"{number} now {come} from {LIBRARY}: {', '.join(nodes)}.", "  ")
         yield from _changed_ports(report.adopted)
         yield f"  Written: {report.written}"
     else:
-        yield f"  {_nothing(report)}"
+        yield f"  {_empty_text(report)}"
     if report.backup:
         yield f"  The old file is kept: {report.backup}"
     for title, to_do in (("To do:", True), ("To know:", False)):
@@ -170,7 +169,7 @@ def _lines(report: FileReport) -> Iterator[str]:
             yield line(f"{name}: {remark.text}", "    - ")
 
 
-def _nothing(report: FileReport) -> str:
+def _empty_text(report: FileReport) -> str:
     if report.status == "failed":
         return "Nothing could be adopted."
     if report.remarks:
@@ -193,7 +192,7 @@ def _distinct(remarks: Iterable[Remark]) -> list[Remark]:
     return list({(x.node, x.text): x for x in remarks}.values())
 
 
-def _counted(names: Iterable[str]) -> list[str]:
+def _names_with_counts(names: Iterable[str]) -> list[str]:
     listed = sorted(names)
     return [
         name if listed.count(name) == 1 else f"{name} ({listed.count(name)})"
@@ -202,13 +201,13 @@ def _counted(names: Iterable[str]) -> list[str]:
 
 
 def _next_steps(reports: Sequence[FileReport], clashes: Sequence[Clash]) -> Iterator[str]:
-    written = [x.written for x in reports if x.written]
-    if not written:
+    targets = [x.written for x in reports if x.written]
+    if not targets:
         return
-    script = written[0].with_suffix(".py")
+    script = targets[0].with_suffix(".py")
     yield ""
     yield "Next: open it in the lab and press Run, or compile it again:"
-    yield f"  {shell_command('xircuits', 'compile', str(written[0]), str(script))}"
+    yield f"  {shell_command('xircuits', 'compile', str(targets[0]), str(script))}"
     if clashes:
         yield ""
         yield from clash_lines(clashes)

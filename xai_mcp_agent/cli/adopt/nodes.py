@@ -53,7 +53,7 @@ def convert_nodes(
             continue
         match = _match_ports(node, cls)
         if match.unknown and not is_upstream(path):
-            remarks.append(_left_alone(node_id, node, match.unknown))
+            remarks.append(_unchanged_node(node_id, node, match.unknown))
             continue
         adopted.append(_convert(workflow, node_id, cls, match))
         remarks += _unknown_ports(node_id, cls, match.unknown)
@@ -111,7 +111,7 @@ def _unknown_node(node_id: str, node: JsonObject) -> Iterator[Remark]:
     yield Remark(node["name"], node_id, text)
 
 
-def _left_alone(node_id: str, node: JsonObject, unknown: list[JsonObject]) -> Remark:
+def _unchanged_node(node_id: str, node: JsonObject, unknown: list[JsonObject]) -> Remark:
     wired = ", ".join(f"`{port_name(x)}`" for x in unknown)
     library = library_of(path_of(node)) or path_of(node)
     text = f"it is of {library} and has other ports ({wired}) than ours of that name. It stays."

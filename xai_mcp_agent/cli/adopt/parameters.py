@@ -32,7 +32,7 @@ def add_parameters(workflow: Workflow, adopted: Iterable[AdoptedNode]) -> Iterat
         if node.node != _TOOL:
             continue
         tool = workflow.nodes[node.node_id]
-        parameters = {**_looked_up(workflow, tool), **_in_code(workflow, node.node_id)}
+        parameters = {**_types_looked_up(workflow, tool), **_types_in_code(workflow, node.node_id)}
         port = in_port(tool, _PARAMETERS)
         if parameters and port:
             # The canvas writes a dict without its braces.
@@ -45,7 +45,7 @@ def _out_ports(node: JsonObject, name: str | None = None) -> Iterator[JsonObject
     return (x for x in node["ports"] if not x["in"] and name in (None, x["label"]))
 
 
-def _looked_up(workflow: Workflow, tool: JsonObject) -> dict[str, str]:
+def _types_looked_up(workflow: Workflow, tool: JsonObject) -> dict[str, str]:
     """Return the names that nodes behind a tool look up in its arguments, with their types."""
     types: dict[str, str] = {}
     for out in _out_ports(tool, _ARGUMENTS):
@@ -64,7 +64,7 @@ def _type(workflow: Workflow, reader: JsonObject) -> str:
     return next((_TYPES[x["dataType"]] for x in targets if x["dataType"] in _TYPES), _DEFAULT_TYPE)
 
 
-def _in_code(workflow: Workflow, tool: str) -> dict[str, str]:
+def _types_in_code(workflow: Workflow, tool: str) -> dict[str, str]:
     """Return the names that code in texts behind a tool reads, such as `tool_args["city"]`."""
     texts = (
         workflow.text_at(port) or ""
@@ -77,12 +77,12 @@ def _in_code(workflow: Workflow, tool: str) -> dict[str, str]:
 
 def _behind(workflow: Workflow, tool: str) -> Iterator[str]:
     """Yield the nodes that the tool leads to."""
-    seen, waiting = {tool}, [tool]
+    visited, waiting = {tool}, [tool]
     while waiting:
         for out in _out_ports(workflow.nodes[waiting.pop()]):
             for target, _ in workflow.targets(out):
-                if target not in seen:
-                    seen.add(target)
+                if target not in visited:
+                    visited.add(target)
                     waiting.append(target)
                     yield target
 

@@ -25,7 +25,7 @@ _BRANCH = "out-flow-"
 _TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
 _INDEX = re.compile(r"\[\d+\]$")  # index of the further parts of a port that takes several values
 _LITERALS = {"string": ("Literal String", "lightpink"), "dict": ("Literal Dict", "orange")}
-_LITERAL_LEFT = 100.0
+_LITERAL_OFFSET = 100.0
 _HINT = " Name the .xircuits file that the canvas opens."
 
 
@@ -169,12 +169,12 @@ class Workflow:
     def add_literal(self, node_id: str, name: str, text: str, kind: str) -> JsonObject:
         """Add a literal for the port `name` of a node, and return its out-port."""
         literal_id = new_id(node_id, name, "literal")
-        shown, color = _LITERALS[kind]
+        title, color = _LITERALS[kind]
         node = self.nodes[node_id]
         self.nodes[literal_id] = {
             "id": literal_id, "type": "custom-node", "selected": False,
             "extras": {"type": kind, "attached": True},
-            "x": node["x"] - _LITERAL_LEFT, "y": node["y"], "name": shown, "color": color,
+            "x": node["x"] - _LITERAL_OFFSET, "y": node["y"], "name": title, "color": color,
         }  # fmt: skip
         port = new_port(literal_id, PortSpec(FLOW_OUT, "out"))
         port |= {"label": text, "varName": text, "dataType": kind}
@@ -296,8 +296,8 @@ def port_name(port: JsonObject) -> str:
 
 def port_type(port: JsonObject) -> str:
     """Return the type of a port; for a file of an old Xircuits, take it from the port's name."""
-    named = _TYPE.match(port["name"])
-    return port.get("dataType") or (named[1] if named else "")
+    match = _TYPE.match(port["name"])
+    return port.get("dataType") or (match[1] if match else "")
 
 
 def in_port(node: JsonObject, name: str) -> JsonObject | None:
