@@ -75,8 +75,8 @@ def _bridge(entry: dict[str, Any]) -> Iterator[Bridge]:
 
 
 async def _drop_reports(operations: Any) -> None:
-    operations.engine.recorder.called = lambda *_, **__: None
-    operations.engine.recorder.begun = lambda *_, **__: 0
+    operations.engine.recorder.record_call = lambda *_, **__: None
+    operations.engine.recorder.note_call = lambda *_, **__: 0
 
 
 def _report_rows(place: Place) -> Iterator[Row]:
@@ -85,11 +85,11 @@ def _report_rows(place: Place) -> Iterator[Row]:
     key = ToolKey("mcp", "big", "tool_1")
 
     def report() -> None:
-        recorder.called(key, 0.01, "", begun=recorder.begun(key))
+        recorder.record_call(key, 0.01, "", number=recorder.note_call(key))
 
     def report_and_save() -> None:
         report()
-        recorder.settled().result()
+        recorder.flush().result()
 
     report_and_save()
     reporting = _median_seconds(report, _REPORTED_CALLS)

@@ -22,7 +22,7 @@ from tests.support.small_model import write_model
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, Bridge, JsonObject, Ranked, SettingsError, Tool
 from xai_mcp_agent.search import embeddings, live
-from xai_mcp_agent.views.found import found_json, found_text
+from xai_mcp_agent.views.search import match_json, match_text
 
 TOOLS = {
     "forecast": "Tells whether an umbrella is needed.",
@@ -192,9 +192,9 @@ def test_prompts_and_resources_are_found_on_request_alone():
         results = bridge.search_tools("echo a text", kinds=("prompt", "resource"))
         assert [x.tool.name for x in results] == ["it://echo", "poem"]
         assert [x.tool.key.kind for x in results] == ["mcp_resource", "mcp_prompt"]
-        line = found_text(results[1], 80).splitlines()[0]
+        line = match_text(results[1], 80).splitlines()[0]
         assert line.endswith("it prompt: poem(no parameters): Write a poem that echoes a text.")
-        assert found_json(results[0])["kind"] == "resource"
+        assert match_json(results[0])["kind"] == "resource"
         together = bridge.search_tools("echo a text", kinds=("tool", "prompt"))
         assert {x.tool.key.kind for x in together} == {"mcp", "mcp_prompt"}
         assert [(x.tool.key, x.score) for x in bridge.search_tools("echo a text")] == before

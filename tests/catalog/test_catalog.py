@@ -126,7 +126,7 @@ class Process:
 
     async def written(self) -> None:
         """Wait until all reports are written and the catalog has the records."""
-        await asyncio.wrap_future(self.recorder.settled())
+        await asyncio.wrap_future(self.recorder.flush())
 
     async def read(self, *sources: str) -> None:
         """Read what other processes have written, too."""
@@ -240,4 +240,4 @@ def happens(
         case "fails":
             one.notice(SourceUnreachable(source, "out of memory"))
         case _:
-            one.recorder.called(ToolKey("mcp", source, "c"), 0.25, "no" if tools else "")
+            one.recorder.record_call(ToolKey("mcp", source, "c"), 0.25, "no" if tools else "")

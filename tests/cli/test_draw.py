@@ -44,7 +44,7 @@ def called(*arguments: Any, record: str) -> None:
     recorder = HistoryRecorder(find_place(loaded), str, record=loaded.record)
     for given in arguments:
         key = ToolKey("mcp", "library", "search_books")
-        recorder.called(key, 0.1, "", given, ToolResult(structured={"id": "978-0142"}))
+        recorder.record_call(key, 0.1, "", given, ToolResult(structured={"id": "978-0142"}))
     recorder.close(30)
 
 

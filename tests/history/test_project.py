@@ -141,7 +141,7 @@ def place(settings: Settings, named: str | Path | None = None, variable: str = "
 def test_a_history_lies_beside_the_settings_or_where_somebody_says(folder: Path, tmp_path: Path):
     own = place(settings_in(folder))
     assert (own.file, own.folder, own.is_own, own.is_lasting) == (folder / OWN, folder, True, True)
-    assert own.shown == str(folder / OWN)
+    assert own.label == str(folder / OWN)
     settings = settings_in(folder, "c.db")
     for named, variable, file in (
         ("a.db", "b.db", folder / "a.db"),
@@ -157,7 +157,7 @@ def test_a_history_lies_beside_the_settings_or_where_somebody_says(folder: Path,
         assert not place(settings, named, variable).is_own
     for memory in ("memory", "MEMORY", ":memory:", "sqlite://", "sqlite:///:memory:"):
         in_memory = place(settings_in(folder, memory))
-        assert (in_memory.file, in_memory.is_lasting, in_memory.shown) == (None, False, "memory")
+        assert (in_memory.file, in_memory.is_lasting, in_memory.label) == (None, False, "memory")
 
 
 def test_settings_of_python_have_a_history_in_memory(folder: Path):
@@ -173,8 +173,8 @@ def test_a_database_is_shown_without_its_password(folder: Path):
     for scheme in ("postgresql", "postgres", "postgresql+psycopg", "PostgreSQL"):
         one = place(settings_in(folder, f"{scheme}://me:{PASSWORD}@db.example.org/agents"))
         assert one.url == f"postgresql+psycopg://me:{PASSWORD}@db.example.org/agents"
-        assert "db.example.org/agents" in one.shown
-        assert PASSWORD not in one.shown
+        assert "db.example.org/agents" in one.label
+        assert PASSWORD not in one.label
         assert (one.file, one.problem) == (None, "")
 
 
@@ -187,7 +187,7 @@ def test_an_unknown_kind_of_database_is_reported_where_it_was_named(folder: Path
     one = place(settings, None, url)
     with pytest.raises(StoreFailed, match="'mysql' is not a kind of database") as failed:
         open_history(one)
-    for text in (str(raised.value), str(failed.value), one.shown):
+    for text in (str(raised.value), str(failed.value), one.label):
         assert PASSWORD not in text
 
 

@@ -85,8 +85,8 @@ def test_nothing_secret_is_kept_of_the_words_of_strangers(recorder: HistoryRecor
     """Names, descriptions, schemas, reasons, errors of calls: masked before they are cut."""
     tool = review(f"Say {SECRET}.", x={"default": SECRET, "maximum": 12345678})
     connect(recorder, f"By {SECRET}", tool)
-    recorder.called(tool.key, 0.5, "x" * 295 + SECRET)
-    recorder.called(tool.key, 0.5, SECRET * 2000)
+    recorder.record_call(tool.key, 0.5, "x" * 295 + SECRET)
+    recorder.record_call(tool.key, 0.5, SECRET * 2000)
     recorder.notice(SourceLost("reviewer", f"It said {SECRET}."))
     recorder.notice(SourceUnreachable("reviewer", f"It said {SECRET}.", AGENT))
     text = str([event_json(x) for x in recorded_events(recorder)])

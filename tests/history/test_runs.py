@@ -145,7 +145,7 @@ HOLDS_IT = f"""
     bridge.list_tools("it")
 
     async def settle(operations):
-        operations.engine.recorder.settled().result(20)
+        operations.engine.recorder.flush().result(20)
 
     bridge.run(settle)
     say(os.getpid())

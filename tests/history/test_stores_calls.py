@@ -97,10 +97,10 @@ def test_a_call_that_is_still_going_on_in_another_process_is_not_reported(
     lasting_place: Place,
 ):
     with recorder_in(lasting_place) as one:
-        begun = one.begun(SAVE, {"number": 1})
+        begun = one.note_call(SAVE, {"number": 1})
         with recorder_in(lasting_place) as other:
             assert numbers(recorded_events(other), "begun") == []
-        one.called(SAVE, 0.1, "", {"number": 1}, begun=begun)
+        one.record_call(SAVE, 0.1, "", {"number": 1}, number=begun)
     with recorder_in(lasting_place) as recorder:
         assert [x.change for x in recorded_events(recorder)] == ["called"]
 
@@ -125,17 +125,17 @@ def test_the_file_of_calls_stays_small_and_is_its_owners(tmp_path: Path):
     place = place_of("", tmp_path)
     with recorder_in(place) as recorder:
         for number in range(500):
-            recorder.called(LOOK, 0.1, "", {"number": number})
-        recorder.settled().result(_SECONDS)
+            recorder.record_call(LOOK, 0.1, "", {"number": number})
+        recorder.flush().result(_SECONDS)
         (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
         assert file.stat().st_size < 100
         assert file.stat().st_mode & 0o777 == 0o600
-        recorder.begun(SAVE, {"number": -1})
+        recorder.note_call(SAVE, {"number": -1})
         assert b'"number":-1' in file.read_bytes()
     left = abandoned_journals(place)
     assert [x.payload["arguments"] for one in left for x in one.calls] == [{"number": -1}]
     with recorder_in(place_of("memory", tmp_path / "none")) as recorder:
-        recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
+        recorder.record_call(SAVE, 0.1, "", number=recorder.note_call(SAVE))
     assert not (tmp_path / "none").exists()
 
 
@@ -161,15 +161,15 @@ def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     recorder = HistoryRecorder(place_of("", tmp_path), str, {"arguments"}, warn=warnings.append)
-    under_way = recorder.begun(SAVE, {"number": 1})
+    under_way = recorder.note_call(SAVE, {"number": 1})
     for number in range(2, 20):
-        recorder.called(LOOK, 0.1, "", {"number": number})
+        recorder.record_call(LOOK, 0.1, "", {"number": number})
     with monkeypatch.context() as full:
         full.setattr(CallJournal, "_append", is_full)
-        recorder.called(LOOK, 0.1, "", {"number": 20})
-    recorder.settled().result(_SECONDS)
+        recorder.record_call(LOOK, 0.1, "", {"number": 20})
+    recorder.flush().result(_SECONDS)
     assert not recorder.trouble
-    recorder.called(SAVE, 0.1, "", {"number": 1}, begun=under_way)
+    recorder.record_call(SAVE, 0.1, "", {"number": 1}, number=under_way)
     assert sorted(numbers(recorded_events(recorder), "called")) == list(range(1, 21))
     recorder.close(_SECONDS)
     assert not list((tmp_path / ".xircuits").glob("*.calls-*"))

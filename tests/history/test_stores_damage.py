@@ -39,8 +39,8 @@ def use(recorder: HistoryRecorder, number: int) -> None:
     tools = tuple(Tool(ToolKey("mcp", "git", x), f"Looks at {x}.", schema) for x in names)
     recorder.notice(InventoryChanged("git", Inventory("git", tools)))
     for _ in range(_CALLS):
-        recorder.called(LOG, 0.01, "", {"number": number})
-    recorder.called(LOG, 0.02, "There is no shelf 9.", {"number": number})
+        recorder.record_call(LOG, 0.01, "", {"number": number})
+    recorder.record_call(LOG, 0.02, "There is no shelf 9.", {"number": number})
     recorder.notice(SourceLost("git", "The server exited with code 1."))
 
 
@@ -82,7 +82,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with recorder_in(place_of("", folder)) as recorder:
         for number in range(5):
             use(recorder, number)
-        recorder.settled().result(_SECONDS)
+        recorder.flush().result(_SECONDS)
         assert not recorder.trouble
     return folder / ".xircuits"
 

@@ -56,7 +56,7 @@ def list_tools(recorder: HistoryRecorder, *tools: Tool) -> None:
 
 def call(recorder: HistoryRecorder, *numbers: int) -> None:
     for number in numbers:
-        recorder.called(ToolKey("mcp", "git", "log"), 0.01, "", {"number": number})
+        recorder.record_call(ToolKey("mcp", "git", "log"), 0.01, "", {"number": number})
 
 
 def settle(recorder: HistoryRecorder) -> None:
@@ -64,7 +64,7 @@ def settle(recorder: HistoryRecorder) -> None:
 
     def is_settled() -> bool:
         try:
-            recorder.settled().result(_SECONDS)
+            recorder.flush().result(_SECONDS)
         except StoreFailed:
             return False
         return True
@@ -155,7 +155,7 @@ def test_a_folder_that_may_only_be_read_is_reported():
             os.setuid(_NOBODY)
         recorder = HistoryRecorder(place_of("", folder), str)
         connect(recorder)
-        os.write(writing, str(recorder.settled().exception(_SECONDS)).encode())
+        os.write(writing, str(recorder.flush().exception(_SECONDS)).encode())
         os._exit(0)
     os.close(writing)
     with open(reading, encoding="utf-8") as pipe:

@@ -269,7 +269,7 @@ def test_one_tool_is_read_by_itself_as_it_is_among_all(writer: ReportWriter):
     records = writer.history.records()
     for subject, record in records.tools.items():
         source = records.sources.get(subject.anchor)
-        alone = writer.history.tool_record(subject.shown_source, record.name)
+        alone = writer.history.tool_record(subject.source_name, record.name)
         assert alone == replace(record, last_seen=last_seen(record, source))
     for source in records.sources.values():
         assert writer.history.last_listed(source.name)[1] == source.last_sync

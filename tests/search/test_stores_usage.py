@@ -110,7 +110,7 @@ def test_forgotten_words_are_nowhere_in_the_file_or_beside_it(tmp_path: Path) ->
         for number in range(100):
             text = f"unmistakable words {chr(97 + number % 26)} {'padding ' * (number % 30)}"
             agent.learn(ToolKey("mcp", "shop", f"tool{number % 7}"), text)
-        agent.recorder.settled().result(SECONDS)
+        agent.recorder.flush().result(SECONDS)
         assert any(b"unmistakable" in x for x in written_by(agent))
         agent.forget()
         assert not any(b"unmistakable" in x for x in written_by(agent))

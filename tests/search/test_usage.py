@@ -44,7 +44,7 @@ class Bridge:
         """Return the learned requests at the start of the next run."""
         self.usage.follow(toolbelt)
         with anyio.fail_after(_SECONDS):
-            await anyio.to_thread.run_sync(self.recorder.settled().result, _SECONDS)
+            await anyio.to_thread.run_sync(self.recorder.flush().result, _SECONDS)
             return await self.usage.remembered(toolbelt)
 
     def execute(self, statement: str) -> list[Any]:

@@ -34,14 +34,14 @@ def main(store: str, folder: str, source: str, *counts: str) -> None:
     recorder.notice(InventoryChanged(source, Inventory(source, tools)))
     for number in range(first, first + count):
         arguments = {"number": number}
-        key, begun = (look, 0) if number % 2 else (save, recorder.begun(save, arguments))
-        recorder.called(key, 0.001, "", arguments, begun=begun)
+        key, begun = (look, 0) if number % 2 else (save, recorder.note_call(save, arguments))
+        recorder.record_call(key, 0.001, "", arguments, number=begun)
         if each and (number + 1 - first) % each == 0:
-            recorder.settled().result(_SECONDS)
+            recorder.flush().result(_SECONDS)
         if not each or (number + 1 - first) % each == 0:
             print(number, flush=True)
     if not each:
-        recorder.begun(save, {"number": first + count})
+        recorder.note_call(save, {"number": first + count})
         print("waits", flush=True)
         sys.stdin.read()
     recorder.close(_SECONDS)

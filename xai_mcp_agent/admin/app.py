@@ -23,8 +23,8 @@ from ..core.tools import ToolKey
 from ..gateway.guard import LOOPBACK, AccessGuard, JsonResponse
 from ..planning.plan import plan_as_json
 from ..policy.review import Choice
-from ..views.found import explained_json, selected_json
 from ..views.history import event_json
+from ..views.search import explained_json, selected_json
 from ..views.servers import refreshed_json, result_json, status_json
 from ..views.times import BadTime, moment, now
 from ..views.tools import choice_json, review_json, tool_json
@@ -149,7 +149,7 @@ class _Admin:
         catalog = operations.engine.catalog
         by_source = {x: catalog.tools(x) for x in sorted(names)}
         if choice is not None:
-            by_source = {x: choice.taken(y) for x, y in by_source.items()}
+            by_source = {x: choice.select(y) for x, y in by_source.items()}
         entries = await operations.entries(by_source)
         words = query.text.casefold().split()
         tools = [

@@ -158,7 +158,7 @@ class Engine:
         is_late = self._late is not None and not self._late.done()
         if is_late or not self.recorder.place.is_lasting:
             return
-        settled = self.recorder.settled()
+        settled = self.recorder.flush()
         waiter = asyncio.wrap_future(settled)
         waiter.add_done_callback(_retrieve_error)
         # The timeout ends the wait, not the write: the next flush sees that it is late.
@@ -230,13 +230,13 @@ class Engine:
     def _note_answer(
         self, key: ToolKey, digest: str, answer: ApprovalAnswer, of: ToolInvocation
     ) -> None:
-        self.recorder.answered(key, answer, digest, of.caller.name, of.call_id)
+        self.recorder.record_answer(key, answer, digest, of.caller.name, of.call_id)
 
     def record_static(self, tools: Iterable[Tool]) -> None:
         """Record that these tools exist from the start."""
         kind_of = attrgetter("key.kind")
         for kind, group in groupby(sorted(tools, key=kind_of), key=kind_of):
-            self.recorder.seeded(find_kind(kind), group)
+            self.recorder.record_seeded(find_kind(kind), group)
 
     async def _find(
         self, source: Source, tool: str, timeout_seconds: float | None, caller: Caller

@@ -142,7 +142,7 @@ class CallPipeline:
         tool, begun = invocation.tool, 0
         by = self._recorder.caller_fields(invocation.caller, invocation.call_id)
         if not tool.annotations.read_only:
-            begun = self._recorder.begun(tool.key, invocation.arguments, by)
+            begun = self._recorder.note_call(tool.key, invocation.arguments, by)
         started, result = time.perf_counter(), None
         error: str | None = _CANCELLED
         try:
@@ -151,7 +151,7 @@ class CallPipeline:
             return result
         except (NotAccepted, NotApproved) as reason:
             error = None  # it was not called at all
-            self._recorder.not_called(begun)
+            self._recorder.withdraw_call(begun)
             self._note(invocation, reason)
             raise
         except Exception as cause:
@@ -164,7 +164,7 @@ class CallPipeline:
                 if invocation.caller.is_governed:  # rules ask for these
                     facts, words = invocation.caller.facts, invocation.ruling.words
                     facts.record_call(tool.key, words, is_error=bool(error))
-                self._recorder.called(tool.key, seconds, error, arguments, result, begun, by)
+                self._recorder.record_call(tool.key, seconds, error, arguments, result, begun, by)
 
     def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:
         """Record a refusal: once in a run for each tool and reason.
@@ -182,7 +182,7 @@ class CallPipeline:
                 self._refused.clear()
             self._refused.add(refused)
             by = self._recorder.caller_fields(caller, invocation.call_id)
-            self._recorder.refused(key, why, digest, by)
+            self._recorder.record_refusal(key, why, digest, by)
 
 
 def _check_sendable(arguments: object) -> None:

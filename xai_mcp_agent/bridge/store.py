@@ -48,7 +48,7 @@ async def answer_of(place: Place, answer: Future[T], limit_seconds: float, next_
             return await asyncio.wrap_future(answer)
     except TimeoutError:
         problem = f"it gave no answer within {limit_seconds:g} s."
-        raise StoreFailed(place.shown, problem, next_step) from None
+        raise StoreFailed(place.label, problem, next_step) from None
 
 
 def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | None:
@@ -63,12 +63,12 @@ def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | 
             stored = await answer_of(place, reading, _READ_SECONDS, _CHECK_STORE)
             rules = rules_of_store(stored.rules, folder_of(settings))
         except StoreFailed as why:
-            raise RulesUnknown(place.shown, why.problem, why.next_step or _CHECK_STORE) from why
+            raise RulesUnknown(place.label, why.problem, why.next_step or _CHECK_STORE) from why
         except SettingsError as why:
-            raise RulesUnknown(place.shown, str(why), _CHECK_STORE) from why
+            raise RulesUnknown(place.label, str(why), _CHECK_STORE) from why
         if stored.revision < least:
             problem = _OLDER.format(stored.revision, least) if stored.revision else _NEVER
-            raise RulesUnknown(place.shown, problem, _PUT)
+            raise RulesUnknown(place.label, problem, _PUT)
         return rules
 
     return read

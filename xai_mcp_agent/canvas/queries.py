@@ -19,8 +19,8 @@ from ..history.records import Records
 from ..planning.answered import ExplainedChoice
 from ..search.results import ExplainedTool, FoundTools
 from ..views.fitting import choice_json, choice_text
-from ..views.found import explained_json, explained_text, found_json, found_text
 from ..views.history import event_json, events_text
+from ..views.search import explained_json, explained_text, match_json, match_text
 from ..views.times import BadTime, moment, now
 from ..views.tools import records_json, records_text
 from .agents import tools_in
@@ -66,10 +66,10 @@ def find_tools(
             summary=lambda x: count(len(x), "tool"),
         )
         work.answer["names"] = [str(x.entry.key) for x in tools]
-    lines = [found_text(x, _WIDTH) for x in tools] or [_NOTHING]
+    lines = [match_text(x, _WIDTH) for x in tools] or [_NOTHING]
     lines += [f"Note: {tools.note}"] if tools.note else []
     lines += [f"Left out: {reason}" for reason in tools.failed.values()]
-    rows = [found_json(x) for x in tools]
+    rows = [match_json(x) for x in tools]
     best = rows[0] if rows else {"name": "", "server": ""}
     return {
         "found": rows,
@@ -192,7 +192,7 @@ async def _events(
 
 def _require(bridge: Bridge, records: Records, server: str) -> None:
     """Raise UnknownServer for a name that neither the settings nor the history have."""
-    if server and all(x.shown_source != server for x in (*records.sources, *records.tools)):
+    if server and all(x.source_name != server for x in (*records.sources, *records.tools)):
         bridge.settings.source(server)
 
 

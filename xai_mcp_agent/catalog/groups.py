@@ -198,7 +198,7 @@ class ToolChoice:
             return True
         return any(self._is_of(group, tool) for group in self.groups)
 
-    def taken(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+    def select(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         """Return the tools that are in the toolbelt."""
         return tools if self.is_everything else [x for x in tools if self.has(x)]
 

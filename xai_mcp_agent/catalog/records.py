@@ -79,7 +79,7 @@ class ToolRecords:
                 self._records[source] = dict(records)
             else:
                 self._records.setdefault(source, {}).update(records)
-            if not update.is_asked:  # otherwise a caller wants all of them
+            if not update.was_requested:  # otherwise a caller wants all of them
                 _drop_oldest_former(self._records[source])
         self._on_update(update)
 
@@ -112,7 +112,7 @@ def records_of(source: str, history: History) -> RecordUpdate:
         StoreFailed: the store failed.
     """
     tools = by_source(history.records_of_source(source))
-    return RecordUpdate(tools, tools, is_asked=True)
+    return RecordUpdate(tools, tools, was_requested=True)
 
 
 def _drop_oldest_former(records: _Records) -> None:

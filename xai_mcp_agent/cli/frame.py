@@ -28,7 +28,7 @@ from ..console.screen import Screen
 from ..console.surface import surface_of
 from ..console.terminal_questions import why_not_here
 from ..core.errors import SettingsError, StoreFailed, XaiMcpError
-from ..history.place import NOTHING_KEPT, Place, find_place
+from ..history.place import SWITCHED_OFF, Place, find_place
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
@@ -235,16 +235,16 @@ def _without_shm(place: Place) -> Generator[Place]:
             for end in ("", "-wal"):
                 shutil.copyfile(f"{file}{end}", f"{copy}{end}")
         except OSError as cause:
-            raise StoreFailed(place.shown, f"it cannot be copied: {cause}.") from cause
+            raise StoreFailed(place.label, f"it cannot be copied: {cause}.") from cause
         yield replace(place, file=copy)
 
 
 def _nothing_yet(place: Place, json: object) -> Report:
     if place.is_off:
-        return Report(json, f"The history is off: {' '.join(NOTHING_KEPT)}")
+        return Report(json, f"The history is off: {' '.join(SWITCHED_OFF)}")
     return Report(
         json,
-        f"There is no history yet in {place.shown}. It begins when a workflow or a command uses "
+        f"There is no history yet in {place.label}. It begins when a workflow or a command uses "
         "a server.",
     )
 
@@ -252,7 +252,7 @@ def _nothing_yet(place: Place, json: object) -> Report:
 def _open_history(place: Place, *, is_named: bool) -> History | None:
     if place.file is not None and not place.file.exists():
         if is_named:
-            raise StoreFailed(place.shown, "there is no such file.", "Name another one.")
+            raise StoreFailed(place.label, "there is no such file.", "Name another one.")
         return None
     # Imported here, so that other commands do not wait for SQLAlchemy.
     from ..history.history import open_history

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..views.fitting import choice_json, choice_text, suggested_text, suggestion_json
-from ..views.found import explained_json, explained_text, found_json, found_text
+from ..views.search import explained_json, explained_text, match_json, match_text
 from ..views.selection import selection_text
 from .frame import Report, StoreFrame
 from .options import Limit, OnlyServers, Server, Tool
@@ -104,6 +104,6 @@ def search(
     """
     with frame.bridge(*(server or ())) as (bridge, names):
         tools = bridge.search_tools(query, *names, limit=limit, kinds=kind or ("tool",))
-    json = {"found": list(map(found_json, tools)), "failed": tools.failed, "note": tools.note}
-    text = "\n".join(found_text(x, text_width()) for x in tools) or _NOTHING
+    json = {"found": list(map(match_json, tools)), "failed": tools.failed, "note": tools.note}
+    text = "\n".join(match_text(x, text_width()) for x in tools) or _NOTHING
     return Report(json, text, tools.failed.values(), [tools.note] if tools.note else ())

@@ -105,7 +105,7 @@ def _read(file: str) -> tuple[list[Any], Place]:
 def _require_lasting(bridge: Bridge, frame: StoreFrame) -> None:
     place = find_place(bridge.settings, frame.store)
     if not place.is_lasting:
-        raise StoreFailed(place.shown, "nothing is kept there.", "Name a store in the settings.")
+        raise StoreFailed(place.label, "nothing is kept there.", "Name a store in the settings.")
 
 
 def _report(bridge: Bridge, stored: StoredRules) -> Report:

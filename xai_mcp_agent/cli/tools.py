@@ -260,7 +260,7 @@ def _connect(bridge: Bridge, server: str | None) -> dict[str, str]:
 
 
 def _require(server: str | None, records: Records, where: str, also: tuple[str, ...] = ()) -> None:
-    sources = {*also, *(x.shown_source for x in (*records.sources, *records.tools))}
+    sources = {*also, *(x.source_name for x in (*records.sources, *records.tools))}
     if server is not None and server not in sources:
         names = sorted(sources)
         hint = did_you_mean(server, names) or f"There is {', '.join(names) or 'none'}."

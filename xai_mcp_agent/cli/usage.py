@@ -80,11 +80,11 @@ def _forget(history: History, which: LearnedFilter) -> Sequence[LearnedRow]:
 
 def _check_names(tools: Sequence[Subject], server: str | None, tool: str | None) -> None:
     """Raise if the names are not among these tools; without tools no name is wrong."""
-    servers = sorted({x.shown_source for x in tools})
+    servers = sorted({x.source_name for x in tools})
     if server is not None and tools and server not in servers:
         text = f"Nothing is remembered about a server {server!r}. {_offer(server, servers)}"
         raise UnknownServer(text, server, nearest(server, servers))
-    names = sorted({x.tool or "" for x in tools if x.shown_source == server})
+    names = sorted({x.tool or "" for x in tools if x.source_name == server})
     if tool is not None and names:
         raise UnknownTool(f"Nothing is remembered about a tool {tool!r}. {_offer(tool, names)}")
 

@@ -118,7 +118,7 @@ def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
                 _replace(place, file)
             _gate(file).unlink(missing_ok=True)
     except (OSError, sqlite3.Error) as reason:
-        logger.warning("%s is damaged, and cannot be set aside: %s", place.shown, reason)
+        logger.warning("%s is damaged, and cannot be set aside: %s", place.label, reason)
         return False
     return True
 

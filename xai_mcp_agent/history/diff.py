@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.json import JsonObject, as_list, as_object, is_list, is_object
 from ..core.schemas import dereference, required, types_of
-from .wording import LINE_CHARS, canonical, from_to, is_same, plain, quoted, shown
+from .wording import LINE_CHARS, canonical, from_to, is_same, plain, quoted, value_text
 
 _MAX_DEPTH = 20  # schemas refer to themselves
 _LABEL_DEPTH, _MOST_LABELS = 3, 4
@@ -102,21 +102,21 @@ def _field_lines(name: str, old: Any, new: Any) -> Iterator[str]:
             for items, others, verb in ((old, new, "removed"), (new, old, "added")):
                 for item in _members_not_in(as_list(items), as_list(others)):
                     source = as_object(item).get("src", item)
-                    yield f"{noun} {shown(source, _SOURCE_CHARS)} was {verb}"
+                    yield f"{noun} {value_text(source, _SOURCE_CHARS)} was {verb}"
         case _:
             pass
 
 
 def _claim(value: Any) -> str:
     words = {None: "not given", True: "yes", False: "no"}
-    return words[value] if value is None or isinstance(value, bool) else shown(value, 20)
+    return words[value] if value is None or isinstance(value, bool) else value_text(value, 20)
 
 
 def _value_lines(what: str, old: Any, new: Any, colon: str = " ") -> list[str]:
     if old is _MISSING or new is _MISSING:
         part, verb = (new, "was added") if old is _MISSING else (old, "was removed")
         room = max(LINE_CHARS - len(what) - len(verb) - 2, 12)
-        return [f"{what} {shown(part, room)} {verb}"]
+        return [f"{what} {value_text(part, room)} {verb}"]
     passages = from_to(old, new, LINE_CHARS - len(what) - 2)
     return [f"{what}{colon}{passage}" for passage in passages]
 
@@ -268,7 +268,7 @@ def _enum_lines(at: _Place, was: list[Any], now: list[Any]) -> Iterator[str]:
         (now, was, "may be", "now"), (was, now, "may not be", "any more")
     ):  # fmt: skip
         if news := _members_not_in(values, others):
-            texts = ", ".join(shown(x, _NAME_CHARS) for x in news[:_MOST_VALUES])
+            texts = ", ".join(value_text(x, _NAME_CHARS) for x in news[:_MOST_VALUES])
             rest = len(news) - _MOST_VALUES
             texts += f" and {rest} more" if rest > 0 else ""
             room = max(LINE_CHARS - len(f"{at} {verb}  {end}"), _NAME_CHARS)

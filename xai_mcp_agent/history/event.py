@@ -79,7 +79,7 @@ class Subject:
         return f"{self.kind.event_name}_{self.kind.item}:{self.source}_{self.tool}"
 
     @property
-    def shown_source(self) -> str:
+    def source_name(self) -> str:
         """Return the name of its source; drawn tools, which have none, are in `canvas`."""
         return self.source or NAMELESS.get(self.kind, self.kind.name)
 

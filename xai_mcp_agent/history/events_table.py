@@ -180,7 +180,7 @@ def _has(column: Any, text: str) -> ColumnElement[bool]:
 
 def _texts_of(event: Event) -> Iterator[str]:
     subject = event.subject
-    yield subject.shown_source if subject.tool is None else f"{subject.shown_source}.{subject.tool}"
+    yield subject.source_name if subject.tool is None else f"{subject.source_name}.{subject.tool}"
     yield event.change
     yield event.reason
     yield from _texts_in(x for key, x in event.payload.items() if key not in _OF_DEFINITIONS)

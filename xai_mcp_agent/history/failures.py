@@ -66,13 +66,13 @@ _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 def failure(place: Place, cause: Exception) -> StoreFailed:
     """Return what went wrong with a database, without statements and their values."""
-    return StoreFailed(place.shown, *_explained(place, cause))
+    return StoreFailed(place.label, *_explained(place, cause))
 
 
 def not_mended(place: Place) -> StoreFailed:
     """Return the error for a damaged file that could not be replaced."""
     next_step = f"Move it away if it is not needed, {_ELSEWHERE}."
-    return StoreFailed(place.shown, "The file is damaged, or no database at all.", next_step)
+    return StoreFailed(place.label, "The file is damaged, or no database at all.", next_step)
 
 
 def is_damage(cause: BaseException | None) -> bool:

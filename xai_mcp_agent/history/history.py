@@ -289,7 +289,7 @@ class History:
         with self.reading() as connection:
             subjects = _subjects_named(self.log.catch_up(connection), None, None)
         dated: list[tuple[int, LastChange]] = []
-        for source in {x.shown_source for x in subjects}:
+        for source in {x.source_name for x in subjects}:
             if (changed := self.last_change(source, until)) is not None:
                 position, time = changed
                 changes = self.changes(source, None, When(position=position), until)
@@ -396,7 +396,7 @@ class History:
         begin = 0 if position is None else begin_of(connection, self.project_id)
         if position is not None and position < begin:
             raise StoreFailed(
-                self.place.shown,
+                self.place.label,
                 f"it begins after event {begin}: earlier events are no longer kept.",
                 "Ask for a later time; `history` in the settings says how long it is kept.",
             )
@@ -430,9 +430,9 @@ def _subjects_named(fold: Fold, source: str | None, tool: str | None) -> list[Su
     """
     tools = [x.subject for x in fold.plain_tools()]
     anchors = {*fold.sources, *(x.anchor for x in tools)}
-    sources = {x for x in anchors if source in (None, x.shown_source)}
+    sources = {x for x in anchors if source in (None, x.source_name)}
     if source is not None and not sources:
-        names = sorted({x.shown_source for x in anchors})
+        names = sorted({x.source_name for x in anchors})
         text = f"The history has no server {source!r}. {_hint(source, names)}"
         raise UnknownServer(text, source, nearest(source, names))
     if tool is None:

@@ -42,7 +42,7 @@ class LearnedFilter:
 
     def matches(self, tool: Subject) -> bool:
         """Return whether a tool has this server and this name."""
-        return self.source in (None, tool.shown_source) and self.tool in (None, tool.tool)
+        return self.source in (None, tool.source_name) and self.tool in (None, tool.tool)
 
 
 @dataclass(frozen=True, slots=True)

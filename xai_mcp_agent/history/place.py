@@ -29,7 +29,7 @@ OFF = "off"
 KINDS = "Write postgresql://user@host/database, a file, memory, or off."
 """Names of special places."""
 
-NOTHING_KEPT = (
+SWITCHED_OFF = (
     "it is switched off, so nothing is remembered.",
     "Name a place in XAI_MCP_STORE or under `store` in the settings file.",
 )
@@ -62,7 +62,7 @@ class StoreStatus:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`url` is SQLAlchemy's, `shown` the same for people, without a password.
+    """`url` is SQLAlchemy's, `label` the same for people, without a password.
 
     `file` is the SQLite database's file; memory and servers have none. `folder` is the project's. A
     store `is_own` if it lies in that folder, and stays the project's wherever the folder is moved.
@@ -72,7 +72,7 @@ class Place:
     """
 
     url: str
-    shown: str
+    label: str
     folder: Path
     file: Path | None = None
     is_own: bool = False
@@ -84,7 +84,7 @@ class Place:
     @property
     def is_lasting(self) -> bool:
         """Return whether its content survives a crash."""
-        return self.shown not in (IN_MEMORY, OFF)
+        return self.label not in (IN_MEMORY, OFF)
 
     @property
     def is_only_to_read(self) -> bool:
@@ -97,7 +97,7 @@ class Place:
     @property
     def is_off(self) -> bool:
         """Return whether nothing is to be stored at all."""
-        return self.shown == OFF
+        return self.label == OFF
 
 
 def find_place(
@@ -156,10 +156,10 @@ def _server(url: str, folder: Path) -> Place:
     scheme, _, rest = url.partition("://")
     is_known = scheme.partition("+")[0].lower() in _POSTGRESQL
     problem = "" if is_known else f"{scheme!r} is not a kind of database that can be used."
-    return Place(f"{_DRIVER}://{rest}", _shown(url), folder, problem=problem)
+    return Place(f"{_DRIVER}://{rest}", _label(url), folder, problem=problem)
 
 
-def _shown(url: str) -> str:
+def _label(url: str) -> str:
     """Return a URL without its password, even if that is not quoted properly."""
     scheme, _, rest = url.partition("://")
     before = rest.rpartition("@")[0]

@@ -30,7 +30,7 @@ from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
 from .forks import at_fork, unforked
-from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
+from .place import KINDS, SWITCHED_OFF, Place, identity_of, project_of
 from .tables import Unreadable, facts, metadata, projects
 
 _VERSION = 9
@@ -172,7 +172,7 @@ class Store:
 
     def _check_file(self) -> None:
         if self._file != identity_of(self.place.file):
-            raise StoreFailed(self.place.shown, _GONE, _GOES_ON)
+            raise StoreFailed(self.place.label, _GONE, _GOES_ON)
 
     @contextmanager
     def _connected(self) -> Generator[Connection]:
@@ -213,7 +213,7 @@ class Store:
             problem = (
                 f"It was made by {'a newer' if is_newer else 'an older'} version of this library."
             )
-            raise StoreFailed(self.place.shown, problem, _UPDATE if is_newer else _MOVE)
+            raise StoreFailed(self.place.label, problem, _UPDATE if is_newer else _MOVE)
         return True
 
     def _make(self, connection: Connection) -> tuple[Project, int]:
@@ -268,7 +268,7 @@ def no_history(place: Place, names: Iterable[str] = ()) -> NoHistory:
         f"It has: {existing}. Name one in XAI_MCP_PROJECT." if existing else "Name another place."
     )
     return NoHistory(
-        place.shown, f"There is no history of the project {project!r} in it.", next_step
+        place.label, f"There is no history of the project {project!r} in it.", next_step
     )
 
 
@@ -299,9 +299,9 @@ def open_store(place: Place, *, is_to_read: bool = False) -> Store:
 
 def _open(place: Place, is_to_read: bool) -> Store:
     if place.is_off:
-        raise NoHistory(place.shown, *NOTHING_KEPT)
+        raise NoHistory(place.label, *SWITCHED_OFF)
     if place.problem:
-        raise StoreFailed(place.shown, place.problem, KINDS)
+        raise StoreFailed(place.label, place.problem, KINDS)
     identity = None
     try:
         if place.file is not None:
@@ -327,7 +327,7 @@ def _set_aside(place: Place, damaged: tuple[int, int] | None, is_to_read: bool) 
 def _prepare_file(place: Place, file: Path, is_to_read: bool) -> tuple[int, int] | None:
     """Check that a file may be opened; return its identity, if it exists."""
     if file.is_dir():
-        raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
+        raise StoreFailed(place.label, "That is a folder.", "Name a file in it.")
     wait_until_free(file)
     is_missing = not file.exists()
     if is_missing and is_to_read:

@@ -170,7 +170,7 @@ def stats_of(usages: Iterable[tuple[Subject, Usage]]) -> Stats:
         for tool, usage in usages
         if usage.calls
     ]  # fmt: skip
-    tools.sort(key=lambda x: (x.subject.shown_source, x.subject.tool or "", x.subject.kind.name))
+    tools.sort(key=lambda x: (x.subject.source_name, x.subject.tool or "", x.subject.kind.name))
     return Stats(tools, list(_sums_of(tools)))
 
 

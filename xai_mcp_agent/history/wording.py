@@ -43,9 +43,9 @@ def quoted(text: str, chars: int, keep_end: bool = False) -> str:
     return f"'{_clipped(visible, room)}'"
 
 
-def shown(value: Any, chars: int) -> str:
-    """Return any JSON value as text."""
-    return quoted(value, chars) if isinstance(value, str) else plain(_written(value), chars)
+def value_text(value: Any, chars: int) -> str:
+    """Return a JSON value as text of at most so many characters; a string is quoted."""
+    return quoted(value, chars) if isinstance(value, str) else plain(_json_text(value), chars)
 
 
 def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
@@ -64,12 +64,14 @@ def _clipped(text: str, chars: int) -> str:
     return text if len(text) <= chars else f"{text[: max(chars - 1, 0)]}…"
 
 
-def _written(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
 def _text_of(value: Any) -> str:
-    return f"'{escape_hidden(value)}'" if isinstance(value, str) else escape_hidden(_written(value))
+    return (
+        f"'{escape_hidden(value)}'" if isinstance(value, str) else escape_hidden(_json_text(value))
+    )
 
 
 def _arrow(old: str, new: str, each: int) -> str:

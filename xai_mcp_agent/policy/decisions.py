@@ -304,7 +304,7 @@ class Decisions:
 
         for tool in tools:
             decision = "enabled" if is_enabled else "disabled"
-            self._recorder.decided(decision_event(tool, _now(), decision))
+            self._recorder.record_decision(decision_event(tool, _now(), decision))
         await self._decide(change)
 
     async def accept(
@@ -354,7 +354,7 @@ class Decisions:
             subjects[Subject(self._kind_of(source), source)] = instructions
         for subject, digest in subjects.items():
             event = decision_event(subject, _now(), "accepted", digest, teller)
-            self._recorder.decided(event)
+            self._recorder.record_decision(event)
 
     def _seen_definition(self, key: ToolKey) -> JsonObject | None:
         """Return the accepted definition of a tool, if this process saw it."""

@@ -104,7 +104,7 @@ def _rules_in(row: Any, history: History) -> StoredRules:
     except (TypeError, ValueError):
         pass  # somebody wrote into the database by hand
     problem = f"they were altered after they were put there (revision {row.revision})."
-    raise RulesUnknown(history.place.shown, problem, _PUT)
+    raise RulesUnknown(history.place.label, problem, _PUT)
 
 
 def _digest(stored: StoredRules) -> str:

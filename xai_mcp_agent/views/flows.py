@@ -79,7 +79,7 @@ def _line(number: int, edge: Edge, nodes: Mapping[str, Node]) -> JsonObject:
 
 
 def _name(node: Node) -> str:
-    source = node.subject.shown_source if node.subject and node.kind == "tool" else ""
+    source = node.subject.source_name if node.subject and node.kind == "tool" else ""
     return plain(f"{source}/{node.label}" if source else node.label, _NAME_CHARS)
 
 
@@ -110,7 +110,7 @@ def _boxes(
             "x": (_WIDTH - _BOX) * column // 2,
             "y": _MARGIN + above + rows[column] * _ROW,
             "name": plain(node.label, _LABEL_CHARS) or "(no name)",
-            "source": plain(node.subject.shown_source if node.subject else "", _LABEL_CHARS),
+            "source": plain(node.subject.source_name if node.subject else "", _LABEL_CHARS),
             "title": _name(node),
             "is_chosen": name in graph.focus,
         }

@@ -198,7 +198,7 @@ def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
 
 def subject_text(subject: Subject) -> str:
     """Return the subject of an event, by its names."""
-    source, (item, name) = subject.shown_source, subject.item
+    source, (item, name) = subject.source_name, subject.item
     if subject.tool is None:
         return source
     return f"{source}.{name}" if subject.is_tool else f"{source}.{name} ({item})"
@@ -304,7 +304,7 @@ def _some(names: Sequence[str], of: int) -> str:
 def _sessions_line(sessions: Sequence[_Session]) -> HistoryLine:
     """Join consecutive uneventful sessions of one day."""
     first = sessions[0].first
-    names = list(dict.fromkeys(x.first.subject.shown_source for x in sessions))
+    names = list(dict.fromkeys(x.first.subject.source_name for x in sessions))
     begin, end = clock_text(first.time), clock_text(max(x.last.time for x in sessions))
     until = "" if begin == end else f" until {end}"
     often = f" {len(sessions):,} times" if len(sessions) > 1 else ""

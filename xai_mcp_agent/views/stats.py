@@ -64,7 +64,7 @@ def stats_text(stats: Stats, width: int) -> str:
 
 def _of_source(source: CallStats, stats: Stats) -> str:
     tools = sum(x.subject.anchor == source.subject for x in stats.tools)
-    return f"{source.subject.shown_source} ({count(tools, 'tool')})"
+    return f"{source.subject.source_name} ({count(tools, 'tool')})"
 
 
 def _row(name: str, of: CallStats) -> _Row:
@@ -83,7 +83,7 @@ def _line(row: _Row, name: int, cells: Sequence[int]) -> str:
 
 def _json(of: CallStats) -> JsonObject:
     subject = of.subject
-    named = {"server": subject.shown_source, "kind": subject.kind.name}
+    named = {"server": subject.source_name, "kind": subject.kind.name}
     counts: JsonObject = {
         "calls": of.calls, "errors": of.errors, "mean_seconds": of.mean_seconds,
         "last_used": utc_text(of.last_used),

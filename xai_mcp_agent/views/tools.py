@@ -166,7 +166,7 @@ def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[T
     tools: dict[Subject, list[ToolRecord]] = {x: [] for x in records.sources}
     for tool in records.items.values():
         tools.setdefault(tool.subject.anchor, []).append(tool)
-    some = (x for x in tools if server in (None, x.shown_source))
+    some = (x for x in tools if server in (None, x.source_name))
     subjects = sorted(some, key=lambda x: (x.kind.connects, x.source, x.kind.name))
     return [(x, _sort(tools[x], records.sources.get(x))) for x in subjects]
 
@@ -182,7 +182,7 @@ def _source_line(subject: Subject, source: SourceRecord | None, tools: list[Tool
     there = Counter(x.subject.kind.item for x in tools if state_of(x, source) != "gone")
     offered = counts({"tool": there.pop("tool", 0), **there})
     if source is None:
-        return f"{subject.shown_source}{_KINDS.get(subject.kind, '')}: {offered}"
+        return f"{subject.source_name}{_KINDS.get(subject.kind, '')}: {offered}"
     name = source.name if source.title in ("", source.name) else f"{source.name} ({source.title})"
     if source.is_connected:
         error = f". Last error{_often(source)}: {_short(source.last_error)}"
@@ -249,7 +249,7 @@ def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
     usage = record.usage
     return {
         "name": record.name,
-        "server": record.subject.shown_source,
+        "server": record.subject.source_name,
         "kind": record.subject.kind.name,
         "state": state_of(record, source),
         "unavailable_since": utc_text(record.unavailable_since),

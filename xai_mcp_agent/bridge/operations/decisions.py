@@ -220,7 +220,7 @@ class Deciding(Tools):
         for review in waiting:
             for entry in history.entries(review.tool):
                 answer = ApprovalAnswer("always", by=_BY)
-                engine.recorder.answered(entry.key, answer, review.digest)
+                engine.recorder.record_answer(entry.key, answer, review.digest)
                 approving = engine.decisions.approve(entry.key, review.digest)
                 trouble = await _trouble_of(approving) or trouble
         choices = [Choice(server, x.tool, "approved", x in waiting) for x in reviews]
@@ -241,7 +241,7 @@ class Deciding(Tools):
             keys = [x for x in approved if x.name == name]
             for key in keys:
                 now, subject = datetime.now(UTC), tool_subject(key)
-                engine.recorder.decided(decision_event(subject, now, "withdrawn"))
+                engine.recorder.record_decision(decision_event(subject, now, "withdrawn"))
                 trouble = await _trouble_of(engine.decisions.approve(key, "")) or trouble
             choices.append(Choice(server, name, "withdrawn", bool(keys)))
         return _written(choices, trouble)

@@ -193,12 +193,12 @@ class History(Tools, Reading):
         """Return where the history is, and what is wrong with that. It does not raise."""
         place = self.engine.recorder.place
         if place.is_off:
-            return StoreStatus(place.shown)
+            return StoreStatus(place.label)
         try:
             await self.answer(_nothing)
         except StoreFailed as reason:
-            return StoreStatus(place.shown, str(reason))
-        return StoreStatus(place.shown)
+            return StoreStatus(place.label, str(reason))
+        return StoreStatus(place.label)
 
     async def refresh(self, *servers: str, force: bool = False) -> list[Refreshed]:
         """List the tools of these servers again, in parallel, and compare them with the last time.

@@ -182,7 +182,7 @@ class Tools(Context):
             except XaiMcpError as reason:
                 failed[name] = str(reason)
                 continue
-            tools[name] = listed if choice is None else choice.taken(listed)
+            tools[name] = listed if choice is None else choice.select(listed)
         return tools, failed
 
     async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:

@@ -134,38 +134,38 @@ class HistoryRecorder:
         finally:
             self._forced.discard(source)
 
-    def seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
+    def record_seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
         """Record tools that exist from the start. Repeated, only changes are recorded."""
         if named := {(tool.source, tool.name): tool for tool in tools}:
             self._writer.report(Seeded(kind, datetime.now(UTC), tuple(named.values())))
 
-    def begun(
+    def note_call(
         self, key: ToolKey, arguments: JsonObject | None = None, by: CallerFields = ()
     ) -> int:
-        """Note that a call is about to be sent, so that it is known even if this process dies.
+        """Note that a call is about to be sent, so that it is recorded even if this process dies.
 
-        The returned number is for `called`, or for `not_called`. `by` are its `caller_fields`.
+        The returned number is for `record_call` or `withdraw_call`. `by` are its `caller_fields`.
         """
         recorded = self._redactor.short(arguments) if ARGUMENTS in self._record else None
         return self._journal.note(begun_event(tool_subject(key), datetime.now(UTC), recorded, by))
 
-    def not_called(self, begun: int) -> None:
+    def withdraw_call(self, number: int) -> None:
         """Note that a call was not sent after all."""
-        self._journal.withdraw(begun)
+        self._journal.withdraw(number)
 
-    def called(
+    def record_call(
         self,
         key: ToolKey,
         seconds: float,
         error: str,
         arguments: JsonObject | None = None,
         result: ToolResult | None = None,
-        begun: int = 0,
+        number: int = 0,
         by: CallerFields = (),
     ) -> None:
-        """Record a finished call. `error` is "" if it went well; `begun` is the number of its note.
+        """Record a finished call. `error` is "" if it went well; `number` is that of `note_call`.
 
-        It is known from now on, even if this process dies. `by` are its `caller_fields`.
+        The call is recorded even if this process dies from now on. `by` are its `caller_fields`.
         """
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
@@ -177,7 +177,7 @@ class HistoryRecorder:
         call = call_event(
             tool_subject(key), datetime.now(UTC), seconds, error, recorded, text, data, by
         )
-        self._writer.report(call, self._journal.note(call, begun))
+        self._writer.report(call, self._journal.note(call, number))
 
     def learn(self, learn: Callable[[Learning, datetime], None]) -> None:
         """Learn something in the writer thread. Returns at once."""
@@ -190,11 +190,11 @@ class HistoryRecorder:
         """
         return self._writer.ask(lambda writer: writer.forget(forget))
 
-    def decided(self, decision: Event) -> None:
+    def record_decision(self, decision: Event) -> None:
         """Record a decision about a tool; see `decision_event`."""
         self._writer.report(decision)
 
-    def answered(
+    def record_answer(
         self, key: ToolKey, answer: ApprovalAnswer, definition: str, agent: str = "", call: str = ""
     ) -> None:
         """Record a person's answer on whether a call may be made, now or in advance."""
@@ -203,7 +203,7 @@ class HistoryRecorder:
         event = answer_event(tool_subject(key), now, answer, definition, agent, call)
         self._writer.report(event)
 
-    def refused(
+    def record_refusal(
         self, key: ToolKey, reason: str, definition: str = "", by: CallerFields = ()
     ) -> None:
         """Record a refused call; `by` are its `caller_fields`."""
@@ -249,8 +249,8 @@ class HistoryRecorder:
         self.ask(do).add_done_callback(take)
         return answer
 
-    def settled(self) -> Future[None]:
-        """Return when everything reported so far is written. May raise `StoreFailed`."""
+    def flush(self) -> Future[None]:
+        """Return a future of when all reports so far are written; it may raise `StoreFailed`."""
         return self._writer.ask(_nothing)
 
     def close(self, seconds: float) -> None:

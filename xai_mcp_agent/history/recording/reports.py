@@ -187,14 +187,14 @@ ToolsBySource: TypeAlias = Mapping[Subject, Mapping[Subject, ToolRecord]]
 class RecordUpdate:
     """Records after a transaction.
 
-    They are all that a source in `complete` has. `listed` is what sources listed. `is_asked`: a
-    caller requested them.
+    They are all that a source in `complete` has. `listed` has the listings of sources. A caller
+    asked for the records if `was_requested`.
     """
 
     tools: ToolsBySource
     complete: Collection[Subject] = ()
     listed: Mapping[Subject, ListingDigest] = field(default_factory=dict[Subject, ListingDigest])
-    is_asked: bool = False
+    was_requested: bool = False
 
 
 def by_source(records: Iterable[ToolRecord]) -> dict[Subject, dict[Subject, ToolRecord]]:

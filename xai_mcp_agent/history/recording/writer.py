@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import StoreFailed
 from ..event import Event
-from ..place import NOTHING_KEPT, OFF, Place
+from ..place import OFF, SWITCHED_OFF, Place
 from .reports import Learned, Report
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class HistoryWriter:
         """
         question = _Question(do)
         if self._is_off:
-            question.refuse(StoreFailed(OFF, *NOTHING_KEPT))
+            question.refuse(StoreFailed(OFF, *SWITCHED_OFF))
             return question.answer
         if self._is_over():  # checked first: in a fork the lock may be held for ever
             question.refuse(_closed())

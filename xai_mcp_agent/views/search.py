@@ -19,7 +19,7 @@ _DEEPER = " " * 8
 _LEVELS, _MOST_PARAMETERS = 3, 500  # nobody reads more
 
 
-def found_json(match: FoundTool) -> JsonObject:
+def match_json(match: FoundTool) -> JsonObject:
     """Return a search result, with the tool's definition."""
     why = {
         "score": round(match.score, 3),
@@ -31,7 +31,7 @@ def found_json(match: FoundTool) -> JsonObject:
     return {"server": match.entry.key.source, **kind, **why, **tool_json(match.entry)}
 
 
-def found_text(match: FoundTool, width: int) -> str:
+def match_text(match: FoundTool, width: int) -> str:
     """Return a search result in two lines or more: how to call the tool, and why it matches."""
     item, _ = item_key(match.tool)
     server = f"{match.entry.key.source}{'' if item == 'tool' else f' {item}'}"
