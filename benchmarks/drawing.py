@@ -28,7 +28,7 @@ from tests.support.scripts import compile_workflow
 from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import our_components
-from xai_mcp_agent.drawing.flow import DrawnCall, draw
+from xai_mcp_agent.drawing.flow import CallToDraw, draw
 from xai_mcp_agent.drawing.plans import calls_of_plan
 from xai_mcp_agent.drawing.rules import nodes_of
 from xai_mcp_agent.planning import plan_from_json
@@ -127,7 +127,7 @@ def _draw(case: Case, folder: Path, number: int, figures: Figures) -> int:
     return sum(x["name"] not in _ENDS for x in nodes_of(flow.document()))
 
 
-def _drawn_calls(plan: dict[str, Any]) -> list[DrawnCall]:
+def _drawn_calls(plan: dict[str, Any]) -> list[CallToDraw]:
     return calls_of_plan(plan_from_json(plan), SOURCE)
 
 

@@ -53,8 +53,8 @@ PUBLIC = [
 SEARCH = ["Hit", "ToolIndex"]
 REGISTRIES = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]
 PLANNING = [
-    "BadPlan", "Edge", "Flow", "FromResult", "Given", "Lacking", "MadeCall", "Missing", "Parts",
-    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json",
+    "BadPlan", "Edge", "FinishedCall", "Flow", "FromResult", "Missing", "MissingArgument", "Parts",
+    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "Value", "plan_as_json",
     "plan_from_json", "read_plan",
 ]  # fmt: skip
 DRAWING = ["draw_plan"]

@@ -13,7 +13,7 @@ from xai_mcp_agent.canvas.workshop.lessons import LESSONS, SOLUTIONS, Lesson
 from xai_mcp_agent.drawing.nodes import Node
 
 from .build_examples import EXAMPLES
-from .workflows import Shown, Workflow
+from .workflows import LiteralNode, Workflow
 
 WORKSHOP = EXAMPLES / "workshop"
 
@@ -29,7 +29,7 @@ def call_a_tool(flow: Workflow, solved: bool) -> None:
         "MCPCallTool",
         server_name="units",
         tool_name="convert_units",
-        arguments=Shown(
+        arguments=LiteralNode(
             {"value": 26.2 if solved else 5, "from_unit": "mile", "to_unit": "kilometre"}
         ),
     )
@@ -209,7 +209,7 @@ def write_lessons() -> None:
 
 
 def _run(flow: Workflow, question: str) -> tuple[Node, Node]:
-    run = flow.node("AgentRun", question=Shown(question, above=True))
+    run = flow.node("AgentRun", question=LiteralNode(question, above=True))
     return run, flow.node("Print", msg=run["last_response"])
 
 

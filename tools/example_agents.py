@@ -6,7 +6,7 @@ from typing import Any
 
 from xai_mcp_agent.drawing.nodes import Node
 
-from .workflows import Shown, Workflow
+from .workflows import LiteralNode, Workflow
 
 MEASURE = "What is the volume of a sphere with a radius of 3?"
 SYSTEM_PROMPT = "You are a friendly librarian. Use your tools; do not guess. Answer briefly."
@@ -70,7 +70,7 @@ def quickstart_with_many_tools() -> Workflow:
         toolbelt_spec=belt["toolbelt_spec"],
         model_settings=model["model_settings"],
     )
-    run = flow.node("AgentRun", question=Shown(MEASURE, above=True))
+    run = flow.node("AgentRun", question=LiteralNode(MEASURE, above=True))
     flow.main(workbench, shown, model, belt, agent, run)
     flow.explain(
         workbench,
@@ -98,7 +98,7 @@ def history_of_an_agent() -> Workflow:
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION, above=True))
+    run = flow.node("AgentRun", question=LiteralNode(FIRST_QUESTION, above=True))
     history = flow.node("MCPToolHistory", server_name="library", since="1h")
     events = flow.node("Print", msg=history["text"])
     status = flow.node("Print", msg=history["status"])
@@ -129,14 +129,14 @@ def openai_compatible(name: str = "ex05_openai_compatible") -> Workflow:
     flow = Workflow(name)
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
-    model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=Shown(BASE_URL))
+    model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=LiteralNode(BASE_URL))
     agent = flow.node(
         "AgentInit",
         system_prompt=SYSTEM_PROMPT,
         toolbelt_spec=belt["toolbelt_spec"],
         model_settings=model["model_settings"],
     )
-    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION, above=True))
+    run = flow.node("AgentRun", question=LiteralNode(FIRST_QUESTION, above=True))
     flow.begin_row(model)
     flow.main(library, belt, model, agent, run)
     _tools_note(flow, library)
@@ -232,7 +232,7 @@ def _converter(flow: Workflow, protocol: str) -> list[Node]:
         "AgentInit", agent_name=name, model_settings=model["model_settings"],
         toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
-    run = flow.node("AgentRun", question=Shown(DISTANCE, above=True))
+    run = flow.node("AgentRun", question=LiteralNode(DISTANCE, above=True))
     return [model, belt, agent, run]
 
 
@@ -241,8 +241,10 @@ def memory_of_an_agent() -> Workflow:
     flow = Workflow("ex06_memory_of_an_agent")
     memory = flow.node("AgentNumpyMemory")
     agent = flow.node("AgentInit", agent_provider="offline", agent_memory=memory["memory"])
-    first = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex.", above=True))
-    second = flow.node("AgentRun", question=Shown("What is my dog called?", above=True))
+    first = flow.node(
+        "AgentRun", question=LiteralNode("Remember that my dog is called Rex.", above=True)
+    )
+    second = flow.node("AgentRun", question=LiteralNode("What is my dog called?", above=True))
     flow.main(memory, agent, first, second)
     flow.explain(
         memory,
@@ -270,7 +272,7 @@ def progress_of_an_agent() -> Workflow:
     agent = flow.node("AgentInit", agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"])
     run = flow.node(
         "AgentRun",
-        question=Shown("Borrow Candide for Ada, then show all loans.", above=True),
+        question=LiteralNode("Borrow Candide for Ada, then show all loans.", above=True),
     )
     report = flow.node("Print", msg=run["thought"])
     flow.main(library, belt, agent, run)
@@ -299,7 +301,7 @@ def _agent(flow: Workflow, *sources: Node, question: str, **inputs: Any) -> tupl
     """Draw an agent with the tools of these nodes, and a question to it."""
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"], **inputs)
-    run = flow.node("AgentRun", question=Shown(question, above=True))
+    run = flow.node("AgentRun", question=LiteralNode(question, above=True))
     flow.main(*sources, belt, agent, run)
     return agent, run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .workflows import Argument, Shown, Workflow
+from .workflows import Argument, LiteralNode, Workflow
 
 
 def agent_as_a_tool() -> Workflow:
@@ -14,7 +14,8 @@ def agent_as_a_tool() -> Workflow:
     belt = flow.node("AgentMakeToolbelt")
     host = flow.node("AgentInit", agent_name="host", toolbelt_spec=belt["toolbelt_spec"])
     run = flow.node(
-        "AgentRun", question=Shown("Ask the librarian to find a book about whales.", above=True)
+        "AgentRun",
+        question=LiteralNode("Ask the librarian to find a book about whales.", above=True),
     )
     flow.main(library, books, librarian, belt, host, run)
     tool = flow.node(
@@ -53,7 +54,7 @@ def workflow_as_a_tool() -> Workflow:
     use = flow.node("AgentUseWorkflow", workflow="examples/workflows/find_books.xircuits")
     belt = flow.node("AgentMakeToolbelt")
     host = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", question=Shown("Find a book about whales.", above=True))
+    run = flow.node("AgentRun", question=LiteralNode("Find a book about whales.", above=True))
     flow.main(use, belt, host, run)
     flow.explain(
         use,
@@ -107,7 +108,9 @@ def router_with_two_routes() -> Workflow:
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
-    router = flow.node("AgentRouter", question=Shown("What are the rules for loans?", above=True))
+    router = flow.node(
+        "AgentRouter", question=LiteralNode("What are the rules for loans?", above=True)
+    )
     flow.main(library, belt, agent, router, flow.node("Print", msg=router["result"]))
     search = flow.node(
         "AgentDefineRoute",

@@ -19,7 +19,7 @@ from tests.support.lab_panel import Panel
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import our_components
-from xai_mcp_agent.drawing.flow import DrawnCall, draw
+from xai_mcp_agent.drawing.flow import CallToDraw, draw
 from xai_mcp_agent.steps.references import Joined, Reference
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -94,11 +94,11 @@ def take_drawn(running: Browser, address: str, folder: Path) -> Path:
     """A workflow as `xai-mcp-agent plan draw` makes it."""
     book, title = Reference(0, ("books", 0, "book_id")), Reference(0, ("books", 0, "title"))
     calls = [
-        DrawnCall("library", "search_books", {"query": "travel"}),
-        DrawnCall("library", "borrow_book", {"reader": "Ada", "book_id": book}),
-        DrawnCall("calendar", "days_between", {"last": Reference(1, ("due_on",))},
+        CallToDraw("library", "search_books", {"query": "travel"}),
+        CallToDraw("library", "borrow_book", {"reader": "Ada", "book_id": book}),
+        CallToDraw("calendar", "days_between", {"last": Reference(1, ("due_on",))},
                   {"first": "The run had it from the person it talked to."}),
-        DrawnCall("mail", "send", {"to": "Ada", "subject": Joined(("Yours: ", title))}),
+        CallToDraw("mail", "send", {"to": "Ada", "subject": Joined(("Yours: ", title))}),
     ]  # fmt: skip
     draw("drawn", calls, our_components()).write(folder)
     canvas = open_lab(running, address, width=1440, height=760, scale=_SCALE)

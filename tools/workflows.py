@@ -10,11 +10,11 @@ from typing import Any
 from xai_mcp_agent.drawing import workflow
 from xai_mcp_agent.drawing.components import ComponentClass
 from xai_mcp_agent.drawing.nodes import FLOW, FLOW_LABEL, Node, Port
-from xai_mcp_agent.drawing.workflow import Shown, WorkflowError
+from xai_mcp_agent.drawing.workflow import LiteralNode, WorkflowError
 
 from .components import all_components
 
-__all__ = ["Argument", "Shown", "Workflow", "WorkflowError"]
+__all__ = ["Argument", "LiteralNode", "Workflow", "WorkflowError"]
 
 # As in Xircuits' palette.
 _COLORS = {

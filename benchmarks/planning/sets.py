@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xai_mcp_agent.planning import FromResult, Given, Plan
+from xai_mcp_agent.planning import FromResult, Plan, Value
 
 from ..search.sets import Json, ToolSet, json_lines
 
@@ -45,7 +45,7 @@ def as_prediction(plan: Plan) -> Json:
     for call in plan.calls:
         arguments: Json = {}
         for name, source in call.arguments.items():
-            if isinstance(source, Given):
+            if isinstance(source, Value):
                 arguments[name] = {"value": source.value}
             elif isinstance(source, FromResult):
                 arguments[name] = {"call": source.call, "field": source.field}

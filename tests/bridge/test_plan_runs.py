@@ -27,7 +27,7 @@ from xai_mcp_agent import (
     UnknownTool,
 )
 from xai_mcp_agent.agent.run_file import WaitingRun
-from xai_mcp_agent.planning import BadPlan, Lacking, plan_from_json
+from xai_mcp_agent.planning import BadPlan, MissingArgument, plan_from_json
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "examples" / "servers" / "library.py"
@@ -147,7 +147,7 @@ def test_a_reference_is_to_the_whole_result_and_a_missing_part_can_be_given(
     assert functions.run_plan(long).result == {"took": "x" * 80}
     without = plan(("f/give", {"answer": []}), ("f/take", {"it_id": of_first("x.y")}))
     run = functions.run_plan(without)
-    assert (run.status, run.lacking[0].parameter) == ("missing", "it_id")
+    assert (run.status, run.missing[0].parameter) == ("missing", "it_id")
     assert functions.run_plan(without, resume=run, given={(1, "it_id"): 9}).result == {"took": 9}
 
 
@@ -226,7 +226,8 @@ def test_a_plan_stops_at_a_missing_argument_then_waits_and_goes_on_in_another_pr
     state = tmp_path / "tidy.run.json"
     with bridge_with(shredder=shredder) as bridge:
         run = bridge.run_plan(TIDY, resume=state)
-        assert (run.status, run.lacking) == ("missing", (Lacking(1, "paper", "Which paper goes?"),))
+        missing = MissingArgument(1, "paper", "Which paper goes?")
+        assert (run.status, run.missing) == ("missing", (missing,))
         assert run.problem == (
             "Call 2, shredder/shred, was not made: `paper` is missing: Which paper goes? Give "
             "`2.paper`, and run the plan again: it goes on there."
@@ -294,7 +295,7 @@ def test_a_server_that_dies_in_the_middle_of_a_plan_has_no_call_repeated(tmp_pat
     steps = plan(*[("mortal/step", {"number": n}) for n in range(8)])
     with bridge_with(mortal=server(tmp_path / "mortal.py", made)) as bridge:
         run = bridge.run_plan(steps, resume=tmp_path / "state")
-        assert (run.status, len(run.made)) == ("unknown", 4)
+        assert (run.status, len(run.calls)) == ("unknown", 4)
         assert bridge.run_plan(steps, resume=tmp_path / "state").status == "unknown"
         with pytest.raises(BadSetting, match="Call 1 cannot be made again"):
             bridge.run_plan(steps, resume=tmp_path / "state", again=1)

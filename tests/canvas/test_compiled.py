@@ -21,7 +21,7 @@ from tools.build_examples import all_examples
 from tools.example_agents import BASE_URL, FIRST_QUESTION, MODEL
 from xai_mcp_agent.bridge.transcript import read_transcript
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.drawing.recorded import runs_in_transcript
+from xai_mcp_agent.drawing.runs import runs_in_transcript
 
 DUMMY_KEY = "sk-dummy-0123456789"
 WITH_MODEL = "ex05_openai_compatible"
@@ -172,7 +172,7 @@ def test_of_many_tools_only_some_are_shown_within_the_budget(runs: Runs) -> None
 def made_in(transcript: Path) -> list[tuple[str, Any]]:
     """The calls of the newest run that can be made again: tools and arguments."""
     calls = runs_in_transcript(read_transcript(transcript))[-1].calls
-    again = [x for x in calls if not (x.is_own or x.is_error or x.is_made_of_others)]
+    again = [x for x in calls if not (x.is_own or x.is_error or x.has_inner_calls)]
     return [(x.name, x.arguments) for x in again]
 
 

@@ -39,7 +39,7 @@ from xai_mcp_agent.mcp_components import (
     MCPToolHistory,
     MCPToolStep,
 )
-from xai_mcp_agent.steps.references import TO_BE_GIVEN
+from xai_mcp_agent.steps.references import VALUE_PLACEHOLDER
 
 from .conftest import SERVERS, UseServers
 
@@ -193,7 +193,7 @@ def test_a_step_that_cannot_be_made_stops_the_workflow_and_says_why() -> None:
         ([search, step("results[0].id", search.result)], BadSetting, lacks),
         ([step("999")], StepFailed, "library/get_book failed"),
         ([step("x")], BadSetting, r"`call` of MCPToolStep cannot be read. Line 2: `x`"),
-        ([step("results[0]", TO_BE_GIVEN)], BadSetting, "has no value: .*literal"),
+        ([step("results[0]", VALUE_PLACEHOLDER)], BadSetting, "has no value: .*literal"),
     ):
         with pytest.raises(error, match=words):
             play({}, *flow)

@@ -17,7 +17,7 @@ from tests.support.processes import wait_until
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from tools.build_lessons import start_of
-from tools.workflows import Shown, Workflow
+from tools.workflows import LiteralNode, Workflow
 from xai_mcp_agent.canvas.workshop.check import Checked, check_lesson, find_workflow
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS
 from xai_mcp_agent.canvas.workshop.problems import why_not_compiled, why_stopped
@@ -239,7 +239,10 @@ def test_a_check_shows_goals_and_the_next_steps(
     ran = cli("workshop check . 1")
     assert (ran.status, "1_call_a_tool: Call a tool (not begun)" in ran.out) == (1, True)
     assert f"Nothing is changed yet. Open {HOME}/{FIRST.workflow}" in ran.text
-    save(folder, calling(arguments=Shown({"value": 26.2, "from_unit": "mile", "to_unit": "km"})))
+    save(
+        folder,
+        calling(arguments=LiteralNode({"value": 26.2, "from_unit": "mile", "to_unit": "km"})),
+    )
     status, out, _ = cli("workshop check . 1")
     lines = out.splitlines()
     assert status == 0

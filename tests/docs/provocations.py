@@ -54,7 +54,7 @@ from xai_mcp_agent.canvas.installation import why_stale
 from xai_mcp_agent.cli.component_files import find_clashes
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
-from xai_mcp_agent.steps.references import TO_BE_GIVEN
+from xai_mcp_agent.steps.references import VALUE_PLACEHOLDER
 
 _CHILD_SECONDS = 30
 _ANSWER_SECONDS = 30.0
@@ -242,7 +242,7 @@ def nodes() -> Iterator[str]:
     step = canvas.steps.call_step
     taking = "library/get_book\nbook_id = results[0].id"
     yield _message_of(lambda: step(ctx, taking, [{"books": [], "total": 0}]))
-    yield _message_of(lambda: step(ctx, taking, [TO_BE_GIVEN]))
+    yield _message_of(lambda: step(ctx, taking, [VALUE_PLACEHOLDER]))
 
 
 def _shown_in_the_lab(node: Any) -> str:

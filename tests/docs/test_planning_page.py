@@ -24,7 +24,7 @@ def printed() -> list[list[str]]:
 
 def test_the_program_on_the_page_asks_for_the_id_first():
     first, second, rest = printed()[0]
-    assert first.startswith("shop/find_user_id_by_email {'email': Given(value='ada@example.org'")
+    assert first.startswith("shop/find_user_id_by_email {'email': Value(value='ada@example.org'")
     assert second.startswith("shop/list_orders {'user_id': FromResult(call=0, field=None")
     assert rest.startswith("(Edge(producer=0, consumer=1, parameter='user_id'),) () (")
 

@@ -27,14 +27,14 @@ from xai_mcp_agent.drawing.components import (
     read_component_file,
 )
 from xai_mcp_agent.drawing.copying import CannotCopy, with_drawn_tools
-from xai_mcp_agent.drawing.flow import DrawnCall, draw
+from xai_mcp_agent.drawing.flow import CallToDraw, draw
 from xai_mcp_agent.drawing.layout import READABLE, VIEW_WIDTH
 from xai_mcp_agent.drawing.workflow import Workflow
 from xai_mcp_agent.steps.reading import read_step
-from xai_mcp_agent.steps.references import TO_BE_GIVEN, Reference, Step, step_text
+from xai_mcp_agent.steps.references import VALUE_PLACEHOLDER, Reference, Step, step_text
 
-SEARCH = DrawnCall("library", "search_books", {"query": "sea"})
-GET = DrawnCall("library", "get_book", {"book_id": Reference(1, ("books", 0, "id"))})
+SEARCH = CallToDraw("library", "search_books", {"query": "sea"})
+GET = CallToDraw("library", "get_book", {"book_id": Reference(1, ("books", 0, "id"))})
 HOSTILE = "<img src=x onerror=alert(1)> & `code`"
 # What could end a text, a line or a script, or is taken out by the compiler.
 ODD = (
@@ -44,7 +44,7 @@ ODD = (
 )  # fmt: skip
 
 
-def drawn(*calls: DrawnCall) -> Workflow:
+def drawn(*calls: CallToDraw) -> Workflow:
     return draw("made", calls, our_components())
 
 
@@ -65,29 +65,29 @@ def test_each_call_is_a_node_with_its_text_and_a_wire_for_what_it_uses():
 
 
 def test_a_missing_argument_is_a_literal_to_fill_in_with_a_note():
-    flow = drawn(DrawnCall("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
+    flow = drawn(CallToDraw("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
     literal, step = texts_in(flow)
-    assert (literal, read_step(step).arguments["text"]) == (TO_BE_GIVEN, Reference(0))
+    assert (literal, read_step(step).arguments["text"]) == (VALUE_PLACEHOLDER, Reference(0))
     (note,) = (x.extras["commentInput"] for x in flow.nodes if x.name == "You must give")
     assert note.startswith("text: Because &lt;img")
     assert not {"<", "`"} & {*note}
 
 
 @st.composite
-def some_calls(draw_: st.DrawFn) -> list[DrawnCall]:
-    calls: list[DrawnCall] = []
+def some_calls(draw_: st.DrawFn) -> list[CallToDraw]:
+    calls: list[CallToDraw] = []
     for number in range(draw_(st.integers(1, 14))):
         used = draw_(st.lists(st.integers(0, number - 1), max_size=3)) if number else []
         arguments: dict[str, Any] = {f"a{n}": Reference(x, ("id",)) for n, x in enumerate(used)}
         arguments |= {"text": draw_(st.text("ab \n", max_size=300))}
         missing = draw_(st.dictionaries(st.sampled_from("xyz"), st.text(max_size=200), max_size=2))
-        calls.append(DrawnCall("it", "do" * draw_(st.integers(1, 9)), arguments, missing))
+        calls.append(CallToDraw("it", "do" * draw_(st.integers(1, 9)), arguments, missing))
     return calls
 
 
 @settings(max_examples=20)
 @given(some_calls())
-def test_nothing_covers_anything_however_many_calls_there_are(calls: list[DrawnCall]):
+def test_nothing_covers_anything_however_many_calls_there_are(calls: list[CallToDraw]):
     flow = drawn(*calls)
     layout = flow.layout()
     assert faults(flow) == []
@@ -102,9 +102,9 @@ def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path):
         call
         for x in ODD
         for call in (
-            DrawnCall("src", "tool", {"v": x, "n": [x, {x: x}], x: 1}),
-            DrawnCall(x, f"a{x}b", {"a": 1}),
-            DrawnCall("src", x),
+            CallToDraw("src", "tool", {"v": x, "n": [x, {x: x}], x: 1}),
+            CallToDraw(x, f"a{x}b", {"a": 1}),
+            CallToDraw("src", x),
         )
     ]
     file = drawn(*calls).write(tmp_path)
@@ -129,7 +129,7 @@ def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path):
 
 
 def test_the_nodes_of_a_drawn_tool_come_along_below_and_keep_the_rules():
-    before = drawn(DrawnCall("canvas", "make_poster", {"title": "Candide"})).document()
+    before = drawn(CallToDraw("canvas", "make_poster", {"title": "Candide"})).document()
     other = two_servers_and_a_drawn_tool().document()
     copied = with_drawn_tools(before, other, ["make_poster"])
     added = [x for x in nodes_of(copied) if x not in nodes_of(before)]

@@ -13,25 +13,25 @@ from xai_mcp_agent.core.tools import ToolKey
 from xai_mcp_agent.planning import (
     BadPlan,
     FromResult,
-    Given,
     Missing,
     Parts,
     Plan,
     PlannedCall,
     Planner,
+    Value,
     plan_as_json,
     plan_from_json,
     read_plan,
 )
 
 SEARCH = PlannedCall(
-    ToolKey("mcp", "library", "search"), "search", {"query": Given("sea", ("a",))}
+    ToolKey("mcp", "library", "search"), "search", {"query": Value("sea", ("a",))}
 )  # fmt: skip
 LEND: dict[str, Any] = {
     "id": FromResult(0, "books[].by.{key}.odd name", "one of them", 0.5, ("an id",)),
     "of": FromResult(0),
     "all": FromResult(0, ""),
-    "list": Parts((Given({"value": 1}), FromResult(0, "name"), Missing("which?"))),
+    "list": Parts((Value({"value": 1}), FromResult(0, "name"), Missing("which?"))),
     "reader": Missing("who?"),
 }
 WHOLE = Plan(
@@ -52,7 +52,7 @@ def test_a_plan_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_plan_that_a_person_writes_needs_only_tools_and_arguments() -> None:
     plan = plan_from_json({"calls": [{"tool": "it/x", "args": {"a": 5, "b": [{"call": 1}]}}]})
-    arguments = {"a": Given(5), "b": Given([{"call": 1}])}
+    arguments = {"a": Value(5), "b": Value([{"call": 1}])}
     assert plan == Plan("", (PlannedCall("it/x", "it/x", arguments),))
 
 

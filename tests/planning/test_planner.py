@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
 from tests.support.watchdog import done_within
-from xai_mcp_agent.planning import Edge, FromResult, Given, Missing, Plan, Planner
+from xai_mcp_agent.planning import Edge, FromResult, Missing, Plan, Planner, Value
 from xai_mcp_agent.planning.request import mentions_in
 
 PLANNER = Planner(TOOLS)
@@ -17,7 +17,7 @@ _STEP_SECONDS = 0.1
 def given_value(plan: Plan, call: int, parameter: str) -> Any:
     """The value that the request gives."""
     argument = plan.calls[call].arguments[parameter]
-    assert isinstance(argument, Given)
+    assert isinstance(argument, Value)
     return argument.value
 
 
@@ -39,7 +39,7 @@ def test_an_argument_that_a_tool_needs_comes_from_other_tools() -> None:
 def test_a_value_of_the_request_is_not_asked_of_a_tool_and_a_missing_one_is_reported() -> None:
     plan = PLANNER.plan("Cancel the order #W1234567")
     assert [x.name for x in plan.calls] == ["cancel_order"]
-    order = Given("#W1234567", ("the request says '#W1234567'",))
+    order = Value("#W1234567", ("the request says '#W1234567'",))
     assert plan.calls[0].arguments == {"order_id": order}
     plan = PLANNER.plan("Translate a text")
     assert isinstance(plan.calls[0].arguments["language"], Missing)
@@ -80,7 +80,7 @@ def test_topic_receiver_and_count_are_read_in_plain_words() -> None:
     ])  # fmt: skip
     plan = planner.plan("Find books about old whales and lend one to Ada")
     assert given_value(plan, 0, "query") == "old whales"
-    assert not isinstance(plan.calls[0].arguments.get("limit"), Given)
+    assert not isinstance(plan.calls[0].arguments.get("limit"), Value)
     assert given_value(plan, 1, "reader") == "Ada"
     assert given_value(planner.plan("Find one book about whales"), 0, "limit") == 1
 
@@ -175,7 +175,7 @@ def test_a_plan_is_the_one_that_the_model_wrote() -> None:
     assert ADVICE.problems(GOOD) == []
     plan = ADVICE.plan(GOOD)
     assert [x.tool for x in plan.calls] == [FIND, LIST, CANCEL]
-    assert plan.calls[0].arguments == {"email": Given("ada@example.org")}
+    assert plan.calls[0].arguments == {"email": Value("ada@example.org")}
     assert plan.calls[2].arguments == {"order_id": FromResult(1, "orders[].order_id")}
     assert (plan.problems, plan.is_rough, plan.request) == ((), False, REQUEST)
 

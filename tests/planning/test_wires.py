@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xai_mcp_agent.planning import Planner
-from xai_mcp_agent.planning.plan import FromResult, Given, Parts
+from xai_mcp_agent.planning.plan import FromResult, Parts, Value
 from xai_mcp_agent.planning.wires import WiredCall
 
 from .shop import ORDERS, TOOLS, tool
@@ -19,7 +19,7 @@ def planner() -> Planner:
 
 
 def listing() -> WiredCall:
-    return WiredCall(LIST, {"user_id": Given("7")})
+    return WiredCall(LIST, {"user_id": Value("7")})
 
 
 def cancelling(field: str | None, call: int = 0) -> WiredCall:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.components import all_components
-from tools.workflows import Argument, Shown, Workflow
+from tools.workflows import Argument, LiteralNode, Workflow
 from xai_mcp_agent.drawing.components import ComponentClass, read_component_file
 
 OTHER_LIBRARIES = Path(__file__).parent / "other_libraries"
@@ -47,7 +47,7 @@ def xai_agent_workflow(name: str = "clock", **access: Any) -> Workflow:
         max_thoughts=5,
         toolbelt_spec=belt["toolbelt_spec"],
     )
-    run = flow.node("AgentRun", agent_name="clock", conversation=Shown(QUESTION))
+    run = flow.node("AgentRun", agent_name="clock", conversation=LiteralNode(QUESTION))
     answer = flow.node("Print", msg=run["last_response"])
     flow.main(key, memory, belt, agent, run, answer)
     tool = flow.node(

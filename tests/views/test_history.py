@@ -12,7 +12,7 @@ from xai_mcp_agent import Event, Subject, ToolKey
 from xai_mcp_agent.core.tools import MCP, STATIC
 from xai_mcp_agent.history.event import Change
 from xai_mcp_agent.history.records import records_of
-from xai_mcp_agent.planning import FromResult, Given, Missing, Parts, Plan, PlannedCall
+from xai_mcp_agent.planning import FromResult, Missing, Parts, Plan, PlannedCall, Value
 from xai_mcp_agent.views.history import NOTHING, events_text
 from xai_mcp_agent.views.plans import plan_text
 from xai_mcp_agent.views.times import BadTime, moment, position_or_moment, seconds_text
@@ -177,11 +177,11 @@ def test_durations_are_as_exact_as_a_person_wants_them():
 # Plans as a person or a model reads them.
 
 
-FIND = PlannedCall(ToolKey("mcp", "shop", "find"), "find", {"email": Given("ada@example.org")})
+FIND = PlannedCall(ToolKey("mcp", "shop", "find"), "find", {"email": Value("ada@example.org")})
 SOURCES = {
     "id": FromResult(0, "users[].id", "one of them", 1.0, ("both are ids",)),
     "all": FromResult(0),
-    "list": Parts((Given(1), FromResult(0, "name"))),
+    "list": Parts((Value(1), FromResult(0, "name"))),
     "why": Missing("nothing says it"),
 }
 PLAN = Plan(
@@ -216,7 +216,7 @@ def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why():
 
 def test_words_of_servers_in_a_plan_are_cleaned_and_cut():
     evil = "x\x1b[2J\nTo be seen to\u202e" + "y" * 9_000
-    plan = Plan(evil, (PlannedCall(evil, evil, {evil: Given(evil)}),))
+    plan = Plan(evil, (PlannedCall(evil, evil, {evil: Value(evil)}),))
     text = plan_text(plan, 80)
     assert len(text) < 2_000
     assert "\x1b" not in text

@@ -45,17 +45,17 @@ from .context import Context
 from .transcript import new_run_id
 
 Tell: TypeAlias = Callable[[RunEvent], None]
-"""Gets each event of the run, on the bridge's loop."""
+"""Callback for each event of the run, on the bridge's loop."""
 
 _REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
-# one for the answer, and one that is never reached, since the last turn has no tools
+# One for the answer, and one that is never reached: the last turn has no tools.
 _TURNS_BESIDE_CALLS = 2
 
 
 class PlanTools(FixedToolset):
     """Tools of a plan's calls; each call goes through the call pipeline.
 
-    `uncertain` are the positions of calls that may have been carried out without a result.
+    `uncertain` are the positions of calls without a result that may have been carried out.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class PlanTools(FixedToolset):
         self._context = context
         self._plan = plan
         self._timeout_seconds = timeout_seconds
-        self._named = [tool_of(x, source) for x in plan.calls]
+        self._keys = [tool_of(x, source) for x in plan.calls]
         self._tools: Sequence[Tool] = ()
         self.by_call: dict[int, Tool] = {}
         self.uncertain = set[int]()
@@ -74,20 +74,20 @@ class PlanTools(FixedToolset):
         """Return the calls of read-only tools, which may be repeated."""
         return {n for n, x in self.by_call.items() if x.annotations.read_only}
 
-    async def prepare(self, made: Collection[int], preferences: Preferences) -> None:
+    async def prepare(self, finished: Collection[int], preferences: Preferences) -> None:
         """Look up the tools of the remaining calls, and check that they may be called.
 
         Raises:
-            BadPlan, UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one
-                cannot be called, so none is.
+            BadPlan, UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: a tool
+                cannot be called; no call is made.
         """
         context, engine = self._context, self._context.engine
-        left = {n: x for n, x in enumerate(self._named) if n not in made}
-        sources = dict.fromkeys(source for source, _ in left.values())
+        remaining = {n: x for n, x in enumerate(self._keys) if n not in finished}
+        sources = dict.fromkeys(source for source, _ in remaining.values())
         for source in sources:
             context.settings.source(source)
         await context.wait_for(*sources)
-        self.by_call = {n: await context.tool(*x) for n, x in left.items()}
+        self.by_call = {n: await context.tool(*x) for n, x in remaining.items()}
         self._tools = tuple({x.key: x for x in self.by_call.values()}.values())
         await engine.decisions.read()
         for number, tool in self.by_call.items():
@@ -102,10 +102,10 @@ class PlanTools(FixedToolset):
         """Refuse arguments for parameters that a tool does not have.
 
         Raises:
-            BadSetting: there is one; the message has the nearest name.
+            BadSetting: there is such a parameter; the message has the nearest name.
         """
         for number, name in arguments:
-            tool = self.by_call.get(number)  # None for a call that was made before
+            tool = self.by_call.get(number)  # None for a finished call
             if tool is None or tool.input_schema.get("additionalProperties") is True:
                 continue
             parameters = properties(tool.input_schema)
@@ -119,7 +119,7 @@ class PlanTools(FixedToolset):
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Make one call; see `CallPipeline`."""
         try:
-            # The question to a person uses the tool's own name.
+            # A person is asked about the tool by its own name.
             invocation = replace(invocation, shown_name="", timeout_seconds=self._timeout_seconds)
             return await self._context.call(invocation)
         except (SourceClosed, ToolTimeout):  # the arguments of an earlier process are unknown
@@ -133,15 +133,15 @@ class PlanTools(FixedToolset):
 class SavedRun:
     """Run of a plan: the state that it resumes from, and its file, if it has one.
 
-    The file is written before and after each call, so that nothing is done twice, even if the
-    process ends. `given` are all arguments given so far.
+    The file is written before and after each call, so that no call is made twice, even if the
+    process ends. `arguments` are all values that replace the plan's, so far.
 
     Raises:
         BadSetting: the run is of another plan.
     """
 
     def __init__(
-        self, before: WaitingRun, plan: Plan, given: Mapping[Place, object], *, has_file: bool
+        self, before: WaitingRun, plan: Plan, arguments: Mapping[Place, object], *, has_file: bool
     ) -> None:
         if before.asked != digest_of_plan(plan):
             raise BadSetting(
@@ -154,10 +154,10 @@ class SavedRun:
         self._writing = anyio.Lock()
         self._saved = before.plan or {}
         earlier = {(call, name): value for call, name, value in self._saved.get("given", ())}
-        self.given: dict[Place, object] = {**earlier, **given}
+        self.arguments: dict[Place, object] = {**earlier, **arguments}
 
     @property
-    def made(self) -> set[int]:
+    def finished(self) -> set[int]:
         """Return the positions of finished calls."""
         of_turn = (number_of(x.call_id) for x in self._run.state.made.values())
         return {*map(int, self._saved.get("results", {})), *of_turn}
@@ -169,20 +169,20 @@ class SavedRun:
         before, state = self._run, self._run.state
         granted.update(before.granted)
         facts.merge(before.facts)
-        used = {*state.made, *state.begun}  # an answer to a finished call is used up
-        answered = [x for n, x in state.awaiting.items() if x.answer and n not in used]
+        begun = {*state.made, *state.begun}  # the answers to these calls are used up
+        answers = [x for n, x in state.awaiting.items() if x.answer and n not in begun]
         return replace(
             caller,
             kind="agent",
             name=agent,
             run=self._saved.get("run") or caller.run or new_run_id(),
-            approvals=RunApprovals(granted, answered, waits=True),
+            approvals=RunApprovals(granted, answers, waits=True),
             facts=facts,
         )
 
     async def model(self, tools: PlanTools) -> PlanModel:
-        """Return the plan as a model that has the results so far."""
-        model = PlanModel(self._plan, self.given, tools.reads, tools.uncertain)
+        """Return the plan as a model, with the results so far."""
+        model = PlanModel(self._plan, self.arguments, tools.reads, tools.uncertain)
         for number, (result, seconds) in self._saved.get("results", {}).items():
             await model.take(int(number), result_from_json(result), seconds)
         for event in self._run.state.made.values():
@@ -190,7 +190,7 @@ class SavedRun:
         return model
 
     def uncertain(self, reads: Collection[int], again: int | None) -> ToolCall | None:
-        """Return the call that may have been carried out, and is not to be made `again`.
+        """Return the call that may have been carried out, unless it is the one to make `again`.
 
         Raises:
             BadSetting: `again` names another call.
@@ -211,13 +211,13 @@ class SavedRun:
         """Make the remaining calls, as far as possible now.
 
         Raises:
-            BadSetting: no such call waits to be made again.
+            BadSetting: `again` names no call that may have been carried out.
             RunFileError: the file cannot be written.
         """
         if call := self.uncertain(tools.reads, again):
             number = number_of(call.id)
             problem = MAY_BE_MADE.format(number + 1, self._plan.calls[number].name)
-            return PlanRun("unknown", model.made, problem=problem, waiting_run=self._run)
+            return PlanRun("unknown", model.finished, problem=problem, waiting_run=self._run)
         caller, before = context.caller, self._run.state
         # The plan asks again for a pending call; an answer to it counts.
         start = replace(before, pending=(), made={}, begun=(), awaiting={})
@@ -234,22 +234,24 @@ class SavedRun:
         run = AgentRun(spec, start, emit, caller)
         agent_tools = AgentTools([tools], context.engine.definitions, start.names)
         model.shown_name = lambda number: agent_tools.shown_name(tools.by_call[number].key)
-        ended = await run.go(agent_tools, ResultPages(lambda _: ""))
+        finished = await run.go(agent_tools, ResultPages(lambda _: ""))
         state, awaiting = run.state, next(iter(run.state.awaiting.values()), None)
         if model.status == "unknown":
             state = replace(state, pending=tuple(model.pending.values()), begun=(0,))
         await self._write(model, caller, lambda: state)
-        made, waiting_run = model.made, self._run
-        if ended.stopped != "waiting" or awaiting is None:
+        calls, waiting_run = model.finished, self._run
+        if finished.stopped != "waiting" or awaiting is None:
             return PlanRun(
-                model.status, made, model.lacking, model.problem, waiting_run=waiting_run
+                model.status, calls, model.missing, model.problem, waiting_run=waiting_run
             )
         number = number_of(state.pending[min(state.awaiting)].id)
         problem = (
             f"Call {number + 1}, {self._plan.calls[number].name}, waits for an approval. Nothing "
-            f"was sent.{self._how_to_go_on(awaiting.key)}"
+            f"was sent.{self._next_step(awaiting.key)}"
         )
-        return PlanRun("waiting", made, problem=problem, awaiting=awaiting, waiting_run=waiting_run)
+        return PlanRun(
+            "waiting", calls, problem=problem, awaiting=awaiting, waiting_run=waiting_run
+        )
 
     async def _write(self, model: PlanModel, caller: Caller, state: Callable[[], RunState]) -> None:
         async with self._writing:
@@ -259,7 +261,7 @@ class SavedRun:
                 str(n): (result_as_json(result), seconds)
                 for n, (result, seconds) in model.results.items()
             }
-            arguments = [[call, name, value] for (call, name), value in self.given.items()]
+            arguments = [[call, name, value] for (call, name), value in self.arguments.items()]
             self._run = replace(
                 self._run,
                 agent=caller.name,
@@ -272,17 +274,19 @@ class SavedRun:
                 with anyio.CancelScope(shield=True):
                     await to_thread.run_sync(self._run.write)
 
-    def _how_to_go_on(self, key: ToolKey) -> str:
+    def _next_step(self, key: ToolKey) -> str:
         if self.has_file:
             command = shell_command("xai-mcp-agent", "plan", "approve", str(self._run.file))
-            how = f"answer with `{command}`, then run the plan again with this file: it continues."
+            action = (
+                f"answer with `{command}`, then run the plan again with this file: it continues."
+            )
         else:
             command = tool_command("approve", key.source, key.name)
-            how = (
+            action = (
                 "run it where you can answer, store the run in a file to continue from, or approve "
                 f"this tool for good with `{command}`."
             )
-        return f"\n  Next step: {how}"
+        return f"\n  Next step: {action}"
 
 
 @asynccontextmanager

@@ -118,7 +118,7 @@ def run_plan(
             )
             run = perform(stage, planned, options, show, drawn)
             stage.console.note("--", f"{name}: {run.status}")
-        work.answer.update(status=run.status, calls=len(run.made), problem=run.problem)
+        work.answer.update(status=run.status, calls=len(run.calls), problem=run.problem)
     return run
 
 
@@ -167,7 +167,7 @@ def run_for_node(node: Any, ctx: Any) -> None:
         if not node.on_error:
             raise
     finally:
-        missing = [{**asdict(x), "call": x.call + 1} for x in run.lacking]
+        missing = [{**asdict(x), "call": x.call + 1} for x in run.missing]
         names = ("result", "results", "text", "status", "problem")
         outputs(node, {x: getattr(run, x) for x in names} | {"missing": missing})
     is_led = {"missing": node.on_missing, "waiting": True}.get(run.status, node.on_error)

@@ -16,7 +16,7 @@ from ..core.errors import BadSetting, StoreFailed, UnknownServer
 from ..core.json import JsonObject
 from ..history.event import Event
 from ..history.records import Records
-from ..planning.answered import ExplainedChoice
+from ..planning.answers import ExplainedChoice
 from ..search.results import ExplainedTool, FoundTools
 from ..views.fitting import choice_json, choice_text
 from ..views.history import event_json, events_text

@@ -11,13 +11,13 @@ from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.json import JsonObject
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
-from ..drawing.reading import ReadCall, calls_in_file
-from ..planning.answered import CheckedCalls, NamedCall
-from ..planning.plan import FromResult, Given, Missing, Parts, Source
+from ..drawing.reading import WorkflowCall, calls_in_file
+from ..planning.answers import CallToCheck, WireReport
+from ..planning.plan import FromResult, Missing, Parts, Source, Value
 from ..steps.reading import BadStep, read_step
 from ..steps.references import (
     CANVAS_SOURCE,
-    TO_BE_GIVEN,
+    VALUE_PLACEHOLDER,
     Reference,
     Step,
     path_text,
@@ -70,7 +70,7 @@ def _wired_result(ctx: Any, number: int, value: Any) -> StepResult:
             f"`results[{number}]` of {_NODE} is wired to a node that has not run yet. Put that "
             "node before this one in the flow."
         )
-    if value == TO_BE_GIVEN:
+    if value == VALUE_PLACEHOLDER:
         raise BadSetting(
             f"`results[{number}]` of {_NODE} has no value: it was unknown when the "
             "workflow was drawn. Write it into the literal that is wired there; the note above the "
@@ -96,12 +96,12 @@ def _result_of(ctx: Any, work: AtNode, step: Step, arguments: JsonObject) -> Too
     return drawn[step.tool].call(ctx, arguments)
 
 
-def problems_json(checked: CheckedCalls, calls: Sequence[NamedCall]) -> list[JsonObject]:
+def problems_json(checked: WireReport, calls: Sequence[CallToCheck]) -> list[JsonObject]:
     """Return the problems as dicts."""
     return [wire_problem_json(x, calls) for x in checked.problems]
 
 
-def calls_of_workflow(file: Path) -> list[NamedCall]:
+def calls_of_workflow(file: Path) -> list[CallToCheck]:
     """Return the calls in a workflow's file.
 
     Raises:
@@ -110,19 +110,19 @@ def calls_of_workflow(file: Path) -> list[NamedCall]:
     return [_named(x) for x in calls_in_file(file)]
 
 
-def _named(call: ReadCall) -> NamedCall:
+def _named(call: WorkflowCall) -> CallToCheck:
     arguments = {
         name: Missing("it has no value yet") if name in call.missing else _source(x)
         for name, x in call.arguments.items()
     }
-    return NamedCall(call.source, call.tool, arguments, call.is_open, call.problem)
+    return CallToCheck(call.source, call.tool, arguments, call.is_open, call.problem)
 
 
 def _source(value: Any) -> Source | None:
     """Return the origin of an argument; a joined text, or a part of one, gives its parts."""
     references = references_in(value)
     if not references:
-        return Given(value)
+        return Value(value)
     origins = tuple(_from(x) for x in references if x.result >= 0)
     if isinstance(value, Reference) and not (value.after or value.before):
         return origins[0] if origins else None

@@ -19,11 +19,11 @@ from ..core.shell import shell_command
 from ..core.tools import BUILTIN, find_kind
 from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools
-from ..drawing.flow import DrawnCall
+from ..drawing.flow import CallToDraw
 from ..drawing.flow import draw as draw_calls
-from ..drawing.recorded import RecordedRun
 from ..drawing.rules import Document
-from ..drawing.tracing import LeftOut, trace_calls
+from ..drawing.runs import RecordedRun
+from ..drawing.tracing import OmittedCall, trace_calls
 from ..drawing.workflow import WorkflowError
 from ..secrets.redactor import Redactor
 from ..secrets.search import is_secret
@@ -83,8 +83,8 @@ PlanSource = Annotated[
 class Drawing:
     """Calls to draw, calls to leave out, and the kinds of their sources if known."""
 
-    calls: Sequence[DrawnCall]
-    omitted: Sequence[LeftOut] = ()
+    calls: Sequence[CallToDraw]
+    omitted: Sequence[OmittedCall] = ()
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -124,7 +124,7 @@ def draw(
     return _report(target, calls, drawing.omitted)
 
 
-def _report(file: Path, calls: Sequence[DrawnCall], omitted: Sequence[LeftOut]) -> Report:
+def _report(file: Path, calls: Sequence[CallToDraw], omitted: Sequence[OmittedCall]) -> Report:
     wires = sum(map(_wires, calls))
     missing = [
         {"tool": x.name, "parameter": name, "why": why}
@@ -165,7 +165,7 @@ def _target(out: Path | None, file: Path | None) -> Path:
 
 def _document(
     target: Path,
-    calls: Sequence[DrawnCall],
+    calls: Sequence[CallToDraw],
     before: Sequence[tuple[str, Mapping[str, Any]]],
     tools_from: Path | None,
 ) -> Document:
@@ -188,12 +188,12 @@ def _workflow_in(file: Path) -> Document:
     return cast(Document, document)
 
 
-def _wires(call: DrawnCall) -> int:
+def _wires(call: CallToDraw) -> int:
     return len({y.result for x in call.arguments.values() for y in references_in(x)})
 
 
 def _lines(
-    file: Path, calls: Sequence[DrawnCall], wires: int, omitted: Sequence[LeftOut]
+    file: Path, calls: Sequence[CallToDraw], wires: int, omitted: Sequence[OmittedCall]
 ) -> Iterator[str]:
     also = f", {count(wires, 'wire')}" if wires else ""
     yield f"Written: {file}, {count(len(calls), 'call')}{also}"
@@ -221,13 +221,13 @@ def _run_lines(runs: Sequence[RecordedRun]) -> Iterator[str]:
 # Missing parts
 
 
-def _with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[DrawnCall]:
+def _with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[CallToDraw]:
     """Return the calls with a note at the first use of each missing tool or source.
 
     `has_tools`: the nodes of drawn tools are part of the workflow.
     """
     missing: set[str] = set()
-    calls: list[DrawnCall] = []
+    calls: list[CallToDraw] = []
     for call in drawing.calls:
         what, note = _missing_part(call, drawing.kinds, loaded, has_tools=has_tools)
         is_new = what and what not in missing and not call.note
@@ -237,7 +237,7 @@ def _with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[
 
 
 def _missing_part(
-    call: DrawnCall, kinds: Mapping[str, str], loaded: Settings, *, has_tools: bool
+    call: CallToDraw, kinds: Mapping[str, str], loaded: Settings, *, has_tools: bool
 ) -> tuple[str, str]:
     """Return the missing tool or source of a call and the next step; empty if none is missing."""
     source = call.source
@@ -261,5 +261,5 @@ def _nodes_before(drawing: Drawing, loaded: Settings) -> list[tuple[str, Mapping
     ]
 
 
-def _tools_of(calls: Sequence[DrawnCall], source: str) -> Iterator[str]:
+def _tools_of(calls: Sequence[CallToDraw], source: str) -> Iterator[str]:
     yield from (x.tool for x in calls if x.source == source)

@@ -21,7 +21,7 @@ from ..console.console import Console
 from ..core.approval import ApprovalScope, AwaitedCall
 from ..core.json import JsonObject
 from ..core.shell import shell_command
-from ..planning.answered import named_calls
+from ..planning.answers import calls_to_check
 from ..planning.plan import Plan, plan_as_json, read_plan
 from ..planning.plan_run import PlanRun
 from ..secrets.redactor import Redactor, redact_json
@@ -80,7 +80,7 @@ def check(
     not have, with the tool that would give them. The exit status is then 1.
     """
     is_plan = file.suffix == ".json"
-    calls = named_calls(read_plan(file)) if is_plan else calls_of_workflow(file)
+    calls = calls_to_check(read_plan(file)) if is_plan else calls_of_workflow(file)
     with frame.bridge() as (bridge, _):
         checked = bridge.check_wires(calls)
     json = {
@@ -184,7 +184,7 @@ def _print_end(run: PlanRun, plan: Plan, mask: Redactor) -> None:
     elif run.is_finished:
         say("The plan has no calls, so nothing was done.", to_stderr=True)
     else:
-        say(f"{run.status}: {len(run.made)} of {len(plan.calls)} calls were made.", to_stderr=True)
+        say(f"{run.status}: {len(run.calls)} of {len(plan.calls)} calls were made.", to_stderr=True)
         say(mask(run.problem), to_stderr=True)
 
 
@@ -194,7 +194,7 @@ def _run_json(run: PlanRun) -> JsonObject:
         "results": run.results,
         "text": run.text,
         "missing": [
-            {"call": x.call + 1, "parameter": x.parameter, "reason": x.reason} for x in run.lacking
+            {"call": x.call + 1, "parameter": x.parameter, "reason": x.reason} for x in run.missing
         ],
         "waiting": run.awaiting and run.awaiting.request.title,
         "problem": run.problem,

@@ -11,9 +11,9 @@ from ..bridge.transcript import read_transcript
 from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
-from ..drawing.flow import DrawnCall
+from ..drawing.flow import CallToDraw
 from ..drawing.plans import calls_of_plan
-from ..drawing.recorded import (
+from ..drawing.runs import (
     RecordedRun,
     run_in_conversation,
     run_in_state,
@@ -49,7 +49,7 @@ def is_plan(document: Any) -> TypeGuard[JsonObject]:
     return isinstance(document, dict) and "calls" in document
 
 
-def calls_in_plan(file: Path, document: JsonObject, source: str) -> list[DrawnCall]:
+def calls_in_plan(file: Path, document: JsonObject, source: str) -> list[CallToDraw]:
     """Return the calls of the plan in a file.
 
     Raises:
@@ -141,13 +141,13 @@ def select_run(runs: Sequence[RecordedRun], run_id: str | None) -> RecordedRun:
     return matches[0]
 
 
-def require_arguments(run: RecordedRun, calls: Sequence[DrawnCall]) -> None:
+def require_arguments(run: RecordedRun, calls: Sequence[CallToDraw]) -> None:
     """Refuse a run whose calls cannot be repeated.
 
     Raises:
         NothingToDraw, NotRecorded: no call can be repeated, or the arguments are unknown.
     """
-    repeatable = [x for x in run.calls if not (x.is_own or x.is_error or x.is_made_of_others)]
+    repeatable = [x for x in run.calls if not (x.is_own or x.is_error or x.has_inner_calls)]
     if not repeatable:
         raise NothingToDraw(
             f"The run {run.id} has no call that can be repeated: "

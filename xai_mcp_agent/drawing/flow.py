@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..steps.references import (
-    TO_BE_GIVEN,
+    VALUE_PLACEHOLDER,
     Reference,
     Step,
     references_in,
@@ -17,22 +17,22 @@ from ..steps.references import (
     with_results,
 )
 from .components import ComponentClass
-from .nodes import Node
-from .workflow import Shown, Workflow
+from .nodes import Node, Output
+from .workflow import LiteralNode, Workflow
 
 _STEP = "MCPToolStep"
 _NOTE_COLUMNS = 34
-_NOTE_LINES = 6  # characters of a note; its beginning says what to do
-_LONGEST_SHOWN = 500  # characters of a call beside its node; a longer one is in the port
+_NOTE_LINES = 6  # its beginning says what to do
+_LONGEST_LITERAL = 500  # characters of a call beside its node; a longer one is in the port
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnCall:
-    """Call of one tool, to be drawn. `note` is shown above it.
+class CallToDraw:
+    """Call of one tool for a workflow; its `note` stands above it.
 
     `arguments` are JSON that may contain a `Reference`, `Joined` or `Number` anywhere; the `result`
-    of a reference is the position of an earlier call, from 0. `missing` are parameters to give,
-    each with the reason.
+    of a reference is the position of an earlier call, from 0. `missing` are parameters without a
+    value, each with the reason.
     """
 
     source: str
@@ -43,13 +43,13 @@ class DrawnCall:
 
     @property
     def name(self) -> str:
-        """Return the name of the call's tool to read."""
+        """Return the readable name of the tool."""
         return f"{self.source}/{self.tool}"
 
 
 def draw(
     name: str,
-    calls: Sequence[DrawnCall],
+    calls: Sequence[CallToDraw],
     classes: Mapping[str, ComponentClass],
     before: Sequence[tuple[str, Mapping[str, Any]]] = (),
 ) -> Workflow:
@@ -58,7 +58,7 @@ def draw(
     `before` are nodes that come first, by class name with their inputs.
 
     Raises:
-        ValueError: a call uses the result of one that is not before it.
+        ValueError: a call uses the result of a later one.
     """
     flow = Workflow(name, classes)
     nodes = [flow.node(x, **inputs) for x, inputs in before]
@@ -71,20 +71,21 @@ def draw(
     return flow
 
 
-def _step(flow: Workflow, call: DrawnCall, steps: Sequence[Node]) -> Node:
+def _step(flow: Workflow, call: CallToDraw, steps: Sequence[Node]) -> Node:
     """Add the node of a call, wired to earlier steps and to literals for missing values."""
-    used = [y.result for x in call.arguments.values() for y in references_in(x)]
-    if any(not 0 <= x < len(steps) for x in used):
+    producers = [y.result for x in call.arguments.values() for y in references_in(x)]
+    if any(not 0 <= x < len(steps) for x in producers):
         raise ValueError(
-            f"Call {len(steps) + 1}, {call.name}, uses the result of call {max(used) + 1}, which "
-            "does not come before it. Put the calls in another order."
+            f"Call {len(steps) + 1}, {call.name}, uses the result of call {max(producers) + 1}, "
+            "which does not come before it. Put the calls in another order."
         )
-    places = {result: place for place, result in enumerate(dict.fromkeys(used))}
+    places = {result: place for place, result in enumerate(dict.fromkeys(producers))}
     arguments = {name: with_results(x, places.__getitem__) for name, x in call.arguments.items()}
     arguments |= {x: Reference(n) for n, x in enumerate(call.missing, len(places))}
     text = step_text(Step(call.source, call.tool, arguments))
-    results = [*(steps[x]["result"] for x in places), *(Shown(TO_BE_GIVEN) for _ in call.missing)]
-    call_text = text if len(text) > _LONGEST_SHOWN else Shown(text)
+    results: list[Output | LiteralNode] = [steps[x]["result"] for x in places]
+    results += [LiteralNode(VALUE_PLACEHOLDER) for _ in call.missing]
+    call_text = text if len(text) > _LONGEST_LITERAL else LiteralNode(text)
     step = flow.node(_STEP, results=results, call=call_text)
     notes = [f"{parameter}: {why}" for parameter, why in call.missing.items()]
     if call.note:
@@ -96,6 +97,6 @@ def _step(flow: Workflow, call: DrawnCall, steps: Sequence[Node]) -> Node:
 
 
 def note_text(text: str) -> str:
-    """Return a text for a comment: in short lines, with HTML escaped."""
+    """Return a text for a comment: short lines, HTML escaped."""
     plain = " ".join(html.escape(text.replace("`", "'"), quote=False).split())
     return "\n".join(textwrap.wrap(plain, _NOTE_COLUMNS, max_lines=_NOTE_LINES, placeholder=" ..."))

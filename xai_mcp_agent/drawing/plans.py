@@ -9,13 +9,13 @@ from typing import Any
 from ..planning.plan import (
     Plan,
     Source,
-    missing_in,
     plan_from_json,
     step_arguments,
     tool_of,
+    why_missing,
 )
 from .components import our_components
-from .flow import DrawnCall, draw
+from .flow import CallToDraw, draw
 
 
 def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str = "") -> Path:
@@ -38,17 +38,17 @@ def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str =
     return target
 
 
-def calls_of_plan(plan: Plan, source: str = "") -> list[DrawnCall]:
+def calls_of_plan(plan: Plan, source: str = "") -> list[CallToDraw]:
     """Return the calls of a plan; `source` is the default server of tools.
 
     Raises:
         BadPlan: a call names no tool that can be drawn.
     """
     return [
-        DrawnCall(*tool_of(call, source), arguments, _missing(call.arguments))
+        CallToDraw(*tool_of(call, source), arguments, _missing(call.arguments))
         for call, arguments in zip(plan.calls, step_arguments(plan), strict=True)
     ]
 
 
 def _missing(arguments: Mapping[str, Source]) -> dict[str, str]:
-    return {name: why for name, x in arguments.items() if (why := missing_in(x))}
+    return {name: why for name, x in arguments.items() if (why := why_missing(x))}

@@ -11,7 +11,7 @@ from typing import Any, cast
 from ..core.errors import XaiMcpError
 from ..secrets.private_files import open_to_read
 from ..steps.reading import BadStep, read_step
-from ..steps.references import TO_BE_GIVEN, Reference, with_results
+from ..steps.references import VALUE_PLACEHOLDER, Reference, with_results
 from .nodes import COMPULSORY_MARK
 from .rules import Document, Item, links_of, nodes_after, nodes_of
 
@@ -27,7 +27,7 @@ class NoWorkflow(XaiMcpError):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadCall:
+class WorkflowCall:
     """Call of a tool in a workflow.
 
     `arguments` are JSON that may contain a `Reference`, `Joined` or `Number` anywhere; the `result`
@@ -43,7 +43,7 @@ class ReadCall:
     problem: str = ""
 
 
-def calls_in_file(file: Path) -> list[ReadCall]:
+def calls_in_file(file: Path) -> list[WorkflowCall]:
     """Return the calls of the workflow in a file, in the order of its flow.
 
     Raises:
@@ -66,7 +66,7 @@ def calls_in_file(file: Path) -> list[ReadCall]:
         ) from cause
 
 
-def calls_in(document: Document) -> list[ReadCall]:
+def calls_in(document: Document) -> list[WorkflowCall]:
     """Reads the calls of nodes that make one call each, in the order of the flow."""
     return _Reader(document).calls()
 
@@ -82,18 +82,18 @@ class _Reader:
         self._callers = [x for x in nodes if x["name"] in (_STEP, _CALL)]
         self._places = {x["id"]: n for n, x in enumerate(self._callers)}
 
-    def calls(self) -> list[ReadCall]:
+    def calls(self) -> list[WorkflowCall]:
         """Return the calls, in order."""
         return [self._step(x) if x["name"] == _STEP else self._call(x) for x in self._callers]
 
-    def _step(self, node: Item) -> ReadCall:
+    def _step(self, node: Item) -> WorkflowCall:
         text = self._literal(node, "call")
         if not isinstance(text, str):
-            return ReadCall("", "", is_open=True, problem="its call is wired from another node")
+            return WorkflowCall("", "", is_open=True, problem="its call is wired from another node")
         try:
             step = read_step(text)
         except BadStep as reason:
-            return ReadCall("", "", is_open=True, problem=str(reason))
+            return WorkflowCall("", "", is_open=True, problem=str(reason))
         wired = [*self._wired_ports(node, "results")]
         arguments = {
             name: with_results(x, lambda n: self._place(n, wired))
@@ -103,16 +103,16 @@ class _Reader:
             name for name, x in step.arguments.items()
             if isinstance(x, Reference) and self._is_missing(x, wired)
         }  # fmt: skip
-        return ReadCall(step.source, step.tool, arguments, frozenset(missing))
+        return WorkflowCall(step.source, step.tool, arguments, frozenset(missing))
 
-    def _call(self, node: Item) -> ReadCall:
+    def _call(self, node: Item) -> WorkflowCall:
         source, tool = self._literal(node, "server_name"), self._literal(node, "tool_name")
         if not isinstance(source, str) or not isinstance(tool, str):
-            return ReadCall("", "", is_open=True, problem="its call is wired from another node")
+            return WorkflowCall("", "", is_open=True, problem="its call is wired from another node")
         arguments = self._literal(node, "arguments")
         if isinstance(arguments, dict):
-            return ReadCall(source, tool, cast("dict[str, Any]", arguments))
-        return ReadCall(
+            return WorkflowCall(source, tool, cast("dict[str, Any]", arguments))
+        return WorkflowCall(
             source, tool, is_open=any(True for _ in self._wired_ports(node, "arguments"))
         )
 
@@ -145,7 +145,7 @@ class _Reader:
         """Return whether the port is unwired, or wired to an empty literal."""
         if reference.result >= len(wired):
             return True
-        return wired[reference.result][1]["label"] == TO_BE_GIVEN
+        return wired[reference.result][1]["label"] == VALUE_PLACEHOLDER
 
 
 def _port_name(port: Item) -> str:

@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 from ..core.json import JsonObject, as_object, children, is_list, is_object, parts_of
 from ..steps.references import Joined, Number, PathStep, Reference
 from ..steps.results import NotInResult, StepResult, fill
-from .flow import DrawnCall
-from .recorded import RecordedCall, is_cut, is_hidden
+from .flow import CallToDraw
+from .runs import RecordedCall, is_cut, is_hidden
 
 Hides: TypeAlias = Callable[[str, str], bool]
 """Returns whether a text of this name is a secret."""
@@ -44,7 +44,7 @@ _ID_WORDS = ("id", "key", "code", "number", "uuid", "ref")
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OmittedCall:
     """Recorded call that is not drawn, and why."""
 
     name: str
@@ -53,31 +53,31 @@ class LeftOut:
 
 def trace_calls(
     calls: Sequence[RecordedCall], hides: Hides = lambda name, text: False
-) -> tuple[list[DrawnCall], list[LeftOut]]:
+) -> tuple[list[CallToDraw], list[OmittedCall]]:
     """Return the calls with traced arguments, and the calls left out.
 
     Failed calls and the agent's own tools are left out. What `hides` takes for a secret is not
     written, but must be given.
     """
-    drawn_calls: list[DrawnCall] = []
-    left_out: list[LeftOut] = []
+    drawn_calls: list[CallToDraw] = []
+    left_out: list[OmittedCall] = []
     results = _Results()
     for call in calls:
         if call.is_own:
-            left_out.append(LeftOut(call.name, "it is a tool of the agent itself"))
-        elif call.is_made_of_others:
-            left_out.append(LeftOut(call.name, "it was drawn; the calls that it made are here"))
+            left_out.append(OmittedCall(call.name, "it is a tool of the agent itself"))
+        elif call.has_inner_calls:
+            left_out.append(OmittedCall(call.name, "it was drawn; the calls that it made are here"))
         elif call.is_error:
-            left_out.append(LeftOut(call.name, "it failed"))
+            left_out.append(OmittedCall(call.name, "it failed"))
         else:
             drawn_calls.append(_draw_call(call, results, hides))
             results.add(call.value)
     return drawn_calls, left_out
 
 
-def _draw_call(call: RecordedCall, results: _Results, hides: Hides) -> DrawnCall:
+def _draw_call(call: RecordedCall, results: _Results, hides: Hides) -> CallToDraw:
     if call.arguments is None:
-        return DrawnCall(call.source, call.tool, note=NOT_RECORDED)
+        return CallToDraw(call.source, call.tool, note=NOT_RECORDED)
     arguments: JsonObject = {}
     missing: dict[str, str] = {}
     for name, value in call.arguments.items():
@@ -89,7 +89,7 @@ def _draw_call(call: RecordedCall, results: _Results, hides: Hides) -> DrawnCall
             missing[name] = _SECRET
         else:
             arguments[name] = source
-    return DrawnCall(call.source, call.tool, arguments, missing)
+    return CallToDraw(call.source, call.tool, arguments, missing)
 
 
 def _has_secret(value: Any, name: str, hides: Hides) -> bool:

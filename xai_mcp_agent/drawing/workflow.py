@@ -2,7 +2,7 @@
 
     flow = Workflow("greeting", classes)
     agent = flow.node("AgentInit", agent_name="helper")
-    run = flow.node("AgentRun", agent_name="helper", conversation=Shown("Hello!"))
+    run = flow.node("AgentRun", agent_name="helper", conversation=LiteralNode("Hello!"))
     show = flow.node("Print", msg=run["last_response"])
     flow.main(agent, run, show)
     flow.note("Ask", "Double-click the text to change it.", below=run)
@@ -55,7 +55,7 @@ class WorkflowError(Exception):
 
 
 @dataclass(frozen=True)
-class Shown:
+class LiteralNode:
     """Literal drawn as a node of its own; a bare value sits inside the port instead.
 
     It stands below its port, or `above` the previous node.
@@ -94,7 +94,7 @@ class Workflow:
     def node(self, class_name: str, **inputs: Any) -> Node:
         """Add a component and wire its in-ports.
 
-        A port takes an `Output`, `Shown` or a value; a dynamic port a list of these.
+        A port takes an `Output`, `LiteralNode` or a value; a dynamic port a list of these.
         """
         if (cls := self._classes.get(class_name)) is None:
             raise KeyError(f"no component {class_name!r} among {len(self._classes)} classes")
@@ -208,7 +208,7 @@ class Workflow:
         """Return the source of a value for this port of a node: another node, or a new literal."""
         if isinstance(value, Output):
             return value.node, _out_port(value), VALUE
-        is_shown = isinstance(value, Shown)
+        is_shown = isinstance(value, LiteralNode)
         kind, text = _literal_of(value.value if is_shown else value, target, node)
         name, color = _LITERALS[kind]
         key = f"{node.key.partition('/')[2]}/{target.variable}{target.order or ''}"

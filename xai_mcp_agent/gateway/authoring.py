@@ -29,7 +29,7 @@ from ..core.schema_check import SchemaCheck
 from ..core.schemas import signature
 from ..core.tools import STATIC, Tool, ToolAnnotations, ToolKey
 from ..drawing.components import ComponentClass, our_components, read_component_file
-from ..drawing.flow import DrawnCall, draw
+from ..drawing.flow import CallToDraw, draw
 from ..drawing.plans import calls_of_plan
 from ..drawing.rules import Document, code_in, load, nodes_of, problems
 from ..drawing.workflow import WorkflowError
@@ -269,7 +269,7 @@ class AuthoringToolset(FixedToolset):
         return self._workspace.place(path)
 
 
-def _draw_call(number: int, call: Call, tools: Available) -> DrawnCall:
+def _draw_call(number: int, call: Call, tools: Available) -> CallToDraw:
     entry = tools.find(call.tool)
     if entry is None or not entry.tool.source:
         raise ValueError(f"Call {number}: {tools.unknown(call.tool)}")
@@ -279,4 +279,4 @@ def _draw_call(number: int, call: Call, tools: Available) -> DrawnCall:
             arguments[name] = read_value(written)
         except BadStep as wrong:
             raise ValueError(f"Call {number}, {call.tool}, `from` of {name!r}: {wrong}") from wrong
-    return DrawnCall(entry.tool.source, entry.tool.name, arguments)
+    return CallToDraw(entry.tool.source, entry.tool.name, arguments)

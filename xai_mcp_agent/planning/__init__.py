@@ -9,18 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
-    "BadPlan", "Edge", "Flow", "FromResult", "Given", "Lacking", "MadeCall", "Missing", "Parts",
-    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json",
+    "BadPlan", "Edge", "FinishedCall", "Flow", "FromResult", "Missing", "MissingArgument", "Parts",
+    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "Value", "plan_as_json",
     "plan_from_json", "read_plan",
 ]  # fmt: skip
 
 _HOMES = {
-    "BadPlan": "plan", "Edge": "plan", "Flow": "flows", "FromResult": "plan",
-    "Given": "plan", "Lacking": "plan_run", "MadeCall": "plan_run", "Missing": "plan",
-    "Parts": "plan", "Plan": "plan", "PlanRun": "plan_run", "PlannedCall": "plan",
-    "Planner": "planner",
-    "Suggestion": "suggestions", "plan_as_json": "plan", "plan_from_json": "plan",
-    "read_plan": "plan",
+    "BadPlan": "plan", "Edge": "plan", "FinishedCall": "plan_run", "Flow": "flows",
+    "FromResult": "plan", "Missing": "plan", "MissingArgument": "plan_run", "Parts": "plan",
+    "Plan": "plan", "PlanRun": "plan_run", "PlannedCall": "plan", "Planner": "planner",
+    "Suggestion": "suggestions", "Value": "plan", "plan_as_json": "plan",
+    "plan_from_json": "plan", "read_plan": "plan",
 }  # fmt: skip
 
 if TYPE_CHECKING:
@@ -29,16 +28,16 @@ if TYPE_CHECKING:
         BadPlan,
         Edge,
         FromResult,
-        Given,
         Missing,
         Parts,
         Plan,
         PlannedCall,
+        Value,
         plan_as_json,
         plan_from_json,
         read_plan,
     )
-    from .plan_run import Lacking, MadeCall, PlanRun
+    from .plan_run import FinishedCall, MissingArgument, PlanRun
     from .planner import Planner
     from .suggestions import Suggestion
 else:  # imported on first use, as in the package

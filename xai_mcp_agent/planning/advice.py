@@ -19,7 +19,16 @@ from ..core.schemas import properties, signature
 from ..core.util import tokens_at_most
 from ..core.visible import visible_text
 from ..search.shortening import first_sentence
-from .plan import BadPlan, Given, Missing, Plan, PlannedCall, lacking, plan_as_json, plan_from_json
+from .plan import (
+    BadPlan,
+    Missing,
+    Plan,
+    PlannedCall,
+    Value,
+    missing_argument_problems,
+    plan_as_json,
+    plan_from_json,
+)
 
 _INSTRUCTIONS = """\
 You plan calls of tools; others make them. Answer with one JSON object and nothing else:
@@ -128,7 +137,7 @@ class Advice:
         contain is among its problems.
         """
         calls = tuple(self._with_advice(x) for x in plan_from_json(answer).calls)
-        problems = (*self._doubts(calls), *lacking(calls))
+        problems = (*self._doubts(calls), *missing_argument_problems(calls))
         return Plan(self._request, calls, problems, (_CHECKED,))
 
     def _problems(self, number: int, call: PlannedCall) -> Iterator[str]:
@@ -145,7 +154,7 @@ class Advice:
             for name in call.arguments.keys() - parameters.keys():
                 takes = f"it takes {', '.join(parameters)}" if parameters else "it takes nothing"
                 yield f"Call {number}, {tool.name}, has no parameter {name[:_SHOWN]!r}: {takes}."
-        values = {x: y.value for x, y in call.arguments.items() if isinstance(y, Given)}
+        values = {x: y.value for x, y in call.arguments.items() if isinstance(y, Value)}
         for problem in SchemaCheck({**schema, "required": []}).problems(values):
             yield f"Call {number}, {tool.name}: {problem}"
 
@@ -161,7 +170,7 @@ class Advice:
         request = self._request.casefold()
         for number, call in enumerate(calls, 1):
             for name, source in call.arguments.items():
-                parts = parts_of(source.value) if isinstance(source, Given) else ()
+                parts = parts_of(source.value) if isinstance(source, Value) else ()
                 for text in (x for x in parts if isinstance(x, str)):
                     if _ADDRESS.search(text) and text.casefold() not in request:
                         yield (

@@ -1,4 +1,4 @@
-"""A plan: which tools are called, with what, and where each argument comes from; also as JSON.
+"""A plan: the calls of tools, and the source of each argument; also as JSON.
 
     {"request": "Lend me a book about the sea.",
      "calls": [
@@ -7,8 +7,9 @@
           "book_id": {"call": 0, "field": "books[].id"},
           "reader": {"missing": "Who borrows it?"}}}]}
 
-A call counts from 0 and uses only earlier ones. A `field` is a path as in `steps`. An argument that
-is no object is a value itself. A tool of a catalog has its `kind` and `source` beside its name.
+Calls count from 0; a call uses only the results of earlier ones. A `field` is a path as in `steps`.
+An argument that is not an object is itself the value. A tool of a catalog has its `kind` and
+`source` beside its name.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class BadPlan(XaiMcpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Argument whose value the request contains, or that was computed from it."""
+class Value:
+    """Value that the request contains, or that follows from it."""
 
     __pydantic_config__ = _STRICT
 
@@ -49,7 +50,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class FromResult:
-    """Argument taken from the result of an earlier call, by its position in the plan.
+    """Argument from the result of an earlier call, by its position in the plan.
 
     `field` is a path in that result, such as `orders[].id`, where `[]` is one of several. None
     stands for the value with the parameter's name, or else all of it. `conversion` is as in a flow.
@@ -95,7 +96,7 @@ class FromResult:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Required argument that neither the request nor an earlier call gives."""
+    """Required argument without a value in the request or an earlier result."""
 
     __pydantic_config__ = _STRICT
 
@@ -111,7 +112,7 @@ class Parts:
     parts: tuple[Source, ...]
 
 
-Source: TypeAlias = Given | FromResult | Missing | Parts
+Source: TypeAlias = Value | FromResult | Missing | Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +149,8 @@ class Edge:
 class Plan:
     """Calls in order. `problems` must be solved before it can run.
 
-    `is_rough`: it was made from words and shapes, not by a model or a person. `failed` says why
-    servers could not be used for it.
+    `is_rough`: it follows from words and shapes alone; no model or person made it. `failed` says
+    why servers could not be used.
     """
 
     request: str
@@ -161,54 +162,54 @@ class Plan:
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """Return which call uses the result of which."""
+        """Return the uses of one call's result by another."""
         return tuple(
-            Edge(used.call, number, name)
+            Edge(result.call, number, name)
             for number, call in enumerate(self.calls)
             for name, source in call.arguments.items()
-            for used in used_in(source)
+            for result in results_in(source)
         )
 
 
-def used_in(source: Source) -> Iterator[FromResult]:
-    """Yield everything that a source takes from results, in order."""
+def results_in(source: Source) -> Iterator[FromResult]:
+    """Yield the parts of results that a source uses, in order."""
     if isinstance(source, FromResult):
         yield source
     elif isinstance(source, Parts):
         for part in source.parts:
-            yield from used_in(part)
+            yield from results_in(part)
 
 
-def missing_in(source: Source) -> str:
-    """Return why an argument must be given, or ""."""
+def why_missing(source: Source) -> str:
+    """Return why an argument has no value, or ""."""
     match source:
         case Missing(reason):
             return reason or "the plan says so"
         case Parts(parts):
-            return next((why for x in parts if (why := missing_in(x))), "")
+            return next((why for x in parts if (why := why_missing(x))), "")
         case _:
             return ""
 
 
-def lacking(calls: Sequence[PlannedCall]) -> Iterator[str]:
-    """Yield a line for each call with missing arguments."""
+def missing_argument_problems(calls: Sequence[PlannedCall]) -> Iterator[str]:
+    """Yield a sentence for each call with missing arguments."""
     for number, call in enumerate(calls, 1):
-        names = [repr(x) for x, source in call.arguments.items() if missing_in(source)]
+        names = [repr(x) for x, source in call.arguments.items() if why_missing(source)]
         if names:
             yield f"Call {number}, {call.name}: you must give {', '.join(names)}."
 
 
 def step_arguments(plan: Plan) -> list[JsonObject]:
-    """Return the arguments of each call as a step's, without the missing ones.
+    """Return the arguments of each call as those of a step, without the missing ones.
 
     Raises:
-        BadPlan: a field is not a path, or a call uses one that is not before it.
+        BadPlan: a field is not a path, or a call uses the result of a later one.
     """
     return [
         {
             name: _step_value(source, name, number, f"Call {number + 1}, {call.name}: `{name}`")
             for name, source in call.arguments.items()
-            if not missing_in(source)
+            if not why_missing(source)
         }
         for number, call in enumerate(plan.calls)
     ]
@@ -216,7 +217,7 @@ def step_arguments(plan: Plan) -> list[JsonObject]:
 
 def _step_value(source: Source, parameter: str, number: int, place: str) -> Any:
     match source:
-        case Given(value):
+        case Value(value):
             return value
         case Parts(parts):
             return [_step_value(x, parameter, number, place) for x in parts]
@@ -292,7 +293,7 @@ def read_plan(file: str | Path) -> Plan:
     """Read the plan in a file.
 
     Raises:
-        BadPlan: there is none, or it cannot be read; the message names the file.
+        BadPlan: the file has no plan, or cannot be read; the message names it.
     """
     from pathlib import Path  # imported here: a planner does not need it
 

@@ -1,4 +1,4 @@
-"""Outcome of a plan's run, and the values that a person gives it."""
+"""Outcome of a plan's run, and the values that a person supplies."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeAlias
 from ..core.approval import AwaitedCall
 from ..core.errors import BadSetting
 from ..core.names import did_you_mean
-from .plan import Plan, missing_in
+from .plan import Plan, why_missing
 
 RunStatus: TypeAlias = Literal["finished", "missing", "waiting", "failed", "unknown"]
-"""missing: an argument must be given. waiting: for an approval. failed: a call failed. unknown: a
+"""missing: an argument has no value. waiting: for an approval. failed: a call failed. unknown: a
 call may have been carried out when its process ended or its server was lost.
 """
 
@@ -24,7 +24,7 @@ Place: TypeAlias = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class MadeCall:
+class FinishedCall:
     """Finished call: its result as data, if any, and as text."""
 
     value: Any
@@ -33,8 +33,8 @@ class MadeCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
-    """Argument that must be given before its call can be made, and why."""
+class MissingArgument:
+    """Argument without a value, so that its call cannot be made, and why."""
 
     call: int
     parameter: str
@@ -43,16 +43,16 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True)
 class PlanRun:
-    """Progress of a plan: `made` are its finished calls, by position.
+    """Progress of a plan: `calls` are its finished calls, by position.
 
-    `problem` says why it stopped, where, and what to do. `lacking` are missing arguments, the next
-    call's first. `awaiting` is the call that waits for approval. `waiting_run` is the `WaitingRun`
-    to resume from.
+    `problem` says why it stopped, where, and what to do. `missing` are arguments without a
+    value, the next call's first. `awaiting` is the call that waits for approval. `waiting_run` is
+    the `WaitingRun` to resume from.
     """
 
     status: RunStatus
-    made: Mapping[int, MadeCall]
-    lacking: tuple[Lacking, ...] = ()
+    calls: Mapping[int, FinishedCall]
+    missing: tuple[MissingArgument, ...] = ()
     problem: str = ""
     awaiting: AwaitedCall | None = None
     waiting_run: Any = None
@@ -65,27 +65,27 @@ class PlanRun:
     @property
     def results(self) -> list[Any]:
         """Return the results of the calls in the order of the plan."""
-        return [self.made[x].value for x in sorted(self.made)]
+        return [self.calls[x].value for x in sorted(self.calls)]
 
     @property
     def result(self) -> Any:
         """Return the result of the last call, or None before the first."""
-        return self.made[max(self.made)].value if self.made else None
+        return self.calls[max(self.calls)].value if self.calls else None
 
     @property
     def text(self) -> str:
         """Return the result of the last call as text."""
-        return self.made[max(self.made)].text if self.made else ""
+        return self.calls[max(self.calls)].text if self.calls else ""
 
 
 def places_of(values: Mapping[Any, Any], plan: Plan) -> dict[Place, Any]:
-    """Return the given values by place: a key is a place, or a text as `2.reader`, or `reader`.
+    """Return the values by place: a key is a place, or a text such as `2.reader` or `reader`.
 
-    In a text calls are counted from 1, as people do. Without a number it applies to every call that
-    lacks this parameter.
+    In a text calls are counted from 1. A text without a number applies to every call in which this
+    parameter is missing.
 
     Raises:
-        BadSetting: the plan has no such call or lacks no such parameter, or it is not JSON.
+        BadSetting: the plan has no such place, or a value is not JSON.
     """
     try:
         json.dumps(list(values.values()), allow_nan=False)
@@ -97,11 +97,11 @@ def places_of(values: Mapping[Any, Any], plan: Plan) -> dict[Place, Any]:
 
 
 def _places(key: Any, plan: Plan) -> list[Place]:
-    lacking = [
+    missing = [
         (number, name)
         for number, call in enumerate(plan.calls)
         for name, source in call.arguments.items()
-        if missing_in(source)
+        if why_missing(source)
     ]
     match key:
         case (int(call), str(name)) if 0 <= call < len(plan.calls):
@@ -111,11 +111,11 @@ def _places(key: Any, plan: Plan) -> list[Place]:
             is_number = number.isdecimal() and len(number) <= _MOST_DIGITS
             if dot and is_number and 0 < int(number) <= len(plan.calls) and name:
                 return [(int(number) - 1, name)]
-            if places := [x for x in lacking if x[1] == key]:
+            if places := [x for x in missing if x[1] == key]:
                 return places
         case _:
             pass
-    nearest = did_you_mean(str(key), [f"{n + 1}.{name}" for n, name in lacking])
+    nearest = did_you_mean(str(key), [f"{n + 1}.{name}" for n, name in missing])
     raise BadSetting(
         f"The plan has no place for {key!r:.80}. Name a call, from 1 to {len(plan.calls)}, a dot, "
         f"and its parameter, such as `1.query`. {nearest}".rstrip()

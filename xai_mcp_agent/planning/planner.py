@@ -13,7 +13,7 @@ from ..search.terms import root, singular
 from ..search.tools import ToolIndex, key_of
 from .choosing import Choice, Chooser, Needs, Words, align_steps
 from .flows import Flow, Flows
-from .plan import Plan, PlannedCall, lacking
+from .plan import Plan, PlannedCall, missing_argument_problems
 from .schema_ports import ToolPorts, begins_step, is_noun
 from .suggestions import Suggester, Suggestion
 from .wiring import Wiring
@@ -222,4 +222,4 @@ def _words_of(tool: Tool | JsonObject) -> tuple[str, JsonObject]:
 def _problems(calls: Sequence[PlannedCall]) -> Iterator[str]:
     if not calls:
         yield "No tool matches this request. Say it in other words, or name a tool."
-    yield from lacking(calls)
+    yield from missing_argument_problems(calls)

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.json import json_type
 from ..search.terms import root
 from .flows import Flow, Flows
-from .plan import FromResult, Given, Missing, Parts, Source
+from .plan import FromResult, Missing, Parts, Source, Value
 from .schema_ports import (
     ID_WORDS,
     MAX_INPUTS,
@@ -48,14 +48,14 @@ class WiredCall:
 class WireProblem:
     """Why a call, by its position from 0, cannot be made as connected.
 
-    `remedies` name suppliers of what is missing, the best first; `givers` are their keys.
+    `remedies` name suppliers of what is missing, the best first; `suppliers` are their keys.
     """
 
     call: int
     parameter: str
     problem: str
     remedies: tuple[str, ...] = ()
-    givers: tuple[Any, ...] = ()
+    suppliers: tuple[Any, ...] = ()
 
 
 class WireCheck:
@@ -91,7 +91,7 @@ class WireCheck:
         match source:
             case Missing():
                 return f"{name!r} has no value"
-            case Given(value):
+            case Value(value):
                 return _misfit("the value", Shape((json_type(value),)), inp)
             case FromResult():
                 return self._of_result(number, name, source, inp)
@@ -122,14 +122,14 @@ class WireCheck:
             f"{flow.field or 'result'!r} of call {call + 1}, {self._name(flow)}, fits"
             for call, flow in flows[:_MOST_TOLD]
         ]
-        givers = [x for _, x in flows[:_MOST_TOLD]]
+        suppliers = [x for _, x in flows[:_MOST_TOLD]]
         if inp is not None and not flows:
             used = {x.tool for x in self._calls}
             others = [x for x in self._flows.producers(ports, inp) if x.score >= _SURE]
-            givers = self._about_it([x for x in others if x.producer not in used], inp)
-            remedies = [f"{self._name(x)} gives one" + _where(x) for x in givers]
+            suppliers = self._about_it([x for x in others if x.producer not in used], inp)
+            remedies = [f"{self._name(x)} gives one" + _where(x) for x in suppliers]
         return WireProblem(
-            number, name, problem, tuple(remedies), tuple(x.producer for x in givers)
+            number, name, problem, tuple(remedies), tuple(x.producer for x in suppliers)
         )
 
     def _earlier(self, number: int, ports: ToolPorts, inp: Input) -> Iterator[tuple[int, Flow]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .choosing import Choice
 from .flows import NUMBERS, Flow, Flows
 from .literals import Literal, literals_for
-from .plan import FromResult, Given, Missing, Source
+from .plan import FromResult, Missing, Source, Value
 from .schema_ports import Input, Output, ToolPorts, is_generic
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ class _Candidate:
 
     inp: Input
     score: float
-    source: Given | FromResult
+    source: Value | FromResult
     place: int = -1
     is_named: bool = False
 
     @property
     def is_enough(self) -> bool:
         """Return whether its score suffices for such a parameter."""
-        if isinstance(self.source, Given):
+        if isinstance(self.source, Value):
             least = _LEAST_LITERAL if self.inp.is_required else _OPTIONAL_LITERAL
         elif self.inp.is_opaque:
             least = _LEAST_ID if self.inp.is_required else _OPTIONAL_ID
@@ -115,7 +115,7 @@ class Wiring:
         for step in self._request.steps:
             for x in self._literals_of(call.ports, inp, step):
                 score = x.score * self._nearness(x, inp, is_here=step is call.step)
-                yield _Candidate(inp, score, Given(x.value, (x.reason,)), x.place)
+                yield _Candidate(inp, score, Value(x.value, (x.reason,)), x.place)
         for earlier in range(max(number - _LOOKED_BACK, 0), number):
             if reference := self._reference(number, earlier, inp):
                 yield reference
@@ -142,7 +142,7 @@ class Wiring:
             own = self._wired[earlier].get(inp.name)
             if inp.is_opaque:
                 return _same(inp, own)
-            if isinstance(own, Given) and producer.looks_up and not inp.shape.format:
+            if isinstance(own, Value) and producer.looks_up and not inp.shape.format:
                 return None  # its result only repeats this input
         best = self._flow(producer, self._calls[number], inp)
         if best is None:

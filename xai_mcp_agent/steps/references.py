@@ -23,7 +23,7 @@ from ..core.json import as_object, children, is_list
 RESULTS = "results"
 """Name of the earlier results in a step, by the positions of their wires."""
 
-TO_BE_GIVEN = "(write the value here)"
+VALUE_PLACEHOLDER = "(write the value here)"
 """Text of a literal in a drawn workflow, in place of an unknown value."""
 
 CANVAS_SOURCE = "canvas"

@@ -78,10 +78,10 @@ def at_path(value: Any, path: Sequence[PathStep], name: str) -> Any:
 
 def value_of(result: ToolResult) -> Any:
     """Return a result as data: its structured value, the JSON in its text, or the text."""
-    return parsed(result.text) if result.structured is None else result.structured
+    return parse_json_text(result.text) if result.structured is None else result.structured
 
 
-def parsed(value: Any) -> Any:
+def parse_json_text(value: Any) -> Any:
     """Return the value; for a text with a JSON object or list, the parsed value."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -105,13 +105,13 @@ def _resolve(reference: Reference, results: Sequence[StepResult]) -> Any:
 
 
 def _only_result(value: Any) -> Any:
-    wrapped = as_object(parsed(value))
+    wrapped = as_object(parse_json_text(value))
     return wrapped["result"] if list(wrapped) == ["result"] else None
 
 
 def _follow(value: Any, path: Sequence[PathStep], name: str) -> Any:
     for number, step in enumerate(path):
-        value = parsed(value)
+        value = parse_json_text(value)
         match step:
             case Somewhere(inner_name):
                 value = _named(value, inner_name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..console.text import count, wrap
 from ..core.json import JsonObject
 from ..history.wording import plain
-from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
+from ..planning.answers import CallToCheck, ExplainedChoice, SuggestedTools, WireReport
 from ..planning.suggestions import Suggestion
 from ..planning.wires import WireProblem
 from .rules import ruling_json, ruling_lines
@@ -27,7 +27,7 @@ def suggestion_json(one: Suggestion) -> JsonObject:
     }
 
 
-def suggested_text(suggested: Suggested, width: int) -> str:
+def suggested_text(suggested: SuggestedTools, width: int) -> str:
     """Return the suggestions to read, with the sources that were left out."""
     lines: list[str] = []
     for one in suggested.tools:
@@ -38,12 +38,12 @@ def suggested_text(suggested: Suggested, width: int) -> str:
     return "\n".join([*lines, *_left_out(suggested)])
 
 
-def _left_out(suggested: Suggested) -> Iterator[str]:
+def _left_out(suggested: SuggestedTools) -> Iterator[str]:
     for reason in suggested.failed.values():
         yield f"Left out: {reason}"
 
 
-def wire_problem_json(problem: WireProblem, calls: Sequence[NamedCall]) -> JsonObject:
+def wire_problem_json(problem: WireProblem, calls: Sequence[CallToCheck]) -> JsonObject:
     """Return a problem of a call; `call` counts from 1."""
     call = calls[problem.call]
     return {
@@ -56,7 +56,7 @@ def wire_problem_json(problem: WireProblem, calls: Sequence[NamedCall]) -> JsonO
     }
 
 
-def checked_text(checked: CheckedCalls, calls: Sequence[NamedCall], width: int) -> str:
+def checked_text(checked: WireReport, calls: Sequence[CallToCheck], width: int) -> str:
     """Return the problems of calls, one line each, and how many calls were checked."""
     lines: list[str] = []
     for one in checked.problems:
@@ -69,7 +69,7 @@ def checked_text(checked: CheckedCalls, calls: Sequence[NamedCall], width: int) 
     return "\n".join([*lines, _summary(checked)])
 
 
-def _summary(checked: CheckedCalls) -> str:
+def _summary(checked: WireReport) -> str:
     if not checked.of:
         return _NO_CALLS
     share = f"{count(checked.checked, 'call')} of {checked.of} checked"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..console.text import one_line, wrap
 from ..core.json import clip
-from ..planning.plan import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source
+from ..planning.plan import FromResult, Missing, Parts, Plan, PlannedCall, Source, Value
 
 _VALUE_CHARS = _NAME_CHARS = 200
 _REQUEST_CHARS = 300
@@ -29,7 +29,7 @@ def plan_text(plan: Plan, width: int, *, with_reasons: bool = True) -> str:
 def source_text(source: Source) -> str:
     """Return the source of an argument in words; calls are counted from 1."""
     match source:
-        case Given(value):
+        case Value(value):
             return _value_text(value)
         case FromResult(call, field, conversion):
             taken = f"{field} of call {call + 1}" if field else f"the result of call {call + 1}"
@@ -74,7 +74,7 @@ def _call_lines(number: int, call: PlannedCall, width: int, *, with_reasons: boo
 
 
 def _why(source: Source) -> str:
-    if isinstance(source, Given | FromResult):
+    if isinstance(source, Value | FromResult):
         return "; ".join(source.reasons)
     return ""
 

@@ -12,7 +12,7 @@ from tests.cli.adopt.test_adopt import named
 from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
 from tools.components import all_components
-from tools.workflows import Argument, Shown, Workflow
+from tools.workflows import Argument, LiteralNode, Workflow
 from xai_mcp_agent.canvas.model_settings import UNDECIDED
 from xai_mcp_agent.cli.adopt.command import FileReport, adopt_file
 
@@ -59,7 +59,7 @@ def unlocked(addresses: list[Any], *providers: str) -> Workflow:
 
 
 def test_an_address_is_carried_over(tmp_path: Path):
-    for address in (OURS, Shown(OURS)):
+    for address in (OURS, LiteralNode(OURS)):
         report, document = adopted(xai_agent_workflow(base_url=address), tmp_path)
         (literal,) = wired(document, "AgentModel", "base_url")
         assert literal["ports"][0]["label"] == OURS
@@ -110,7 +110,7 @@ def test_a_workflow_without_agents_says_that_others_do_not_get_its_address(
     flow = Workflow("flow", upstream_components())
     flow.main(
         flow.node("OpenAIAuthorize", base_url=OURS),
-        flow.node("AgentRun", agent_name="of another file", conversation=Shown([])),
+        flow.node("AgentRun", agent_name="of another file", conversation=LiteralNode([])),
     )
     report, _ = adopted(flow, tmp_path)
     assert (report.remarks[0].node, report.remarks[0].to_do) == ("OpenAIAuthorize", True)

@@ -18,7 +18,7 @@ from tests.support.commands import Cli
 from tests.support.old_workflows import wear
 from tests.support.old_workflows.drawn import SHAPES
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
-from tools.workflows import Shown
+from tools.workflows import LiteralNode
 from tools.workflows import Workflow as Flow
 from xai_mcp_agent.cli.adopt.cleanup import clean_up
 from xai_mcp_agent.cli.adopt.command import Target, adopt_file
@@ -144,7 +144,7 @@ def test_a_broken_file_is_adopted_or_named(tmp_path: Path, data: st.DataObject):
 def with_keys() -> Flow:
     """Keys where they belong, and where somebody wired them by mistake."""
     flow = Flow("keys", upstream_components())
-    access = flow.node("OpenAIAuthorize", organization=Shown(KEY), base_url=Shown(KEY))
+    access = flow.node("OpenAIAuthorize", organization=LiteralNode(KEY), base_url=LiteralNode(KEY))
     memory, belt = flow.node("AgentNumpyMemory"), flow.node("AgentMakeToolbelt", name=KEY)
     agent = flow.node(
         "AgentInit", agent_name=KEY, agent_provider=KEY[:20], agent_model=KEY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.workflows import Argument, Shown, Workflow
+from tools.workflows import Argument, LiteralNode, Workflow
 
 from .shapes import (
     CALLS,
@@ -49,7 +49,7 @@ AGENT_NODES = (
 def _console(flow: Workflow, **key: Any) -> None:
     asked = run(flow)
     flow.main(*crew(flow, CALLS, **key), asked, flow.node("Print", msg=asked["last_response"]))
-    clock_tool(flow, for_toolbelt=Shown("default"))
+    clock_tool(flow, for_toolbelt=LiteralNode("default"))
 
 
 @shape(
@@ -90,7 +90,7 @@ def agent_template(flow: Workflow) -> None:
 )  # fmt: skip
 def robot_agent(flow: Workflow) -> None:
     _behind_a_server(
-        flow, base_url=Shown("http://127.0.0.1:9/v1"), api_key=Argument("key", "secret")
+        flow, base_url=LiteralNode("http://127.0.0.1:9/v1"), api_key=Argument("key", "secret")
     )
     for name in ("wave", "bow"):
         begin = tool(flow, name, "moves.")
@@ -105,8 +105,8 @@ def robot_agent(flow: Workflow) -> None:
 def receptionist(flow: Workflow) -> None:
     _behind_a_server(flow)
     for name in ("create", "show", "remove", "defer", "resume"):
-        begin = tool(flow, f"{name}_task", f"Tool {name} 7", for_toolbelt=Shown("default"))
-        opened = flow.node("TasksOpenDB", db_file=Shown("tasks.db"))
+        begin = tool(flow, f"{name}_task", f"Tool {name} 7", for_toolbelt=LiteralNode("default"))
+        opened = flow.node("TasksOpenDB", db_file=LiteralNode("tasks.db"))
         if name == "create":
             parts = flow.node("ExtractTaskDetails", input_json=begin["tool_input"])
             made = flow.node(
@@ -128,29 +128,31 @@ def receptionist(flow: Workflow) -> None:
 )  # fmt: skip
 def demo_of_a_talk(flow: Workflow) -> None:
     prompt = "1. Think in <thinking>, answer in <response>.\n```\nTOOL: name words\n```\n{tools}"
-    key, memory, belt, agent = crew(flow, prompt, organization=Shown("nobody"))
+    key, memory, belt, agent = crew(flow, prompt, organization=LiteralNode("nobody"))
     server = flow.node("ConverseMakeServer")
     flow.main(key, belt, memory, agent, server, flow.node("ConverseRun"))
-    event = flow.node("ConverseDefineAgent", name=Shown("desk"))
+    event = flow.node("ConverseDefineAgent", name=LiteralNode("desk"))
     asked = run(flow, event["conversation"])
     part = flow.node("CutAnswer", input_text=asked["last_response"])
     flow.side(event, asked, part, flow.node("ConverseEmitResponse", value=part["response_text"]))
     flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
     clock_tool(flow)
     day = tool(flow, "list_events", "e.g. list_events 2024-05-01")
-    listed = flow.node("GetEvents", account=Shown(ACCOUNT), calendar="a", day=day["tool_input"])
+    listed = flow.node(
+        "GetEvents", account=LiteralNode(ACCOUNT), calendar="a", day=day["tool_input"]
+    )
     text = flow.node("ToJson", obj=listed["events"])
     flow.side(day, listed, text, output(flow, text["json_str"]))
     add = tool(flow, "add_event", "arguments are formatted as JSON.")
     parts = flow.node("ExtractEvent", json=add["tool_input"])
     made = flow.node(
         "CreateEvent",
-        account=Shown(ACCOUNT), calendar="a", summary=parts["summary"],
+        account=LiteralNode(ACCOUNT), calendar="a", summary=parts["summary"],
         start_time=parts["start_time"], participants=parts["participants"],
     )  # fmt: skip
     flow.side(add, parts, made, output(flow, parts["summary"], "is noted"))
     place = tool(flow, "weather_at", "e.g. weather_at Bern")
-    weather = flow.node("GetWeather", city=place["tool_input"], url=Shown(KEY))
+    weather = flow.node("GetWeather", city=place["tool_input"], url=LiteralNode(KEY))
     flow.side(place, weather, output(flow, weather["report"]))
 
 
@@ -178,8 +180,8 @@ def gradio_agent(flow: Workflow) -> None:
     launched = flow.node("GradioLaunch", app=page["interface"])
     flow.main(*crew(flow, CALLS, api_key=Argument("openai_key", "secret")), page, launched)
     _chat_turn(flow, page)
-    clock_tool(flow, for_toolbelt=Shown("default"))
-    begin = tool(flow, "weather", "of a city.", for_toolbelt=Shown("default"))
+    clock_tool(flow, for_toolbelt=LiteralNode("default"))
+    begin = tool(flow, "weather", "of a city.", for_toolbelt=LiteralNode("default"))
     key = Argument("weather_key", "secret")
     weather = flow.node("GetWeather", city=begin["tool_input"], key=key)
     flow.side(begin, weather, output(flow, weather["report"]))
@@ -211,7 +213,7 @@ def watchdog_page(flow: Workflow) -> None:
 )  # fmt: skip
 def watchdog_timer(flow: Workflow) -> None:
     flow.main(*crew(flow, CALLS), flow.node("IntervalServe", port=5000))
-    asked = flow.node("AgentRun", agent_name=Shown("helper"), conversation=Shown(
+    asked = flow.node("AgentRun", agent_name=LiteralNode("helper"), conversation=LiteralNode(
         [{"role": "user", "content": "1. Look at the weather.\n2. Say it."}]
     ))  # fmt: skip
     flow.side(flow.node("IntervalJob", job_id="look", seconds=60), asked)
@@ -246,7 +248,10 @@ def empty(flow: Workflow) -> None:
 @shape("a task for an agent of a service, written by a script", of_a_script)
 def task_of_a_script(flow: Workflow) -> None:
     asked = flow.node(
-        "TaskForAgent", agent_name="clerk", summary=Shown("look"), inputs=Shown({"a": 1})
+        "TaskForAgent",
+        agent_name="clerk",
+        summary=LiteralNode("look"),
+        inputs=LiteralNode({"a": 1}),
     )
     flow.main(asked, flow.node("WaitForTask", task=asked["task"]))
 
@@ -268,7 +273,9 @@ def swarm(flow: Workflow) -> None:
 def with_a_server(flow: Workflow) -> None:
     asked = run(flow)
     key, memory, belt, agent = crew(flow)
-    server = flow.node("AgentUseMCPTools", server_name="library", toolbelt_name=Shown("default"))
+    server = flow.node(
+        "AgentUseMCPTools", server_name="library", toolbelt_name=LiteralNode("default")
+    )
     flow.main(
         key, memory, server, belt, agent, asked, flow.node("Print", msg=asked["last_response"])
     )
@@ -276,7 +283,9 @@ def with_a_server(flow: Workflow) -> None:
 
 @shape("an agent that chooses between two routes", shared("helper"))
 def with_routes(flow: Workflow) -> None:
-    chosen = flow.node("AgentRouter", agent_name=Shown("helper"), conversation=Shown(QUESTION))
+    chosen = flow.node(
+        "AgentRouter", agent_name=LiteralNode("helper"), conversation=LiteralNode(QUESTION)
+    )
     flow.main(*crew(flow), chosen, flow.node("Print", msg=chosen["result"]))
     for name in ("news", "sports"):
         begin = flow.node("AgentDefineRoute", agent_flow_name=name, description=f"About {name}.")
@@ -287,9 +296,11 @@ def with_routes(flow: Workflow) -> None:
 def with_learning(flow: Workflow) -> None:
     asked = run(flow)
     learned = flow.node(
-        "AgentLearn", agent_name=Shown("helper"), conversation=asked["out_conversation"]
+        "AgentLearn", agent_name=LiteralNode("helper"), conversation=asked["out_conversation"]
     )
-    changed = flow.node("AgentUpdate", agent_name=Shown("helper"), new_system_prompt="Be brief.")
+    changed = flow.node(
+        "AgentUpdate", agent_name=LiteralNode("helper"), new_system_prompt="Be brief."
+    )
     flow.main(
         *crew(flow), asked, learned, changed, flow.node("Print", msg=learned["last_response"])
     )
@@ -306,9 +317,9 @@ def with_a_service(flow: Workflow) -> None:
     )
     belt = flow.node("AgentMakeToolbelt", name="default")
     agent = flow.node(
-        "AgentInit", agent_name=Shown("helper"), agent_provider="openai", agent_model="gpt-5-mini",
-        agent_memory=memory["memory"], system_prompt=SHORT, max_thoughts=6,
-        toolbelt_spec=belt["toolbelt_spec"],
+        "AgentInit", agent_name=LiteralNode("helper"), agent_provider="openai",
+        agent_model="gpt-5-mini", agent_memory=memory["memory"], system_prompt=SHORT,
+        max_thoughts=6, toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
     asked = run(flow)
     looked = flow.node("Print", msg="ctx['agent_helper']['conversation']")

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.support.canvas_file import Document
 from tests.support.xai_agent_workflow import upstream_components
-from tools.workflows import Shown, Workflow
+from tools.workflows import LiteralNode, Workflow
 
 from .wear import Wear
 
@@ -67,19 +67,19 @@ def crew(flow: Workflow, prompt: str = SHORT, **key: Any) -> tuple[Any, Any, Any
     """Draw key, memory, toolbelt and agent; `key` is wired to what unlocks the service."""
     access = flow.node("OpenAIAuthorize", **(key or {"from_env": True}))
     memory = flow.node("AgentNumpyMemory")
-    belt = flow.node("AgentMakeToolbelt", name=Shown("default"))
+    belt = flow.node("AgentMakeToolbelt", name=LiteralNode("default"))
     agent = flow.node(
-        "AgentInit", agent_name=Shown("helper"), agent_provider="openai", agent_model="gpt-5-mini",
-        agent_memory=memory["memory"], system_prompt=prompt, max_thoughts=6,
-        toolbelt_spec=belt["toolbelt_spec"],
+        "AgentInit", agent_name=LiteralNode("helper"), agent_provider="openai",
+        agent_model="gpt-5-mini", agent_memory=memory["memory"], system_prompt=prompt,
+        max_thoughts=6, toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
     return access, memory, belt, agent
 
 
 def run(flow: Workflow, conversation: Any = None) -> Any:
     """Draw the node that runs the agent."""
-    asked = Shown(QUESTION) if conversation is None else conversation
-    return flow.node("AgentRun", agent_name=Shown("helper"), conversation=asked)
+    asked = LiteralNode(QUESTION) if conversation is None else conversation
+    return flow.node("AgentRun", agent_name=LiteralNode("helper"), conversation=asked)
 
 
 def tool(flow: Workflow, name: str, says: str, **more: Any) -> Any:
@@ -100,7 +100,7 @@ def clock_tool(flow: Workflow, **more: Any) -> None:
 
 def chat_event(flow: Workflow) -> None:
     """Draw what a chat server does with a message."""
-    event = flow.node("ConverseDefineAgent", name=Shown("desk"))
+    event = flow.node("ConverseDefineAgent", name=LiteralNode("desk"))
     asked = run(flow, event["conversation"])
     flow.side(event, asked, flow.node("ConverseEmitResponse", value=asked["last_response"]))
     flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))

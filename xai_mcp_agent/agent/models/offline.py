@@ -25,7 +25,7 @@ from ...search.meta_tools import META_TOOLS, MOST_RESULTS, TOOL_SEARCH
 from ...search.shortening import first_sentence
 from ...search.terms import root, terms
 from ...search.tools import ToolIndex
-from ...steps.results import parsed
+from ...steps.results import parse_json_text
 from ..messages import Message, ToolCall, calls_of, text_of, with_calls
 from ..meta_tools import PLANNING_TOOLS
 from .base import ModelReply, ModelRequest, OnAgain, OnText
@@ -129,7 +129,7 @@ class _Outcome:
     @cached_property
     def data(self) -> Any:
         """Return the result's JSON value, else its text."""
-        return parsed(self.text)
+        return parse_json_text(self.text)
 
     @property
     def is_empty(self) -> bool:
@@ -145,7 +145,7 @@ def _outcomes_in(messages: Sequence[Message]) -> list[_Outcome]:
     for message, call in with_calls(messages):
         if message.get("role") == "tool":
             function = as_object(call.get("function"))
-            arguments = as_object(parsed(function.get("arguments")))
+            arguments = as_object(parse_json_text(function.get("arguments")))
             name = str(function.get("name") or message.get("name") or "")
             outcomes.append(_Outcome(name, arguments, text_of(message)))
     return outcomes

@@ -10,8 +10,8 @@ from anyio import to_thread
 
 from ...core.names import join_names
 from ...core.results import ToolResult
-from ...planning.plan import Plan, missing_in, step_arguments
-from ...planning.plan_run import Lacking, MadeCall, Place, RunStatus
+from ...planning.plan import Plan, step_arguments, why_missing
+from ...planning.plan_run import FinishedCall, MissingArgument, Place, RunStatus
 from ...steps.references import references_in
 from ...steps.results import NotInResult, StepResult, fill, value_of
 from ..messages import ToolCall
@@ -33,7 +33,7 @@ class PlanModel:
     plan's; `reads` are the read-only calls, `doubted` the failed calls that may have been made.
     References are filled from whole results, which arrive by `take`.
 
-    `status`, `problem` and `lacking` tell how the run ended.
+    `status`, `problem` and `missing` say how the run ended.
 
     Raises:
         BadPlan: a call refers to a later one, or a field is no path.
@@ -57,20 +57,20 @@ class PlanModel:
         self._steps = step_arguments(plan)
         for (number, name), value in replacements.items():
             self._steps[number][name] = value
-        self._missing = tuple(
-            Lacking(number, name, why)
+        self._without_value = tuple(
+            MissingArgument(number, name, why)
             for number, call in enumerate(plan.calls)
             for name, source in call.arguments.items()
-            if (why := missing_in(source)) and (number, name) not in replacements
+            if (why := why_missing(source)) and (number, name) not in replacements
         )
         self._failed: dict[int, str] = {}
         self.results: dict[int, tuple[ToolResult, float]] = {}
-        self.made: dict[int, MadeCall] = {}
+        self.finished: dict[int, FinishedCall] = {}
         self.pending: dict[int, ToolCall] = {}
         self.shown_name: Callable[[int], str] = str
         self.status: RunStatus = "finished"
         self.problem = ""
-        self.lacking: tuple[Lacking, ...] = ()
+        self.missing: tuple[MissingArgument, ...] = ()
 
     async def take(self, number: int, result: ToolResult, seconds: float) -> None:
         """Store the whole result of a call; a later run repeats a failed call."""
@@ -79,7 +79,7 @@ class PlanModel:
             return
         value = await to_thread.run_sync(value_of, result)
         self.results[number] = (result, seconds)
-        self.made[number] = MadeCall(value, result.text, round(seconds, 3))
+        self.finished[number] = FinishedCall(value, result.text, round(seconds, 3))
 
     async def reply(
         self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
@@ -92,50 +92,50 @@ class PlanModel:
             return ModelReply("", calls, "tool_calls")
         if self.problem:  # not as text, so that calls quoted in it are not taken for calls
             return ModelReply("", refusal=self.problem)
-        last = self.made[max(self.made)].text if self.made else ""
+        last = self.finished[max(self.finished)].text if self.finished else ""
         return ModelReply(last or _NO_WORDS)
 
     async def aclose(self) -> None:
         """Do nothing: nothing is open."""
 
     def _next_calls(self) -> tuple[ToolCall, ...]:
-        """Return the calls that can be made now; if none can, set `lacking`."""
-        remaining = [n for n in range(len(self._steps)) if n not in self.made]
+        """Return the calls that can be made now; if none can, set `missing`."""
+        remaining = [n for n in range(len(self._steps)) if n not in self.finished]
         reading = list(takewhile(lambda x: x in self._reads, remaining)) or remaining[:1]
-        lacking: list[Lacking] = []
+        all_missing: list[MissingArgument] = []
         calls: list[ToolCall] = []
         for number in reading:
             arguments, step = dict[str, object](), self._steps[number]
-            missing = [x for x in self._missing if x.call == number]
-            if any(x.result not in self.made for x in references_in(step)):
+            missing = [x for x in self._without_value if x.call == number]
+            if any(x.result not in self.finished for x in references_in(step)):
                 continue
             for name, value in step.items():
                 try:
                     arguments[name] = fill(value, self._step_results(number))
                 except NotInResult as reason:
-                    missing.append(Lacking(number, name, str(reason)))
+                    missing.append(MissingArgument(number, name, str(reason)))
             if not missing:
                 words = json.dumps(arguments, ensure_ascii=False)
                 calls.append(ToolCall(f"call_{number + 1}", self.shown_name(number), words))
-            lacking += missing
-        if lacking and not calls:
-            later = (x for x in self._missing if x.call > lacking[-1].call)
-            self._lack((*lacking, *later))
+            all_missing += missing
+        if all_missing and not calls:
+            later = (x for x in self._without_value if x.call > all_missing[-1].call)
+            self._stop((*all_missing, *later))
         return tuple(calls)
 
     def _step_results(self, number: int) -> list[StepResult]:
         calls = self._plan.calls[:number]
-        values = [self.made[n].value if n in self.made else None for n in range(number)]
+        values = [self.finished[n].value if n in self.finished else None for n in range(number)]
         return [
             StepResult(value, f"call {n}, {call.name}")
             for n, (value, call) in enumerate(zip(values, calls, strict=True), 1)
         ]
 
-    def _lack(self, lacking: tuple[Lacking, ...]) -> None:
-        first = lacking[0]
-        names = join_names([f"`{x.call + 1}.{x.parameter}`" for x in lacking], _MOST_NAMES)
+    def _stop(self, missing: tuple[MissingArgument, ...]) -> None:
+        first = missing[0]
+        names = join_names([f"`{x.call + 1}.{x.parameter}`" for x in missing], _MOST_NAMES)
         reason = first.reason if first.reason.endswith((".", "?", "!")) else f"{first.reason}."
-        self.status, self.lacking = "missing", lacking
+        self.status, self.missing = "missing", missing
         self.problem = (
             f"Call {first.call + 1}, {self._plan.calls[first.call].name}, was not made: "
             f"`{first.parameter}` is missing: {reason} Give {names}, and run the plan again: it "

@@ -13,12 +13,12 @@ from ...catalog.groups import ToolChoice
 from ...core.approval import Ruling
 from ...core.errors import BadSetting, ModelAnswerInvalid, ModelError, StoreFailed
 from ...core.tools import Tool, ToolKey
-from ...planning.answered import (
-    CheckedCalls,
+from ...planning.answers import (
+    CallToCheck,
     ExplainedChoice,
-    NamedCall,
-    Suggested,
-    named_calls,
+    SuggestedTools,
+    WireReport,
+    calls_to_check,
 )
 from ...planning.plan import Plan
 from ...policy.rules import reason
@@ -108,7 +108,7 @@ class Planning(Search, Reading):
         limit: int = 5,
         choice: ToolChoice | None = None,
         preferences: Preferences | None = None,
-    ) -> Suggested:
+    ) -> SuggestedTools:
         """Return the tools that may come next, the best first, each with its reasons.
 
         `after` are the tools so far: `server/tool`, or a name that only one server has. It chooses
@@ -127,7 +127,7 @@ class Planning(Search, Reading):
         words = request.strip() or None
         followed = await self._followers(keys[-1]) if keys else None
         tools = await self.ask_planner(usable, lambda x: x.next_tools(keys, words, limit, followed))
-        return Suggested(tools, usable.failed)
+        return SuggestedTools(tools, usable.failed)
 
     async def _followers(self, key: ToolKey) -> Mapping[ToolKey, int] | None:
         """Return how often each tool was called right after this one; None without a history."""
@@ -136,7 +136,7 @@ class Planning(Search, Reading):
         except StoreFailed:
             return None
 
-    async def check_wires(self, plan: Plan | Sequence[NamedCall]) -> CheckedCalls:
+    async def check_wires(self, plan: Plan | Sequence[CallToCheck]) -> WireReport:
         """Return problems with the references between the calls of a plan; no call is made.
 
         It connects the servers. If a tool declares no schema nothing is checked, so no problem is
@@ -148,15 +148,15 @@ class Planning(Search, Reading):
         return await self.check_among(await self.usable_tools(), plan)
 
     async def check_among(
-        self, usable: UsableTools, plan: Plan | Sequence[NamedCall]
-    ) -> CheckedCalls:
+        self, usable: UsableTools, plan: Plan | Sequence[CallToCheck]
+    ) -> WireReport:
         """Like `check_wires`, against these tools."""
-        calls = named_calls(plan) if isinstance(plan, Plan) else plan
+        calls = calls_to_check(plan) if isinstance(plan, Plan) else plan
         # In a thread: the nearest names for thousands of calls take a while.
         wired, problems = await anyio.to_thread.run_sync(self._wire, usable, calls)
         problems += await self.ask_planner(usable, lambda x: x.wire_problems(wired))
         checked = sum(x.tool in usable.tools for x in wired)
-        return CheckedCalls(sorted(problems, key=lambda x: x.call), checked, len(calls))
+        return WireReport(sorted(problems, key=lambda x: x.call), checked, len(calls))
 
     async def explain_choice(
         self,
@@ -237,7 +237,7 @@ class Planning(Search, Reading):
         return await self.engine.planner.use(usable.tools, do, usable.weights)
 
     def _wire(
-        self, usable: UsableTools, calls: Sequence[NamedCall]
+        self, usable: UsableTools, calls: Sequence[CallToCheck]
     ) -> tuple[list[WiredCall], list[WireProblem]]:
         """Return the calls with the keys of their tools, and problems of those without."""
         from ...planning.wires import WiredCall, WireProblem

@@ -84,7 +84,7 @@ class Runs(Tools):
             )
             context = Context(self.engine, caller, self.own)
             tools = PlanTools(context, plan, source, timeout_seconds)
-            await tools.prepare(saved.made, context.preferences(preferences))
+            await tools.prepare(saved.finished, context.preferences(preferences))
             tools.check(places)
             model = await saved.model(tools)
             again = None if again is None else again - 1

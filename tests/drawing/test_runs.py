@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from xai_mcp_agent.core.tools import FUNCTIONS, STATIC
 from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
-from xai_mcp_agent.drawing.recorded import (
+from xai_mcp_agent.drawing.runs import (
     RecordedCall,
     data_of,
     run_in_conversation,
@@ -78,7 +78,7 @@ def test_a_drawn_tool_that_called_others_is_made_of_those():
         finished("shout", "canvas", "tools", call_id="c3"),
     ]
     (run,) = runs_in_transcript(lines)
-    assert [(x.name, x.is_made_of_others) for x in run.calls] == [
+    assert [(x.name, x.has_inner_calls) for x in run.calls] == [
         ("library/search", False), ("units/convert", False), ("canvas/ask", True),
         ("units/convert", False), ("canvas/shout", False),
     ]  # fmt: skip

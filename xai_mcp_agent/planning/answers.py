@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Suggested:
+class SuggestedTools:
     """Tools that may come next, the best first, and why servers could not be used."""
 
     tools: Sequence[Suggestion]
@@ -25,7 +25,7 @@ class Suggested:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedCall:
+class CallToCheck:
     """Call to check, by the names of its tool; without a `source` its tool is unknown.
 
     Calls in its `arguments` are positions in the whole list; see `WiredCall`.
@@ -38,7 +38,7 @@ class NamedCall:
     problem: str = ""
 
 
-def named_calls(plan: Plan) -> list[NamedCall]:
+def calls_to_check(plan: Plan) -> list[CallToCheck]:
     """Return the calls of a plan, to be checked.
 
     Raises:
@@ -46,11 +46,11 @@ def named_calls(plan: Plan) -> list[NamedCall]:
     """
     from .plan import tool_of
 
-    return [NamedCall(*tool_of(x), x.arguments) for x in plan.calls]
+    return [CallToCheck(*tool_of(x), x.arguments) for x in plan.calls]
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedCalls:
+class WireReport:
     """Problems of calls, the number of checked calls, and of all calls."""
 
     problems: Sequence[WireProblem]

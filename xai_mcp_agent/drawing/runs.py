@@ -17,7 +17,7 @@ from ..core.tools import META, STATIC
 from ..history.event import Event
 from ..secrets.secrets import MASK
 from ..steps.references import CANVAS_SOURCE
-from ..steps.results import parsed
+from ..steps.results import parse_json_text
 
 # Nodes that make one call, by their names in a transcript.
 _CALLING_NODES = ("MCPCallTool", "MCPToolStep")
@@ -32,7 +32,7 @@ class RecordedCall:
     """Recorded call and its outcome.
 
     `arguments` is None if they were not recorded, and so is `value` (the result as data, else as
-    text). `kind` is the kind of the tool's source, "" if unknown. If it `is_made_of_others`, it is
+    text). `kind` is the kind of the tool's source, "" if unknown. If it `has_inner_calls`, it is
     a drawn tool, and its calls come before it.
     """
 
@@ -42,7 +42,7 @@ class RecordedCall:
     value: Any = None
     kind: str = ""
     is_error: bool = False
-    is_made_of_others: bool = False
+    has_inner_calls: bool = False
 
     @property
     def name(self) -> str:
@@ -122,7 +122,7 @@ def run_in_conversation(
             function = _dict(tool_call.get("function")) or {}
             shown_name = str(function.get("name", ""))
             kind, source, tool = names.get(shown_name) or ("", *_split(shown_name, sources))
-            arguments = parsed(function.get("arguments"))
+            arguments = parse_json_text(function.get("arguments"))
             value = data_of(answers.get(str(tool_call.get("id"))))
             calls.append(RecordedCall(_source(kind, source), tool, _dict(arguments), value, kind))
     questions = (str(x.get("content")) for x in _objects(messages) if x.get("role") == "user")
@@ -149,7 +149,7 @@ def data_of(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     if not is_cut(value) or value.lstrip()[:1] not in ("{", "["):
-        return parsed(value)
+        return parse_json_text(value)
     try:
         return from_json(_CUT.sub("", value), allow_partial=True) or value
     except ValueError:
@@ -192,7 +192,7 @@ class _Transcribed:
         elif event == "ToolFinished":
             has_called = self._drawn.pop(_of(line), False)
             call = _of_agent(line)
-            self._add(call and replace(call, is_made_of_others=has_called), line)
+            self._add(call and replace(call, has_inner_calls=has_called), line)
         elif event == "NodeFinished" and line.get("node") in _CALLING_NODES:
             source, tool = str(line.get("server", "")), str(line.get("tool", ""))
             self._add(_of_line(line, source, tool), line)
