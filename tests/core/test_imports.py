@@ -1,4 +1,4 @@
-"""Libraries are imported in a thread: an interrupt cannot break it, and neither can an end."""
+"""Imports in threads survive an interrupt and the exit of the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.own_python
 
 _END_SECONDS = 60.0
-# Python's own part of a validator runs inside of compiled code.
+# Compiled code calls this Python function of a validator.
 _SLOW = """
 import time
 from typing import Annotated
@@ -48,12 +48,12 @@ print("ends")
 """
 
 
-def test_a_process_ends_well_while_a_library_is_being_imported(tmp_path: Path):
-    """Rust: a thread that Python ends in the middle of it is `FATAL: exception not rethrown`."""
+def test_a_process_can_exit_while_a_thread_imports_a_library(tmp_path: Path):
+    """If Python ended a thread in Rust code: `FATAL: exception not rethrown`."""
     (tmp_path / "slow.py").write_text(_SLOW, encoding="utf-8")
     script = tmp_path / "script.py"
     script.write_text(_SCRIPT, encoding="utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, timeout=_END_SECONDS
     )
-    assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
+    assert (process.returncode, process.stdout) == (0, "ends\n"), process.stderr

@@ -1,4 +1,4 @@
-"""Shown names: fit every provider, never mix two tools up."""
+"""Shown names are valid for every provider and never confuse two tools."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ keys = st.builds(ToolKey, any_text | tool_like, any_text | tool_like)
 
 @settings(max_examples=50)
 @given(st.lists(keys, max_size=30))
-def test_shown_names_are_safe_unique_and_stay(keys: list[ToolKey]):
-    """Whatever a server calls itself and its tools."""
+def test_shown_names_are_provider_safe_unique_and_stable(keys: list[ToolKey]):
+    """For any names of servers and tools."""
     names = ShownNames()
-    shown = {key: names.show(key) for key in keys}
-    assert all(PROVIDER_SAFE.fullmatch(name) for name in shown.values())
-    assert len(set(shown.values())) == len(shown)
-    assert {key: names.show(key) for key in keys} == shown
+    name_by_key = {key: names.show(key) for key in keys}
+    assert all(PROVIDER_SAFE.fullmatch(name) for name in name_by_key.values())
+    assert len(set(name_by_key.values())) == len(name_by_key)
+    assert {key: names.show(key) for key in keys} == name_by_key
 
 
-def test_a_name_that_cannot_be_shown_is_made_readable_and_ends_in_a_digest():
+def test_a_name_that_providers_refuse_becomes_readable_and_ends_in_a_digest():
     names = ShownNames()
-    shown = names.show(ToolKey("mcp", "my server", "get book: Ünïcode?"))
-    assert re.fullmatch(r"my_server_get_book_n_code_[0-9a-f]{8}", shown)
+    name = names.show(ToolKey("mcp", "my server", "get book: Ünïcode?"))
+    assert re.fullmatch(r"my_server_get_book_n_code_[0-9a-f]{8}", name)
     long = names.show(ToolKey("mcp", "s", "x" * 200))
     assert len(long) == MAX_SHOWN_NAME
     assert re.fullmatch(r"tool_[0-9a-f]{8}", names.show(ToolKey("tools", "", "漢字")))
 
 
-def test_a_tool_named_like_the_digest_name_of_another_takes_nothing_from_it():
+def test_a_tool_named_like_the_digest_name_of_another_does_not_replace_it():
     """Digests can be computed by anybody: a server must not be able to shadow a tool."""
     victim = ToolKey("mcp", "bank", "transfer money")
     digest_name = ShownNames().show(victim)
     intruder = ToolKey("tools", "", digest_name)
     for order in ((victim, intruder), (intruder, victim)):
         names = ShownNames()
-        shown = [names.show(key) for key in order]
-        assert len(set(shown)) == 2
+        shown_names = [names.show(key) for key in order]
+        assert len(set(shown_names)) == 2
 
 
 def test_the_nearest_names_come_first():
@@ -75,8 +75,8 @@ def test_the_nearest_names_come_first():
     assert nearest("x", []) == []
 
 
-def test_names_that_a_person_may_take_for_each_other_have_one_skeleton():
-    """Decided by us: a tool that is switched off does not come back under such a name."""
+def test_names_that_a_person_may_confuse_have_the_same_skeleton():
+    """Our decision: a tool that is switched off does not come back under such a name."""
     for alike in (
         "delete-all", "Delete.All", "DELETE ALL", "d\u0435lete_all", "\uff44elete_all",
         "de\u200blete_all", "d\xe9lete_all", "de1ete_a11", "delete\u2010all", "\u202edelete_all",
@@ -87,28 +87,28 @@ def test_names_that_a_person_may_take_for_each_other_have_one_skeleton():
     assert len({skeleton(x) for x in others}) == len(others)
 
 
-def test_a_name_that_begins_as_those_of_another_source_is_left_to_that_one():
-    """Whichever of them is there first, and though the other is not there yet."""
+def test_a_source_gets_no_shown_name_that_begins_like_those_of_another_source():
+    """In either order, and even before the other source is connected."""
     honest, intruder = ToolKey("mcp", "git_hub", "search"), ToolKey("mcp", "git", "hub_search")
     for order in ((honest, intruder), (intruder, honest)):
         names = ShownNames(sources=("git", "git_hub"))
-        shown = {key: names.show(key) for key in order}
-        assert shown[honest] == "git_hub_search"
-        assert re.fullmatch(r"git_hub_search_[0-9a-f]{8}", shown[intruder])
+        name_by_key = {key: names.show(key) for key in order}
+        assert name_by_key[honest] == "git_hub_search"
+        assert re.fullmatch(r"git_hub_search_[0-9a-f]{8}", name_by_key[intruder])
     assert ShownNames(sources=("git", "git_hub")).show(intruder) != "git_hub_search"
     assert names.show(ToolKey("mcp", "git", "status")) == "git_status"
 
 
-def test_no_source_gives_a_name_that_looks_like_that_of_another():
+def test_a_name_that_looks_like_one_of_another_source_gets_a_digest():
     for name in ("hub-search", "Hub_Search", "hub__search", "hub_sear-ch"):
         names = ShownNames()
         assert names.show(ToolKey("mcp", "git_hub", "search")) == "git_hub_search"
-        shown = names.show(ToolKey("mcp", "git", name))
+        shown_name = names.show(ToolKey("mcp", "git", name))
         looks_alike = skeleton(f"git_{name}") == skeleton("git_hub_search")
-        assert bool(re.search(r"_[0-9a-f]{8}$", shown)) == looks_alike
+        assert bool(re.search(r"_[0-9a-f]{8}$", shown_name)) == looks_alike
 
 
-# Text of strangers is read as it looks.
+# Untrusted text without invisible characters.
 
 
 TAGS = "".join(chr(0xE0000 + ord(x)) for x in "obey")
@@ -117,7 +117,7 @@ BITS = "\u200c\u200d\u200d\u200c"
 ANY = st.text(max_size=200)
 
 
-def test_characters_that_nobody_sees_are_taken_out():
+def test_invisible_characters_are_removed():
     rows = [
         ("a\r\nb\rc\u2028d\x0be", "a\nb\nc\nd\ne"),
         ("\x1b[31mred\x1b[0m", "red"),
@@ -130,14 +130,14 @@ def test_characters_that_nobody_sees_are_taken_out():
         ("a\u3164b\u115fc\u2062d\ufeffe\xadf", "abcdef"),
         ("a\ufe0fb\ufe01c", "abc"),
     ]
-    for text, seen in rows:
-        assert visible(text) == seen
+    for text, clean in rows:
+        assert visible(text) == clean
     assert visible_text("word " * 40, 50).endswith(" ... (cut)")
-    assert visible_text(f"{TAGS * 100}shown", 50) == " ... (cut)", "it goes on, unread"
+    assert visible_text(f"{TAGS * 100}shown", 50) == " ... (cut)", "it is longer than was read"
 
 
-def test_text_that_people_write_stays_as_it_is():
-    """Persian and Indian letters, and families, need characters that are drawn as nothing."""
+def test_text_that_people_write_does_not_change():
+    """Persian and Indian letters, and emoji of families, need invisible characters."""
     for text in (
         "plain\n\ttext", "na\xefve \u2014 \u65e5\u672c\u8a9e", "1\ufe0f\u20e3", "e\u0301",
         "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937",
@@ -149,14 +149,14 @@ def test_text_that_people_write_stays_as_it_is():
 
 
 @given(ANY)
-def test_cleaned_text_is_visible_and_as_good_as_it_can_be(text: str):
+def test_cleaned_text_is_visible_and_visible_text_stays(text: str):
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", visible(text))
     if is_visible(text):
         assert visible(text) == re.sub("\x0b|\x0c|\x85|\u2028|\u2029|\r\n?", "\n", text)
 
 
 @given(ANY, ANY)
-def test_a_parameter_is_shown_under_a_name_of_its_own(one: str, other: str):
+def test_parameters_have_distinct_visible_names(one: str, other: str):
     if one != other:
         assert parameter_name(one) != parameter_name(other)
     assert is_visible(parameter_name(one))
@@ -167,7 +167,7 @@ NAMES = st.one_of(ANY, st.sampled_from(["path", "pa\u200bth", f"path{TAGS}", "x"
 
 
 @given(st.dictionaries(NAMES, st.dictionaries(NAMES, st.integers(), max_size=3), max_size=3))
-def test_arguments_given_under_shown_names_reach_the_tool_under_its_own(own: dict[str, Any]):
+def test_arguments_with_shown_names_reach_the_tool_with_its_own_names(own: dict[str, Any]):
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {
@@ -175,28 +175,28 @@ def test_arguments_given_under_shown_names_reach_the_tool_under_its_own(own: dic
             for name, inner in own.items()
         },
     }
-    shown = function_parameters(schema)["properties"]
+    specs = function_parameters(schema)["properties"]
     arguments = {
         name: [dict(zip(spec["items"].get("properties", {}), inner.values(), strict=True))]
-        for (name, spec), inner in zip(shown.items(), own.values(), strict=True)
+        for (name, spec), inner in zip(specs.items(), own.values(), strict=True)
     }
     assert own_names(arguments, schema) == {name: [inner] for name, inner in own.items()}
 
 
-def test_only_values_that_look_as_they_are_can_be_chosen():
-    """A model would give back what it sees, and be told that this is none of them."""
+def test_a_model_is_not_offered_values_with_invisible_characters():
+    """A model would return the visible text, which is not one of the values."""
     spec = {"enum": ["red", "bl\u200bue"], "default": f"red{TAGS}", "pattern": "a\u200bb"}
     hidden = {"enum": [f"red{TAGS}"]}
-    shown = function_parameters({"properties": {"x": spec, "y": hidden}})["properties"]
-    assert shown["x"] == {"enum": ["red"]}
-    assert shown["y"] == {"description": "One of 1 values, such as red."}
+    specs = function_parameters({"properties": {"x": spec, "y": hidden}})["properties"]
+    assert specs["x"] == {"enum": ["red"]}
+    assert specs["y"] == {"description": "One of 1 values, such as red."}
 
 
-# Tokens, estimated: never too few for a budget. `make bench-search` counts over whole catalogs.
+# Estimates of tokens are never too low for a budget; `make bench-search` counts whole catalogs.
 
 
-# What the tokenizer `o200k_base` counts of these.
-COUNTED = {
+# Counts of the tokenizer `o200k_base`.
+TOKEN_COUNTS = {
     "url": ("https://example.com/v2/reports/{report_id}/exports?format=csv&since=2024-01-01", 26),
     "uuid": ("3f2504e0-4f89-11d3-9a0c-0305e82c3301", 27),
     "numbers": (",".join(map(str, range(60))), 119),
@@ -213,15 +213,15 @@ COUNTED = {
 }  # fmt: skip
 
 
-def test_no_text_of_these_has_more_tokens_than_are_kept_for_it():
-    """What bytes alone tell nothing about: numbers, capitals, and scripts of all kinds."""
-    for kind in COUNTED:
-        text, counted = COUNTED[kind]
+def test_the_estimate_is_not_below_the_count_of_a_tokenizer():
+    """Bytes alone are no measure of numbers, capitals and other scripts."""
+    for kind in TOKEN_COUNTS:
+        text, count = TOKEN_COUNTS[kind]
         slack = 0.9 if kind in ("finnish", "amharic") else 1.0  # they are the hardest
-        assert tokens_at_most(text) >= counted * slack
+        assert tokens_at_most(text) >= count * slack
 
 
-def test_a_tool_takes_no_more_in_text_than_it_is_said_to_take():
+def test_a_tool_takes_no_more_tokens_as_text_than_estimated():
     cases: list[str] = ["Adds two numbers.", "a  b\n\n\n c", "\\" * 50, "", "-\n-"]
     for description in cases:
         schema = {"type": "object", "properties": {"a": {"type": "number", "description": "first"}}}
@@ -230,7 +230,7 @@ def test_a_tool_takes_no_more_in_text_than_it_is_said_to_take():
 
 
 def test_more_text_never_takes_fewer_tokens():
-    """So that a definition which is made shorter costs less."""
+    """A shorter definition must cost less."""
     chooses = random.Random(7)
     signs = 'ab cZ9_-"{}:,\\\n é中я🚀'
     for _ in range(200):
@@ -239,7 +239,7 @@ def test_more_text_never_takes_fewer_tokens():
         assert tokens_at_most(cut) <= tokens_at_most(text)
 
 
-# Patterns of names in settings: they fit whole texts, and hang on none.
+# Patterns of names in settings fit whole texts and cannot hang.
 
 
 def test_a_pattern_fits_whole_texts():

@@ -1,4 +1,4 @@
-"""Whatever schema a server sends, what a model is offered is acceptable to every provider."""
+"""Every provider accepts the tools that a model gets, whatever schema a server sends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_NUMBERS = st.sampled_from([float("nan"), float("inf")])
 
 
 def check(parameters: dict[str, Any]) -> None:
-    """What providers demand, as their refusals say it."""
+    """Check the requirements that providers state in their refusals."""
     json.dumps(parameters, allow_nan=False).encode("ascii")
     json.dumps(parameters, ensure_ascii=False).encode()
     jsonschema_rs.meta.validate(parameters)
@@ -50,9 +50,7 @@ def _parts(schema: Any) -> list[dict[str, Any]]:
 @given(SCHEMAS, SCHEMA_PARTS | NOT_NUMBERS)
 @example({"properties": {"a": {"default": float("nan"), "minimum": float("inf")}}}, None)
 @example({"type": "\ud800"}, None)
-def test_a_model_is_offered_what_providers_accept_whatever_a_server_sends(
-    schema: dict[str, Any], arguments: Any
-):
+def test_any_schema_becomes_one_that_providers_accept(schema: dict[str, Any], arguments: Any):
     before = json.dumps(schema, sort_keys=True)
     parameters = function_parameters(schema)
     check(parameters)
@@ -72,7 +70,7 @@ def test_choices_at_the_top_become_properties_of_one_object():
     assert parameters["required"] == ["deep"]
 
 
-def test_a_schema_that_providers_refuse_is_put_right():
+def test_a_schema_that_providers_refuse_is_repaired():
     cases: list[tuple[Any, Any]] = [
         ({"type": "array"}, {"type": "array", "items": {}}),
         ({"type": "strnig", "description": "a"}, {"description": "a"}),
@@ -98,8 +96,8 @@ def test_a_schema_that_providers_refuse_is_put_right():
         assert specs == {"a": {}}
 
 
-def test_a_whole_that_is_a_reference_is_what_it_refers_to():
-    """Pydantic writes recursive models so."""
+def test_a_schema_that_is_only_a_reference_becomes_its_target():
+    """Pydantic writes recursive models like this."""
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
     parameters = function_parameters({"$ref": "#/$defs/Node", "$defs": {"Node": node}})
     check(parameters)
@@ -108,9 +106,9 @@ def test_a_whole_that_is_a_reference_is_what_it_refers_to():
         check(function_parameters(circle))
 
 
-def test_a_description_has_nothing_in_it_that_nobody_sees_and_an_end():
+def test_a_description_has_no_invisible_characters_and_a_limit():
     evil = "\x1b[2Jgone\u202e\u200b\U000e0041 away\n\tkept \U0001f468\u200d\U0001f469 \ud800"
     assert function_description(evil) == "gone away\n\tkept \U0001f468\u200d\U0001f469 \ufffd"
-    shown = function_description("word " * 40_000)
-    assert len(shown) == 20_000
-    assert shown.endswith(" ... (cut)")
+    description = function_description("word " * 40_000)
+    assert len(description) == 20_000
+    assert description.endswith(" ... (cut)")

@@ -1,4 +1,4 @@
-"""Schemas of tools: checking values, reading typed text, examples, and the line a reader sees."""
+"""Schemas of tools: checks of values, values from text, examples and signatures."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ ADD = {
 
 @settings(max_examples=50)
 @given(SCHEMAS, SCHEMA_PARTS, st.text(max_size=5))
-def test_any_json_object_can_stand_where_a_schema_should(schema: Any, part: Any, text: str):
-    """It comes from a server: whatever it is, nothing else may suffer from it."""
+def test_any_json_object_is_accepted_as_a_schema(schema: Any, part: Any, text: str):
+    """Schemas come from servers, and a bad one must not break anything else."""
     assert all(isinstance(x, str) for x in required(schema))
     assert signature(schema)
     assert all(isinstance(x, str) for x in types_of(schema))
@@ -88,7 +88,7 @@ def test_any_text_can_be_read(text: str, kind: str):
     assert value == text or not SchemaCheck({"type": kind}).problems(value)
 
 
-def test_only_a_null_that_can_mean_nothing_else_is_left_out():
+def test_a_null_is_omitted_only_if_the_schema_allows_none():
     specs = {
         "count": INTEGER,
         "limit": {"type": ["integer", "null"]},
@@ -128,8 +128,8 @@ def test_any_json_can_be_checked(value: Any):
     assert isinstance(SchemaCheck(ADD).problems(value), list)
 
 
-def test_a_large_value_or_text_is_checked_only_as_far_as_that_is_quick():
-    """Looking for the place takes a second for 100,000 rows, in which nothing else can be done."""
+def test_a_large_value_or_text_is_checked_only_within_a_time_limit():
+    """Finding the place of a problem in 100,000 rows would block the interpreter for a second."""
     schema = SchemaCheck({"items": {"required": ["a"]}})
     rows: list[dict[str, int]] = [{"a": 1}] * 100_000
     assert schema.problems(rows) == []
@@ -140,25 +140,25 @@ def test_a_large_value_or_text_is_checked_only_as_far_as_that_is_quick():
     assert SchemaCheck(wide).problems({"text": text}) == ['"name" is a required property']
 
 
-def test_a_wrong_pattern_costs_no_other_check():
+def test_an_invalid_pattern_disables_no_other_check():
     check = SchemaCheck({"properties": {"a": {"pattern": "("}, "b": INTEGER}})
     assert check.problems({"a": "x", "b": "no"}) == ['b: "no" is not of type "integer"']
     assert not check.broken
     assert not is_pattern("(")
 
 
-# Processor time; what is refused takes milliseconds, and what was once done took minutes.
+# Processor time: a refusal takes milliseconds, and the check itself would take minutes.
 QUICK_SECONDS = 1.0
 
 
-def doubled(levels: int, word: str = "allOf", **more: Any) -> dict[str, Any]:
-    """Each definition asks twice for the next one."""
+def doubling(levels: int, word: str = "allOf", **more: Any) -> dict[str, Any]:
+    """Return definitions that each refer twice to the next one."""
     parts = {f"d{n}": {word: [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(levels)}
     return {"$ref": "#/$defs/d0", "$defs": {**parts, f"d{levels}": {}}, **more}
 
 
 def by_name(levels: int, word: str, begin: str) -> dict[str, Any]:
-    """The same by `$anchor` or `$id`, each written in two ways."""
+    """Return the same with `$anchor` or `$id`, each written in two ways."""
     parts = [
         {word: f"{begin}a{n}", "anyOf": [{"$ref": f"#a{n + 1}"}, {"$ref": f"#%61{n + 1}"}]}
         if word == "$anchor"
@@ -169,24 +169,24 @@ def by_name(levels: int, word: str, begin: str) -> dict[str, Any]:
     return {"$defs": {str(n): part for n, part in enumerate(parts)}, "$ref": first}
 
 
-def unevaluated(levels: int) -> dict[str, Any]:
+def unevaluated_schema(levels: int) -> dict[str, Any]:
     schema: dict[str, Any] = {}
     for _ in range(levels):
         schema = {"allOf": [schema], "unevaluatedProperties": {}}
     return schema
 
 
-def test_a_schema_that_cannot_be_used_or_would_take_for_ever_checks_nothing_and_says_why():
-    """Nothing is fetched for it, and the tool stays usable."""
+def test_an_unusable_or_endless_schema_checks_nothing_and_says_why():
+    """References are not fetched, and the tool stays usable."""
     unusable: list[dict[str, Any]] = [
         {"$ref": "https://example.invalid/schema.json"}, {"$ref": "#/definitions/nowhere"},
         {"$ref": "file:///etc/passwd"}, {"type": "no-such-type"}, {"properties": 5},
         {"$schema": "https://example.invalid/meta"},
     ]  # fmt: skip
     hostile: list[dict[str, Any]] = [
-        doubled(60), by_name(60, "$anchor", ""), by_name(60, "$id", "http://x/"), {"$ref": "#"},
+        doubling(60), by_name(60, "$anchor", ""), by_name(60, "$id", "http://x/"), {"$ref": "#"},
         {"properties": {f"p{n}": {} for n in range(100_000)}, "required": ["p1"]},
-        {"items": unevaluated(600)}, {"enum": [[n] for n in range(50_000)]},
+        {"items": unevaluated_schema(600)}, {"enum": [[n] for n in range(50_000)]},
     ]  # fmt: skip
     for schema in (*unusable, *hostile):
         began = time.process_time()
@@ -200,7 +200,7 @@ def test_a_schema_that_cannot_be_used_or_would_take_for_ever_checks_nothing_and_
 
 
 def union(kinds: int) -> dict[str, Any]:
-    """As pydantic writes a tree of many kinds of nodes."""
+    """Return the schema that pydantic writes for a tree of many kinds of nodes."""
     children = {"type": "array", "items": {"$ref": "#/$defs/Any"}}
     nodes = {
         f"Node{n}": {
@@ -214,12 +214,12 @@ def union(kinds: int) -> dict[str, Any]:
     return {"properties": {"root": {"$ref": "#/$defs/Any"}}, "$defs": {**nodes, "Any": any_of}}
 
 
-def test_ordinary_schemas_are_checked_however_large():
+def test_ordinary_schemas_of_any_size_are_checked():
     many = {"properties": {f"p{n}": TEXT for n in range(2_000)}}
     identified = {"$id": "https://x/y", "$defs": {"a": {"type": "null"}}, "$ref": "#/$defs/a"}
     rows: list[tuple[dict[str, Any], Any, Any]] = [
         (union(30), {"root": {"kind": 3, "children": [{"kind": 4}]}}, {"root": {}}),
-        (doubled(5, type="object"), {}, 1),
+        (doubling(5, type="object"), {}, 1),
         ({"enum": [f"v{n}" for n in range(20_000)]}, "v7", "w"),
         (many, {"p7": ""}, {"p7": 1}),
         ({"items": {"pattern": r"^(?!.*\.\.)[a-z0-9.]{1,64}$"}}, ["a.b"] * 20, ["a..b"]),
@@ -233,24 +233,24 @@ def test_ordinary_schemas_are_checked_however_large():
         assert check.problems(bad)
 
 
-def nested(depth: int) -> list[Any]:
+def nested_list(depth: int) -> list[Any]:
     value: list[Any] = []
     for _ in range(depth):
         value = [value]
     return value
 
 
-def test_a_value_that_would_take_for_ever_is_not_checked():
+def test_a_value_that_would_take_too_long_is_not_checked():
     slow, wide = "(?=a)(a+)+$", "[ab]*a[ab]{900}x"
     rows: list[tuple[Any, Any]] = [
-        ({"items": {"allOf": [{"$ref": "#"}, {"anyOf": [{"$ref": "#"}]}]}}, nested(60)),
+        ({"items": {"allOf": [{"$ref": "#"}, {"anyOf": [{"$ref": "#"}]}]}}, nested_list(60)),
         ({"items": {"pattern": slow}}, ["a" * 100_000 + "!"]),
         ({"items": {"pattern": slow}}, ["a" * 9_000 + "!"] * 50),
         ({"items": {"pattern": wide}}, ["ab" * 1_000_000]),
         ({"patternProperties": {wide: {}}}, {"ab" * 1_000_000: 1}),
-        ({"items": doubled(12)}, [1] * 10_000),
+        ({"items": doubling(12)}, [1] * 10_000),
         ({"anyOf": [{"required": [f"x{n}"]} for n in range(500)]}, {"a": [1] * 19_000}),
-        ({"items": doubled(8, "anyOf") | {"$defs": doubled(8)["$defs"]}}, [1] * 1_000),
+        ({"items": doubling(8, "anyOf") | {"$defs": doubling(8)["$defs"]}}, [1] * 1_000),
         ({"items": {}}, [[1] * 10] * 100_000),
     ]
     for schema, value in rows:
@@ -259,7 +259,7 @@ def test_a_value_that_would_take_for_ever_is_not_checked():
         assert time.process_time() - began < QUICK_SECONDS
 
 
-# Examples: what the schema shows, in no time, whatever the schema is.
+# Examples from any schema, quickly.
 
 
 def object_with(**specs: Any) -> JsonObject:
@@ -273,8 +273,8 @@ def example_of(spec: Any, **more: Any) -> Any:
     return arguments["x"]
 
 
-def test_the_example_that_a_schema_shows_is_taken_where_it_fits():
-    """Many tools take one of two parameters, and say so at the top."""
+def test_an_example_in_the_schema_is_used_where_it_fits():
+    """Many tools take one of two parameters, with an `anyOf` at the top level."""
     rows: list[tuple[JsonObject, Any]] = [
         ({**TEXT, "examples": ["Paris", "Rome"]}, "Paris"), ({**TEXT, "default": "Paris"}, "Paris"),
         ({**TEXT, "enum": ["asc", "desc"]}, "asc"), ({"const": 7}, 7),
@@ -294,7 +294,7 @@ def test_the_example_that_a_schema_shows_is_taken_where_it_fits():
     assert example_arguments(choice) == {"id": 1}
 
 
-def test_an_example_of_a_schema_made_to_take_long_takes_little():
+def test_an_example_of_a_hostile_schema_takes_little_time():
     it = {"$ref": "#/$defs/it"}
     tree = {"type": "object", "required": ["left"], "properties": {"left": {"$ref": "#/$defs/t"}}}
     schemas: list[JsonObject] = [
@@ -308,7 +308,7 @@ def test_an_example_of_a_schema_made_to_take_long_takes_little():
         object_with(x={"type": "number", "minimum": 1e300, "multipleOf": 1e-300}),
         object_with(x={"allOf": [{"anyOf": [{}, {}] * 50}] * 50}),
         *(
-            {"$defs": doubled(40, word)["$defs"], **object_with(x={"$ref": "#/$defs/d0"})}
+            {"$defs": doubling(40, word)["$defs"], **object_with(x={"$ref": "#/$defs/d0"})}
             for word in ("allOf", "anyOf", "oneOf")
         ),
         {"$defs": {"it": {"allOf": [it] * 10, "anyOf": [it] * 10}}, **object_with(x=it)},

@@ -45,8 +45,8 @@ def test_defaults_answer_a_form_only_if_nothing_is_missing():
     assert answer_with_defaults(Question("s", "?", url="https://x.org")).action == "decline"
 
 
-def test_every_kind_is_read_from_a_history_as_it_was_written():
-    """The ids of its tools hang on whether it connects; one that is not known here does."""
+def test_every_source_kind_is_found_by_its_name():
+    """Ids of its tools depend on whether it connects; an unknown kind from a history does."""
     ours = [x for x in vars(tools).values() if isinstance(x, SourceKind)]
     assert len(ours) >= 3
     assert all(find_kind(kind.name) is kind for kind in ours)
@@ -54,7 +54,7 @@ def test_every_kind_is_read_from_a_history_as_it_was_written():
     assert find_kind("planet").connects
 
 
-def test_parts_of_a_result_are_read_in_their_order_and_pictures_are_named_not_shown():
+def test_a_result_as_text_has_its_parts_in_order_and_a_placeholder_for_each_picture():
     picture = base64.b64encode(b"12345").decode()
     result = ToolResult(
         (
@@ -76,7 +76,7 @@ def test_parts_of_a_result_are_read_in_their_order_and_pictures_are_named_not_sh
 
 
 def test_a_command_can_be_pasted_into_the_shell():
-    """A tool that is called like an option is none."""
+    """A tool whose name looks like an option is not read as one."""
     assert shell_command("cd", "C:\\My Lab", windows=True) == 'cd "C:\\My Lab"'
     assert shell_command("cd", "/my lab", windows=False) == "cd '/my lab'"
     assert shell_command("cd", "C:\\Lab", windows=True) == "cd C:\\Lab"
@@ -105,8 +105,8 @@ def test_values_are_encoded_for_their_place_in_a_template():
         assert fill_template(template, values) == uri
 
 
-def test_a_missing_or_misspelled_value_of_a_template_is_named():
-    """A hole in a path would read another resource."""
+def test_the_error_names_a_missing_or_misspelled_value_of_a_template():
+    """A gap in a path would read another resource."""
     rows: list[tuple[dict[str, Any], str]] = [
         ({}, "day is missing"), ({"day": ""}, "day is missing"), ({"day": None}, "day is missing"),
         ({"day": "x", "dya": "y"}, "there is no parameter dya"),
@@ -119,7 +119,7 @@ def test_a_missing_or_misspelled_value_of_a_template_is_named():
 
 @pytest.fixture
 def _garbage_lets_others_in() -> Iterator[None]:
-    """Whatever is collected in the middle of parsing lets another thread go on."""
+    """Garbage collection in the middle of parsing switches to another thread."""
 
     def pause(_phase: str, _info: dict[str, Any]) -> None:
         time.sleep(0)
@@ -133,7 +133,7 @@ def _garbage_lets_others_in() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_garbage_lets_others_in")
-def test_code_is_read_by_several_threads_at_once_and_nothing_is_run():
+def test_several_threads_can_parse_code_at_once_without_running_it():
     source = "\n".join(f"x{n} = [{n}, (f({n}), {{'a': {n}}})]" for n in range(200))
     with ThreadPoolExecutor(4) as threads:
         trees = list(threads.map(module_of, [source] * 16))
@@ -154,7 +154,7 @@ ADDRESSES = {
 
 
 def test_every_form_of_an_address_is_in_its_place():
-    """Other loopback addresses are places of their own; a name has to be looked up."""
+    """Other loopback addresses are places of their own; a name has no place before DNS."""
     for place, addresses in ADDRESSES.items():
         assert {place_of(x) for x in addresses.split()} == {place}
     assert place_of("127.0.0.2") == place_of("::ffff:127.0.0.2") == "on this machine, at 127.0.0.2"
@@ -166,16 +166,16 @@ def test_every_form_of_an_address_is_in_its_place():
 # Errors: what, where, and what next, in the text and as facts.
 
 
-class Held:
-    """Something that a frame holds."""
+class Value:
+    """A value in a frame."""
 
 
-def test_a_frame_that_an_error_came_through_is_gone_with_the_error():
-    def pass_on(held: Held) -> None:
-        """Raise an error in place of another one that its own frame holds."""
+def test_an_error_without_tracebacks_keeps_no_frame_alive():
+    def pass_on(value: Value) -> None:
+        """Replace an error by another one while the frame refers to the first."""
         causes: list[BaseException] = []
         try:
-            raise ValueError(held)
+            raise ValueError(value)
         except ValueError as cause:
             causes.append(cause)
             cause.args = ()
@@ -183,14 +183,14 @@ def test_a_frame_that_an_error_came_through_is_gone_with_the_error():
 
     gc.disable()
     try:
-        held = Held()
-        left = weakref.ref(held)
+        value = Value()
+        reference = weakref.ref(value)
         try:
-            pass_on(held)
+            pass_on(value)
         except KeyError as error:
             drop_tracebacks(error)
-        del held
-        assert left() is None
+        del value
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -209,8 +209,8 @@ class Flow:
         AgentOfThisTest().execute(ctx)
 
 
-def shown_in_the_panel(error: XaiMcpError) -> list[str]:
-    """The lines that IPython shows when a node raises this."""
+def panel_lines(error: XaiMcpError) -> list[str]:
+    """Return the lines that IPython shows when a node raises this error."""
     with pytest.raises(XaiMcpError):
         Flow().execute(error)
     return error._render_traceback_()
@@ -233,17 +233,17 @@ def test_an_error_about_a_source_quotes_its_last_words_and_the_next_step():
 
 
 def test_the_panel_names_the_node_and_shows_the_message_without_a_traceback():
-    """IPython asks an exception for `_render_traceback_` before it writes one of its own."""
-    assert shown_in_the_panel(SettingsError("s.json", "", "not JSON.", "Fix it.")) == [
+    """IPython calls `_render_traceback_` of an exception before it formats a traceback itself."""
+    assert panel_lines(SettingsError("s.json", "", "not JSON.", "Fix it.")) == [
         "The workflow stopped at AgentOfThisTest (SettingsError):",
         "",
         "  s.json: not JSON. Fix it.",
     ]
     error = SourceClosed("db", "it is gone. " * 10, "Try again.", ["a\x1b[2Jb"])
-    lines = "\n".join(shown_in_the_panel(error)).splitlines()
+    lines = "\n".join(panel_lines(error)).splitlines()
     assert max(map(len, lines)) <= 80, "broken between words"
     assert " ".join(" ".join(lines).split()).count("it is gone.") == 10
     assert lines[-2:] == ["      a?[2Jb", "    Next step: Try again."]
     with pytest.raises(XaiMcpError) as raised:
         raise XaiMcpError("no")
-    assert not hasattr(raised.value, "_render_traceback_"), "raised by no node: as Python does"
+    assert not hasattr(raised.value, "_render_traceback_"), "no node raised it"

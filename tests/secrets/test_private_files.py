@@ -1,4 +1,4 @@
-"""What only its owner should read is never open to others, and never written to somebody else."""
+"""Private files are never readable by others and never written for another user."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _CHILD_SECONDS = 30
 
 
 def note(file: Path) -> None:
-    """A memory makes a note there."""
+    """Write a memory's note to the file."""
     NoteStore(file).add("a", "", "Rex is a dog.", {})
 
 
 def record(file: Path) -> None:
-    """A transcript is written there."""
+    """Write a transcript to the file."""
     Recorder(str(file), {"run": "r"}).note("Noted", text="hi")
 
 
@@ -56,8 +56,8 @@ def umask(value: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("write", [note, record])
-def test_only_its_owner_reads_a_file_that_is_written(tmp_path: Path, write: Callable[[Path], None]):
-    """A new one, one that others could read, and one that a link of ours leads to."""
+def test_only_the_owner_can_read_a_private_file(tmp_path: Path, write: Callable[[Path], None]):
+    """A new file, a file that others could read, and the target of our own link."""
     for mask in (0o000, 0o022, 0o277):
         (folder := tmp_path / f"{mask}").mkdir()
         with umask(mask):
@@ -68,18 +68,18 @@ def test_only_its_owner_reads_a_file_that_is_written(tmp_path: Path, write: Call
     real, link = tmp_path / "far" / "real.jsonl", tmp_path / "made.jsonl"
     real.touch()
     real.chmod(0o666)
-    link.symlink_to(real)  # notes may be kept in a folder that is shared between machines
+    link.symlink_to(real)  # a person may store notes in a folder that machines share
     write(link)
     write(link)
     assert link.is_symlink()
     assert mode(real) == 0o600
     before = mode(Path(os.devnull))
     append_private(Path(os.devnull), b"x")
-    assert mode(Path(os.devnull)) == before, "closing it to others would harm everybody"
+    assert mode(Path(os.devnull)) == before, "all programs use it"
 
 
 def foreign_link(folder: Path) -> Path:
-    """A link that somebody put there, to a file of ours."""
+    """Create another user's link to a file of ours."""
     ours, link = folder / "ours", folder / "link"
     ours.write_text("mine\n")
     link.symlink_to(ours)
@@ -88,7 +88,7 @@ def foreign_link(folder: Path) -> Path:
 
 
 def foreign_file(folder: Path) -> Path:
-    """A file that somebody made before us, to read what we write."""
+    """Create a file of another user, who could read what we write."""
     file = folder / "theirs"
     file.write_text("mine\n")
     os.chown(file, SOMEBODY, SOMEBODY)
@@ -97,14 +97,14 @@ def foreign_file(folder: Path) -> Path:
 
 
 def link_to_foreign(folder: Path) -> Path:
-    """A link of ours to what is somebody else's."""
+    """Create a link of ours to another user's file."""
     link = folder / "mine"
     link.symlink_to(foreign_file(folder))
     return link
 
 
 @as_root
-def test_nothing_is_written_to_a_file_that_is_somebody_elses(tmp_path: Path):
+def test_a_file_or_link_of_another_user_is_not_written(tmp_path: Path):
     for place in (foreign_link, foreign_file, link_to_foreign):
         file = place(tmp_path)
         with pytest.raises(NotOurs, match="it belongs to somebody else"):
@@ -112,7 +112,7 @@ def test_nothing_is_written_to_a_file_that_is_somebody_elses(tmp_path: Path):
         assert file.read_text() == "mine\n"
 
 
-def test_a_replaced_file_is_its_owners_and_whole(tmp_path: Path):
+def test_a_replaced_file_is_complete_and_private(tmp_path: Path):
     file = tmp_path / "kept"
     file.write_text("before")
     file.chmod(0o644)
@@ -151,18 +151,18 @@ def test_a_lock_keeps_other_processes_out_until_its_holder_ends(tmp_path: Path):
     assert mode(lock) == 0o600
 
 
-def test_a_lock_is_off_at_the_end_also_where_somebody_has_a_copy_of_the_file(
+def test_a_lock_is_released_even_if_another_process_has_a_copy_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """A process that is just being started has one for a moment."""
+    """A starting child process has a copy for a moment."""
     copies: list[int] = []
 
-    def copied(path: Path) -> int | None:
-        opened = open_lock(path)
-        copies.append(os.dup(opened or 0))
-        return opened
+    def open_and_copy(path: Path) -> int | None:
+        file = open_lock(path)
+        copies.append(os.dup(file or 0))
+        return file
 
-    monkeypatch.setattr(private_files, "open_lock", copied)
+    monkeypatch.setattr(private_files, "open_lock", open_and_copy)
     for _ in range(2):
         with file_lock(tmp_path / "it.lock", 0.0) as is_locked:
             assert is_locked

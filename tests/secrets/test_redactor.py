@@ -1,7 +1,4 @@
-"""No secret of a run stands on the screen, however much of the run is shown.
-
-Who decided it: design.md section 1, secrets are never shown.
-"""
+"""A run never prints secrets, at any level of detail (design.md section 1)."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ ALL = (PASSWORD, KEY, FROM_ENVIRONMENT, TOKEN)
 
 @pytest.fixture(autouse=True)
 def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings with the server `it`, which is given a password."""
+    """Write settings with the server `it`, which has a password in its environment."""
     file = tmp_path / "mcp_settings.json"
     server = {**entry(), "env": {"IT_PASSWORD": PASSWORD}}
     file.write_text(json.dumps({"mcpServers": {"it": server}}), encoding="utf-8")
@@ -60,10 +57,10 @@ def test_a_run_is_shown_without_secrets(capsys: pytest.CaptureFixture[str], show
         prompt = f"The password is {PASSWORD}."
         init_agent(ctx, "it", toolbelt_spec=belt, api_key=KEY, system_prompt=prompt, **model)
         run_agent(ctx, "it", "Go!", outcome=CanvasRun(), show=show)
-    shown = capsys.readouterr().out
-    assert ("***" in shown) is (fails or show != "quiet")
+    output = capsys.readouterr().out
+    assert ("***" in output) is (fails or show != "quiet")
     for secret in ALL:
-        assert secret not in shown
+        assert secret not in output
 
 
 def test_a_secret_that_is_streamed_in_pieces_is_hidden():
@@ -76,17 +73,17 @@ def test_a_secret_that_is_streamed_in_pieces_is_hidden():
     assert paper.lines[-1].endswith("It is ***, I think.")
 
 
-def test_a_long_value_is_looked_at_only_as_far_as_it_is_shown():
-    """The loop waits meanwhile. No secret is cut in half."""
-    looked_at = list[int]()
+def test_a_long_value_is_searched_only_up_to_the_limit():
+    """The search blocks the event loop. No secret is cut in half."""
+    read_items = list[int]()
 
     class Long(list[str]):
         def __iter__(self) -> Iterator[str]:
             for n in range(50_000):
-                looked_at.append(n)
+                read_items.append(n)
                 yield f"{'x' * (n % 200)}a secret that is known"
 
-    shown = Redactor([Secrets(["a secret that is known"])], guesses=True).short([Long()])
-    assert len(looked_at) < 1_000
-    assert "secret" not in shown
-    assert shown.endswith("...")
+    text = Redactor([Secrets(["a secret that is known"])], guesses=True).short([Long()])
+    assert len(read_items) < 1_000
+    assert "secret" not in text
+    assert text.endswith("...")

@@ -26,18 +26,18 @@ from xai_mcp_agent.secrets.speech import mask_speech
 
 KEY = "s3cr/et+k=y&\"'\\é"
 
-# A letter or digit in it, or it would be a mask already; a digit keeps it from being a word.
+# The digit makes it neither a mask nor a common word.
 secret_texts = st.text(min_size=MIN_SECRET_LENGTH, max_size=60).map(lambda text: f"7{text}")
 
 
-def test_a_secret_shows_stars_however_it_is_printed():
+def test_a_secret_prints_as_stars_in_any_format():
     """design.md 1.7: nothing leaks."""
     secret = Secret(KEY)
     assert [repr(secret), str(secret), f"{secret}", f"{[secret]}"] == ["***"] * 3 + ["[***]"]
     assert f"{secret:>5}" == "  ***"
 
 
-def test_a_secret_is_found_in_the_forms_it_travels_in():
+def test_a_secret_is_masked_in_every_encoding():
     cases: list[str] = [
         KEY,
         f"https://example.com/?key={quote(KEY)}",
@@ -66,7 +66,7 @@ def test_basic_authentication_is_masked_whatever_the_user_name():
 
 
 def test_the_longest_secret_and_each_line_of_one_is_masked_and_short_words_stay():
-    """Masking every `1` or `default` hides nothing; a server's stderr is read by lines."""
+    """A mask for every `1` or `default` would hide nothing; stderr is read line by line."""
     assert Secrets(["abcdef", "abcdefghi"]).redact("abcdefghi") == "***"
     secrets = Secrets(["abc", "12345", "default", "Bearer", "", "   ", "******"])
     text = "abc 12345 default Bearer    ******"
@@ -78,14 +78,14 @@ def test_the_longest_secret_and_each_line_of_one_is_masked_and_short_words_stay(
 
 
 @given(secret=secret_texts, before=st.text(), after=st.text())
-def test_mask_never_leaves_the_secret_in(secret: str, before: str, after: str):
+def test_a_masked_text_never_contains_the_secret(secret: str, before: str, after: str):
     secrets = Secrets([secret])
     masked = secrets.redact(f"{before}{secret}{after}")
     assert secret not in masked
     assert json.dumps(secret)[1:-1] not in secrets.redact(json.dumps(f"{before}{secret}{after}"))
 
 
-# What counts as a secret, and how settings are shown without it.
+# Texts that count as secrets, and settings without them.
 
 
 SECRET_NAMES = """
@@ -109,7 +109,7 @@ def test_names_of_secrets_are_recognised_in_any_spelling(tmp_path: Path):
     assert is_secret("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "not there"))
 
 
-def test_secrets_in_the_environment_and_in_headers_are_found_by_what_they_hold():
+def test_secrets_in_the_environment_and_in_headers_are_found_by_name_or_content():
     env = {
         "TOKEN": "tok-1",
         "DATABASE_URL": "postgres://me:pa%2Fss@db/x",
@@ -148,8 +148,8 @@ def test_secrets_among_arguments_are_found_and_never_shown():
     assert not [*secrets_in_args(plain)]
 
 
-def test_a_url_is_shown_without_what_may_be_secret():
-    for url, shown in (
+def test_a_url_is_shown_without_possible_secrets():
+    for url, masked in (
         ("https://example.com/mcp", "https://example.com/mcp"),
         ("https://me:pw@example.com:81/mcp", "https://***@example.com:81/mcp"),
         ("https://example.com/mcp?key=a&b=c#d", "https://example.com/mcp?key=***&b=***"),
@@ -157,10 +157,10 @@ def test_a_url_is_shown_without_what_may_be_secret():
         ("https://example.com/s/a1b2c3d4e5f6a7b8c9d0e1f2/mcp", "https://example.com/s/***/mcp"),
         ("https://[broken", "***"),
     ):
-        assert redact_url(url) == shown
+        assert redact_url(url) == masked
 
 
-# What is kept of what people say: no secret of theirs, however they put it.
+# Messages of people, stored without their secrets.
 
 
 REDACT = Redactor([Secrets(["zebra-crossing"])], guesses=True, environ={})
@@ -204,7 +204,7 @@ def test_a_request_without_secrets_stays_as_it_is():
 
 
 def test_no_part_of_a_secret_survives_where_a_text_is_cut():
-    """Masks are shorter than what they hide, so that the end of what is looked at may be kept."""
+    """Masks are shorter than secrets, so text from the end of the searched part may remain."""
     for padding in range(260, 305, 3):
         begin = f"{'a ' * (padding // 2)}{'b' * (padding % 2)}"
         assert "zeb" not in mask_speech(f"{begin}zebra-crossing", REDACT)

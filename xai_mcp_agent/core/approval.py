@@ -61,7 +61,7 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """A person's answer. `run` and `always` apply to the tool as shown, with any arguments.
+    """A person's answer. `run` and `always` apply to this definition, with any arguments.
 
     `reason` says why the answer is no. `was_asked` is False if no person was there. `by` says who
     answered, and where.
@@ -138,11 +138,11 @@ class RunApprovals:
 
     def take(self, call: AwaitedCall) -> ApprovalAnswer | None:
         """Take the earlier answer to this call; each answer counts once."""
-        decided = next((x for x in self.answers if x.decides(call)), None)
-        if decided is None:
+        match = next((x for x in self.answers if x.decides(call)), None)
+        if match is None:
             return None
-        self.answers.remove(decided)
-        return decided.answer
+        self.answers.remove(match)
+        return match.answer
 
     @property
     def asking(self) -> anyio.Lock:
@@ -181,8 +181,8 @@ class Ruling:
 class RunFacts:
     """Facts of one run that rules test: the called tools, never their results.
 
-    `was` are the words that rules set for calls that were sent; `counted` is how often each limit
-    was used.
+    `was` are the words that rules set for calls that were sent; `counted` maps each limit to its
+    number of calls.
     """
 
     succeeded: set[ToolKey] = field(default_factory=set[ToolKey])

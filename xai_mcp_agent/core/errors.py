@@ -47,7 +47,7 @@ class XaiMcpError(Exception):
         return lambda: self.node_message(_WIDTH)
 
     def node_message(self, width: int | None = None) -> list[str]:
-        """Return the node that stopped and the message, or nothing if no node raised it.
+        """Return lines with the node that stopped and the message; none if no node raised it.
 
         Lines are folded to `width` characters. Without a width they stay as they are, so that a
         command in them can be copied.
@@ -154,8 +154,8 @@ class DefinitionChanged(NotAccepted):
     _MOST_LINES = 100  # in the message; whoever accepts the tool sees all
 
     def __init__(self, server: str, tool: str, digest: str, lines: Sequence[str]) -> None:
-        left = len(lines) - self._MOST_LINES
-        more = [f"and {left:,} more changes"] if left > 0 else []
+        remaining = len(lines) - self._MOST_LINES
+        more = [f"and {remaining:,} more changes"] if remaining > 0 else []
         changes = "".join(f"\n    {line}" for line in (*lines[: self._MOST_LINES], *more))
         XaiMcpError.__init__(
             self,
@@ -168,7 +168,7 @@ class DefinitionChanged(NotAccepted):
 
 
 class ReviewNeeded(XaiMcpError):
-    """Nothing was accepted or approved: `digests` must be read first, one line for each."""
+    """A person must read `digests`, one line for each, before they are accepted or approved."""
 
     def __init__(
         self,
@@ -177,12 +177,12 @@ class ReviewNeeded(XaiMcpError):
         digests: Sequence[str],
         command: str,
         reading: str,
-        done: str = "accepted",
+        decision: str = "accepted",
     ) -> None:
-        waiting = "".join(f"\n    {line}" for line in digests)
-        verb = {"accepted": "accepts", "approved": "approves"}[done]
+        lines = "".join(f"\n    {line}" for line in digests)
+        verb = {"accepted": "accepts", "approved": "approves"}[decision]
         super().__init__(
-            f"{server}: nothing was {done}: {problem} What waits:{waiting}{_NEXT_STEP}read it "
+            f"{server}: nothing was {decision}: {problem} What waits:{lines}{_NEXT_STEP}read it "
             f"with `{reading}` in a terminal. If it is right, `{command}` {verb} it."
         )
         self.server = server
@@ -249,7 +249,7 @@ class SourceFailed(SourceError):
 
 
 class Misdirected(SourceFailed):
-    """The source's answer leads to an address that it may not send us to."""
+    """The source redirects to an address that is not allowed."""
 
 
 class CircuitOpen(SourceFailed):
@@ -325,7 +325,7 @@ class ServerError(SourceError):
 
 
 class _PlaceError(XaiMcpError):
-    """Base for trouble with something stored at a `place`, which is shown without a password."""
+    """Base for trouble with stored data; `place` is its file or address, without a password."""
 
     _what = _before_step = ""
 
@@ -409,20 +409,20 @@ class ModelUnreachable(ModelError):
 
 
 def drop_tracebacks(cause: BaseException) -> None:
-    """Drop the tracebacks of an exception and of every exception beneath it.
+    """Drop the tracebacks of an exception and of all its causes.
 
     Tracebacks hold the request and its key. If one of them holds the exception too, all stay until
-    the garbage collector runs; in Python 3.12 and 3.13 a `contextlib` block that raises another
-    exception in its place causes that.
+    the garbage collector runs. In Python 3.12 and 3.13 that happens when a `contextlib` block
+    raises another exception instead.
     """
-    seen = set[int]()
-    waiting: list[BaseException | None] = [cause]
-    while waiting:
-        error = waiting.pop()
-        if error is not None and id(error) not in seen:
-            seen.add(id(error))
+    visited = set[int]()
+    queue: list[BaseException | None] = [cause]
+    while queue:
+        error = queue.pop()
+        if error is not None and id(error) not in visited:
+            visited.add(id(error))
             error.__traceback__ = None
-            waiting += [error.__cause__, error.__context__]
+            queue += [error.__cause__, error.__context__]
 
 
 def node_in(traceback: TracebackType | None) -> str | None:

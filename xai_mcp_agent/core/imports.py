@@ -4,8 +4,8 @@ Ctrl-C raises KeyboardInterrupt in the main thread, wherever it is. In the middl
 leaves a module's lock taken for good; another thread that needs the module then waits for ever, and
 Python waits for that thread at exit.
 
-A thread that still imports when Python exits is stopped before that: Python would stop it in the
-middle of compiled code, and some of that (Rust) then crashes the whole process.
+A thread that still imports when Python exits is stopped first: Python would stop it in the middle
+of compiled code, some of which (Rust) then crashes the whole process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _threads = set[threading.Thread]()
 def import_aside(name: str, package: str | None = None) -> ModuleType:
     """Import a module as `import_module` does, in another thread if this is the main one.
 
-    An interrupt ends the wait, and the import goes on.
+    An interrupt ends the wait, but the import continues.
 
     Raises:
         ImportError: there is no such module, or it cannot be imported.
@@ -40,16 +40,16 @@ def import_aside(name: str, package: str | None = None) -> ModuleType:
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or threading.active_count() == 1:
         return _import(name, package)
-    imported = Future[ModuleType]()
+    future = Future[ModuleType]()
 
     def run() -> None:
         try:
-            imported.set_result(_import(name, package))
+            future.set_result(_import(name, package))
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-            imported.set_exception(error)
+            future.set_exception(error)
 
     begin_import(run)
-    return imported.result()
+    return future.result()
 
 
 def _import(name: str, package: str | None) -> ModuleType:
@@ -60,7 +60,7 @@ def _import(name: str, package: str | None) -> ModuleType:
 def begin_import(run: Callable[[], None]) -> None:
     """Run a function in a thread that no interrupt reaches and that does not delay the exit.
 
-    At exit, the next `import` in it raises a `BaseException`, which it must let pass or hand on.
+    At exit, the next `import` in it raises a `BaseException`, which it must not swallow.
     """
 
     def run_and_leave() -> None:
@@ -91,7 +91,7 @@ def end_imports() -> None:
     """Stop all importing threads before their next module, because the process is about to exit."""
     if not _threads:
         return
-    sys.meta_path.insert(0, _NothingMore())
+    sys.meta_path.insert(0, _NoMoreImports())
     deadline = time.monotonic() + _END_SECONDS
     for thread in list(_threads):
         thread.join(max(0.0, deadline - time.monotonic()))
@@ -101,7 +101,7 @@ class _Ending(BaseException):
     """The process is exiting, so no more modules are searched; not an error of the module."""
 
 
-class _NothingMore:
+class _NoMoreImports:
     def find_spec(self, *_: object) -> None:
         if threading.current_thread() in _threads:
             raise _Ending

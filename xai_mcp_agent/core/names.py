@@ -39,10 +39,10 @@ class ShownNames:
     """Assigns each tool the name that a model reads; no two tools share a name.
 
     A shown name is `<source>_<tool>`, or just `<tool>` for a source without a name (tools drawn on
-    the canvas) or of the same name (a workflow). It fits every provider's rule, at most
-    `MAX_SHOWN_NAME` characters. A name that had to be changed or shortened, or that is taken, ends
-    in a digest of its key; so it is stable from run to run as long as tools are shown in a stable
-    order. `names` are from an earlier run.
+    the canvas) or of the same name (a workflow). It follows the rules of every provider and has at
+    most `MAX_SHOWN_NAME` characters. A name that had to be changed or shortened, or that is taken,
+    ends in a digest of its key; so it is stable from run to run as long as tools are shown in a
+    stable order. `names` are from an earlier run.
 
     A name also counts as taken if another source's tool has a similar-looking name, or if it begins
     like the names of another of the `sources`, connected or not.
@@ -52,22 +52,22 @@ class ShownNames:
         self, names: Iterable[tuple[ToolKey, str]] = (), sources: Iterable[str] = ()
     ) -> None:
         self._name_of: dict[ToolKey, str] = dict(names)
-        self._taken = set(self._name_of.values())
+        self._assigned_names = set(self._name_of.values())
         self._source_by_start = {skeleton(x): x for x in sources if skeleton(x)}
         # By skeleton: the source that a shown name belongs to, and the sources with a tool of that
         # name.
         self._owner_of: dict[str, str] = {}
         self._own: defaultdict[str, set[str]] = defaultdict(set)
-        self._shown: set[ToolKey] = set()
+        self._keys: set[ToolKey] = set()
 
     def show(self, key: ToolKey) -> str:
         """Return the shown name of `key`; it is assigned on first use and never changes."""
-        if key not in self._shown:
+        if key not in self._keys:
             if key not in self._name_of:
                 self._name_of[key] = self._new_name(key)
             name = self._name_of[key]
-            self._taken.add(name)
-            self._shown.add(key)
+            self._assigned_names.add(name)
+            self._keys.add(key)
             self._owner_of.setdefault(skeleton(name), key.source)
             self._own[skeleton(key.name)].add(key.source)
         return self._name_of[key]
@@ -86,7 +86,7 @@ class ShownNames:
         return name
 
     def _is_taken(self, name: str, key: ToolKey, *, is_plain: bool) -> bool:
-        if name in self._taken:
+        if name in self._assigned_names:
             return True
         look = skeleton(name)
         if self._owner_of.get(look, key.source) != key.source:
@@ -109,7 +109,7 @@ class ShownNames:
 
 
 def join_names(names: Sequence[str], most: int) -> str:
-    """Return a list of at most `most` names in words, and how many more there are."""
+    """Return the first `most` names as text, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -124,20 +124,20 @@ def may_be_of(shown_name: str, source: str) -> bool:
 def skeleton(name: str) -> str:
     """Return the same text for all names that a person may confuse with each other.
 
-    Ignored are case, alphabet, width, marks and invisible characters of the letters, and the
+    It ignores case, alphabet, width, marks and invisible characters of the letters, and the
     separators between words.
     """
     return fold_name(name).strip("_")
 
 
 def fold_letters(name: str) -> str:
-    """Return a skeleton without separators of words: `d el` and `d-el` pass for `del`."""
+    """Return a skeleton without separators of words: `d el` and `d-el` become `del`."""
     return fold_name(name).replace("_", "")
 
 
 @lru_cache(maxsize=10_000)
 def fold_name(name: str) -> str:
-    """Return the skeleton of a part of a name, with the separators at its ends."""
+    """Return the skeleton of a part of a name; separators at its ends stay."""
     if not (name.isascii() and name.isprintable()):
         plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
         name = "".join(map(_visible_part, plain))
@@ -145,17 +145,17 @@ def fold_name(name: str) -> str:
 
 
 def nearest(name: str, candidates: Iterable[str], *, count: int = 3) -> list[str]:
-    """Return the known names most like `name`, best first; one may contain the other."""
+    """Return the candidates most like `name`, best first; those that contain it come last."""
     # Imported here because most names are right.
     from rapidfuzz import fuzz, process
 
     text = name[:_MOST_NAME_CHARS].lower()
-    lowered = {x.lower(): x for x in candidates}
-    names = list(lowered)  # rapidfuzz takes a list three times as fast as keys
+    by_lowercase = {x.lower(): x for x in candidates}
+    names = list(by_lowercase)  # rapidfuzz takes a list three times as fast as keys
     close = process.extract(text, names, scorer=fuzz.ratio, limit=count, score_cutoff=50)
-    holding = (low for low in lowered if text and (text in low or low in text))
-    best = dict.fromkeys((*(low for low, _, _ in close), *holding))
-    return [lowered[low] for low in islice(best, count)]
+    containing = (low for low in by_lowercase if text and (text in low or low in text))
+    best = dict.fromkeys((*(low for low, _, _ in close), *containing))
+    return [by_lowercase[low] for low in islice(best, count)]
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

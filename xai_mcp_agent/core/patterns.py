@@ -61,8 +61,8 @@ def with_groups(patterns: Iterable[str], groups: Mapping[str, tuple[str, ...]]) 
     expanded = dict.fromkeys(patterns)
     waiting = list(expanded)
     while waiting:
-        is_named = globs([waiting.pop()])
-        members = [x for name, group in groups.items() if is_named(name) for x in group]
+        matches = globs([waiting.pop()])
+        members = [x for name, group in groups.items() if matches(name) for x in group]
         waiting += [x for x in dict.fromkeys(members) if x not in expanded]
         expanded.update(dict.fromkeys(members))
     return tuple(expanded)
@@ -90,8 +90,8 @@ def guard(*patterns: str) -> Fits:
     Raises:
         ValueError: a pattern is not valid; the message says why.
     """
-    holds = guard_of_looks(*patterns)
-    return lambda name: holds(looks((name,)))
+    matches = guard_of_looks(*patterns)
+    return lambda name: matches(looks((name,)))
 
 
 class Looks(NamedTuple):
@@ -121,13 +121,13 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
     """
     plain = [f"\n{fold_letters(x)}\n" for x in patterns if not is_wild(x)]
     regexes = [_regex(x.removeprefix(REGEX), "(?i)") for x in patterns if x.startswith(REGEX)]
-    starred = {
+    wild = {
         y for x in patterns if is_wild(x) and not x.startswith(REGEX) for y in _split_at_stars(x)
     }
-    single = [_texts_between(x)[0] for x in starred if len(_texts_between(x)) == 1]
-    several = [x for x in starred if len(_texts_between(x)) > 1]
+    single = [_texts_between(x)[0] for x in wild if len(_texts_between(x)) == 1]
+    several = [x for x in wild if len(_texts_between(x)) > 1]
 
-    def is_held(looks: Looks) -> bool:
+    def is_match(looks: Looks) -> bool:
         if any(x in looks.letters for x in plain) or any(x in looks.words for x in single):
             return True
         if not (several or regexes):
@@ -137,7 +137,7 @@ def guard_of_looks(*patterns: str) -> Callable[[Looks], bool]:
             any(map(x, lines)) for x in regexes
         )
 
-    return is_held
+    return is_match
 
 
 def _split_at_stars(pattern: str) -> set[_Parts]:
@@ -174,21 +174,21 @@ def fits(pattern: str, *, across_lines: bool = False) -> Fits:
     return lambda text: _fits(parts, text)
 
 
-def _regex(written: str, flags: str = "") -> Fits:
+def _regex(expression: str, flags: str = "") -> Fits:
     # Imported here because most runs do not need this compiled library for patterns.
     import jsonschema_rs
 
-    if len(written) > _MOST_CHARS:
+    if len(expression) > _MOST_CHARS:
         raise ValueError(f"it is longer than {_MOST_CHARS:,} characters")
     limits = jsonschema_rs.RegexOptions(size_limit=_MOST_BYTES, dfa_size_limit=_MOST_BYTES)
     try:
         # Check it alone too: `a)|(b` would break out of the brackets.
-        for pattern in (written, f"{flags}^(?:{written})$"):
-            checked = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=limits)
+        for pattern in (expression, f"{flags}^(?:{expression})$"):
+            validator = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=limits)
     except (ValueError, jsonschema_rs.ValidationError):
         why = "it does not compile or is too large (no look-around, no back-references)"
         raise ValueError(why) from None
-    return lambda text: checked.is_valid(_encodable(text))
+    return lambda text: validator.is_valid(_encodable(text))
 
 
 def _encodable(text: str) -> str:

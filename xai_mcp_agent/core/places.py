@@ -28,8 +28,8 @@ class OutOfPlace(Exception):
 def place_of(address: str) -> str:
     """Return where this IP address is. Addresses in the same place may be tried one after another.
 
-    Loopback addresses other than the usual ones are places of their own, because services there are
-    kept apart on purpose.
+    Unusual loopback addresses are places of their own, because services there are separate on
+    purpose.
     """
     ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
     if ip.is_unspecified or str(ip) in ("127.0.0.1", "::1"):

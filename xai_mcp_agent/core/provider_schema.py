@@ -22,7 +22,7 @@ from .visible import is_visible, parameter_name, visible_text
 
 # In characters. Longer ones would fill the model's window alone.
 _MAX_DESCRIPTION, _MAX_TEXT, _MAX_VALUES, _MAX_PATTERN = 20_000, 4_000, 8_000, 500
-_SHOWN_VALUES = 3
+_MAX_SAMPLES = 3
 # Limit of a schema with its references resolved, which would grow without end. Trying a pattern
 # takes up to a millisecond, so it counts as this many words.
 _MAX_WORDS, _WORDS_OF_PATTERN = 10_000, 200
@@ -65,9 +65,8 @@ def function_description(text: str) -> str:
 def function_parameters(schema: JsonObject) -> JsonObject:
     """Return the input schema in the shape every provider accepts: an object with properties.
 
-    Keywords that providers do not know are left out, and so are invalid values of the others and
-    references that lead nowhere. A part that is nested too deeply, or is too large, allows
-    anything.
+    It omits keywords that providers do not know, invalid values of the others, and references that
+    lead nowhere. A part that is nested too deeply, or is too large, allows anything.
     """
     provider = _Provider(schema)
     parameters = provider.rewrite_schema(_one_object(schema))
@@ -93,7 +92,7 @@ def _one_object(root: JsonObject) -> JsonObject:
         parts = [dereference(as_object(x), root)[0] for x in as_list(schema.get(word))]
         inner = chain.from_iterable(as_object(x.get("properties")).items() for x in parts)
         properties = {**dict(inner), **properties}
-        # Of several choices, only properties that all of them require are required.
+        # A property of several choices is required only if all of them require it.
         count = Counter(x for part in parts for x in set(as_texts(part.get("required"))))
         needed += [x for x, times in count.items() if word == "allOf" or times == len(parts)]
     return {**schema, "properties": properties, "required": needed}
@@ -104,7 +103,7 @@ class _Provider:
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
-        self._words_left = _MAX_WORDS
+        self._remaining_words = _MAX_WORDS
         names = ((word, name) for word in DEFINITIONS for name in as_object(root.get(word)))
         pointers = (f"#/{word}/{name}" for word, name in names if parameter_name(name) == name)
         self._pointers = frozenset(("#", *pointers))  # targets that references may keep
@@ -121,8 +120,8 @@ class _Provider:
     def _accept(self, schema: JsonObject) -> JsonObject:
         # OpenAI: "reference can only point to definitions defined at the top level".
         schema, _ = dereference(schema, self._root, self._pointers)
-        self._words_left -= 1 + len(schema)
-        return _complete(dict(self._words(schema)), schema) if self._words_left > 0 else {}
+        self._remaining_words -= 1 + len(schema)
+        return _complete(dict(self._words(schema)), schema) if self._remaining_words > 0 else {}
 
     def _words(self, schema: JsonObject) -> Iterator[tuple[str, Any]]:
         """Yield the keywords that stay. All others are left out, because Gemini knows fewer."""
@@ -165,8 +164,8 @@ class _Provider:
         """Return whether Python's `re` compiles it, as OpenAI does: "... is not a 'regex'"."""
         if not isinstance(value, str) or len(value) > _MAX_PATTERN or not is_visible(value):
             return False
-        self._words_left -= _WORDS_OF_PATTERN
-        if self._words_left < 0 or _NESTED_SET.search(_ESCAPED.sub("", value)):
+        self._remaining_words -= _WORDS_OF_PATTERN
+        if self._remaining_words < 0 or _NESTED_SET.search(_ESCAPED.sub("", value)):
             return False
         try:
             re.compile(value)
@@ -221,7 +220,7 @@ def _complete(words: JsonObject, schema: JsonObject) -> JsonObject:
         del words["required"]
     values = as_list(schema.get("enum"))
     if values and "enum" not in words:  # too many for a model to read
-        samples = ", ".join(visible_text(str(x)[:200], 50) for x in values[:_SHOWN_VALUES])
+        samples = ", ".join(visible_text(str(x)[:200], 50) for x in values[:_MAX_SAMPLES])
         hint = f"One of {len(values)} values, such as {samples}."
         words["description"] = f"{words.get('description', '')} {hint}".strip()
     return words

@@ -57,12 +57,12 @@ class Question:
         url: str = "",
         limit_seconds: float = ANSWER_SECONDS,
     ) -> Question:
-        """Return a question from a server's text, without invisible characters and with limits.
+        """Return a question from a server's text, which is cut and has no invisible characters.
 
         Names of fields and values to choose stay as they are, because they are sent back.
         """
-        seen = None if schema is None else rewrite(schema, _clean_texts)
-        return Question(server, visible_text(message, _MESSAGE_CHARS), seen, url, limit_seconds)
+        form = None if schema is None else rewrite(schema, _clean_texts)
+        return Question(server, visible_text(message, _MESSAGE_CHARS), form, url, limit_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,10 @@ def answer_with_defaults(question: Question) -> Answer:
 def _clean_texts(schema: JsonObject) -> JsonObject:
     """Return a form, a field or a value with visible, shortened titles and descriptions."""
     texts = {name: schema[name] for name in _TEXTS if isinstance(schema.get(name), str)}
-    seen: JsonObject = {name: visible_text(x, _TEXTS[name]) for name, x in texts.items()}
+    cleaned: JsonObject = {name: visible_text(x, _TEXTS[name]) for name, x in texts.items()}
     if names := as_list(schema.get("enumNames")):
-        seen["enumNames"] = [visible_label(x) if isinstance(x, str) else x for x in names]
-    return {**schema, **seen}
+        cleaned["enumNames"] = [visible_label(x) if isinstance(x, str) else x for x in names]
+    return {**schema, **cleaned}
 
 
 Stop: TypeAlias = Literal["endTurn", "maxTokens", "toolUse"]

@@ -1,7 +1,7 @@
 """Results of tool calls, resources and prompts: lists of parts, the same for every source.
 
-`more` is what a source sends with a value beside its fields, in MCP's form: `annotations`, `_meta`,
-`size`, `title`. It is for programs.
+`more` are the extra fields that a source sends with a value, in MCP's form: `annotations`, `_meta`,
+`size`, `title`. They are for programs.
 """
 
 from __future__ import annotations
@@ -96,8 +96,7 @@ class ToolResult:
     `is_error` means that the tool itself failed: its text is meant for the model. `structured` is
     the JSON value of a tool with an output schema. `notes` are ours, for instance that the result
     breaks that schema. `meta` is what the source added for programs, such as costs, or None.
-    `is_outage` tells the circuit breaker that the source itself is in trouble, whatever the
-    request.
+    `is_outage` tells the circuit breaker that the source itself is in trouble.
     """
 
     parts: tuple[ResultPart, ...] = ()
@@ -114,7 +113,7 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """Everything a reader of text can use. Binary parts are named, never claimed as seen."""
+        """All parts as text, with a placeholder for each binary part."""
         lines = [describe(part) for part in self.parts]
         if not lines and self.structured is not None:
             lines = [json.dumps(self.structured, ensure_ascii=False)]
@@ -150,9 +149,9 @@ def result_from_json(value: JsonObject) -> ToolResult:
         KeyError, TypeError: the value is something else.
     """
     fields = dict(value)
-    parts = [dict(x) for x in fields.pop("parts")]
-    made = tuple(_PARTS[x.pop("part")](**x) for x in parts)
-    return ToolResult(made, notes=tuple(fields.pop("notes")), **fields)
+    values = [dict(x) for x in fields.pop("parts")]
+    parts = tuple(_PARTS[x.pop("part")](**x) for x in values)
+    return ToolResult(parts, notes=tuple(fields.pop("notes")), **fields)
 
 
 def fields_of(value: ResultPart | Resource | Prompt) -> JsonObject:

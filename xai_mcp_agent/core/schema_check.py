@@ -39,9 +39,9 @@ _MAX_CHECKS = 1_000  # compiled ones take some kilobytes each, and tools come an
 class SchemaCheck:
     """Checks values against one schema; compiled on first use.
 
-    A schema that cannot be compiled, or takes too long to check, checks nothing (fail open), and a
-    value that would take too long passes. So do texts with a wrong or too large pattern, and texts
-    beyond the first ten thousand characters that are matched.
+    It fails open: a schema that cannot be compiled or takes too long checks nothing, and a value
+    that would take too long passes. So do texts with an invalid or too large pattern, and texts
+    beyond the first ten thousand characters to match.
     """
 
     def __init__(self, schema: JsonObject) -> None:
@@ -134,8 +134,8 @@ _unmatched = _Unmatched()
 class _Cost:
     """Upper bound of the steps of a check, counted beforehand.
 
-    In two kilobytes, references can ask for more steps than there is time; and jsonschema_rs
-    crashes if a schema applies itself to the same value.
+    References in two kilobytes can cause a check that never ends, and jsonschema_rs crashes if a
+    schema applies itself to the same value.
     """
 
     def __init__(self, root: JsonObject) -> None:
@@ -217,9 +217,9 @@ class _Pattern:
         """Raise ValueError if a text does not fit."""
         if not isinstance(instance, str) or not isinstance(self._pattern, str):
             return
-        if (left := _unmatched.characters - len(instance)) < 0:
+        if (remaining := _unmatched.characters - len(instance)) < 0:
             return
-        _unmatched.characters = left
+        _unmatched.characters = remaining
         if not fits_pattern(self._pattern, instance):
             raise ValueError(f"{json.dumps(instance)} does not match {json.dumps(self._pattern)}")
 

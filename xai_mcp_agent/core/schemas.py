@@ -27,7 +27,7 @@ Path: TypeAlias = tuple[str, ...]
 
 MAX_LEVELS = 20  # of a schema; deeper levels are ignored
 _MAX_RESOLVED, _MAX_RESOLVED_OF_ONE = 5_000, 200  # schemas, in a document and for one parameter
-_MAX_SHOWN = 500  # parameters in a signature; more would not be read
+_MAX_IN_SIGNATURE = 500  # parameters; nobody would read more
 
 # Keywords with schemas under them: of the same value, of each value in it, and of one value in it.
 _BY_NAME_HERE = ("dependentSchemas", "dependencies")
@@ -79,7 +79,7 @@ def rewrite(
 def fields(
     schema: JsonObject, levels: int, references: References | None = None, path: Path = ()
 ) -> Iterator[tuple[Path, JsonObject, bool]]:
-    """Yield path, schema and whether it is required, for each parameter and the fields of objects.
+    """Yield path, schema and whether it is required, for each parameter and each field in it.
 
     Their references are resolved. `path` is the place of the schema in the document.
     """
@@ -110,29 +110,29 @@ def under(schema: JsonObject, word: str) -> list[JsonObject]:
 
 
 def dereference(
-    schema: JsonObject, root: object, seen: frozenset[str] = frozenset()
+    schema: JsonObject, root: object, visited: frozenset[str] = frozenset()
 ) -> tuple[JsonObject, frozenset[str]]:
-    """Return the schema with the target in place of its `$ref`, and all references `seen`.
+    """Return the schema with the target in place of its `$ref`, and all references `visited`.
 
-    A reference that leads nowhere, or was seen before, stays.
+    A reference that leads nowhere, or was visited before, stays.
     """
-    while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
-        seen |= {reference}
+    while isinstance(reference := schema.get("$ref"), str) and reference not in visited:
+        visited |= {reference}
         if is_object(target := at(root, reference)):
             beside = {word: x for word, x in schema.items() if word != "$ref"}
             schema = {**target, **beside}
-    return schema, seen
+    return schema, visited
 
 
 class References:
-    """Resolves the references in one document, until its budget is spent.
+    """Resolves the references in one document, within a budget.
 
-    Definitions that refer to each other multiply.
+    The budget is needed because definitions that refer to each other multiply.
     """
 
     def __init__(self, root: object) -> None:
         self._root = root
-        self._left = _MAX_RESOLVED
+        self._remaining = _MAX_RESOLVED
 
     def resolve(self, schema: object) -> JsonObject:
         """Return the schema with its references resolved, also in its choices and items.
@@ -140,22 +140,22 @@ class References:
         A reference back to itself is not followed again. References in the schema's own properties
         stay as they are.
         """
-        self._left_here = min(self._left, _MAX_RESOLVED_OF_ONE)
-        self._left -= self._left_here
+        self._remaining_here = min(self._remaining, _MAX_RESOLVED_OF_ONE)
+        self._remaining -= self._remaining_here
         resolved = self._resolve(as_object(schema), frozenset(), MAX_LEVELS)
-        self._left += max(self._left_here, 0)
+        self._remaining += max(self._remaining_here, 0)
         return resolved
 
-    def _resolve(self, value: Any, seen: frozenset[str], levels: int) -> Any:
+    def _resolve(self, value: Any, visited: frozenset[str], levels: int) -> Any:
         if not is_object(value) or value.keys().isdisjoint(("$ref", *_VARIANTS)):
             return value
-        self._left_here -= 1
-        if self._left_here < 0 or not levels:
+        self._remaining_here -= 1
+        if self._remaining_here < 0 or not levels:
             return {word: x for word, x in value.items() if word not in _VARIANTS}
-        schema, seen = dereference(value, self._root, seen)
+        schema, visited = dereference(value, self._root, visited)
 
         def inner(part: Any) -> Any:
-            return self._resolve(part, seen, levels - 1)
+            return self._resolve(part, visited, levels - 1)
 
         parts = {word: schema[word] for word in _VARIANTS if word in schema}
         resolved = {x: [*map(inner, y)] if is_list(y) else inner(y) for x, y in parts.items()}
@@ -186,21 +186,22 @@ def required(schema: Mapping[str, Any]) -> list[str]:
 
 def signature(schema: JsonObject) -> str:
     """Return the parameters in one line for a reader: `text: string, count?: integer = 1`."""
-    needed, named = set(required(schema)), properties(schema)
+    needed, specs = set(required(schema)), properties(schema)
     parts: list[str] = []
-    for name, spec in islice(named.items(), _MAX_SHOWN):
+    for name, spec in islice(specs.items(), _MAX_IN_SIGNATURE):
         default = f" = {_json_text(spec['default'])}" if "default" in spec else ""
         parts.append(f"{name}{'' if name in needed else '?'}: {value_label(spec)}{default}")
-    more = [f"and {len(named) - _MAX_SHOWN:,} more"] if len(named) > _MAX_SHOWN else []
-    return ", ".join([*parts, *more]) or "no parameters"
+    more = len(specs) - _MAX_IN_SIGNATURE
+    parts += [f"and {more:,} more"] if more > 0 else []
+    return ", ".join(parts) or "no parameters"
 
 
 def types_of(spec: Mapping[str, Any]) -> list[str]:
     """Return the JSON types a parameter accepts, from `type`, `enum` or choices; may be empty."""
-    named = spec.get("type")
-    if isinstance(named, str):
-        return [named]
-    texts = as_texts(named) if is_list(named) else _labels_of_choices(spec, json_type, types_of)
+    types = spec.get("type")
+    if isinstance(types, str):
+        return [types]
+    texts = as_texts(types) if is_list(types) else _labels_of_choices(spec, json_type, types_of)
     return list(dict.fromkeys(texts))
 
 
@@ -289,14 +290,13 @@ def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
 def example_arguments(schema: JsonObject) -> JsonObject:
     """Return example values of the required arguments: examples, defaults or choices.
 
-    If the schema has none of these, a value of the type. Patterns and conditions are left to the
-    check of a call.
+    A parameter without any of these gets a value of its type, which may not fit its pattern.
     """
-    references, left = References(schema), iter(range(_MAX_EXAMPLES))
+    references, budget = References(schema), iter(range(_MAX_EXAMPLES))
 
     def example(spec: JsonObject, levels: int) -> Any:
-        """Return a value that a part of the schema shows, or one of its type."""
-        if not levels or next(left, None) is None:
+        """Return an example value from a part of the schema, or a value of its type."""
+        if not levels or next(budget, None) is None:
             return None
         parts = list(_first_choices(spec))
         values = [x for part in parts for x in _own_examples(part)]
@@ -345,6 +345,6 @@ def _own_examples(spec: JsonObject) -> list[Any]:
 
 
 def _example_text(parts: Sequence[JsonObject]) -> str:
-    named = (_EXAMPLE_BY_FORMAT.get(str(x.get("format"))) for x in parts)
+    examples = (_EXAMPLE_BY_FORMAT.get(str(x.get("format"))) for x in parts)
     least = max((x for part in parts if isinstance(x := part.get("minLength"), int)), default=0)
-    return next((x for x in named if x), "text").ljust(min(least, _MAX_TEXT), "x")
+    return next((x for x in examples if x), "text").ljust(min(least, _MAX_TEXT), "x")

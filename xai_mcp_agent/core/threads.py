@@ -1,4 +1,4 @@
-"""Work in a thread that would block the event loop."""
+"""Moves slow work off the event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_CHARS_ON_LOOP = 2_000
 
 
 async def beside_loop(chars: int, function: Callable[[], T]) -> T:
-    """Return the result of a function that reads so many characters, in a thread if many."""
+    """Return the result of a function that reads `chars` characters; many are read in a thread."""
     if chars <= _MOST_CHARS_ON_LOOP:
         return function()
     return await anyio.to_thread.run_sync(function)

@@ -99,14 +99,15 @@ def literal_in(source: str) -> Any:
     return ast.literal_eval(expression_of(source.lstrip(" \t")))
 
 
-# In a query, a fragment and the like; a gap in a path would name another resource.
+# Values after these signs (a query, a fragment) are optional; a gap in a path would name another
+# resource.
 _OPTIONAL_AFTER = ("?", "&", ";", "#")
 
 
 def fill_template(template: str, values: Mapping[str, Any]) -> str:
     """Return the URI of a template with these values, each encoded for its place.
 
-    A value is text, a number, a boolean, or a list of these. Parameters of a query may be left out.
+    A value is text, a number, a boolean, or a list of these. Parameters of a query are optional.
 
     Raises:
         InvalidArguments: a value is missing, or there is no place for it.
@@ -138,8 +139,8 @@ def _as_text(value: Any) -> Any:
 # UTF-8 bytes per token of prose. Schemas have fewer, because they have more signs than words.
 BYTES_PER_TOKEN = 3.5
 
-# Pieces that tokenizers hardly ever divide further: words of usual length, capitals in twos, digits
-# in threes, signs in threes; of other scripts one character, or two if they have words of letters.
+# Tokenizers rarely divide these pieces: words of usual length, two capitals, three digits, three
+# signs; in other scripts one character, or two if their words have letters.
 _WORDS_OF_LETTERS = r"\u0370-\u0fff\u10a0-\u10ff"
 _PIECE = re.compile(
     r"[A-Z]?[a-z]{1,8}|[A-Z]{1,2}|[0-9]{1,3}|[^\w\s\\\x80-\U0010ffff]{1,3}|[\\_]|\s{2,}|\n"

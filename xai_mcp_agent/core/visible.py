@@ -1,8 +1,8 @@
 """Untrusted text without invisible characters.
 
-A person sees no terminal codes, control characters, marks for the direction of writing, invisible
-signs or tags, but a model reads them. Arguments of calls are never cleaned: `own_names` restores
-the own name of a parameter that had to be renamed.
+Terminal codes, control characters, marks for the direction of writing, invisible signs and tags are
+hidden from a person, but a model reads them. Arguments of calls are never cleaned: `own_names`
+restores the name of a parameter that had to be renamed.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def visible(text: str) -> str:
     """
     if not _PLAIN.search(text):
         return text
-    seen = _LINE_ENDS.sub("\n", _TERMINAL_CODES.sub("", text))
-    return _CONTROLS.sub(_INSTEAD, seen if seen.isascii() else _HIDDEN.sub("", seen))
+    clean = _LINE_ENDS.sub("\n", _TERMINAL_CODES.sub("", text))
+    return _CONTROLS.sub(_INSTEAD, clean if clean.isascii() else _HIDDEN.sub("", clean))
 
 
 def mark_hidden(text: str, mark: str) -> str:
     """Return the text with a mark for each invisible character, so that people notice it."""
     if not _PLAIN.search(text):
         return text
-    seen = _LINE_ENDS.sub("\n", text)
-    return _CONTROLS.sub(mark, seen if seen.isascii() else _HIDDEN.sub(mark, seen))
+    clean = _LINE_ENDS.sub("\n", text)
+    return _CONTROLS.sub(mark, clean if clean.isascii() else _HIDDEN.sub(mark, clean))
 
 
 def escape_hidden(text: str, keep: str = "") -> str:
@@ -67,18 +67,18 @@ def escape_hidden(text: str, keep: str = "") -> str:
 
     def escape_hidden(match: re.Match[str]) -> str:
         x = match[0]
-        is_seen = x in keep or (x.isprintable() and match.start() not in hidden)
-        return x if is_seen else _escape(x)
+        is_plain = x in keep or (x.isprintable() and match.start() not in hidden)
+        return x if is_plain else _escape(x)
 
     return _NOT_PLAIN.sub(escape_hidden, text)
 
 
 def visible_text(text: str, at_most: int) -> str:
-    """Return the visible text, cut to so many characters with a mark at the cut."""
-    seen = visible(text[: 2 * at_most])
-    if len(seen) <= at_most and len(text) <= 2 * at_most:
-        return seen
-    return seen[: at_most - len(CUT)] + CUT
+    """Return the visible text, cut to at most `at_most` characters with a mark at the cut."""
+    clean = visible(text[: 2 * at_most])
+    if len(clean) <= at_most and len(text) <= 2 * at_most:
+        return clean
+    return clean[: at_most - len(CUT)] + CUT
 
 
 def count_hidden(text: str) -> int:
@@ -90,8 +90,8 @@ def is_visible(text: str) -> bool:
     """Return whether the text has no hidden and no control characters."""
     if not _PLAIN.search(text):
         return True
-    seen = _LINE_ENDS.sub("\n", text)
-    return not _CONTROLS.search(seen) and (seen.isascii() or not _HIDDEN.search(seen))
+    clean = _LINE_ENDS.sub("\n", text)
+    return not _CONTROLS.search(clean) and (clean.isascii() or not _HIDDEN.search(clean))
 
 
 def parameter_name(name: str) -> str:
@@ -107,11 +107,11 @@ def parameter_name(name: str) -> str:
 
 
 def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
-    """Return a model's arguments under the tool's own names instead of the shown ones."""
+    """Return a model's arguments under the tool's own names: the inverse of `parameter_name`."""
     if not _has_renamed(arguments):
         return arguments
-    own_by_shown = {parameter_name(x): x for x in _parameters_in(schema)}
-    return _with_names(arguments, own_by_shown)
+    own = {parameter_name(x): x for x in _parameters_in(schema)}
+    return _with_names(arguments, own)
 
 
 def _escape(letter: str) -> str:

@@ -90,7 +90,7 @@ def require_read(
     is_named = len(waiting) == 1 or command == "approve"
     tools = [x.tool for x in waiting if x.tool and is_named]
     with_digest = tool_command(command, server, *tools, options=("--digest", joint))
-    done = "accepted" if command == "accept" else "approved"
+    decision = "accepted" if command == "accept" else "approved"
     raise ReviewNeeded(
-        server, problem, lines, with_digest, tool_command(command, server, *tools), done
+        server, problem, lines, with_digest, tool_command(command, server, *tools), decision
     )

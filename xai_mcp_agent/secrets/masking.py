@@ -20,7 +20,7 @@ _LOGGERS = ("httpx2", "httpx")  # both are in use: models and agents bring their
 
 @contextmanager
 def mask_logs(mask: Mask) -> Generator[None]:
-    """Mask the logs of the HTTP libraries in the whole process within the block."""
+    """Mask the logs of the HTTP libraries within the block, in the whole process."""
 
     def hide(record: logging.LogRecord) -> bool:
         record.msg, record.args = mask(record.getMessage()), ()
@@ -66,8 +66,8 @@ def _mask_part(part: ResultPart, mask: Mask) -> ResultPart:
         case TextPart(text):
             return replace(part, text=mask(text))
         case LinkPart(uri, name, description):
-            shown = description and mask(description)
-            return replace(part, uri=mask(uri), name=mask(name), description=shown)
+            masked = description and mask(description)
+            return replace(part, uri=mask(uri), name=mask(name), description=masked)
         case ResourcePart(uri, text, around=around):
             around = around and _mask_value(around, mask)
             return replace(part, uri=mask(uri), text=text and mask(text), around=around)
@@ -76,29 +76,29 @@ def _mask_part(part: ResultPart, mask: Mask) -> ResultPart:
 
 
 def _mask_value(value: Any, mask: Mask) -> Any:
-    """Return the masked value; a value without secrets is returned as it is, after one search."""
+    """Return the masked value; one search decides whether there is anything to mask."""
     texts = "\n".join(_texts_in(value))
     return value if mask(texts) == texts else redact_value(value, mask)
 
 
 def _texts_in(value: Any) -> Iterator[str]:
     """Yield the texts and numbers in a JSON value."""
-    left = [value]
-    while left:
-        part = left.pop()
+    stack = [value]
+    while stack:
+        part = stack.pop()
         if is_object(part):
             yield from part
         elif not is_list(part):
             yield str(part)
-        left += children(part)
+        stack += children(part)
 
 
 def _is_large(result: ToolResult) -> bool:
     """Return whether masking takes long enough to block the event loop."""
     words = (x.text or "" for x in result.parts if isinstance(x, TextPart | ResourcePart))
-    left = _LARGE - sum(map(len, words))
+    budget = _LARGE - sum(map(len, words))
     for text in _texts_in(result.structured):
-        left -= len(text) + _EACH_VALUE
-        if left < 0:
+        budget -= len(text) + _EACH_VALUE
+        if budget < 0:
             break
-    return left < 0
+    return budget < 0

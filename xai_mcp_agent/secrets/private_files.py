@@ -1,6 +1,6 @@
 """Files that only their owner may read, whatever the umask, and locks between processes.
 
-Windows closes a person's folders to others by itself, and has neither modes nor these owners.
+On Windows a person's folders are private by default; it has no such modes and owners.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def open_to_read(path: Path) -> int:
-    """Open a file for reading, through a link too. A pipe of that name does not block.
+    """Open a file for reading, also through a link. A pipe does not block.
 
     Raises:
         ValueError: it is not a regular file.
@@ -74,9 +74,9 @@ def append_private(path: Path, data: bytes) -> None:
         OSError: as `open_private` does.
     """
     file = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    with os.fdopen(file, "ab", buffering=0) as opened:
+    with os.fdopen(file, "ab", buffering=0) as stream:
         while data:
-            data = data[opened.write(data) :]
+            data = data[stream.write(data) :]
 
 
 def replace_private(path: Path, data: bytes) -> None:
@@ -96,10 +96,10 @@ def _replace(path: Path, data: bytes, mode: int, change_to: int | None = None) -
     beside = path.with_name(f".{path.name[:_NAME_CHARS]}.{secrets.token_hex(6)}.new")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _ALWAYS, mode)
     try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(data)
-            opened.flush()
-            os.fsync(opened.fileno())
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
         if change_to is not None:
             os.chmod(beside, change_to)
         os.replace(beside, path)
@@ -150,10 +150,10 @@ def follow_link(path: Path) -> Path:
 
 @contextmanager
 def file_lock(path: Path, seconds: float) -> Generator[bool]:
-    """Hold the lock of this file, which is created, within the block; yield whether there is one.
+    """Hold the lock of a file within the block, and yield whether it could be locked.
 
-    A folder can be locked too, but not on Windows. Some network drives have no locks, and so have
-    folders that cannot be written.
+    The file is created if it does not exist. A folder can be locked too, but not on Windows. Some
+    network drives and read-only folders have no locks.
 
     Raises:
         TimeoutError: another process had the lock for `seconds`.

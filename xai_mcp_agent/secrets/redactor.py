@@ -35,35 +35,35 @@ _DEEPEST = 20  # limit for hostile nesting
 
 
 class Redactor:
-    """Masks the secrets in `known`, those in `environ`, and tokens such as `sk-...`.
+    """Masks `secrets`, the secrets in `environ`, and tokens such as `sk-...`.
 
-    With `guesses`, also texts that their name or the words around them mark as secrets, and short
-    ones of `environ`: for text that is stored. On a screen that would hide answers, too ("the key:
-    turn it twice").
+    With `guesses` it also masks short secrets of `environ`, and texts whose name or context marks
+    them as secret. That is for stored text; on a screen it would hide answers ("the key: turn it
+    twice").
     """
 
     def __init__(
         self,
-        known: Iterable[Secrets],
+        secrets: Iterable[Secrets],
         *,
         guesses: bool = False,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         least = 0 if guesses else _LEAST_CHARS_IN_ENVIRONMENT
         environment = Secrets(x for x in secrets_in_env(environ) if len(x) >= least)
-        self._known = (*known, environment)
+        self._secrets = (*secrets, environment)
         self._guesses = guesses
 
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
         # Guesses come first: they need the words around a secret before any is masked.
-        guessed = list(secrets_in_text(text)) if self._guesses else tokens_in_text(text)
-        for secrets in (Secrets(guessed), *self._known) if guessed else self._known:
+        guesses = list(secrets_in_text(text)) if self._guesses else tokens_in_text(text)
+        for secrets in (Secrets(guesses), *self._secrets) if guesses else self._secrets:
             text = secrets.redact(text)
         return text
 
     def short(self, value: Any, name: str = "") -> Any:
-        """Return a value of this name for the record, as JSON; cut if it is long."""
+        """Return a value as masked JSON for the record, cut if it is long. `name` is its name."""
         room = _Room(_MOST_CHARS)
         clean = self._clean(value, name, room)
         if isinstance(clean, str):
@@ -73,7 +73,7 @@ class Redactor:
         return clean if is_short else f"{text[:_MOST_CHARS]}..."
 
     def _clean(self, value: Any, name: str, room: _Room, depth: int = 0) -> Any:
-        """Return the value without secrets; items beyond the limit are left out."""
+        """Return the value without secrets and without items beyond the limit."""
         clean: Any
         match value:
             case str():
@@ -88,10 +88,10 @@ class Redactor:
                 fields = cast(Mapping[Any, Any], value).items()
                 return {
                     self._clean_text(str(key)): self._clean(x, str(key), room, depth + 1)
-                    for key, x in takewhile(room.is_left, fields)
+                    for key, x in takewhile(room.take, fields)
                 }
             case list() | tuple() if depth < _DEEPEST:
-                items = takewhile(room.is_left, cast(list[Any], value))
+                items = takewhile(room.take, cast(list[Any], value))
                 return [self._clean(x, name, room, depth + 1) for x in items]
             case _:
                 clean = f"<{type(value).__name__}>"
@@ -99,34 +99,35 @@ class Redactor:
         return clean
 
     def _clean_text(self, text: str) -> str:
-        shown = redact_beginning(text, self, _MOST_CHARS)
+        masked = redact_beginning(text, self, _MOST_CHARS)
         is_short = len(text) <= _MOST_CHARS
-        return shown if is_short else f"{shown[:_MOST_CHARS]}... ({len(text)} characters)"
+        return masked if is_short else f"{masked[:_MOST_CHARS]}... ({len(text)} characters)"
 
 
 @dataclass
 class _Room:
-    """Remaining characters of a long value."""
+    """Counts the remaining characters of a long value."""
 
     chars: int
 
-    def is_left(self, _item: object) -> bool:
+    def take(self, _item: object) -> bool:
+        """Take one character; return whether there was one."""
         self.chars -= 1
         return self.chars >= 0
 
 
 def redact_beginning(text: str, redact: Callable[[str], str], chars: int) -> str:
-    """Return the masked text; one longer than the limit is at least masked up to it."""
-    searched = chars + _SECRET_CHARS
-    shown = redact(text[:searched])
-    # The end may contain half a secret, wherever masks moved it.
-    return shown[:-_SECRET_CHARS] if len(text) > searched else shown
+    """Return the masked text; a long one ends where no secret can be incomplete."""
+    limit = chars + _SECRET_CHARS
+    masked = redact(text[:limit])
+    # The end may contain half a secret, and masks may have moved it.
+    return masked[:-_SECRET_CHARS] if len(text) > limit else masked
 
 
 def redact_json(text: str, redact: Callable[[str], str]) -> str:
-    """Return the JSON text with every text in it masked; itself if there is nothing to hide.
+    """Return the JSON text with every value in it masked, or unchanged if there is no secret.
 
-    Masked as a whole it might not be JSON any more: a secret of digits may be part of a number.
+    Masking the text as a whole could break the JSON: a secret of digits may be part of a number.
     """
     return text if redact(text) == text else json.dumps(redact_value(json.loads(text), redact))
 
@@ -161,8 +162,8 @@ def redact_value(value: Any, redact: Callable[[str], str]) -> Any:
             return value
         case int() | float():
             digits = json.dumps(value)
-            shown = redact(digits)
-            return value if shown == digits else shown
+            masked = redact(digits)
+            return value if masked == digits else masked
         case dict():
             return {redact(name): redact_value(x, redact) for name, x in as_object(value).items()}
         case _:
@@ -170,23 +171,23 @@ def redact_value(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def _redact_arg(text: str, secrets: Secrets) -> str:
-    """Return the text without secrets; what follows one is shown, as it may be a command.
+    """Return the text without secrets. Text after a secret stays, as it may be a command.
 
-    If a secret contains a sign at which a shell would begin another command, that is said.
+    A note lists the signs in a secret at which a shell would begin another command.
     """
-    # Named ones only in their place: the same text later may be the command.
+    # Secrets after a name are masked only there: the same text later may be the command.
     anywhere = [*tokens_in_text(text), *secrets_in_json(text)]
-    shown = secrets.redact(Secrets(anywhere).redact(text))
-    shown = _redact_named_secrets(URL.sub(lambda url: redact_url(url[0]), shown))
-    hidden = "".join(x for x in _SHELL_MARKS if text.count(x) > shown.count(x))
-    return f"{shown} ({MASK} has {' '.join(hidden)} in it)" if hidden else shown
+    masked = secrets.redact(Secrets(anywhere).redact(text))
+    masked = _redact_named_secrets(URL.sub(lambda url: redact_url(url[0]), masked))
+    hidden = "".join(x for x in _SHELL_MARKS if text.count(x) > masked.count(x))
+    return f"{masked} ({MASK} has {' '.join(hidden)} in it)" if hidden else masked
 
 
 def _redact_named_secrets(text: str) -> str:
-    shown, position = "", 0
+    masked, position = "", 0
     for begins, ends in named_secrets(text):
-        shown, position = f"{shown}{text[position:begins]}{MASK}", ends
-    return shown + text[position:]
+        masked, position = f"{masked}{text[position:begins]}{MASK}", ends
+    return masked + text[position:]
 
 
 def _redact_query(query: str) -> str:

@@ -20,7 +20,7 @@ _SECRET_PARTS = (
 _SECRET_ENDINGS = ("key", "keys", "auth", "pass", "pwd")
 _SECRET_WORDS = frozenset(("session", "dsn", "pat", "jwt", "bearer", "sig", "signature"))
 # A name that ends in one of these says where or how, not the secret: KEY_FILE, TOKEN_TYPE. Programs
-# that it starts (GIT_ASKPASS, TOKEN_COMMAND) must be readable before somebody agrees to them.
+# to run (GIT_ASKPASS, TOKEN_COMMAND) must be readable before somebody agrees to them.
 _HARMLESS_LAST_WORDS = frozenset((
     "algorithm", "askpass", "command", "count", "dir", "directory", "enabled", "endpoint", "file",
     "folder", "format", "host", "issuer", "length", "limit", "method", "mode", "model", "name",
@@ -35,13 +35,13 @@ _NAME_AND_MARK = re.compile(
     r"(?:^|(?<=[\s;,&?'\"{=]))-{0,2}([A-Za-z][\w.-]{0,80})['\"]?\s?[=:](?!//)\s*"
 )
 _END_OF_VALUE = re.compile(r"[;,&\s'\"}]")
-# A shell ends a value here: what follows may be a command, which must be seen before agreement.
+# A shell ends a value here: a command may follow, which must be visible to whoever agrees to it.
 _END_IN_SHELL = re.compile(r"[\s'\"`;&|<>()]|\$\(")
 # In "Authorization: Bearer abc" the secret is the second word.
 _AFTER_SCHEME = re.compile(r"((?i:bearer|basic|token)) [^;,&\s'\"}]+")
-# It ends where a shell would end it: what follows may be a command. A password may contain any
-# sign; a `&` continues only with a parameter. The scheme is bounded, or a long text without a URL
-# would take quadratic time.
+# A URL ends where a shell would end it: a command may follow. A password may contain any sign; an
+# `&` continues only with a parameter. The scheme is bounded, or a long text without a URL would
+# take quadratic time.
 URL = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,30}://(?:[^\s\"'<>/?#@]{0,300}@)?"
     r"(?:(?!\$\()[^\s\"'<>`;&|()]|&(?=[\w.%\[\]-]{1,80}=))+"
@@ -61,8 +61,8 @@ _MAX_JSON_DEPTH = 4
 def looks_secret(name: str) -> bool:
     """Return whether a value with this name (of a variable, header, flag, parameter) is a secret.
 
-    Judged by its words, in any spelling: `GITHUB_TOKEN`, `X-Api-Key`, `--clientSecret`. Names that
-    say where or how (`KEY_FILE`, `AUTH_URL`, `TOKEN_TYPE`) are not.
+    Its words decide, in any spelling: `GITHUB_TOKEN`, `X-Api-Key`, `--clientSecret`. Names that say
+    where or how (`KEY_FILE`, `AUTH_URL`, `TOKEN_TYPE`) are not secret.
     """
     words = _words(name)
     if not words or words[-1] in _HARMLESS_LAST_WORDS:
@@ -76,10 +76,10 @@ def looks_secret(name: str) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether this value of this name is a secret.
+    """Return whether a value with this name is a secret.
 
-    It is like `looks_secret`, but excludes a number under a counting name (`MAX_TOKENS=4096`) and
-    the absolute path of an existing file or folder.
+    Like `looks_secret`, but not for a number with a counting name (`MAX_TOKENS=4096`), nor for the
+    absolute path of an existing file or folder.
     """
     if not value or not looks_secret(name):
         return False
@@ -110,7 +110,7 @@ def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
 def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
     """Yield the secret texts among command line arguments.
 
-    These are values of flags such as `--api-key`, and what `secrets_in_text` finds in any argument.
+    These are values of flags such as `--api-key`, and the results of `secrets_in_text`.
     """
     for arg, follows_flag in with_flags(args):
         if follows_flag:
@@ -119,8 +119,11 @@ def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
 
 
 def secrets_in_text(text: str) -> Iterator[str]:
-    """Yield the secret texts in a value: well-known tokens, and secrets in a URL, after a
-    secret-looking name (`name=value`, `Header: value`), or in JSON."""
+    """Yield the secret texts in a value.
+
+    These are well-known tokens, and secrets in a URL, after a secret-looking name (`name=value`,
+    `Header: value`) or in JSON.
+    """
     yield from tokens_in_text(text)
     # Most texts have none of these signs, and a search for them takes no time.
     for url in URL.findall(text) if "://" in text else ():
@@ -132,7 +135,7 @@ def secrets_in_text(text: str) -> Iterator[str]:
 
 
 def tokens_in_text(text: str) -> list[str]:
-    """Return texts that can only be a key or a token, such as `sk-...`."""
+    """Return the keys and tokens of well-known services, such as `sk-...`."""
     return _KNOWN_TOKEN.findall(text)
 
 

@@ -17,18 +17,18 @@ MASK = "***"
 Mask: TypeAlias = Callable[[str], str]
 """Returns a text without its secrets."""
 
-# Masking more takes time, and nobody reads it.
-_LOOKED_AT = 64 * 1024
+# More takes time to mask, and nobody reads it.
+_MAX_CHARS = 64 * 1024
 
 
 def mask_and_cut(text: str, mask: Mask, at_most: int = 300) -> str:
-    """Return the beginning of a stranger's text on one line, so that none of it passes for ours.
+    """Return the beginning of untrusted text on one line, so that none of it looks like ours.
 
-    It is masked before it is cut: half a secret is not recognised. Nor is one with hidden
-    characters in it.
+    Hidden characters are removed first and the text is cut last: a secret is not recognised with
+    hidden characters in it, nor by its half.
     """
-    shown = mask(visible(text[:_LOOKED_AT]).replace("\n", " "))
-    return clip(shown, at_most)
+    masked = mask(visible(text[:_MAX_CHARS]).replace("\n", " "))
+    return clip(masked, at_most)
 
 
 # Shorter texts occur in ordinary words: masking them hides little and spoils the text.
@@ -76,11 +76,11 @@ class Secret:
 
 
 class Secrets:
-    """Known secret texts, as the keys of `texts`. It only grows, and any thread may use it."""
+    """Set of secret texts, the keys of `texts`. It only grows, and any thread may use it."""
 
     def __init__(self, texts: Iterable[str | Secret] = ()) -> None:
         self.texts: dict[str, None] = {}
-        # Number of texts that the forms were made of, and the forms, longest first.
+        # The forms of all texts, longest first, and the number of texts they come from.
         self._forms: tuple[int, list[str]] = (0, [])
         self.update(texts)
 
@@ -107,10 +107,10 @@ class Secrets:
         """
         forms = self._current_forms()
         # A search for each form in turn is several times faster than one regular expression of all.
-        # It is repeated until nothing is left: a mask can complete a secret with stars in it. It
-        # ends because every form is longer than the mask.
-        while contained := [form for form in forms if form in text]:
-            for form in contained:
+        # It repeats until there is no match: a mask can complete a secret with stars in it. It ends
+        # because every form is longer than the mask.
+        while matches := [form for form in forms if form in text]:
+            for form in matches:
                 text = text.replace(form, MASK)
         return text
 
@@ -172,7 +172,7 @@ def _encode_base64(data: bytes) -> Iterator[str]:
     """Yield the base64 forms of `data` within a longer text, without the edges.
 
     Three bytes give four letters, so there are three alignments; letters that depend on the
-    neighbours are left out.
+    neighbours are omitted.
     """
     for shift in range(3):
         encoded = base64.b64encode(b"\0" * shift + data).decode()
