@@ -102,6 +102,12 @@ def test_an_entry_that_cannot_work_is_refused_and_not_written(file: Path, cli: C
         assert unchanged(ran, file, 2, "cannot be a server's name"), name
 
 
+def test_our_flags_may_follow_a_command_without_options(file: Path, cli: Cli):
+    ran = cli("servers add new some-server --no-check --json")
+    assert (ran.status, ran.json["name"], ran.json["tools"]) == (0, "new", None)
+    assert entry(file, "new") == {"command": "some-server"}
+
+
 def test_a_url_takes_headers_and_a_transport_as_other_clients_do(file: Path, cli: Cli):
     line = "servers add notion https://example.org/mcp -t http -H 'X-Team: red' --no-check"
     assert cli(line).status == 0

@@ -92,6 +92,10 @@ def test_a_decision_that_cannot_be_made_is_explained(project: Path, cli: Cli):
 # Accepting
 
 
+def test_accepting_all_says_when_no_tools_are_locked(shredder: Path, cli: Cli):
+    assert "Nothing waits to be accepted" in cli("tools accept --all").out
+
+
 def test_without_a_person_what_waits_is_shown_and_only_its_whole_digest_accepts_it(
     project: Path, cli: Cli
 ):

@@ -81,7 +81,7 @@ def test_draw_takes_the_newest_run_of_the_history_or_explains_how_to_record_one(
     called({"query": "sea"}, record="none")
     ran = cli("plan draw")
     assert ran.status == 1
-    assert "made 1 call, but their arguments were not recorded" in ran.err
+    assert "made 1 call, but no arguments were recorded" in ran.err
     assert all(x in ran.err for x in ('"record": ["arguments", "results"]', "XAI_MCP_TRANSCRIPT"))
     called({}, {"isbn": "978-0142"}, record="arguments,results")
     out = cli("plan draw").out

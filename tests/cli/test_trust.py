@@ -20,7 +20,7 @@ from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.models import SECTIONS
 from xai_mcp_agent.settings.server import ServerEntry
 from xai_mcp_agent.settings.trust import TrustStore
-from xai_mcp_agent.settings.validation import known_keys
+from xai_mcp_agent.settings.validation import valid_keys
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_every_change_of_an_entry_is_shown_before_the_yes(file: Path):
     document = {
         section: {
             f"{section} {key} {number}": {key: value}
-            for key in (*known_keys(cls), "unheard_of")
+            for key in (*valid_keys(cls), "unheard_of")
             for number, value in enumerate(values)
         }
         for section, cls in kinds.items()
@@ -160,7 +160,7 @@ def test_every_change_of_an_entry_is_shown_before_the_yes(file: Path):
     file.write_text(json.dumps(document), encoding="utf-8")
     parts = {x.source: x for x in load_settings(file).parts}
     for section, cls in kinds.items():
-        for key in (*known_keys(cls), "unheard_of"):
+        for key in (*valid_keys(cls), "unheard_of"):
             mine = [parts[f"{section} {key} {x}"] for x in range(len(values))]
             masked = ["***" in str(x.facts) for x in mine]
             clear = [x for x, is_masked in zip(mine, masked, strict=True) if not is_masked]

@@ -32,7 +32,7 @@ from xai_mcp_agent.settings.document import read_document
 from xai_mcp_agent.settings.load import find_settings, user_settings_path
 from xai_mcp_agent.settings.models import SECTIONS
 from xai_mcp_agent.settings.sections import OtherSections
-from xai_mcp_agent.settings.validation import known_keys
+from xai_mcp_agent.settings.validation import valid_keys
 
 ENTRY = {"command": "a"}
 FILE = {"file": "tools.py"}
@@ -119,7 +119,7 @@ def test_the_environment_variable_decides_and_a_path_wins_over_it(home: Path):
 def test_a_server_of_a_bare_map_may_have_the_name_of_a_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    for name in (*SECTIONS, *known_keys(OtherSections), "rules"):
+    for name in (*SECTIONS, *valid_keys(OtherSections), "rules"):
         if name != "mcpServers":
             settings = settings_from({name: ENTRY, "other": ENTRY})
             assert ([*settings.servers], settings.notes) == ([name, "other"], ())

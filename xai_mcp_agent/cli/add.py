@@ -39,9 +39,10 @@ from .settings_file import (
 from .typed import TYPED, entry_of, is_url, name_for
 
 _DASHES_FIRST = (
-    "Put -- before a command that has options of its own: "
-    "xai-mcp-agent servers add NAME -- npx -y some-server"
+    "Put -- before a command that has options of its own, and ours before the name: "
+    "xai-mcp-agent servers add --json NAME -- npx -y some-server"
 )
+_TRAILING_FLAGS = ("--json", "--replace", "--no-check")  # ours, as servers hardly have them
 # one letter is a Windows drive
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/|https?:", re.IGNORECASE)
 _ADVICE = {
@@ -107,7 +108,7 @@ class AddCommand(Command):
         """Parse the arguments, or say where `--` belongs."""
         at = self._second_word(args)
         rest = args[at:]
-        if "--" not in args and rest and not is_url(rest[0]) and _has_option(rest[1:]):
+        if "--" not in args and rest and not is_url(rest[0]) and _has_own_option(rest[1:]):
             raise typer.BadParameter(_DASHES_FIRST)
         return super().parse_args(ctx, args)
 
@@ -123,8 +124,9 @@ class AddCommand(Command):
         return words[1] if len(words) > 1 else len(args)
 
 
-def _has_option(words: Sequence[str]) -> bool:
-    return any(x.startswith("-") for x in words)
+def _has_own_option(words: Sequence[str]) -> bool:
+    """Return whether the words after a command's first have an option that is not one of ours."""
+    return any(x.startswith("-") for x in words) and not set(words) <= {*_TRAILING_FLAGS}
 
 
 def add(
@@ -161,7 +163,7 @@ def add(
     notes = notes_on_secrets(entry, file)
     if not frame.as_json:
         _print_entry_place(name, file, backup, notes)
-    tools, error = _check_server(name, entry, file, missing, is_wanted=not no_check)
+    tools, error = (None, "") if no_check else _check_server(name, entry, file, missing)
     json = {"name": name, "written": str(file), "kept": backup, "notes": notes, "error": error}
     json["tools"] = None if tools is None else [x.name for x in tools]
     undo = shell_command("xai-mcp-agent", "servers", "remove", name)
@@ -239,10 +241,9 @@ def _print_entry_place(name: str, file: Path, backup: Path | None, notes: Sequen
 
 
 def _check_server(
-    name: str, entry: JsonObject, file: Path, missing: Sequence[str], *, is_wanted: bool
+    name: str, entry: JsonObject, file: Path, missing: Sequence[str]
 ) -> tuple[list[Tool] | None, str]:
-    if not is_wanted:
-        return None, ""
+    """Return the server's tools, or None and the reason why it cannot be used."""
     if missing:
         return None, f"{name} cannot be started yet: set {', '.join(missing)} in the environment."
     try:

@@ -16,6 +16,8 @@ from .frame import Report, StoreFrame
 from .options import DecidedServer, Digest, Tools
 from .output import say, says_yes
 
+_NOTHING_LOCKED = 'Nothing waits to be accepted: no server has "lock" in the settings.'
+
 SomeServer = Annotated[
     str | None, typer.Argument(help="The server, as the settings name it; `canvas`: drawn tools.")
 ]
@@ -55,10 +57,10 @@ def accept(
         raise typer.BadParameter("Name a server, perhaps some of its tools too, or give --all.")
     with frame.bridge(server) as (bridge, names):
         choices = list[Choice]()
-        for name in names or bridge.locked_servers():
-            review = _ReviewDialog(
-                bridge.review, bridge.accept, review_text, (name, *(tools or ()))
-            )
+        names = names or bridge.locked_servers()
+        for name in names:
+            words = (name, *(tools or ()))
+            review = _ReviewDialog(bridge.review, bridge.accept, review_text, words)
             if digest or not frame.can_ask:
                 choices += review.decide_by(digest)
                 continue
@@ -68,7 +70,7 @@ def accept(
             elif not accepted:
                 say(f"{name}: nothing waits to be accepted.")
             choices += accepted or []
-    return _report(choices)
+    return _report(choices) if names else Report([], _NOTHING_LOCKED)
 
 
 def approve(

@@ -256,7 +256,9 @@ def _provide_schema(target: Path, folder: Path) -> Step:
         return Step("up to date", path)
     is_there = target.exists()
     target.write_bytes(schema)
-    return Step("replaced" if is_there else "created", path, "by which editors complete settings")
+    return Step(
+        "replaced" if is_there else "created", path, "with it editors complete the settings"
+    )
 
 
 def _provide_env_file(folder: Path) -> Iterator[Step]:

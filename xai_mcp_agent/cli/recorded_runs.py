@@ -155,6 +155,6 @@ def require_arguments(run: RecordedRun, calls: Sequence[CallToDraw]) -> None:
         )
     if all(x.arguments is None for x in repeatable):
         raise NotRecorded(
-            f"The run {run.id} made {count(len(calls), 'call')}, but their arguments were not "
-            f"recorded, so they cannot be repeated. {_HOW_TO_RECORD}"
+            f"The run {run.id} made {count(len(calls), 'call')}, but no arguments were recorded, "
+            f"so nothing can be repeated. {_HOW_TO_RECORD}"
         )

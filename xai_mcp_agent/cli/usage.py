@@ -82,15 +82,17 @@ def _check_names(tools: Sequence[Subject], server: str | None, tool: str | None)
     """Raise if the names are not among these tools; without tools no name is wrong."""
     servers = sorted({x.source_name for x in tools})
     if server is not None and tools and server not in servers:
-        text = f"Nothing is remembered about a server {server!r}. {_offer(server, servers)}"
+        text = f"Nothing is remembered about the server {server!r}. {_suggestion(server, servers)}"
         raise UnknownServer(text, server, nearest(server, servers))
     names = sorted({x.tool or "" for x in tools if x.source_name == server})
     if tool is not None and names:
-        raise UnknownTool(f"Nothing is remembered about a tool {tool!r}. {_offer(tool, names)}")
+        raise UnknownTool(
+            f"Nothing is remembered about the tool {tool!r}. {_suggestion(tool, names)}"
+        )
 
 
-def _offer(name: str, names: Sequence[str]) -> str:
-    return did_you_mean(name, names) or f"It is of: {', '.join(names)}."
+def _suggestion(name: str, names: Sequence[str]) -> str:
+    return did_you_mean(name, names) or f"Remembered: {', '.join(names)}."
 
 
 def _lines(rows: Sequence[LearnedRow]) -> list[str]:

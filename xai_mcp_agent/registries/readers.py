@@ -24,7 +24,7 @@ from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
 from ..core.tools import digest_of_value
 from ..core.visible import visible_text
 from ..secrets.redactor import redact_url
-from ..settings.entry import wrong_with_url
+from ..settings.entry import url_problem
 from ..settings.registries import RegistrySettings
 from ..sources.fetching import FetchLimits, fetch
 from ..sources.openapi.document import NotReadable, parse
@@ -265,7 +265,7 @@ def npm_address() -> str:
                 command, capture_output=True, text=True, timeout=_NPM_SECONDS, check=True,
                 stdin=subprocess.DEVNULL,
             ).stdout.strip()  # fmt: skip
-    if wrong_with_url(address):
+    if url_problem(address):
         raise RegistryError(
             "The address of npm's registry is not known: npm is not installed, and "
             f"{_NPM_VARIABLE} is not set. Write it as `url` of that registry in the settings."

@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from ..core.errors import XaiMcpError
 from ..core.json import JsonObject, as_list, as_object
 from ..core.visible import visible_text
-from ..settings.entry import wrong_with_url
+from ..settings.entry import url_problem
 
 RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker", "nuget": "dnx"}
 """The program that starts a package, by package type."""
@@ -263,7 +263,7 @@ class Remote(_Model):
             return f"its remote is of type {_quote(self.type) or 'none'}, which is not known"
         # The values in braces are not known yet.
         url = re.sub(r"\{[^{}]*\}", "x", self.url)
-        if problem := wrong_with_url(f"https://{url}" if self.url.startswith("{") else url):
+        if problem := url_problem(f"https://{url}" if self.url.startswith("{") else url):
             return f"the URL of its remote cannot be used: {problem.rstrip('.')}"
         for header in self.headers:
             if not _HEADER_NAME.fullmatch(header.name):

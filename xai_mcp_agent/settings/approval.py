@@ -35,19 +35,19 @@ WORDS: tuple[ApprovalWord, ...] = ("allow", UNLESS_READ_ONLY, "ask", "deny")
 HOW_TO_WRITE = 'Write "ask", or {"delete_*": "ask", "drop_all": "deny"}.'
 
 
-def read_words(written: Any) -> dict[str, ApprovalWord]:
+def read_words(value: Any) -> dict[str, ApprovalWord]:
     """Return the words by pattern, from an object or from one word for every tool.
 
     Raises:
         ValueError: the value is neither; the message says what is wrong.
     """
-    if isinstance(written, str):
-        return {EVERY_TOOL: _word(written)}
-    if not isinstance(written, Mapping):
+    if isinstance(value, str):
+        return {EVERY_TOOL: _word(value)}
+    if not isinstance(value, Mapping):
         raise ValueError("must be a word, or an object of patterns and words.")
     words: dict[str, ApprovalWord] = {
         str(pattern): _word(word, f"the word for {str(pattern)!r} ")
-        for pattern, word in cast(Mapping[Any, Any], written).items()
+        for pattern, word in cast(Mapping[Any, Any], value).items()
     }
     for pattern in words:
         _require_pattern(pattern)
@@ -67,9 +67,9 @@ def words_in_text(text: str) -> dict[str, ApprovalWord]:
     return read_words({pattern.strip(): word.strip() for pattern, _, word in pairs})
 
 
-def _word(written: Any, subject: str = "") -> ApprovalWord:
+def _word(value: Any, subject: str = "") -> ApprovalWord:
     for word in WORDS:
-        if word == written:
+        if word == value:
             return word
     raise ValueError(f"{subject}must be one of {', '.join(WORDS)}.")
 

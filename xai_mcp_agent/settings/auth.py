@@ -18,9 +18,9 @@ from .entry import (
     TrimmedText,
     Words,
     trimmed_text,
-    wrong_with_url,
+    url_problem,
 )
-from .validation import Section, context_of, mistake, read_by, written_as
+from .validation import Section, context_of, file_keys, mistake, read_by
 
 Use: TypeAlias = Literal["auto", "yes", "no"]
 """auto: sign in if the server asks as OAuth defines. yes: after any 401. no: never."""
@@ -30,9 +30,9 @@ ClientAuthentication: TypeAlias = Literal["none", "client_secret_basic", "client
 
 ClientAuthenticationKey = Annotated[
     ClientAuthentication | None,
-    written_as("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
+    file_keys("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
 ]
-Scopes = Annotated[Words, written_as("scopes", "scope")]
+Scopes = Annotated[Words, file_keys("scopes", "scope")]
 
 
 def _use(value: Any) -> Use:
@@ -44,7 +44,7 @@ def _use(value: Any) -> Use:
 def _file_url(value: Any, info: ValidationInfo) -> str:
     """Return the https address of a file, or ""."""
     text = trimmed_text(value, info)
-    is_file = text.startswith("https:") and not wrong_with_url(text)
+    is_file = text.startswith("https:") and not url_problem(text)
     if text and not context_of(info).is_off and not (is_file and urlsplit(text).path.strip("/")):
         fix = "Write it in full, such as https://example.com/client.json."
         raise mistake("must be the https:// address of a file.", fix)
@@ -65,28 +65,28 @@ class AuthSettings(Section):
     # Other clients write these keys; they mean nothing here.
     ignored_keys: ClassVar = ("//", "comment", "type")
 
-    use: Annotated[Use, read_by(_use, bool), written_as("enabled")] = "auto"
-    grant: Annotated[Grant, written_as("grant", "grantType", "grant_type")] = "authorization_code"
-    client_id: Annotated[TrimmedText, written_as("clientId", "client_id", "CLIENT_ID")] = ""
+    use: Annotated[Use, read_by(_use, bool), file_keys("enabled")] = "auto"
+    grant: Annotated[Grant, file_keys("grant", "grantType", "grant_type")] = "authorization_code"
+    client_id: Annotated[TrimmedText, file_keys("clientId", "client_id", "CLIENT_ID")] = ""
     client_secret: Annotated[
-        SecretText, written_as("clientSecret", "client_secret", "CLIENT_SECRET")
+        SecretText, file_keys("clientSecret", "client_secret", "CLIENT_SECRET")
     ] = None
     client_authentication: ClientAuthenticationKey = None
-    private_key: Annotated[SecretText, written_as("privateKey", "private_key")] = None
-    private_key_file: Annotated[TrimmedText, written_as("privateKeyFile", "private_key_file")] = ""
+    private_key: Annotated[SecretText, file_keys("privateKey", "private_key")] = None
+    private_key_file: Annotated[TrimmedText, file_keys("privateKeyFile", "private_key_file")] = ""
     signing_algorithm: Annotated[
-        TrimmedText, written_as("signingAlgorithm", "signing_algorithm")
+        TrimmedText, file_keys("signingAlgorithm", "signing_algorithm")
     ] = "RS256"
     client_metadata_url: Annotated[
-        str, read_by(_file_url), written_as("clientMetadataUrl", "client_metadata_url")
+        str, read_by(_file_url), file_keys("clientMetadataUrl", "client_metadata_url")
     ] = ""
     issuer: OptionalUrl = ""
     scopes: Scopes = ()
     redirect_port: Annotated[
-        int, Field(strict=True, ge=0, le=65535), written_as("redirectPort", "callbackPort")
+        int, Field(strict=True, ge=0, le=65535), file_keys("redirectPort", "callbackPort")
     ] = 0
-    redirect_uri: Annotated[OptionalUrl, written_as("redirectUri", "redirect_uri")] = ""
-    sign_in_seconds: Annotated[Seconds, written_as("signInTimeout", "sign_in_timeout")] = (
+    redirect_uri: Annotated[OptionalUrl, file_keys("redirectUri", "redirect_uri")] = ""
+    sign_in_seconds: Annotated[Seconds, file_keys("signInTimeout", "sign_in_timeout")] = (
         SIGN_IN_SECONDS
     )
 
@@ -126,5 +126,5 @@ def read_auth(value: Any) -> Any:
         return {"enabled": False}
     if not isinstance(value, Mapping):
         return value
-    written = {"enabled": True, **cast(Mapping[Any, Any], value)}
-    return written if written["enabled"] is not False else {"enabled": False}
+    values = {"enabled": True, **cast(Mapping[Any, Any], value)}
+    return values if values["enabled"] is not False else {"enabled": False}

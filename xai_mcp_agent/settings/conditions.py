@@ -93,9 +93,9 @@ def _check(name: str, value: Any, info: ValidationInfo) -> Check:
     if not isinstance(value, str):
         problem = f"must be a text or a list of texts, but is {kind_of(value)}."
         raise mistake(problem, "Put it in quotes.")
-    written = trimmed_text(value, info)
-    text = written.removeprefix("not ").strip()
-    is_negated = written.startswith("not ")
+    text = trimmed_text(value, info)
+    is_negated = text.startswith("not ")
+    text = text.removeprefix("not ").strip()
     if text in ("", "not"):
         raise mistake("must not be empty.", "Write the value to match.")
     if is_argument and text.startswith("outside "):
@@ -180,4 +180,4 @@ Conditions = Annotated[
     dict[str, Annotated[Condition, PlainValidator(_condition)]],
     prepared_by(_tests_by_key, dict[str, Any]),
 ]
-"""The conditions of a rule, by the keys they are written under."""
+"""The conditions of a rule, by their keys in the file."""

@@ -59,10 +59,10 @@ class ParsedObject(dict[str, Any]):
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[str, Any]]) -> ParsedObject:
         """Build the object from its pairs; the hook for a JSON parser."""
-        written = list(pairs)
-        parsed = cls(written)
-        if len(parsed) < len(written):
-            times = Counter(name for name, _ in written)
+        members = list(pairs)
+        parsed = cls(members)
+        if len(parsed) < len(members):
+            times = Counter(name for name, _ in members)
             parsed.repeated = tuple(name for name, count in times.items() if count > 1)
         return parsed
 

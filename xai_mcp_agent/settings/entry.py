@@ -29,11 +29,11 @@ from .validation import (
     Section,
     ValidationContext,
     context_of,
+    file_keys,
     mistake,
     prepared_by,
     read,
     read_by,
-    written_as,
 )
 
 T = TypeVar("T")
@@ -197,7 +197,7 @@ def header_names(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def wrong_with_url(url: str) -> str:
+def url_problem(url: str) -> str:
     """Return the problem of a URL, or "" if it has none. Never quote the URL."""
     if not url.lower().startswith(("http://", "https://")):
         return "it does not start with http:// or https://."
@@ -214,7 +214,7 @@ def wrong_with_url(url: str) -> str:
 
 def _url(value: Any, info: ValidationInfo) -> str:
     url = trimmed_text(value, info)
-    if not context_of(info).is_off and (problem := wrong_with_url(url)):
+    if not context_of(info).is_off and (problem := url_problem(url)):
         raise mistake(problem, "Write a full address such as https://example.com.")
     return url
 
@@ -326,7 +326,7 @@ class SourceSettings(Section):
 
     name: Annotated[str, INTERNAL] = ""
     transport: Annotated[str, INTERNAL] = ""  # how the source is reached, in one word
-    call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = CALL_TIMEOUT_SECONDS
+    call_timeout_seconds: Annotated[Seconds, file_keys("timeout")] = CALL_TIMEOUT_SECONDS
     disabled: Flag = False
     # The opposite of `disabled`, as some clients write it; `read` converts it.
     enabled: Flag = field(default=True, repr=False, compare=False)
@@ -363,14 +363,14 @@ class SourceSettings(Section):
         entry = cast(Mapping[Any, Any], value if isinstance(value, Mapping) else {})
         is_off = entry.get("disabled") is True or entry.get("enabled") is False
         context = ValidationContext(variables, is_off)
-        source = read(cls.written_form(), value, place, context, notes)
+        source = read(cls.entry_class(), value, place, context, notes)
         for key in source.unused_keys():
             text = f"ignored: a {cls.kind.noun} of type {source.transport} has no {key}."
             notes.append(place.at(key).note(text))
         return replace(source, name=name, disabled=is_off, enabled=True, secrets=variables.secrets)
 
     @classmethod
-    def written_form(cls) -> type[Self]:
+    def entry_class(cls) -> type[Self]:
         """Return the class that parses an entry of this kind."""
         return cls
 

@@ -38,7 +38,7 @@ from .sections import (
     read_other_sections,
 )
 from .server import URL_KEYS, ServerSettings
-from .validation import ValidationContext, known_keys
+from .validation import ValidationContext, valid_keys
 
 FILE_NAME = "mcp_settings.json"
 OTHER_FILE_NAME = "mcp.json"
@@ -152,13 +152,13 @@ def _read_sections(layout: Layout, place: Place, context: ValidationContext) -> 
     for cls, entries, section in layout.sources:
         for key, value in entries.items():
             name, there = str(key), section.at(str(key))
-            is_taken = settings.kind_of(name) is not None
+            is_duplicate = settings.kind_of(name) is not None
             try:
-                if wrong := _wrong_with_name(key, cls.kind.noun, entries, is_taken):
-                    raise there.error(*wrong)
+                if reason := _name_problem(key, cls.kind.noun, entries, is_duplicate):
+                    raise there.error(*reason)
                 settings.sources[name] = cls.read(name, value, there, context.variables, notes)
-            except SettingsError as raised:  # of two entries with one name, the later is wrong
-                settings.problems.setdefault(name, without_frames(raised))
+            except SettingsError as problem:  # of two entries with one name, the later is wrong
+                settings.problems.setdefault(name, without_frames(problem))
                 settings.problem_kinds.setdefault(name, cls.kind)
     rules, revision = read_rules(layout.rules, place.at("rules"), context)
     others = read_other_sections(layout.others, place, context, notes, settings.names)
@@ -168,8 +168,8 @@ def _read_sections(layout: Layout, place: Place, context: ValidationContext) -> 
     )  # fmt: skip
 
 
-def _wrong_with_name(
-    key: Any, noun: str, entries: Mapping[Any, Any], is_taken: bool
+def _name_problem(
+    key: Any, noun: str, entries: Mapping[Any, Any], is_duplicate: bool
 ) -> tuple[str, str] | None:
     if not isinstance(key, str):
         return f"the name of a {noun} must be a text.", "Put it in quotes."
@@ -177,7 +177,7 @@ def _wrong_with_name(
         return "this name is written more than once.", "Rename or remove all but one."
     if not key.strip():
         return f"the name of a {noun} must not be empty.", "Write one before the colon."
-    if is_taken:
+    if is_duplicate:
         return "another section of this file uses this name too.", "Rename one of them."
     return None
 
@@ -235,7 +235,7 @@ def _current_folder() -> Path:
 
 
 _SERVERS, _VSCODE = _MAPS = "mcpServers", "servers"
-_OTHERS = known_keys(OtherSections)
+_OTHERS = valid_keys(OtherSections)
 _KEYS = (*SECTIONS, *_OTHERS, "rules")
 # Keys beside VS Code's servers, and in a bare map, that name no server.
 _NOT_SERVERS = ("inputs", "$schema")

@@ -28,16 +28,16 @@ from .entry import (
     header_names,
     remembering,
     trimmed_text,
-    wrong_with_url,
+    url_problem,
 )
 from .validation import (
     INTERNAL,
     Section,
     context_of,
+    file_keys,
     mistake,
     prepared_by,
     read_by,
-    written_as,
 )
 
 ANY_SCHEME = ""
@@ -73,14 +73,14 @@ class CredentialSettings(Section):
         '{"apiKey": "${NAME}"}, or bearer, username and password, or clientId and so on'
     )
 
-    api_key: Annotated[SecretText, written_as("apiKey", "api_key")] = None
-    bearer: Annotated[SecretText, written_as("bearer", "token")] = None
+    api_key: Annotated[SecretText, file_keys("apiKey", "api_key")] = None
+    bearer: Annotated[SecretText, file_keys("bearer", "token")] = None
     username: TrimmedText = ""
     password: SecretText = None
-    client_id: Annotated[TrimmedText, written_as("clientId", "client_id")] = ""
-    client_secret: Annotated[SecretText, written_as("clientSecret", "client_secret")] = None
+    client_id: Annotated[TrimmedText, file_keys("clientId", "client_id")] = ""
+    client_secret: Annotated[SecretText, file_keys("clientSecret", "client_secret")] = None
     client_authentication: ClientAuthenticationKey = None
-    token_url: Annotated[OptionalUrl, written_as("tokenUrl", "token_url")] = ""
+    token_url: Annotated[OptionalUrl, file_keys("tokenUrl", "token_url")] = ""
     scopes: Scopes = ()
 
     @model_validator(mode="after")
@@ -110,13 +110,13 @@ def _by_scheme(value: Any) -> dict[Any, Any]:
     """Return the credentials by the names of their schemes."""
     if not isinstance(value, Mapping):
         raise PydanticKnownError("dict_type")
-    written = dict(cast(Mapping[Any, Any], value))
-    if not any(isinstance(x, Mapping) for x in written.values()):
-        return {ANY_SCHEME: written} if written else {}
-    if any(not isinstance(x, Mapping) for x in written.values()):
+    auth = dict(cast(Mapping[Any, Any], value))
+    if not any(isinstance(x, Mapping) for x in auth.values()):
+        return {ANY_SCHEME: auth} if auth else {}
+    if any(not isinstance(x, Mapping) for x in auth.values()):
         problem = "some keys hold an object for a scheme, and others do not."
         raise mistake(problem, "Write one object for all schemes, or one for each.")
-    return written
+    return auth
 
 
 CredentialsByScheme = Annotated[
@@ -177,13 +177,13 @@ class OperationSettings(Section):
     """
 
     mode: Mode = "auto"
-    job: Annotated[AsyncSettings | None, written_as("async")] = None
+    job: Annotated[AsyncSettings | None, file_keys("async")] = None
     url: Text = ""
     headers: Annotated[dict[str, Text], AfterValidator(header_names)] = field(
         default_factory=dict[str, str], hash=False
     )
     body: Text = ""
-    call_timeout_seconds: Annotated[Seconds | None, written_as("timeout")] = None
+    call_timeout_seconds: Annotated[Seconds | None, file_keys("timeout")] = None
 
     @property
     def is_job(self) -> bool:
@@ -198,7 +198,7 @@ def _spec(value: Any, info: ValidationInfo) -> str:
         raise mistake("it is empty.", "Write the file or the URL of the service's document.")
     if "://" not in text:
         return absolute(text, info)
-    if not context.is_off and (problem := wrong_with_url(text)):
+    if not context.is_off and (problem := url_problem(text)):
         raise mistake(problem, "Write a file, or a full address such as https://example.com/api.")
     return text
 
@@ -227,14 +227,14 @@ class OpenApiSettings(SourceSettings):
     transport: Annotated[str, INTERNAL] = "http"
     spec: Annotated[str, read_by(_spec), remembering(secrets_in_text)]
     base_url: Annotated[
-        OptionalUrl, AfterValidator(_base_url), written_as("baseUrl", "base_url")
+        OptionalUrl, AfterValidator(_base_url), file_keys("baseUrl", "base_url")
     ] = ""
     auth: CredentialsByScheme = field(default_factory=dict[str, Any])
     headers: Headers = field(default_factory=dict[str, str])
     include: Texts = ()
     exclude: Texts = ()
     operations: dict[str, OperationSettings] = field(default_factory=dict[str, Any])
-    max_answer_bytes: Annotated[Count, written_as("maxResponseBytes")] = MAX_ANSWER_BYTES
+    max_answer_bytes: Annotated[Count, file_keys("maxResponseBytes")] = MAX_ANSWER_BYTES
     start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
     @property

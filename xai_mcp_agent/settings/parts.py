@@ -64,7 +64,7 @@ _OF_APPROVAL = {
     "ask": "called after your approval only: {}",
     "deny": "never called: {}",
 }
-_NAMED = {"env": ("gets", "environment variable"), "headers": ("is sent", "header")}
+_VERBS = {"env": ("gets", "environment variable"), "headers": ("is sent", "header")}
 _TAKES = {
     "command": "is given your {} in its command",
     "args": "is given your {} in its arguments",
@@ -77,30 +77,30 @@ _MOST_CHARS, _TAIL_CHARS = 2_000, 500
 
 
 def part_of(
-    written: Any, place: Place, source: str = "", env: Mapping[str, str] | None = None
+    value: Any, place: Place, source: str = "", env: Mapping[str, str] | None = None
 ) -> Part:
     """Return the part for the entry of a source, or for a section.
 
-    The values of `env` that it uses count as written in it, because they come from a file, too.
+    The values of `env` that it uses belong to it, because they come from a file, too.
     """
-    if source and isinstance(written, Mapping):
-        entry = cast(Mapping[Any, Any], written)
-        written = {str(key): x for key, x in entry.items() if key not in _HARMLESS}
-    facts = facts_of(written)
-    names = variables_in(json.dumps(written, default=str)) if env else ()
+    if source and isinstance(value, Mapping):
+        entry = cast(Mapping[Any, Any], value)
+        value = {str(key): x for key, x in entry.items() if key not in _HARMLESS}
+    facts = facts_of(value)
+    names = variables_in(json.dumps(value, default=str)) if env else ()
     used = {x: env[x] for x in names if x in env} if env else {}
     if not used:
-        return Part(place.path, digest_of_value(written), facts, source)
+        return Part(place.path, digest_of_value(value), facts, source)
     fact = f"the file {ENV_FILE} gives {join_names(sorted(used), MOST_NAMES)}"
-    return Part(place.path, digest_of_value([written, used]), (*facts, fact), source)
+    return Part(place.path, digest_of_value([value, used]), (*facts, fact), source)
 
 
-def facts_of(written: Any) -> tuple[str, ...]:
+def facts_of(value: Any) -> tuple[str, ...]:
     """Return a line for each fact, without hidden characters or line breaks."""
-    if not isinstance(written, Mapping):
-        return tuple(map(line, _facts("", written)))
+    if not isinstance(value, Mapping):
+        return tuple(map(line, _facts("", value)))
     # A key such as "approval.delete_*" must not look like a line about `approval`.
-    items = ((str(key), x) for key, x in cast(Mapping[Any, Any], written).items())
+    items = ((str(key), x) for key, x in cast(Mapping[Any, Any], value).items())
     entry = {key if key.isidentifier() else json.dumps(key): x for key, x in items}
     keys = sorted(entry.keys() - {"command", "args"}, key=lambda x: (x not in _ADDRESSES, x))
     return tuple(map(line, chain(_describe_start(entry), *(_facts(x, entry[x]) for x in keys))))
@@ -137,8 +137,8 @@ def _fact(key: str, value: Any) -> Iterator[str]:
     section, _, name = key.partition(".")
     text, variables = _format_value(key, value), _variables(value)
     is_variable = value == f"${{{variables}}}"
-    if section in _NAMED and name:
-        verb, noun = _NAMED[section]
+    if section in _VERBS and name:
+        verb, noun = _VERBS[section]
         if not variables:
             yield f"{verb} the {noun} {name}: {text}"
         else:
@@ -218,23 +218,23 @@ _LISTS = {"disabledTools": "switched off", "exclude": "excluded"}
 
 def with_parts(
     settings: Settings,
-    entries: Sequence[SourceSection],
+    sources: Sequence[SourceSection],
     sections: Mapping[str, Any],
     environ: Mapping[str, str],
 ) -> Settings:
     """Return the settings with their parts and guards."""
-    guards, wider = [*_guards_of_sections(settings)], [*_widening(settings, environ)]
-    if guards or wider:  # facts may show a variable; secrets of the file hide nothing
+    guards, widening = [*_guards_of_sections(settings)], [*_widening_parts(settings, environ)]
+    if guards or widening:  # facts may show a variable; secrets of the file hide nothing
         hide = Redactor((), environ=environ)
         guards = [replace(x, description=hide(x.description), lost=hide(x.lost)) for x in guards]
-        wider = [replace(x, facts=tuple(map(hide, x.facts))) for x in wider]
+        widening = [replace(x, facts=tuple(map(hide, x.facts))) for x in widening]
     parts, own_guards = list[Part](), list[Guard]()
-    for _, written, place in entries:
-        for name, entry in written.items():
+    for _, entries, place in sources:
+        for name, entry in entries.items():
             there, source = place.at(str(name)), str(name)
             parts.append(part_of(entry, there, source, settings.env))
             own_guards += _guards_of_entry(as_object(entry), there.path, source)
-    parts += (*_parts_of_sections(sections, settings.env), *wider)
+    parts += (*_parts_of_sections(sections, settings.env), *widening)
     return replace(settings, parts=tuple(parts), guards=(*own_guards, *guards))
 
 
@@ -254,7 +254,7 @@ def _parts_of_sections(sections: Mapping[str, Any], env: Mapping[str, str]) -> I
 def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
     """Yield the guards for all sources, and the tools that groups exclude."""
     rules, groups = settings.rules, settings.groups.groups.values()
-    yield from _of_words(settings.approval, APPROVAL)
+    yield from _guards_of_words(settings.approval, APPROVAL)
     for rule in rules:
         if lost := "more calls are now made" if rule.limit else _LOST.get(rule.word):
             description = f"rule `{rule.outcome} {_subject(rule)}`"
@@ -275,7 +275,7 @@ def _guards_of_sections(settings: Settings) -> Iterator[Guard]:
         yield _guard(group_place(group.name), word, 1, description, f"{description} no longer")
 
 
-def _widening(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
+def _widening_parts(settings: Settings, environ: Mapping[str, str]) -> Iterator[Part]:
     """Yield the parts that let calls through, add tools to groups, or record more of calls."""
     words = [settings.approval, *(x.approval for x in settings.sources.values())]
     strictest = max((WORDS.index(word) for x in words for word in x.values()), default=0)
@@ -306,7 +306,7 @@ def group_place(name: str) -> str:
 
 def _guards_of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guard]:
     with suppress(ValueError):  # the entry is unusable anyway
-        yield from _of_words(read_words(entry.get("approval") or {}), path, source)
+        yield from _guards_of_words(read_words(entry.get("approval") or {}), path, source)
     if entry.get("lock"):
         lost = "`lock` is removed or weakened: its tools are not held to what you accepted"
         yield _guard(path, "lock", 1 + (entry["lock"] is True), "", lost, source)
@@ -316,7 +316,7 @@ def _guards_of_entry(entry: JsonObject, path: str, source: str) -> Iterator[Guar
             yield _guard(path, f"{key}: {name}", 1, "", lost, source)
 
 
-def _of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Guard]:
+def _guards_of_words(words: ApprovalWords, path: str, source: str = "") -> Iterator[Guard]:
     for pattern, word in words.items():
         if word != "allow":
             why = _LOST.get(word, _LOST["ask"])

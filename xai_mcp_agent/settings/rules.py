@@ -28,11 +28,11 @@ from .validation import (
     INTERNAL,
     Section,
     ValidationContext,
+    file_keys,
     mistake,
     prepared_by,
     read,
     read_by,
-    written_as,
 )
 
 Period: TypeAlias = Literal["run", "minute", "hour", "day"]
@@ -78,7 +78,7 @@ class Rule:
         return self.word or f"prefer {self.prefer:+g}"
 
 
-# Rules as they are written
+# Rules in the file
 
 
 def _limit(value: Any) -> Limit:
@@ -108,7 +108,7 @@ class Outcome(Section):
     word: Annotated[RuleWord, INTERNAL] = ""
     limit: Annotated[Limit | None, read_by(_limit)] = None
     prefer: Annotated[float, Field(strict=True, ge=-1, le=1)] = 0.0
-    derived: Annotated[str, read_by(_derived_word), written_as(DERIVED)] = ""
+    derived: Annotated[str, read_by(_derived_word), file_keys(DERIVED)] = ""
 
 
 def _outcome(value: Any) -> Any:
@@ -160,12 +160,12 @@ class StoredRules(Section):
     example: ClassVar = '{"from": "store"}'
     is_strict: ClassVar = True
 
-    source: Annotated[Literal["store"], written_as("from")] = "store"
+    source: Annotated[Literal["store"], file_keys("from")] = "store"
     revision: Count = 1
 
 
 def read_rules(
-    written: Any, place: Place, context: ValidationContext
+    section: Any, place: Place, context: ValidationContext
 ) -> tuple[tuple[Rule, ...], int | None]:
     """Read the rules of the section: a list of rules and names of files, or the name of one file.
 
@@ -176,7 +176,7 @@ def read_rules(
         SettingsError: a rule has a mistake; the error has its place.
     """
     rules, revision = list[Rule](), None
-    for value, there, name in _entries(written, place, context.variables):
+    for value, there, name in _entries(section, place, context.variables):
         if not (isinstance(value, Mapping) and "from" in value):
             rules.append(read(RuleEntry, value, there, context, []).rule(name))
         elif revision is None:
@@ -191,20 +191,20 @@ def read_rules(
     return tuple(rules), revision
 
 
-def _entries(written: Any, place: Place, variables: Variables) -> Iterator[tuple[Any, Place, str]]:
+def _entries(section: Any, place: Place, variables: Variables) -> Iterator[tuple[Any, Place, str]]:
     """Yield the entries of the section and of its files, each with its place and a default name."""
-    if isinstance(written, str):
-        rules, file = read_rules_file(variables.expand(written, place), place, variables.folder)
+    if isinstance(section, str):
+        rules, file = read_rules_file(variables.expand(section, place), place, variables.folder)
         for number, rule in enumerate(rules):
-            yield rule, file.at(number), f"rule {number + 1} of {written}"
-    elif isinstance(written, list | tuple):
-        for number, value in enumerate(cast(Sequence[Any], written)):
+            yield rule, file.at(number), f"rule {number + 1} of {section}"
+    elif isinstance(section, list | tuple):
+        for number, value in enumerate(cast(Sequence[Any], section)):
             if isinstance(value, str):
                 yield from _entries(value, place.at(number), variables)
             else:
                 yield value, place.at(number), f"rule {number + 1}"
-    elif written is not None:
-        problem = f"must be a list of rules, but is {kind_of(written)}."
+    elif section is not None:
+        problem = f"must be a list of rules, but is {kind_of(section)}."
         raise place.error(problem, f"Write [{RuleEntry.example}].")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
@@ -33,18 +33,18 @@ from .entry import (
 from .registries import USUAL_REGISTRIES, RegistrySettings
 from .validation import (
     INTERNAL,
-    NOT_WRITTEN,
+    MISSING,
     UNTIL_THEN,
     KeyPath,
     Mistake,
     Section,
     ValidationContext,
     adapter,
+    file_keys,
     mistake,
     prepared_by,
     read,
     read_by,
-    written_as,
 )
 
 BUDGET_VARIABLE = "XAI_TOOL_BUDGET"
@@ -72,7 +72,7 @@ def _learns(value: Any) -> bool:
     raise mistake(problem, fix, instead=False)
 
 
-_Learns = Annotated[bool, read_by(_learns, bool), written_as("learn")]
+_Learns = Annotated[bool, read_by(_learns, bool), file_keys("learn")]
 
 
 # Retention of the history
@@ -87,8 +87,8 @@ class Retention(Section):
     example: ClassVar = '{"keep": 400, "max_mb": 200}'
     has_nulls: ClassVar = True
 
-    days: Annotated[_Limit | None, written_as("keep")] = 400
-    megabytes: Annotated[_Limit | None, written_as("max_mb")] = 200
+    days: Annotated[_Limit | None, file_keys("keep")] = 400
+    megabytes: Annotated[_Limit | None, file_keys("max_mb")] = 200
 
 
 def _read_record(value: Any) -> frozenset[str]:
@@ -145,8 +145,8 @@ class ToolSearchSettings(Section):
 
     example: ClassVar = '{"blocked": [...]}, or leave it out'
 
-    budget_tokens: Annotated[Count, written_as("tokenBudget")] = DEFAULT_BUDGET_TOKENS
-    always_shown: Annotated[Patterns, written_as("alwaysShown", "always_shown")] = ()
+    budget_tokens: Annotated[Count, file_keys("tokenBudget")] = DEFAULT_BUDGET_TOKENS
+    always_shown: Annotated[Patterns, file_keys("alwaysShown", "always_shown")] = ()
     blocked: Patterns = ()
     trusted: Patterns = ()
     groups: Mapping[str, Patterns] = field(default_factory=dict[str, tuple[str, ...]])
@@ -275,8 +275,8 @@ _Registry = Annotated[
 class OtherSections(Section):
     """The sections that are read as a whole: a mistake in one is noted, and its default applies."""
 
-    search: Annotated[ToolSearchSettings, written_as("toolSearch")] = ToolSearchSettings()
-    retention: Annotated[Retention, written_as("history")] = Retention()
+    search: Annotated[ToolSearchSettings, file_keys("toolSearch")] = ToolSearchSettings()
+    retention: Annotated[Retention, file_keys("history")] = Retention()
     approval: Approval = field(default_factory=dict[str, ApprovalWord])
     store: MaskedText = ""
     project: Text = ""
@@ -302,7 +302,7 @@ class OtherSections(Section):
 
 
 def read_other_sections(
-    written: Mapping[str, Any],
+    values: Mapping[str, Any],
     place: Place,
     context: ValidationContext,
     notes: list[str],
@@ -318,23 +318,15 @@ def read_other_sections(
     """
     mistakes = list[Mistake]()
     sections = OtherSections()
-    if written:  # most files have none of them, and pydantic's adapter takes 10 ms
-        sections = read(OtherSections, written, place, context, notes, mistakes)
+    if values:  # most files have none of them, and pydantic's adapter takes 10 ms
+        sections = read(OtherSections, values, place, context, notes, mistakes)
     problems = dict[str, SettingsError]()
     for name in (x for x in sections.groups if x in sources):
         reason = "another section of this file uses this name too.", "Rename one of them."
         problems[name] = place.at("groups", name).error(*reason)
-    for wrong in mistakes:
-        section, name, *_ = (*map(str, wrong.path), "")
-        if section == "groups" and name:
-            problems.setdefault(name, wrong.error)
-        else:
-            until_then = f" {UNTIL_THEN}" if wrong.instead is NOT_WRITTEN else ""
-            notes.append(f"{wrong.error}{until_then}")
-    for name, problem in problems.items():
-        notes.append(f"{problem} Until then the group {name!r} cannot be used.")
+    _report_mistakes(mistakes, problems, notes)
     groups = {x: replace(y, name=x) for x, y in sections.groups.items() if x not in problems}
-    usual = USUAL_REGISTRIES.keys() - as_object(written.get("registries")).keys()
+    usual = USUAL_REGISTRIES.keys() - as_object(values.get("registries")).keys()
     registries = {x: USUAL_REGISTRIES[x] for x in usual}
     registries |= {x: replace(y, name=x) for x, y in sections.registries.items() if y}
     overrides = _read_environment(sections, context.variables.environ, notes)
@@ -342,6 +334,21 @@ def read_other_sections(
         **vars(sections), **overrides, "registries": registries,
         "groups": GroupsSettings(groups, problems),
     }  # fmt: skip
+
+
+def _report_mistakes(
+    mistakes: Iterable[Mistake], problems: dict[str, SettingsError], notes: list[str]
+) -> None:
+    """Add mistakes in groups to the `problems` of groups, and a note for each mistake."""
+    for one in mistakes:
+        section, name, *_ = (*map(str, one.path), "")
+        if section == "groups" and name:
+            problems.setdefault(name, one.error)
+        else:
+            until_then = f" {UNTIL_THEN}" if one.instead is MISSING else ""
+            notes.append(f"{one.error}{until_then}")
+    for name, problem in problems.items():
+        notes.append(f"{problem} Until then the group {name!r} cannot be used.")
 
 
 def _read_environment(

@@ -33,9 +33,9 @@ from .entry import (
     Seconds,
     SourceSettings,
     ToolNames,
-    wrong_with_url,
+    url_problem,
 )
-from .validation import INTERNAL, known_keys, mistake, prepared_by, read_by, written_as
+from .validation import INTERNAL, file_keys, mistake, prepared_by, read_by, valid_keys
 
 TransportName: TypeAlias = Literal["stdio", "http", "sse"]
 ProtocolMode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
@@ -123,7 +123,7 @@ class ServerSettings(SourceSettings):
     url: MaskedText = field(default="", repr=False)
     headers: Headers = field(default_factory=dict[str, str], hash=False)
     mode: ProtocolMode = "auto"
-    start_timeout_seconds: Annotated[Seconds, written_as("startTimeout", "start_timeout")] = (
+    start_timeout_seconds: Annotated[Seconds, file_keys("startTimeout", "start_timeout")] = (
         START_TIMEOUT_SECONDS
     )
     probe_timeout_seconds: Seconds = PROBE_TIMEOUT_SECONDS
@@ -145,11 +145,11 @@ class ServerSettings(SourceSettings):
     through: Annotated[tuple[str, ...], INTERNAL] = field(default=(), repr=False)
     # The entry has a URL but no type: the transport is http, but may turn out to be sse.
     transport_is_guess: Annotated[bool, INTERNAL] = field(default=False, repr=False)
-    auth: Annotated[_Auth, written_as("auth", "oauth")] = field(default_factory=AuthSettings)
+    auth: Annotated[_Auth, file_keys("auth", "oauth")] = field(default_factory=AuthSettings)
 
     @classmethod
-    def written_form(cls) -> type[Self]:
-        """See `SourceSettings.written_form`."""
+    def entry_class(cls) -> type[Self]:
+        """See `SourceSettings.entry_class`."""
         return cast(type[Self], ServerEntry)
 
     def unused_keys(self) -> Iterator[str]:
@@ -196,15 +196,15 @@ class ServerEntry(ServerSettings):
         server = read_fields(value)._server(cast(Mapping[str, Any], value))
         return cast(Self, server)
 
-    def _server(self, written: Mapping[str, Any]) -> ServerSettings:
+    def _server(self, entry: Mapping[str, Any]) -> ServerSettings:
         """Return the server that the entry describes."""
         values = {x.name: getattr(self, x.name) for x in fields(ServerSettings)}
         is_off = self.disabled or not self.enabled
-        key, url = self._url(written)
-        transport = self._transport(key, url, written)
+        key, url = self._url(entry)
+        transport = self._transport(key, url, entry)
         if transport == "stdio" and not self.command.strip():
             raise mistake("it is empty.", "Name the program to start.", "command")
-        if transport != "stdio" and not is_off and (problem := wrong_with_url(url)):
+        if transport != "stdio" and not is_off and (problem := url_problem(url)):
             raise mistake(problem, "Write a full address such as https://example.com/mcp.", key)
         values |= {
             "transport": transport,
@@ -213,39 +213,39 @@ class ServerEntry(ServerSettings):
             "url": url if transport != "stdio" else "",
             "disabled": is_off,
             "auto_approve": tuple(dict.fromkeys((*self.auto_approve, *self.always_allow))),
-            "auth": self._access(written, is_off),
+            "auth": self._access(entry, is_off),
         }
         return ServerSettings(**values)
 
-    def _url(self, written: Mapping[str, Any]) -> tuple[str, str]:
+    def _url(self, entry: Mapping[str, Any]) -> tuple[str, str]:
         """Return the key of the URL, and the URL; both are "" if the entry has none."""
-        urls = {k: getattr(self, x) for k, x in URL_KEYS.items() if _is_filled(written.get(k))}
+        urls = {k: getattr(self, x) for k, x in URL_KEYS.items() if _is_filled(entry.get(k))}
         if len(urls) > 1:
             keys = " and ".join(f"`{key}`" for key in urls)
             raise mistake(f"{keys} are both set.", "Remove all but one.")
         return next(((key, url.strip()) for key, url in urls.items()), ("", ""))
 
-    def _transport(self, key: str, url: str, written: Mapping[str, Any]) -> TransportName:
-        has_command = _is_filled(written.get("command"))
+    def _transport(self, key: str, url: str, entry: Mapping[str, Any]) -> TransportName:
+        has_command = _is_filled(entry.get("command"))
         if not has_command and not key:
-            raise _nothing_to_reach(written)
+            raise _nothing_to_reach(entry)
         if self.type and self.transport and self.type != self.transport:
             raise mistake("`type` and `transport` differ.", "Remove one of them.")
-        named = self.type or self.transport
-        if named is None and has_command and key:
+        declared = self.type or self.transport
+        if declared is None and has_command and key:
             problem = f"`command` and `{key}` are both set, without a `type`."
             raise mistake(problem, 'Remove one, or add "type": "stdio" or "http".')
-        transport = named or ("stdio" if has_command else _transport_of(key, url))
+        transport = declared or ("stdio" if has_command else _transport_of(key, url))
         if transport == "stdio" and not has_command:
             raise mistake("the type is stdio, but there is no `command`.", "Add it.")
         if transport != "stdio" and not key:
             raise mistake(f"the type is {transport}, but there is no `url`.", "Add it.")
         return transport
 
-    def _access(self, written: Mapping[str, Any], is_off: bool) -> AuthSettings:
+    def _access(self, entry: Mapping[str, Any], is_off: bool) -> AuthSettings:
         """Return the access settings; a configured `Authorization` header replaces them."""
         has_header = any(name.lower() == "authorization" for name in self.headers)
-        keys = [key for key in ("auth", "oauth") if written.get(key) is not None]
+        keys = [key for key in ("auth", "oauth") if entry.get(key) is not None]
         if len(keys) > 1:
             raise mistake("`auth` and `oauth` are both set.", "Remove one of them.")
         if keys and has_header and self.auth.use == "yes":
@@ -267,12 +267,12 @@ def _transport_of(key: str, url: str) -> TransportName:
     return "sse" if path.endswith("/sse") and key != "httpUrl" else "http"
 
 
-def _nothing_to_reach(written: Mapping[str, Any]) -> PydanticCustomError:
-    if written.get("command") is not None:
+def _nothing_to_reach(entry: Mapping[str, Any]) -> PydanticCustomError:
+    if entry.get("command") is not None:
         return mistake("it is empty.", "Name the program to start.", "command")
     problem = "it has neither a `command` nor a `url`."
-    valid_keys = (*known_keys(ServerEntry), *ServerEntry.ignored_keys)
-    for key in (x for x in written if x not in valid_keys):
+    keys = (*valid_keys(ServerEntry), *ServerEntry.ignored_keys)
+    for key in (x for x in entry if x not in keys):
         if matches := nearest(key, ("command", *URL_KEYS), count=1):
             return mistake(problem, f"Rename {key!r} to {matches[0]!r}.")
     return mistake(problem, "Add `command` to start a server, or `url` to reach one.")

@@ -31,7 +31,7 @@ from .entry import (
     remembering,
     trimmed_text,
 )
-from .validation import INTERNAL, context_of, mistake, read_by, written_as
+from .validation import INTERNAL, context_of, file_keys, mistake, read_by
 
 PLAIN_TOOLS = ("current_time", "calculate")
 FILE_TOOLS = ("list_files", "read_file", "write_file")
@@ -43,7 +43,8 @@ WORKFLOW_SUFFIXES = (".xircuits", ".py")
 # Agents and workflows think, and call tools of their own.
 AGENT_TIMEOUT_SECONDS = 300.0
 WORKFLOW_TIMEOUT_SECONDS = 300.0
-_NOT_KEPT = 0.0  # warm: these sources start at once, and what functions remember belongs to one run
+# These sources start at once, and the state of functions belongs to one run.
+_KEEP_WARM_SECONDS = 0.0
 
 
 def _function_file(value: Any) -> Any:
@@ -73,7 +74,7 @@ class FunctionSettings(SourceSettings):
     example: ClassVar = '{"file": ...} or {"module": ...}'
 
     transport: Annotated[str, INTERNAL] = "python"
-    keep_warm_seconds: NotNegative | None = _NOT_KEPT
+    keep_warm_seconds: NotNegative | None = _KEEP_WARM_SECONDS
     file: Annotated[Path, BeforeValidator(_function_file)] = ""
     module: Annotated[str, read_by(_module)] = ""
     folder: Annotated[Path, Field(validate_default=True)] = ""
@@ -117,7 +118,7 @@ class BuiltinSettings(SourceSettings):
     example: ClassVar = '{"tools": ["calculate"]}'
 
     transport: Annotated[str, INTERNAL] = "built in"
-    keep_warm_seconds: NotNegative | None = _NOT_KEPT
+    keep_warm_seconds: NotNegative | None = _KEEP_WARM_SECONDS
     tools: Annotated[Texts, AfterValidator(_builtin_tools)]
     workspace: Path = ""
 
@@ -166,7 +167,7 @@ class AgentSettings(SourceSettings):
     allowed_hosts: Texts = ()
     include: Texts = ()
     exclude: Texts = ()
-    call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = AGENT_TIMEOUT_SECONDS
+    call_timeout_seconds: Annotated[Seconds, file_keys("timeout")] = AGENT_TIMEOUT_SECONDS
     start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
     def __post_init__(self) -> None:
@@ -185,7 +186,7 @@ class AgentSettings(SourceSettings):
         return self.url
 
     @property
-    def sent_headers(self) -> dict[str, str]:
+    def request_headers(self) -> dict[str, str]:
         """The headers of every request to the agent."""
         return self.headers | ({"Authorization": f"Bearer {self.bearer}"} if self.bearer else {})
 
@@ -228,14 +229,14 @@ class WorkflowSettings(SourceSettings):
     example: ClassVar = '{"file": ...}'
 
     transport: Annotated[str, INTERNAL] = "process"
-    keep_warm_seconds: NotNegative | None = _NOT_KEPT
+    keep_warm_seconds: NotNegative | None = _KEEP_WARM_SECONDS
     file: Annotated[Path, BeforeValidator(_workflow_file)]
     description: Text = ""
     arguments: Annotated[
         dict[str, Annotated[Any, read_by(_json_value, Any)]], remembering(_secrets_in_arguments)
     ] = field(default_factory=dict[str, Any], hash=False, repr=False)
     env: Environment = field(default_factory=dict[str, str], hash=False, repr=False)
-    call_timeout_seconds: Annotated[Seconds, written_as("timeout")] = WORKFLOW_TIMEOUT_SECONDS
+    call_timeout_seconds: Annotated[Seconds, file_keys("timeout")] = WORKFLOW_TIMEOUT_SECONDS
     start_timeout_seconds: Seconds = START_TIMEOUT_SECONDS
 
     @property

@@ -51,7 +51,7 @@ _ALL = ("1", "all", "true", "yes", "on")
 _NONE = ("", "0", "false", "no", "off")
 _FILE_NAME = "trusted.json"
 _FOR_ALL = (RULES, APPROVAL, BLOCKED)
-_NOTHING_CALLED = Rule(
+_DENY_ALL = Rule(
     "not agreed", (), word="deny",
     because="the settings restrict less than their user agreed to",
 )  # fmt: skip
@@ -274,7 +274,7 @@ def without_parts(settings: Settings, parts: tuple[Part, ...]) -> Settings:
         settings, sources=sources, problems=problems, problem_kinds=kinds, notes=tuple(notes),
         store="" if STORE in paths else settings.store, search=search,
         approval={x: word for x, word in approval if word_digest(x, word) not in digests},
-        rules=(*rules, *([_NOTHING_CALLED] if lost else [])),
+        rules=(*rules, *([_DENY_ALL] if lost else [])),
         registries=USUAL_REGISTRIES if REGISTRIES in paths else settings.registries,
         groups=_without_groups(settings, {x.key_path: x for x in beside}),
         record=frozenset[str]() if RECORD in paths else settings.record,

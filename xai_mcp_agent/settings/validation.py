@@ -35,7 +35,7 @@ from .interpolation import Variables
 
 T = TypeVar("T")
 
-NOT_WRITTEN: Any = object()
+MISSING: Any = object()
 UNTIL_THEN = "Until then it is ignored."
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The keys from a value down to a place in it."""
@@ -54,7 +54,7 @@ class ValidationContext:
 
 
 def mistake(
-    problem: str, fix: str, key: str = "", *, instead: Any = NOT_WRITTEN
+    problem: str, fix: str, key: str = "", *, instead: Any = MISSING
 ) -> PydanticCustomError:
     """Return the error for a validator to raise, at its own place or at `key` below it.
 
@@ -79,7 +79,7 @@ def prepared_by(validator: Callable[..., Any], kind: Any) -> Any:
     return BeforeValidator(validator, json_schema_input_type=kind)
 
 
-def written_as(*keys: str) -> Any:
+def file_keys(*keys: str) -> Any:
     """Annotate a field: these keys in the file replace its usual key."""
     return Field(validation_alias=AliasChoices(*keys))
 
@@ -90,7 +90,7 @@ INTERNAL: Any = Field(exclude=True, validation_alias=INTERNAL_KEY)
 
 
 def usual_key(name: str) -> str:
-    """Return the key of a field without `written_as`: `listTimeout` for `list_timeout_seconds`."""
+    """Return the key of a field without `file_keys`: `listTimeout` for `list_timeout_seconds`."""
     return to_camel(name.removesuffix("_seconds"))
 
 
@@ -120,16 +120,16 @@ class Section:
             problem = f"must be an object, but is {kind_of(value)}."
             raise mistake(problem, f"Write {cls.example}.")
         items = cast(Mapping[Any, Any], value).items()
-        written = {str(key): x for key, x in items if x is not None or cls.has_nulls}
-        keys = known_keys(cls)
-        for key in [x for x in written if x not in keys]:
+        values = {str(key): x for key, x in items if x is not None or cls.has_nulls}
+        keys = valid_keys(cls)
+        for key in [x for x in values if x not in keys]:
             context_of(info).keys[key] = keys
             if cls.is_strict:
                 hint = did_you_mean(key, keys) or f"Known: {', '.join(keys)}."
                 raise mistake("unknown key.", hint, key)
             if key in cls.ignored_keys:
-                del written[key]
-        return written
+                del values[key]
+        return values
 
     def secret_texts(self) -> Iterator[str]:
         """Return the secrets in the fields, revealed."""
@@ -183,10 +183,10 @@ def read(
             matches = nearest(key, keys, count=1) if mistakes is not None else []
             if matches and section.is_fatal((*path[:-1], *matches), value):
                 raise place.at(*path).error("unknown key.", f"Rename it to {matches[0]!r}.")
-            hint = did_you_mean(key, keys)
-            notes.append(place.at(*path).note(f"unknown key, ignored. {hint}".rstrip()))
+            text = f"unknown key, ignored. {did_you_mean(key, keys)}".rstrip()
+            notes.append(place.at(*path).note(text))
         for error in (x for x in errors if x not in unknown):
-            path, instead = _path_of(error), error.get("ctx", {}).get("instead", NOT_WRITTEN)
+            path, instead = _path_of(error), error.get("ctx", {}).get("instead", MISSING)
             if mistakes is None or section.is_fatal(path, value):
                 # Never assigned to a variable: the error's frame would keep the whole run alive.
                 raise _settings_error(error, place)
@@ -212,11 +212,11 @@ def _find_repeated_keys(value: Any, *path: str | int) -> Iterator[ErrorDetails]:
 def _replace_at(value: Any, path: KeyPath, instead: Any) -> dict[str, Any]:
     """Replace or remove the value at a path; if a parent is not an object, replace it."""
     key, *below = path
-    written = dict(cast(Mapping[Any, Any], value))
-    inner = written.pop(key, None)
+    values = dict(cast(Mapping[Any, Any], value))
+    inner = values.pop(key, None)
     if below and isinstance(inner, Mapping):
         instead = _replace_at(inner, tuple(below), instead)
-    return written if instead is NOT_WRITTEN else {**written, str(key): instead}
+    return values if instead is MISSING else {**values, str(key): instead}
 
 
 @lru_cache
@@ -226,7 +226,7 @@ def adapter(cls: type[T]) -> TypeAdapter[T]:
 
 
 @lru_cache
-def known_keys(cls: type) -> tuple[str, ...]:
+def valid_keys(cls: type) -> tuple[str, ...]:
     """Return all keys that the file may have for a class."""
     return tuple(key for keys in keys_by_field(cls).values() for key in keys)
 

@@ -68,7 +68,7 @@ class AgentHttp:
         self._mask = mask
         self._allowed = {_place_of(settings.url), *map(_named_place, settings.allowed_hosts)}
         self._is_secure = urlsplit(settings.url).scheme.lower() == "https"
-        self._client = WebClient(settings.sent_headers, keeps_cookies=True)
+        self._client = WebClient(settings.request_headers, keeps_cookies=True)
 
     def may_go_to(self, url: str) -> bool:
         """Return whether the settings allow this address, which the agent itself may have named.

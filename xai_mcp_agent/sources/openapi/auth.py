@@ -23,7 +23,7 @@ from ...core.errors import BadSetting, SourceFailed, XaiMcpError
 from ...secrets.secrets import Secret, Secrets, mask_and_cut
 from ...settings.interpolation import Variables
 from ...settings.openapi import ANY_SCHEME, CredentialsByScheme, CredentialSettings
-from ...settings.validation import ValidationContext, known_keys
+from ...settings.validation import ValidationContext, valid_keys
 from ..web.network_errors import is_this_machine
 from ..web.origins import origin_of
 from .bodies import FORM
@@ -169,7 +169,7 @@ def read_credentials(auth: Mapping[str, Any] | str) -> Credentials:
     Raises:
         BadSetting: the credentials are not valid; says where, without the secret.
     """
-    names = known_keys(CredentialSettings)
+    names = valid_keys(CredentialSettings)
     written: dict[str, Any] = _of_text(auth) if isinstance(auth, str) else {
         x: _of_text(y) if isinstance(y, str) and x not in names else y for x, y in auth.items()
     }  # fmt: skip
