@@ -10,7 +10,7 @@ from xai_mcp_agent.agent.conversation import Conversation, call_message, result_
 from xai_mcp_agent.agent.media import (
     MAX_CHARS,
     MAX_PARTS,
-    SHOWN_RESULTS,
+    RESULTS_WITH_MEDIA,
     content_of,
     fold_old,
     split,
@@ -65,9 +65,9 @@ def conversation(count: int, data: str = PNG) -> Conversation:
 
 
 def test_only_the_last_results_are_shown_and_large_ones_give_way_sooner():
-    sent = fold_old(conversation(SHOWN_RESULTS + 2).turns())
+    sent = fold_old(conversation(RESULTS_WITH_MEDIA + 2).turns())
     results = [split(x) for x in sent if x["role"] == "tool"]
-    assert [len(media) for _, media in results] == [0, 0, *[1] * SHOWN_RESULTS]
+    assert [len(media) for _, media in results] == [0, 0, *[1] * RESULTS_WITH_MEDIA]
     words = [text.splitlines()[-1] for text, _ in results]
     assert words[1] == "[Pictures and sounds of this result are not shown any more.]"
     assert words[2].startswith("[image image/png, ")

@@ -30,7 +30,7 @@ class Fixed(Toolset):
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         return ToolResult.of_text(f"{self.word} {invocation.tool.name}")
 
-    def known_tools(self) -> Sequence[Tool]:
+    def initial_tools(self) -> Sequence[Tool]:
         return [x for x in self.fixed if not x.source]
 
 

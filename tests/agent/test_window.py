@@ -1,4 +1,4 @@
-"""A conversation made to fit a window: what is sent of it, and that it stays alike."""
+"""A conversation fits its model's window, and requests begin alike from turn to turn."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def asks(text: str) -> Message:
 
 def uses(number: int, *results: str) -> list[Message]:
     """A turn of the assistant with a call for each result."""
-    called = [
+    calls = [
         {"id": f"c{number}_{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         for n in range(len(results))
     ]
     answers = [
         {"role": "tool", "tool_call_id": x["id"], "content": text}
-        for x, text in zip(called, results, strict=True)
+        for x, text in zip(calls, results, strict=True)
     ]
-    return [{"role": "assistant", "content": None, "tool_calls": called}, *answers]
+    return [{"role": "assistant", "content": None, "tool_calls": calls}, *answers]
 
 
 def working(turns: int, chars: int = 4_000) -> list[Message]:
     """Return one request, and `turns` turns with a long result each."""
-    done = [x for n in range(turns) for x in uses(n, f"result {n}: " + "x" * chars)]
-    return [asks("The task."), *done]
+    results = [x for n in range(turns) for x in uses(n, f"result {n}: " + "x" * chars)]
+    return [asks("The task."), *results]
 
 
 def sizes(messages: list[Message]) -> int:
@@ -65,35 +65,35 @@ def assert_whole(messages: list[Message]) -> None:
     assert not waiting
 
 
-def test_older_turns_are_left_out_with_a_note_but_not_the_request():
+def test_a_note_replaces_older_turns_but_not_the_request():
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400_000}}
     assert tokens_of({"role": "user", "content": [picture]}) < 2_000, "not by its bytes"
     few, turns = working(3), working(400, chars=500)
     assert fit(few, 10_000, Folding(), READER).messages == few
-    fitted = fit(turns, 4_000, Folding(), READER)
-    assert sizes(fitted.messages) <= 4_000
-    first = fitted.messages[0]["content"]
-    assert first.startswith(f"[The {len(fitted.left_out)} earlier messages of this conversation")
+    folded = fit(turns, 4_000, Folding(), READER)
+    assert sizes(folded.messages) <= 4_000
+    first = folded.messages[0]["content"]
+    assert first.startswith(f"[The {len(folded.omitted)} earlier messages of this conversation")
     assert first.endswith("\n\nThe task.")
-    assert len(fitted.left_out) + len(fitted.messages) == len(turns)
+    assert len(folded.omitted) + len(folded.messages) == len(turns)
 
 
-def test_a_text_that_is_too_long_by_itself_is_cut_and_can_be_read():
+def test_a_text_that_is_too_long_by_itself_is_cut_and_can_be_read_by_page():
     text = "BEGIN " + "word " * 100_000 + " END"
     turns = [asks(text), *uses(1, "y" * 30_000, "small")]
-    fitted = fit(turns, 2_000, Folding(), READER)
-    assert sizes(fitted.messages) <= 2_000
-    shown = fitted.messages[0]["content"]
-    assert shown.startswith("BEGIN")
-    assert shown.endswith("END")
-    assert f'read_result: {{"result_id": "{id_of(text)}"' in shown
-    assert fitted.texts[id_of(text)] == text
-    assert fitted.messages[-1]["content"] == "small"
-    longer = fit([*turns, *uses(2, "more")], 2_000, fitted.folding, READER)
-    assert longer.messages[: len(fitted.messages)] == fitted.messages
+    folded = fit(turns, 2_000, Folding(), READER)
+    assert sizes(folded.messages) <= 2_000
+    excerpt = folded.messages[0]["content"]
+    assert excerpt.startswith("BEGIN")
+    assert excerpt.endswith("END")
+    assert f'read_result: {{"result_id": "{id_of(text)}"' in excerpt
+    assert folded.texts[id_of(text)] == text
+    assert folded.messages[-1]["content"] == "small"
+    longer = fit([*turns, *uses(2, "more")], 2_000, folded.folding, READER)
+    assert longer.messages[: len(folded.messages)] == folded.messages
 
 
-def test_the_room_is_what_the_answer_and_the_tools_leave():
+def test_the_room_for_turns_is_the_window_without_the_answer_and_the_tools():
     for window, folding, room in (
         (ContextWindow(8_000, answer_tokens=1_000), Folding(), 6_500),
         (ContextWindow(128_000), Folding(window_tokens=8_000), 6_500),
@@ -114,7 +114,7 @@ TURN = st.one_of(
 
 
 @given(st.lists(TURN, min_size=1, max_size=30), st.integers(200, 20_000))
-def test_no_call_is_torn_from_its_result_and_the_last_request_is_sent(
+def test_calls_stay_with_their_results_and_the_last_request_is_always_sent(
     turns: list[list[Message]], room: int
 ):
     messages = Conversation([x for turn in turns for x in turn]).turns()
@@ -122,12 +122,12 @@ def test_no_call_is_torn_from_its_result_and_the_last_request_is_sent(
     for end in range(1, len(messages) + 1):
         if end < len(messages) and messages[end]["role"] == "tool":
             continue
-        fitted = fit(messages[:end], room, folding, READER)
-        folding = fitted.folding
-        assert_whole(fitted.messages)
-        assert fitted.tokens == sizes(fitted.messages)
-        asked: list[Any] = [x for x in messages[:end] if x["role"] == "user"]
-        assert not asked or asked[-1]["content"][:50] in json.dumps(fitted.messages)
+        folded = fit(messages[:end], room, folding, READER)
+        folding = folded.folding
+        assert_whole(folded.messages)
+        assert folded.tokens == sizes(folded.messages)
+        requests: list[Any] = [x for x in messages[:end] if x["role"] == "user"]
+        assert not requests or requests[-1]["content"][:50] in json.dumps(folded.messages)
 
 
 # Runs that are too long for their model's window
@@ -135,34 +135,34 @@ def test_no_call_is_torn_from_its_result_and_the_last_request_is_sent(
 
 @dataclass
 class Small:
-    """A model that takes so many tokens, of so many bytes each, and counts what it is sent."""
+    """A model that accepts so many tokens, of so many bytes each, and counts those of a request."""
 
     window: int
     steps: list[ModelReply | str] = field(default_factory=list[ModelReply | str])
     names_window: bool = True
     bytes_per_token: float = 3.0
-    refused: int = 0
-    taken: list[Sequence[dict[str, Any]]] = field(default_factory=list[Sequence[dict[str, Any]]])
+    overflows: int = 0
+    requests: list[Sequence[dict[str, Any]]] = field(default_factory=list[Sequence[dict[str, Any]]])
     summaries: list[str] = field(default_factory=list[str])
 
     def __call__(self, request: ModelRequest) -> ModelReply | ModelError:
         functions = [x.parameters for x in request.functions]
-        sent = int(len(json.dumps([request.messages, functions])) / self.bytes_per_token)
-        if sent > self.window:
-            self.refused += 1
+        tokens = int(len(json.dumps([request.messages, functions])) / self.bytes_per_token)
+        if tokens > self.window:
+            self.overflows += 1
             return ModelContextOverflow("Too long.", self.window if self.names_window else None)
-        usage = Usage(sent, 10)
+        usage = Usage(tokens, 10)
         if "Write at most" in request.messages[0]["content"]:
             self.summaries.append(request.messages[1]["content"])
             return ModelReply("It told many stories.", usage=usage)
-        self.taken.append(request.messages)
+        self.requests.append(request.messages)
         assert_whole([*request.messages])
         step = self.steps.pop(0)
         return replace(ModelReply(step) if isinstance(step, str) else step, usage=usage)
 
 
 def stories(count: int, tool: str = "tell", words: str = "") -> list[ModelReply | str]:
-    """A model that calls a tool so many times, then answers."""
+    """Return the replies of a model that calls a tool so many times, then answers."""
     return [*(calling((tool, {}), text=f"Story {n}. {words}") for n in range(count)), "Done."]
 
 
@@ -172,18 +172,18 @@ def folds(run: Played) -> list[ConversationFolded]:
 
 @pytest.mark.parametrize("names_window", [True, False])
 @pytest.mark.anyio
-async def test_a_service_that_takes_less_than_thought_is_asked_again_with_less(names_window: bool):
+async def test_a_request_that_is_too_long_for_the_service_is_repeated_shorter(names_window: bool):
     service = Small(20_000, stories(12), names_window)
     run = await go(service, "Tell me all.", max_thoughts=20)
     assert run.answer == "Done."
-    assert service.refused <= 4
+    assert service.overflows <= 4
     assert not names_window or folds(run)[0].window_tokens == 20_000
     results = [x["content"] for x in run.messages if x["role"] == "tool"]
-    assert len(results) == 12, "what is kept is whole"
+    assert len(results) == 12, "the conversation itself stays whole"
     assert all("a long story" in x for x in results)
 
 
-def test_the_window_is_the_number_that_a_service_calls_so():
+def test_the_size_of_the_window_is_read_from_the_error_of_a_service():
     """The wordings are from llama.cpp, OpenAI, vLLM, Anthropic, Gemini, Mistral and xAI."""
     assert window_in({"n_ctx": 4_096}, "the request exceeds the available context size") == 4096
     for words in (
@@ -201,25 +201,25 @@ def test_the_window_is_the_number_that_a_service_calls_so():
 
 
 @pytest.mark.anyio
-async def test_a_window_that_is_known_is_kept_to_without_an_error():
+async def test_requests_fit_a_window_of_known_size_from_the_beginning():
     service = Small(80_000, stories(30), bytes_per_token=2.5)
     run = await go(service, "Tell me all.", max_thoughts=40, window=ContextWindow(80_000))
-    assert (run.answer, service.refused) == ("Done.", 0)
-    assert all(x[0]["content"].endswith("Tell me all.") for x in service.taken)
+    assert (run.answer, service.overflows) == ("Done.", 0)
+    assert all(x[0]["content"].endswith("Tell me all.") for x in service.requests)
     # In large steps: most requests begin as the one before.
-    alike = [b[: len(a)] == a for a, b in zip(service.taken, service.taken[1:], strict=False)]
+    alike = [b[: len(a)] == a for a, b in zip(service.requests, service.requests[1:], strict=False)]
     assert sum(alike) > len(alike) * 2 / 3
     assert len(folds(run)) == alike.count(False)
 
 
 @pytest.mark.anyio
-async def test_older_turns_are_summed_up_by_the_model():
+async def test_the_model_summarises_older_turns():
     service = Small(8_000, stories(60, "add", "so " * 500))
     run = await go(service, "Tell me all.", max_thoughts=70, window=ContextWindow(8_000))
-    assert (run.answer, service.refused) == ("Done.", 0)
+    assert (run.answer, service.overflows) == ("Done.", 0)
     assert "Story 0." in service.summaries[0]
     assert "It told many stories." in service.summaries[1]
-    last = service.taken[-1][0]["content"]
+    last = service.requests[-1][0]["content"]
     assert "It told many stories." in last
     assert last.endswith("Tell me all.")
     assert all(x.summed_up for x in folds(run) if x.left_out)
@@ -227,7 +227,7 @@ async def test_older_turns_are_summed_up_by_the_model():
 
 
 @pytest.mark.anyio
-async def test_without_a_summary_older_turns_are_left_out_with_a_note():
+async def test_without_a_summary_a_note_replaces_older_turns():
     service = Small(8_000, stories(20, "add", "so " * 500))
 
     def failing(request: ModelRequest) -> ModelReply | ModelError:
@@ -237,12 +237,12 @@ async def test_without_a_summary_older_turns_are_left_out_with_a_note():
     run = await go(failing, max_thoughts=70, window=ContextWindow(8_000))
     assert run.answer == "Done."
     note = "earlier messages of this conversation are left out here"
-    assert note in json.dumps(service.taken[-1])
+    assert note in json.dumps(service.requests[-1])
     assert not any(x.summed_up for x in folds(run))
     service = Small(30)  # nothing to fold: the error is the service's
     with pytest.raises(ModelContextOverflow):
         await go(service)
-    assert service.refused == 1
+    assert service.overflows == 1
 
 
 @pytest.mark.anyio
@@ -255,11 +255,11 @@ async def test_the_results_of_one_turn_are_shortened_together():
 
 
 @pytest.mark.anyio
-async def test_a_run_that_goes_on_from_json_sends_what_it_would_have_sent():
+async def test_a_run_resumed_from_json_sends_the_same_requests():
     model, window = ScriptedModel(service := Small(20_000, stories(12))), ContextWindow(20_000)
     stopped = await go(model, emit=stopping_at(8), window=window, max_thoughts=20)
     assert stopped.state.folding.left_out
-    before = service.taken[-1]
+    before = service.requests[-1]
     run = await go(model, through_json(stopped.state), window=window, max_thoughts=20)
-    assert (run.answer, service.refused) == ("Done.", 0)
-    assert service.taken[8][: len(before)] == before
+    assert (run.answer, service.overflows) == ("Done.", 0)
+    assert service.requests[8][: len(before)] == before

@@ -19,7 +19,7 @@ from ..core.util import expression_of, literal_in
 NOT_JSON = object()
 _MAX_LENIENT_CHARS = 10_000  # json5 reads about 100 characters in a millisecond
 _EXCERPT_CHARS = 20
-_FENCED = re.compile(r"\s*```[\w+-]*[ \t]*\n?(.*?)\s*```\s*", re.DOTALL)
+_FENCE = re.compile(r"\s*```[\w+-]*[ \t]*\n?(.*?)\s*```\s*", re.DOTALL)
 _ELEMENT = re.compile(r"\s*<(\w[\w.-]{0,255})>(.*?)</\1>\s*", re.DOTALL)
 
 
@@ -44,11 +44,11 @@ def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -
     if text.startswith("{"):
         _refuse(tool, _json_problem(text), schema)
     specs = properties(schema)
-    named = _elements(text) or _keywords(text)
-    if named and named.keys() <= specs.keys():
+    by_name = _elements(text) or _keywords(text)
+    if by_name and by_name.keys() <= specs.keys():
         return {
             name: value_from_text(x, specs[name]) if isinstance(x, str) else x
-            for name, x in named.items()
+            for name, x in by_name.items()
         }
     places = list(specs) if len(specs) == 1 else [x for x in required(schema) if x in specs]
     if len(places) != 1:
@@ -58,9 +58,9 @@ def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -
 
 
 def without_fence(text: str) -> str:
-    """Return the text inside a Markdown fence, if the fence is all there is around it."""
-    fenced = _FENCED.fullmatch(text)
-    return (fenced[1] if fenced else text).strip()
+    """Return the text inside a Markdown fence, or the text itself if it has none around it."""
+    fence = _FENCE.fullmatch(text)
+    return (fence[1] if fence else text).strip()
 
 
 def read_json(text: str) -> Any:
@@ -120,6 +120,6 @@ def _json_problem(text: str) -> str:
 
 
 def _refuse(tool: str, problem: str, schema: JsonObject) -> NoReturn:
-    shown = signature(schema)
-    expected = f"one JSON object with {shown}" if properties(schema) else shown
+    form = signature(schema)
+    expected = f"one JSON object with {form}" if properties(schema) else form
     raise InvalidArguments(tool, [problem], expected)

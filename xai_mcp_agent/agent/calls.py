@@ -1,4 +1,4 @@
-"""The calls of one turn: looked up, checked, made concurrently, and each of them answered."""
+"""Makes the calls of one turn concurrently, and answers each of them."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _INTERRUPTED = (
     "The run was interrupted before this call had a result. It may have been carried out, whole "
     "or in part: check what came of it before you repeat it."
 )
-_AWAITED = "This call was not made yet: it waits for the approval of a person."
-_NOT_BEGUN = "The run was interrupted before this call was made."
-_CUT_OFF = (
+_AWAITS_APPROVAL = "This call was not made yet: it waits for the approval of a person."
+_NEVER_STARTED = "The run was interrupted before this call was made."
+_INCOMPLETE_REPLY = (
     "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
     "made. Call again with shorter arguments, or one tool at a time."
 )
 
 
 class CallNotMade(XaiMcpError):
-    """A model wrote a call that it did not mean as one, or not yet; the message tells it so."""
+    """A model wrote a call by mistake, or too early; the message tells it so."""
 
 
 class PendingCalls:
@@ -72,7 +72,7 @@ class PendingCalls:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any call of this turn was begun."""
+        """Whether any call of this turn has begun."""
         return bool(self._begun or self._finished)
 
     async def answer(self, state: RunState) -> tuple[RunState, list[ToolFinished]]:
@@ -86,50 +86,51 @@ class PendingCalls:
         """
         thought = join_paragraphs(state.thinking, state.thought)
         if state.cut_off:
-            events = [_not_made(x, _CUT_OFF, thought) for x in state.pending]
-            return self._answered(state, events), events
+            events = [_error_event(x, _INCOMPLETE_REPLY, thought) for x in state.pending]
+            return self._with_answers(state, events), events
         await self.make(state, thought)
         events = self.answers(state, thought)
-        done = [x for n, x in enumerate(events) if n not in self._awaiting and n not in state.made]
+        new = [x for n, x in enumerate(events) if n not in self._awaiting and n not in state.made]
         if self._awaiting:
-            return replace(self.with_progress(state), awaiting=self._awaiting), done
-        answered = self._answered(state, events)
-        self._discovery.learn(events, self._tools.shown)
-        return answered, done
+            return replace(self.with_progress(state), awaiting=self._awaiting), new
+        state = self._with_answers(state, events)
+        self._discovery.learn(events, self._tools.current)
+        return state, new
 
     def with_progress(self, state: RunState) -> RunState:
         """Return the state with the calls' progress, for a process that resumes it."""
-        made = {**state.made, **self._finished}
+        finished = {**state.made, **self._finished}
         begun = {*state.begun, *self._starting}
-        return replace(state, made=made, begun=tuple(sorted(x for x in begun if x not in made)))
+        begun -= finished.keys()
+        return replace(state, made=finished, begun=tuple(sorted(begun)))
 
     def with_interruption(self, state: RunState) -> RunState:
         """Return the state as if the run ended here."""
-        return self._answered(state, self.answers(state, ""))
+        return self._with_answers(state, self.answers(state, ""))
 
-    def _answered(self, state: RunState, events: Sequence[ToolFinished]) -> RunState:
+    def _with_answers(self, state: RunState, events: Sequence[ToolFinished]) -> RunState:
         """Return the state after the pending calls, with these answers."""
         results = [x.result for x in events]
         texts = self._pages.show(results)
         # A search also finds tools that arrived since the model was asked.
-        keys = self._discovery.of(events, self._tools.shown)
+        keys = self._discovery.of(events, self._tools.current)
         return state.with_discovered(keys).with_answers(
             call_message(state.thought, state.pending, added=state.added),
             *result_messages(zip(state.pending, texts, results, strict=True)),
-            failed=all(x.is_error for x in results),
+            all_failed=all(x.is_error for x in results),
             long_results=self._pages.texts,
         )
 
     def answers(self, state: RunState, thought: str) -> list[ToolFinished]:
         """Return the result of each call, in order; calls without a result count as interrupted."""
-        made = {**state.made, **self._finished}
+        finished = {**state.made, **self._finished}
         begun = {*state.begun, *self._begun}
         awaiting = {*state.awaiting, *self._awaiting}
         events: list[ToolFinished] = []
         for number, call in enumerate(state.pending):
-            why = _AWAITED if number in awaiting else _NOT_BEGUN
+            why = _AWAITS_APPROVAL if number in awaiting else _NEVER_STARTED
             why = _INTERRUPTED if number in begun else why
-            events.append(made.get(number) or _not_made(call, why, thought))
+            events.append(finished.get(number) or _error_event(call, why, thought))
         return events
 
     async def make(self, state: RunState, thought: str) -> None:
@@ -147,7 +148,7 @@ class PendingCalls:
             raise
 
     async def _make(self, number: int, call: ToolCall, thought: str) -> None:
-        started, available = time.monotonic(), self._tools.shown
+        start, available = time.monotonic(), self._tools.current
         arguments: JsonObject | None = None
         name, source, key = call.name, None, None
         try:
@@ -158,8 +159,8 @@ class PendingCalls:
                 raise UnknownTool(self._tools.why_not(call.name))
             name, source, key = definition.name, definition.tool.source, definition.tool.key
             schema = definition.tool.input_schema
-            read = partial(_read_arguments, call.arguments, schema, name)
-            arguments = await beside_loop(len(call.arguments), read)
+            parse = partial(_parse, call.arguments, schema, name)
+            arguments = await beside_loop(len(call.arguments), parse)
             if key == EXECUTE_TOOL.key:  # from here on it is a call of the named tool
                 definition, arguments = resolve_execution(arguments, available, self._tools.why_not)
                 name, source, key = definition.name, definition.tool.source, definition.tool.key
@@ -177,7 +178,7 @@ class PendingCalls:
                 self._awaiting[number] = waiting.call
                 await self._emit(ToolReturned(call.id))
                 return
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - start
         self._finished[number] = ToolFinished(
             call.id, name, arguments, result, seconds, thought, source, key
         )
@@ -190,8 +191,8 @@ class PendingCalls:
         """Return the tool's result; any error is a result too, for the model to read."""
         name = definition.name
 
-        async def on_progress(done: float, total: float | None, message: str) -> None:
-            await self._emit(ToolProgressed(call_id, name, done, total, message))
+        async def on_progress(progress: float, total: float | None, message: str) -> None:
+            await self._emit(ToolProgressed(call_id, name, progress, total, message))
 
         invocation = ToolInvocation(
             definition.tool, arguments, self._caller, name, on_progress=on_progress, call_id=call_id
@@ -209,12 +210,12 @@ class PendingCalls:
             return ToolResult.of_text(text, is_error=True)
 
 
-def _read_arguments(text: str, schema: JsonObject, tool: str) -> JsonObject:
+def _parse(text: str, schema: JsonObject, tool: str) -> JsonObject:
     """Return a call's arguments under the tool's own names."""
     return own_names(parse_arguments(text, schema, tool=tool), schema)
 
 
-def _not_made(call: ToolCall, why: str, thought: str) -> ToolFinished:
-    """Return the event of a call that has no result."""
+def _error_event(call: ToolCall, why: str, thought: str) -> ToolFinished:
+    """Return the event of a call whose result is this error."""
     result = ToolResult.of_text(why, is_error=True)
     return ToolFinished(call.id, call.name, None, result, 0.0, thought)

@@ -1,4 +1,4 @@
-"""The model's context window: decides what a request sends, never what is kept.
+"""The model's context window: decides what a request sends, never what the conversation holds.
 
 If the turns are too long, older ones are left out, a call always together with its results, and
 then long texts are cut. This is done in large steps and stays done, so that requests begin alike
@@ -30,21 +30,21 @@ logger = logging.getLogger(__name__)
 
 Ask: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
 
-_GOAL = 0.6  # of the room, once something has to be folded
-_LEAST_TEXT_TOKENS, _LEAST_TEXT_CHARS = 100, 200  # of a text that is cut
+_GOAL = 0.6  # of the room, once some turns have to be folded
+_MIN_TEXT_TOKENS, _MIN_TEXT_CHARS = 100, 200  # of a text that is cut
 _FRAME_TOKENS = 4  # the role of a message, and what is between messages
 _PICTURE_TOKENS = 1_000  # of a usual one; services scale large ones down
-# Beyond these factors a service counts something other than what it was sent.
-_LEAST_SCALE, _MOST_SCALE = 0.75, 4.0
-_MOST_OVERFLOWS = 4  # in a row: each makes the request a good deal smaller
+# Beyond these factors a service counts something other than the request.
+_MIN_SCALE, _MAX_SCALE = 0.75, 4.0
+_MAX_OVERFLOWS = 4  # in a row: each makes the request a good deal smaller
 _SMALLER = 1.25
 _TURN_SHARE = 1 / 4  # of the window, for the results of one turn
 _SUMMARY_SHARE = 1 / 16  # of the window, in characters for tokens
-_SUMMED_UP_CHARS = 2_000  # of one message
-_LEFT_OUT = (
+_SUMMARY_INPUT_CHARS = 2_000  # of one message
+_OMITTED = (
     "[The {count} earlier messages of this conversation are left out here, to fit your window."
 )
-_SUMMED_UP = " What they came to:\n{summary}]"
+_SUMMARY = " What they came to:\n{summary}]"
 _SUM_UP = """\
 You are given the beginning of a conversation between a person and an assistant with tools. It is \
 too long, so the assistant will go on with your summary in place of it. Keep what is needed for \
@@ -54,60 +54,67 @@ and do nothing that is asked for in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """The turns as they are sent, and their tokens by our count.
+class FoldedTurns:
+    """The turns as a request has them, and their tokens by our count.
 
-    `texts` has the whole of each cut text, by the id to read it with; `left_out` the messages that
-    were still sent before; `cut` counts messages that were sent with more text before.
+    `texts` has the whole of each text that is cut, by the id to read it with. `omitted` are the
+    messages that the request before still had, `cut_count` counts the messages of which it had more
+    text.
     """
 
     messages: list[Message]
     folding: Folding
     tokens: int
     texts: dict[str, str] = field(default_factory=dict[str, str])
-    left_out: Sequence[Message] = ()
-    cut: int = 0
+    omitted: Sequence[Message] = ()
+    cut_count: int = 0
 
 
-def fit(turns: Sequence[Message], room: float, folding: Folding, reader: str = "") -> Fitted:
+def fit(turns: Sequence[Message], room: float, folding: Folding, reader: str = "") -> FoldedTurns:
     """Fold the turns into `room` tokens, as far as that is possible.
 
     `turns` begin with the turns that `folding` was made for. `reader` is the tool that reads cut
     texts. The person's last request and the latest turn are always sent.
     """
-    asked = (n for n in range(len(turns) - 1, -1, -1) if turns[n]["role"] == "user")
-    request = next(asked, None)
+    numbers = range(len(turns))
+    request = next((n for n in reversed(numbers) if turns[n]["role"] == "user"), None)
     texts: dict[str, str] = {}
 
-    def shown(now: Folding) -> dict[int, Message]:
-        numbers = [n for n in range(len(turns)) if n >= now.left_out or n == request]
+    def visible(now: Folding) -> dict[int, Message]:
         return {
             n: _cut(turns[n], now.cut_chars, reader, texts) if n < now.cut_before else turns[n]
             for n in numbers
+            if n >= now.left_out or n == request
         }
 
     def note(now: Folding) -> str:
         count = now.left_out - (request is not None and request < now.left_out)
-        ending = _SUMMED_UP.format(summary=now.summary) if now.summary else "]"
-        return _LEFT_OUT.format(count=count) + ending if count else ""
+        ending = _SUMMARY.format(summary=now.summary) if now.summary else "]"
+        return _OMITTED.format(count=count) + ending if count else ""
 
-    now, messages = folding, shown(folding)
-    sizes = {n: tokens_of(x) for n, x in messages.items()}
+    now, before = folding, visible(folding)
+    sizes = {n: tokens_of(x) for n, x in before.items()}
     goal = room * _GOAL
     if sum(sizes.values()) + tokens_in(note(now)) > room:
-        starts = [n for n in messages if n >= now.left_out and turns[n]["role"] != "tool"]
+        starts = [n for n in before if n >= now.left_out and turns[n]["role"] != "tool"]
         for end in starts[1:]:
             if sum(sizes.values()) + tokens_in(note(now)) <= goal:
                 break
             now = replace(now, left_out=end)
             sizes = {n: x for n, x in sizes.items() if n >= end or n == request}
-        if (beside := tokens_in(note(now))) + sum(sizes.values()) > room:
-            now = _cutting(now, {n: messages[n] for n in sizes}, sizes, goal - beside, len(turns))
-    before, messages = messages, shown(now)
-    gone = [turns[n] for n in before if n not in messages]
-    cut = sum(x != before[n] for n, x in messages.items())
-    sent = _with_note(note(now), list(messages.values()))
-    return Fitted(sent, now, sum(map(tokens_of, sent)), texts, gone, cut)
+        if (note_tokens := tokens_in(note(now))) + sum(sizes.values()) > room:
+            whole = {n: before[n] for n in sizes}
+            now = _cut_longest(now, whole, sizes, goal - note_tokens, len(turns))
+    after = visible(now)
+    messages = _with_note(note(now), list(after.values()))
+    return FoldedTurns(
+        messages,
+        now,
+        tokens=sum(map(tokens_of, messages)),
+        texts=texts,
+        omitted=[turns[n] for n in before if n not in after],
+        cut_count=sum(x != before[n] for n, x in after.items()),
+    )
 
 
 def tokens_of(message: Message) -> int:
@@ -122,44 +129,45 @@ def tokens_of(message: Message) -> int:
     return tokens
 
 
-def _cutting(
+def _cut_longest(
     now: Folding, messages: dict[int, Message], sizes: dict[int, int], goal: float, end: int
 ) -> Folding:
     """Return the folding with the longest texts of these messages cut."""
-    texts = {n: x for n, x in sizes.items() if _may_be_cut(messages[n])}
+    texts = {n: x for n, x in sizes.items() if _allows_cut(messages[n])}
     if not texts:
         return now
     others = sum(sizes.values()) - sum(texts.values())
-    most = max(even_limit(texts.values(), goal - others), _LEAST_TEXT_TOKENS)
+    limit = max(even_limit(texts.values(), goal - others), _MIN_TEXT_TOKENS)
     longest = max(texts, key=lambda n: texts[n])
     # In characters of the longest text: in some scripts a token has fewer of them.
-    chars = int(len(text_of(messages[longest])) * min(most / texts[longest], 1.0))
-    chars = max(min(chars, now.cut_chars or chars), _LEAST_TEXT_CHARS)
+    chars = int(len(text_of(messages[longest])) * min(limit / texts[longest], 1.0))
+    chars = max(min(chars, now.cut_chars or chars), _MIN_TEXT_CHARS)
     return replace(now, cut_before=end, cut_chars=chars)
 
 
-def _may_be_cut(message: Message) -> bool:
+def _allows_cut(message: Message) -> bool:
     return message["role"] in ("user", "tool")
 
 
-def _cut(message: Message, most: int, reader: str, texts: dict[str, str]) -> Message:
+def _cut(message: Message, max_chars: int, reader: str, texts: dict[str, str]) -> Message:
     """Return the message with excerpts of its long texts, and put the whole ones into `texts`."""
 
-    def shorter(text: str) -> str:
-        shown = excerpt(text, most, reader)
-        if len(shown) >= len(text):
+    if not _allows_cut(message):
+        return message
+
+    def shorten(text: str) -> str:
+        part = excerpt(text, max_chars, reader)
+        if len(part) >= len(text):
             return text
         texts[id_of(text)] = text
-        return shown
+        return part
 
     content: Any = message.get("content")
-    if not _may_be_cut(message):
-        return message
     if isinstance(content, list):
         parts = cast(list[Any], content)
-        content = [{**x, "text": shorter(x["text"])} if "text" in x else x for x in parts]
+        content = [{**x, "text": shorten(x["text"])} if "text" in x else x for x in parts]
     elif isinstance(content, str):
-        content = shorter(content)
+        content = shorten(content)
     return {**message, "content": content}
 
 
@@ -181,7 +189,7 @@ def _with_note(note: str, messages: list[Message]) -> list[Message]:
 
 
 class Context:
-    """The context window of one run. `folding` is what is folded, also in a resumed run.
+    """The context window of one run. A resumed run begins with the `folding` of the earlier one.
 
     `ask` asks the model for a summary.
     """
@@ -191,7 +199,7 @@ class Context:
     ) -> None:
         self._window, self._pages, self._ask, self._emit = window, pages, ask, emit
         self.folding = folding
-        self._fixed_tokens = self._sent_tokens = self._overflows = 0
+        self._fixed_tokens = self._request_tokens = self._overflows = 0
         self._size_results()
 
     @property
@@ -200,65 +208,65 @@ class Context:
         return self._window.size(self.folding)
 
     @property
-    def sent_tokens(self) -> int:
+    def request_tokens(self) -> int:
         """Estimated tokens of the last request, as its service counts."""
-        return int(self._sent_tokens * self.folding.scale)
+        return int(self._request_tokens * self.folding.scale)
 
     async def turns(
         self, conversation: Conversation, step: int, fixed_tokens: int
     ) -> list[Message]:
         """Return the turns to send, beside `fixed_tokens` for the rest of this request."""
-        fitted = await self._fit(conversation, fixed_tokens)
-        self.folding, left_out, cut = fitted.folding, fitted.left_out, fitted.cut
-        if left_out and self._window.sums_up:
-            self.folding = replace(self.folding, summary=await self._summary(left_out))
-            fitted = await self._fit(conversation, fixed_tokens)
-            self.folding = fitted.folding
-        self._fixed_tokens, self._sent_tokens = fixed_tokens, fitted.tokens + fixed_tokens
-        self._pages.keep(fitted.texts)
-        if left_out or cut:
-            summed_up = bool(left_out and self.folding.summary)
-            sizes = (self.sent_tokens, self.window_tokens)
-            await self._emit(ConversationFolded(step, cut, len(left_out), summed_up, *sizes))
-        return fitted.messages
+        turns = await self._fit(conversation, fixed_tokens)
+        self.folding, omitted, cut_count = turns.folding, turns.omitted, turns.cut_count
+        if omitted and self._window.sums_up:
+            self.folding = replace(self.folding, summary=await self._summary(omitted))
+            turns = await self._fit(conversation, fixed_tokens)
+            self.folding = turns.folding
+        self._fixed_tokens, self._request_tokens = fixed_tokens, turns.tokens + fixed_tokens
+        self._pages.keep(turns.texts)
+        if omitted or cut_count:
+            summed_up = bool(omitted and self.folding.summary)
+            sizes = (self.request_tokens, self.window_tokens)
+            await self._emit(ConversationFolded(step, cut_count, len(omitted), summed_up, *sizes))
+        return turns.messages
 
     def learn(self, usage: Usage) -> None:
         """Adjust the scale to the service's count of the last request."""
         self._overflows = 0
-        if usage.input_tokens and self._sent_tokens:
-            scale = usage.input_tokens / self._sent_tokens
-            scale = min(max(scale, _LEAST_SCALE), _MOST_SCALE)
+        if usage.input_tokens and self._request_tokens:
+            scale = usage.input_tokens / self._request_tokens
+            scale = min(max(scale, _MIN_SCALE), _MAX_SCALE)
             self.folding = replace(self.folding, scale=scale)
 
     async def shrink(self, overflow: ModelContextOverflow, conversation: Conversation) -> bool:
         """Return whether the next request can be shorter than the last one, which was too long."""
         self._overflows += 1
-        if self._overflows > _MOST_OVERFLOWS:
+        if self._overflows > _MAX_OVERFLOWS:
             return False
         # If the service does not say how much fits, try half.
-        window_tokens = overflow.window_tokens or self.sent_tokens // 2
+        window_tokens = overflow.window_tokens or self.request_tokens // 2
         self.folding = replace(self.folding, window_tokens=window_tokens)
         if overflow.window_tokens:
-            counted = self.window_tokens * _SMALLER / max(self._sent_tokens, 1)
-            self.folding = replace(self.folding, scale=max(counted, self.folding.scale))
+            scale = self.window_tokens * _SMALLER / max(self._request_tokens, 1)
+            self.folding = replace(self.folding, scale=max(scale, self.folding.scale))
         self._size_results()
-        shorter = await self._fit(conversation, self._fixed_tokens)
-        return shorter.tokens + self._fixed_tokens < self._sent_tokens
+        turns = await self._fit(conversation, self._fixed_tokens)
+        return turns.tokens + self._fixed_tokens < self._request_tokens
 
-    async def _fit(self, conversation: Conversation, fixed_tokens: int) -> Fitted:
+    async def _fit(self, conversation: Conversation, fixed_tokens: int) -> FoldedTurns:
         room = self._window.room(self.folding, fixed_tokens)
 
-        def fitted() -> Fitted:
+        def fold() -> FoldedTurns:
             return fit(fold_old(conversation.turns()), room, self.folding, self._pages.reader)
 
-        return await beside_loop(conversation.chars, fitted)
+        return await beside_loop(conversation.chars, fold)
 
-    async def _summary(self, left_out: Sequence[Message]) -> str:
-        most_chars = int(self.window_tokens * _SUMMARY_SHARE * BYTES_PER_TOKEN)
-        room_chars = int(self._window.room(self.folding, 0) * BYTES_PER_TOKEN) - most_chars
-        make = partial(_to_sum_up, left_out, self.folding.summary, room_chars)
-        text = await beside_loop(sum(len(text_of(x)) for x in left_out), make)
-        words = max(most_chars // 8, 50)
+    async def _summary(self, omitted: Sequence[Message]) -> str:
+        max_chars = int(self.window_tokens * _SUMMARY_SHARE * BYTES_PER_TOKEN)
+        room_chars = int(self._window.room(self.folding, 0) * BYTES_PER_TOKEN) - max_chars
+        format_messages = partial(_summary_input, omitted, self.folding.summary, room_chars)
+        text = await beside_loop(sum(len(text_of(x)) for x in omitted), format_messages)
+        words = max(max_chars // 8, 50)
         system: Message = {"role": "system", "content": _SUM_UP.format(words=words)}
         messages: tuple[Message, ...] = (system, {"role": "user", "content": text})
         try:
@@ -266,7 +274,7 @@ class Context:
         except ModelError as error:
             logger.warning("Older turns are left out without a summary: %s", error)
             return self.folding.summary
-        return reply.text[:most_chars] or self.folding.summary
+        return reply.text[:max_chars] or self.folding.summary
 
     def _size_results(self) -> None:
         if size := self.window_tokens:
@@ -274,15 +282,15 @@ class Context:
             self._pages.turn_chars = min(share, MAX_TURN_CHARS)
 
 
-def _to_sum_up(messages: Iterable[Message], before: str, most_chars: int) -> str:
-    """Return the messages as a text, with long ones in part; of too many, the last ones."""
+def _summary_input(messages: Iterable[Message], summary: str, room_chars: int) -> str:
+    """Return the last messages that have room as a text, after the summary so far."""
     parts: list[str] = []
     for message in reversed(as_text(list(messages))):
-        text = excerpt(text_of(message), _SUMMED_UP_CHARS, "")
-        most_chars -= len(text)
-        if most_chars < 0:
+        text = excerpt(text_of(message), _SUMMARY_INPUT_CHARS, "")
+        room_chars -= len(text)
+        if room_chars < 0:
             break
         parts.append(f"[{message['role']}]\n{text}")
-    if before:
-        parts.append(f"[summary of what came before]\n{before}")
+    if summary:
+        parts.append(f"[summary of what came before]\n{summary}")
     return "\n\n".join(reversed(parts))

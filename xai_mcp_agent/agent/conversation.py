@@ -1,4 +1,4 @@
-"""The messages of one run: its start, what was added since, and the form sent to the model.
+"""The messages of one run: its start, its additions, and the form in which a model gets them.
 
 The start is never modified, and the agent's own system prompt is not part of the outcome; so a
 conversation can be handed from one run to the next.
@@ -19,8 +19,8 @@ from .messages import ADDED, Message, ToolCall, text_of
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 _SYSTEM_ROLES = {"system", "developer"}
 # Sent to a model if the conversation leaves it nothing to answer.
-_NOTHING_ASKED = "Please begin."
-_GO_ON = "Please continue."
+_BEGIN = "Please begin."
+_CONTINUE = "Please continue."
 
 
 class BadConversation(XaiMcpError):
@@ -34,7 +34,7 @@ class Conversation:
     """
 
     def __init__(self, start: Any, additions: Sequence[Message] = ()) -> None:
-        self._start = [_checked(x, n) for n, x in enumerate(_as_list(start))]
+        self._start = [_read_message(x, n) for n, x in enumerate(_as_list(start))]
         self._additions = tuple(additions)
         self.chars = _chars_of([*self._start, *self._additions])  # a measure of the work to read it
 
@@ -75,10 +75,10 @@ class Conversation:
 
     def with_messages(self, *messages: Message) -> Conversation:
         """Return the conversation with these messages added."""
-        longer = copy.copy(self)
-        longer._additions = (*self._additions, *messages)
-        longer.chars = self.chars + _chars_of(messages)
-        return longer
+        conversation = copy.copy(self)
+        conversation._additions = (*self._additions, *messages)
+        conversation.chars = self.chars + _chars_of(messages)
+        return conversation
 
     def system(self, system_prompt: str, *, keep_provided: bool) -> str:
         """Return the text of the one system message."""
@@ -91,7 +91,7 @@ class Conversation:
 
         A longer conversation begins with the same messages.
         """
-        return _without_dangling_calls([*self._start[self._system_count() :], *self._additions])
+        return _answer_each_call([*self._start[self._system_count() :], *self._additions])
 
     def _system_count(self) -> int:
         others = (n for n, x in enumerate(self._start) if x["role"] not in _SYSTEM_ROLES)
@@ -124,7 +124,7 @@ def call_message(
 
 
 def result_messages(results: Iterable[tuple[ToolCall, str, ToolResult]]) -> list[Message]:
-    """Return messages that answer calls; each item has the call, its shown text, the result."""
+    """Return messages that answer calls; each item has the call, the text to show, the result."""
     return [
         {"role": "tool", "tool_call_id": call.id, "content": content_of(text, result)}
         for call, text, result in results
@@ -148,7 +148,7 @@ def _as_list(start: Any) -> list[Any]:
             )
 
 
-def _checked(message: Any, number: int) -> Message:
+def _read_message(message: Any, number: int) -> Message:
     if isinstance(message, str):
         message = {"role": "user", "content": message}
     if not isinstance(message, Mapping):
@@ -156,24 +156,24 @@ def _checked(message: Any, number: int) -> Message:
             f"Message {number + 1} of the conversation is {type(message).__name__}, not a "
             'message. Each is a dict such as {"role": "user", "content": "Hello"}.'
         )
-    checked = _copied(dict(cast(Mapping[str, Any], message)), number)
-    role = checked.get("role")
+    own = _copy(dict(cast(Mapping[str, Any], message)), number)
+    role = own.get("role")
     if not isinstance(role, str) or role not in _ROLES:
         raise BadConversation(
             f"Message {number + 1} of the conversation has the role {role!r:.100}. "
             f"Use one of: {', '.join(sorted(_ROLES))}."
         )
-    _check_calls(checked, number)
-    if checked["role"] == "user":
-        _check_content(checked.get("content"), number)
-    if checked["role"] == "function":
+    _check_calls(own, number)
+    if role == "user":
+        _check_content(own.get("content"), number)
+    if role == "function":
         # The older form has no id to answer to; every model understands it as a message.
-        name = checked.get("name") or "a function"
-        return {"role": "user", "content": f"Result of {name}:\n{text_of(checked)}"}
-    return checked
+        name = own.get("name") or "a function"
+        return {"role": "user", "content": f"Result of {name}:\n{text_of(own)}"}
+    return own
 
 
-def _copied(message: Message, number: int) -> Message:
+def _copy(message: Message, number: int) -> Message:
     try:
         return copy.deepcopy(message)
     except (TypeError, ValueError, AttributeError, RecursionError) as cause:
@@ -206,7 +206,7 @@ def _check_calls(message: Message, number: int) -> None:
             )
 
 
-def _without_dangling_calls(messages: list[Message]) -> list[Message]:
+def _answer_each_call(messages: list[Message]) -> list[Message]:
     """Answer each call right after it, and make an answer without a call a user's text.
 
     Services refuse anything else.
@@ -218,26 +218,26 @@ def _without_dangling_calls(messages: list[Message]) -> list[Message]:
             waiting.remove(message["tool_call_id"])
             whole.append(message)
             continue
-        whole += [_never_answered(call_id) for call_id in waiting]
+        whole += [_missing_answer(call_id) for call_id in waiting]
         waiting = [call["id"] for call in message.get("tool_calls") or ()]
         if message["role"] == "tool":
             message = {"role": "user", "content": f"Result of a tool:\n{text_of(message)}"}
         whole.append(message)
-    return [*whole, *map(_never_answered, waiting)]
+    return [*whole, *map(_missing_answer, waiting)]
 
 
 def _chars_of(messages: Iterable[Message]) -> int:
     return sum(len(text_of(x)) for x in messages)
 
 
-def _never_answered(call_id: str) -> Message:
+def _missing_answer(call_id: str) -> Message:
     text = "ERROR: this call was never answered."
     return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
 def _answerable(messages: list[Message]) -> list[Message]:
     if not messages:
-        return [{"role": "user", "content": _NOTHING_ASKED}]
+        return [{"role": "user", "content": _BEGIN}]
     if messages[-1]["role"] == "assistant":
-        return [*messages, {"role": "user", "content": _GO_ON}]
+        return [*messages, {"role": "user", "content": _CONTINUE}]
     return messages

@@ -42,7 +42,7 @@ from .events import (
 )
 from .messages import ADDED, Message, as_text, join_paragraphs
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage, ignore_text
-from .prompt import Searched, build_system_prompt, uses
+from .prompt import HiddenTools, build_system_prompt, uses
 from .results import ResultPages
 from .state import RunLimits, RunState
 from .structured import OutputSchema
@@ -58,7 +58,7 @@ _OUT_OF_THOUGHTS = (
     "The limit of thoughts is reached and no tool can be used any more. "
     "Answer now from what you know."
 )
-_MISSING = {
+_NO_ANSWER = {
     "answered": "ended its turn without an answer, even when asked again. Ask in other words, "
     "or use another model.",
     "length": "reached the limit of its output before it said anything. Raise `max_output_tokens` "
@@ -93,9 +93,9 @@ class AgentRun:
     """One run of one agent, as steps from one `state` to the next.
 
     `state` can be read at any time, also after a failure; a resumed run starts from the state of
-    the earlier one. Calls that had been made when a run was interrupted are answered in it, and not
-    made again. A run that ends as waiting has the calls that need approval in its state, with the
-    results of that turn's other calls.
+    the earlier one. Calls that an interrupted run had made are answered in its state, and not made
+    again. A waiting run has the calls that need approval in its state, with the results of that
+    turn's other calls.
     """
 
     _tools: AgentTools
@@ -138,7 +138,7 @@ class AgentRun:
         return 0.0 if self._started is None else time.monotonic() - self._started
 
     def count(self, usage: Usage) -> None:
-        """Add tokens that this run caused outside its own turns."""
+        """Add the tokens of a request outside the run's own turns."""
         self.state = replace(self.state, usage=self.state.usage + usage)
 
     async def go(
@@ -151,7 +151,7 @@ class AgentRun:
         """Run to the answer, once. `left_out` lists sources that could not be used, for the record.
 
         `pages` is the one toolset of `tools` that the run itself fills. `no_tools` ends the run
-        before the model is asked.
+        before its first request to the model.
 
         Raises:
             ModelError: one of its subclasses; `state` holds the conversation so far.
@@ -167,7 +167,7 @@ class AgentRun:
             await self._begin(() if no_tools else left_out)  # the error's message has them
             if no_tools is not None:
                 raise no_tools
-            while (ended := await self._step()) is None:
+            while (outcome := await self._step()) is None:
                 pass
         except BaseException as error:
             if self._pending.has_begun:
@@ -176,8 +176,8 @@ class AgentRun:
                 stopped = "no_tools" if isinstance(error, NoTools) else "error"
                 await self._emit(RunFailed(str(error) or type(error).__name__, stopped))
             raise
-        await self._emit(ended)
-        return ended
+        await self._emit(outcome)
+        return outcome
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:
         conversation = self.state.conversation
@@ -197,12 +197,12 @@ class AgentRun:
         """Make one step of the run; return the outcome if it was the last."""
         if self.state.pending:
             return await self._answer_calls()
-        step, most = self.state.step + 1, max(self._spec.max_thoughts, 1)
+        step, max_steps = self.state.step + 1, max(self._spec.max_thoughts, 1)
         if step > 1:
             await self._notice_changes()
-        spent, last_turn = self.state.usage + self.state.uncounted, self.state.last_turn
-        is_limited = self._spec.limits.ends_with_next(spent, last_turn)
-        is_last = is_limited or step >= most
+        usage, last_turn = self.state.usage + self.state.uncounted, self.state.last_turn
+        is_limited = self._spec.limits.ends_with_next(usage, last_turn)
+        is_last = is_limited or step >= max_steps
         self.state = replace(self.state, step=step)
         reply = await self._think(is_last=is_last)
         if reply.calls and not is_last:
@@ -217,7 +217,7 @@ class AgentRun:
             self.state = replace(self.state, failures=self.state.failures + 1)
             reply = await self._ask(is_last=is_last)
         if is_last and reply.calls and not reply.text:
-            # It called tools although it was told not to; without functions it can only answer.
+            # It called tools although it may not; without functions it can only answer.
             reply = replace(await self._in_words(_OUT_OF_THOUGHTS), calls=reply.calls)
         return await self._announce(reply)
 
@@ -268,12 +268,12 @@ class AgentRun:
         self.count(turn := reply.usage)
         if not turn.input_tokens:
             words = "".join((reply.text, *(x.arguments for x in reply.calls)))
-            turn = Usage(self._context.sent_tokens, tokens_in(words))
+            turn = Usage(self._context.request_tokens, tokens_in(words))
             self.state = replace(self.state, uncounted=self.state.uncounted + turn)
         self.state = replace(self.state, last_turn=turn, folding=self._context.folding)
 
     async def _ask_aside(self, request: ModelRequest) -> ModelReply:
-        """Return the reply to a request outside the run's turns; it is not shown."""
+        """Return the reply to a request outside the run's turns, which no person sees."""
         await self._emit(ModelAsked(self.state.step, request))
         reply = await self._model.reply(request, ignore_text, self._on_again)
         self.count(reply.usage)
@@ -281,11 +281,11 @@ class AgentRun:
 
     async def _select(self) -> Selection:
         """Select the tools that the next request shows."""
-        before = self._selection
+        last = self._selection
         available, keys = self._available, self.state.discovered
         select = partial(self._tools.selector.select, available.definitions, keys)
         selection = self._selection = await beside_loop(available.tokens, select)
-        if selection.shown != before.shown or selection.is_whole != before.is_whole:
+        if selection.shown != last.shown or selection.is_whole != last.is_whole:
             await self._emit(ToolsSelected(self.state.step, selection))
         return selection
 
@@ -306,13 +306,13 @@ class AgentRun:
         return ModelRequest(tuple(messages), functions, may_call, stress, form)
 
     async def _messages(self, selection: Selection, limit: str) -> list[Message]:
-        """Return all messages for the model, without the selected functions; `limit` comes last."""
+        """Return the messages of a request, with `limit` as the last one if it is not empty."""
         template, conversation = self._spec.system_prompt, self.state.conversation
         prompt = build_system_prompt(
             template,
             tuple(x.definition.function for x in selection.shown),
             server_instructions=self._available.instructions,
-            searched=self._searched(),
+            hidden=self._hidden_tools(),
             metadata=dict(self._spec.metadata) or None,
             provided_system=conversation.provided_system,
         )
@@ -329,8 +329,8 @@ class AgentRun:
             *([{"role": "user", "content": limit}] if limit else []),
         ]
 
-    def _searched(self) -> Searched | None:
-        """Return the tool that finds hidden tools, and their servers, if some tools are hidden."""
+    def _hidden_tools(self) -> HiddenTools | None:
+        """Return how the model finds the tools outside this request, if there are any."""
         names = [
             x.definition.name
             for x in self._selection.shown
@@ -338,23 +338,23 @@ class AgentRun:
         ]
         if not names or self._selection.is_whole:
             return None
-        return Searched(names[0], self._available.sources)
+        return HiddenTools(names[0], self._available.sources)
 
     async def _answer_calls(self) -> RunFinished | None:
         """Answer every pending call; return the outcome if one waits for a person."""
-        state, done = await self._pending.answer(self.state)
+        state, events = await self._pending.answer(self.state)
         # Servers may have used the model meanwhile, and that usage was counted.
         self.state = replace(state, usage=self.state.usage)
-        for event in done:
+        for event in events:
             await self._emit(event)
-        return self._ended("", "waiting") if self.state.awaiting else None
+        return self._outcome("", "waiting") if self.state.awaiting else None
 
     def _interrupted(self) -> RunState:
         """Return the state as if the run ended here."""
         is_open = bool(self.state.pending) and self._started is not None
         return self._pending.with_interruption(self.state) if is_open else self.state
 
-    def _ended(self, answer: str, stopped: Stopped, structured: Any = None) -> RunFinished:
+    def _outcome(self, answer: str, stopped: Stopped, structured: Any = None) -> RunFinished:
         steps, calls, usage = self.state.step, self.state.calls, self.state.usage
         return RunFinished(answer, stopped, steps, calls, self.seconds, usage, structured)
 
@@ -372,8 +372,8 @@ class AgentRun:
             stopped = "refused"
         answer = reply.refusal or reply.text
         if not answer:
-            raise ModelAnswerMissing(f"{self._spec.model.name} {_MISSING[stopped]}")
-        return self._ended(answer, stopped, structured)
+            raise ModelAnswerMissing(f"{self._spec.model.name} {_NO_ANSWER[stopped]}")
+        return self._outcome(answer, stopped, structured)
 
     async def _ask_again(self, reply: ModelReply, reason: str, correction: str) -> ModelReply:
         """Tell the model what is wrong with its answer, and return its new one."""
@@ -401,7 +401,7 @@ class AgentRun:
         self._available = await self._tools.available()
         if self._available is not before:
             self.state = replace(self.state, names=self._tools.names)
-            added, removed = self._available.changed_since(before)
+            added, removed = self._available.changes_since(before)
             if added or removed:
                 await self._emit(ToolsChanged(added, removed))
 

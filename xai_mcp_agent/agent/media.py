@@ -15,10 +15,10 @@ from typing import Any, cast
 from ..core.results import AudioPart, ImagePart, ResourcePart, ResultPart, ToolResult
 from .messages import Message, text_of
 
-# The most recent results whose pictures a request still shows: one costs about 1,000 tokens each
-# time, and what a page looked like ten steps ago misleads more than it helps.
-SHOWN_RESULTS = 4
-SHOWN_CHARS = 14_000_000  # and 10 MB of them together: a request is made on the loop
+# A request shows the pictures of the most recent results only: one costs about 1,000 tokens each
+# time, and a page as it looked ten steps ago misleads more than it helps.
+RESULTS_WITH_MEDIA = 4
+_MEDIA_CHARS = 14_000_000  # 10 MB together: a request is made on the loop
 MAX_PARTS = 8
 # Of one result, as base64: 5 MB, the limit of the strictest of the large services.
 MAX_CHARS = 7_000_000
@@ -37,7 +37,7 @@ _FOLDED = "[Pictures and sounds of this result are not shown any more.]"
 def content_of(text: str, result: ToolResult) -> str | list[Any]:
     """Return the content of a result's message: its text, or text and media."""
     accepted: list[Any] = []
-    left, chars = 0, 0
+    omitted_count, chars = 0, 0
     for part in result.parts:
         data = _data_of(part)
         if data is None:
@@ -47,18 +47,18 @@ def content_of(text: str, result: ToolResult) -> str | list[Any]:
             accepted.append(media)
             chars += len(data)
         else:
-            left += 1
-    if left:
-        text = f"{text}\n[{left} of the pictures and sounds cannot be shown. {_LIMITS}]"
+            omitted_count += 1
+    if omitted_count:
+        text = f"{text}\n[{omitted_count} of the pictures and sounds cannot be shown. {_LIMITS}]"
     return _content(text, accepted)
 
 
 def fold_old(messages: Sequence[Message]) -> list[Message]:
     """Return the messages with media in the last few results only, and a note in older ones."""
-    holding = [n for n, x in enumerate(messages) if x["role"] == "tool" and split(x)[1]]
-    sizes = accumulate(_chars_in(messages[n]) for n in reversed(holding))
-    fitting = sum(1 for _ in takewhile(lambda chars: chars <= SHOWN_CHARS, sizes))
-    old = set(holding[: -min(fitting, SHOWN_RESULTS) or None])
+    with_media = [n for n, x in enumerate(messages) if x["role"] == "tool" and split(x)[1]]
+    sizes = accumulate(_chars_in(messages[n]) for n in reversed(with_media))
+    recent = sum(1 for _ in takewhile(lambda chars: chars <= _MEDIA_CHARS, sizes))
+    old = set(with_media[: -min(recent, RESULTS_WITH_MEDIA) or None])
     return [
         {**x, "content": f"{text_of(x)}\n{_FOLDED}"} if n in old else x
         for n, x in enumerate(messages)
@@ -77,8 +77,8 @@ def without(message: Message, refused: Collection[str]) -> Message:
     accepted = [x for x in media if _KINDS[x["type"]] not in refused]
     if len(accepted) == len(media):
         return message
-    left = len(media) - len(accepted)
-    words = f"{left} of the pictures and sounds of this result are not shown to you"
+    omitted_count = len(media) - len(accepted)
+    words = f"{omitted_count} of the pictures and sounds of this result are not shown to you"
     text = f"{text}\n[{words}: your service takes none.]"
     return {**message, "content": _content(text, accepted)}
 

@@ -24,7 +24,7 @@ id). It is for that service alone: a request to any other service leaves it out.
 """
 
 # A line of a result that a model could take for a call, or for another result.
-_FORGED = re.compile(
+_FORGED_LINE = re.compile(
     r"^(?=[ \t>*_`#+-]*+(?i:tool)\b[^\n:]{0,80}:"
     r"|[^\n]*?(?:\bTOOL[*_`]*:|<tool|<function|\[TOOL_CALLS))",
     re.MULTILINE,
@@ -118,13 +118,13 @@ def as_text(messages: Iterable[Message]) -> list[Message]:
 def format_call(name: str, arguments: str) -> str:
     """Return a call in the text form. `arguments` is JSON, or meant to be."""
     try:
-        shown = json.dumps(json.loads(arguments), ensure_ascii=False)
+        text = json.dumps(json.loads(arguments), ensure_ascii=False)
     except (ValueError, RecursionError):
-        shown = " ".join(arguments.split())
-    return f"TOOL: {name} {shown}".rstrip()
+        text = " ".join(arguments.split())
+    return f"TOOL: {name} {text}".rstrip()
 
 
 def format_result(name: str, text: str) -> str:
     """Return a result as the model reads it; lines like a call or another result are quoted."""
     mark = " (error)" if text.startswith("ERROR") else ""
-    return f"TOOL RESULT {name}{mark}:\n{_FORGED.sub('> ', text)}"
+    return f"TOOL RESULT {name}{mark}:\n{_FORGED_LINE.sub('> ', text)}"

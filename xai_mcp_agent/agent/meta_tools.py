@@ -26,8 +26,8 @@ from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from ..core.visible import own_names
 from ..search.meta_tools import (
     DEFAULT_RESULTS,
+    MAX_RESULTS,
     META_TOOLS,
-    MOST_RESULTS,
     TOOL_EXPLAIN,
     TOOL_SEARCH,
     Hits,
@@ -52,15 +52,15 @@ AskAvailable: TypeAlias = Callable[[], Awaitable[Available]]
 """Returns the tools that an agent may call now."""
 
 _PAGE = 30
-_SUGGESTED = 3
-_MOST_NAME_CHARS = 300
+_SUGGESTIONS = 3
+_MAX_NAME_CHARS = 300
 _NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
 _NOTHING = "None of your tools fits that. Say it in other words, or look through them with {}."
 
 
 def _tool(name: str, description: str, required: Sequence[str] = (), **properties: str) -> Tool:
-    described = {x: {"type": "string", "description": y} for x, y in properties.items()}
-    schema = {"type": "object", "properties": described, "required": list(required)}
+    specs = {x: {"type": "string", "description": y} for x, y in properties.items()}
+    schema = {"type": "object", "properties": specs, "required": list(required)}
     reads = ToolAnnotations(read_only=True)
     return Tool(ToolKey(META.name, "", name), description, schema, annotations=reads)
 
@@ -112,7 +112,7 @@ class MetaToolset(FixedToolset):
     """`tool_search` and `tool_explain`; with `planning`, the four planning tools too.
 
     `available` returns the tools of the agent now: they may have changed since the model was asked.
-    `called_with` is the tool that calls a found tool, if the model cannot call it directly.
+    `executor` is the tool that calls the others, if the model cannot call them directly.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class MetaToolset(FixedToolset):
         search: Search,
         available: AskAvailable,
         planning: Planning | None = None,
-        called_with: str = "",
+        executor: str = "",
     ) -> None:
         self._search = search
         self._available = available
         self._planning = planning
-        self._called_with = called_with
+        self._executor = executor
         self._tools = META_TOOLS if planning is None else (*META_TOOLS, *PLANNING_TOOLS)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
@@ -134,17 +134,17 @@ class MetaToolset(FixedToolset):
         others = {x.tool.key: x for x in available.definitions if x.tool.key.kind != META.name}
         name, planning = invocation.tool.name, self._planning
         if name == TOOL_SEARCH.name:
-            most = int(arguments.get("max_results", DEFAULT_RESULTS))
-            most = min(max(most, 1), MOST_RESULTS)
-            hits = await self._find(arguments["query"], others, most)
-            return search_answer(hits, available.sources, self._called_with)
+            limit = int(arguments.get("max_results", DEFAULT_RESULTS))
+            limit = min(max(limit, 1), MAX_RESULTS)
+            hits = await self._find(arguments["query"], others, limit)
+            return search_answer(hits, available.sources, self._executor)
         if name == TOOL_EXPLAIN.name:
             return await self._explain(str(arguments["tool"]), available, others)
         if name == LIST_TOOLS.name:
-            return _page(arguments, available, list(others.values()))
+            return _page_answer(arguments, available, list(others.values()))
         if name == SELECT_TOOL.name and planning:
             tools = {key: x.tool for key, x in others.items()}
-            return _selected(await planning.select(arguments["request"], tools), others)
+            return _selection_answer(await planning.select(arguments["request"], tools), others)
         if name == PLAN_TOOLS.name and planning:
             return await planning.make_plan(arguments["request"], others)
         raise UnknownTool("Name the tool that is to be called as `tool`.")
@@ -152,17 +152,17 @@ class MetaToolset(FixedToolset):
     async def _explain(
         self, name: str, available: Available, others: Mapping[ToolKey, ToolDefinition]
     ) -> ToolResult:
-        definition = _named(name, available)
+        definition = _find_by_name(name, available)
         if definition is None:
-            hits = await self._find(name, others, _SUGGESTED)
+            hits = await self._find(name, others, _SUGGESTIONS)
             return unknown_answer(available.unknown(name), hits)
         # In a thread, because a schema comes from a server and may take long.
         example = await to_thread.run_sync(example_arguments, definition.tool.input_schema)
-        return explain_answer(definition, example, self._called_with)
+        return explain_answer(definition, example, self._executor)
 
-    async def _find(self, query: str, others: Mapping[ToolKey, ToolDefinition], most: int) -> Hits:
-        ranked = await self._search(query, {key: x.tool for key, x in others.items()}, most)
-        return [(others[x.tool.key], x.score) for x in ranked]
+    async def _find(self, query: str, others: Mapping[ToolKey, ToolDefinition], limit: int) -> Hits:
+        results = await self._search(query, {key: x.tool for key, x in others.items()}, limit)
+        return [(others[x.tool.key], x.score) for x in results]
 
 
 def resolve_execution(
@@ -177,8 +177,8 @@ def resolve_execution(
         InvalidArguments: the arguments cannot be read.
     """
     value = arguments.get("tool")
-    name = value[:_MOST_NAME_CHARS] if isinstance(value, str) else ""
-    definition = _named(name, available)
+    name = value[:_MAX_NAME_CHARS] if isinstance(value, str) else ""
+    definition = _find_by_name(name, available)
     if definition is None:
         raise UnknownTool(why_not(name))
     if definition.tool.key.kind == META.name:
@@ -192,11 +192,13 @@ def resolve_execution(
     return definition, own_names(cast(JsonObject, inner or {}), schema)
 
 
-def _named(name: str, available: Available) -> ToolDefinition | None:
+def _find_by_name(name: str, available: Available) -> ToolDefinition | None:
     return available.find(name) or available.find(_NOT_IN_NAMES.sub("_", name))
 
 
-def _selected(choice: SelectedTool | None, others: Mapping[ToolKey, ToolDefinition]) -> ToolResult:
+def _selection_answer(
+    choice: SelectedTool | None, others: Mapping[ToolKey, ToolDefinition]
+) -> ToolResult:
     if choice is None:
         return ToolResult.of_text(_NOTHING.format(f"`{LIST_TOOLS.name}`"))
     best = others[choice.tool.key]
@@ -211,10 +213,10 @@ def _selected(choice: SelectedTool | None, others: Mapping[ToolKey, ToolDefiniti
     return ToolResult((TextPart("\n".join(lines)),), structured=structured)
 
 
-def _page(
+def _page_answer(
     arguments: JsonObject, available: Available, tools: Sequence[ToolDefinition]
 ) -> ToolResult:
-    """Return a page in the order of names, so that none is missed while tools come and go."""
+    """Return a page in the order of names, so that no tool is missed while others come and go."""
     server, text, after = (arguments.get(x) or "" for x in ("server", "text", "cursor"))
     if server and server not in available.sources:
         hint = did_you_mean(server, available.sources) or f"`{LIST_TOOLS.name}` shows all."
@@ -224,8 +226,8 @@ def _page(
         if (not server or x.tool.source == server)
         and text.casefold() in f"{x.name} {x.tool.title} {x.tool.description}".casefold()
     ]  # fmt: skip
-    left = [x for x in matching if x.name > after]
-    page, more = left[:_PAGE], len(left) - _PAGE
+    rest = [x for x in matching if x.name > after]
+    page, more = rest[:_PAGE], len(rest) - _PAGE
     lines = [tool_line(x) for x in page] or ["There are no more tools."]
     structured: JsonObject = {"listed": [x.name for x in page], "total": len(matching)}
     if more > 0:

@@ -40,28 +40,28 @@ _MEMORY_NAMES = ("lookup_memory", "create_memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
-    """The tool that finds hidden tools, and the servers that have any."""
+class HiddenTools:
+    """Tools outside a request: the tool that finds them, and their servers."""
 
-    tool: str
+    search_tool: str
     servers: tuple[str, ...]
 
 
 def fill_prompt(template: str, values: Mapping[str, str]) -> str:
-    """Replace placeholders with `values`; all other text stays exactly as it is.
+    """Replace placeholders with `values`; all other text stays unchanged.
 
     Other braces are left alone, doubled ones too: a JSON example needs no escaping. `{{tools}}`
     gives the literal text `{tools}`. Values are not filled again.
     """
 
-    def filled(match: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         return match[1] or values.get(match[2], match[0])
 
-    return _PLACEHOLDER.sub(filled, template)
+    return _PLACEHOLDER.sub(value_of, template)
 
 
 def uses(template: str, placeholder: str) -> bool:
-    """Return whether `fill_prompt` would replace this placeholder."""
+    """Return whether a prompt has this placeholder."""
     return any(match[2] == placeholder for match in _PLACEHOLDER.finditer(template))
 
 
@@ -72,14 +72,14 @@ def build_system_prompt(
     server_instructions: Mapping[str, str] | None = None,
     metadata: JsonObject | None = None,
     provided_system: str = "",
-    searched: Searched | None = None,
+    hidden: HiddenTools | None = None,
 ) -> str:
     """Return the whole system prompt for one request.
 
     `{memory}` (or `{lookup_memory}` and `{create_memory}`) describes the memory tools.
     `server_instructions` are foreign text: each server's are quoted under its name, and cut if they
-    are long. `provided_system` is the text of the given system messages. `searched` names the tool
-    that finds tools outside `functions`, if there are any.
+    are long. `provided_system` is the text of the conversation's own system messages. `hidden` are
+    the tools outside `functions`, if there are any.
     """
     values = {
         "tools": FUNCTIONS_OFFERED if functions else _NO_TOOLS,
@@ -89,8 +89,8 @@ def build_system_prompt(
         "provided_system": provided_system,
     }
     blocks = [fill_prompt(template, values).strip("\n"), *_server_blocks(server_instructions or {})]
-    if searched and functions:
-        blocks.append(_searched_block(searched))
+    if hidden and functions:
+        blocks.append(_hidden_tools_block(hidden))
     return "\n\n".join(x for x in blocks if x.strip())
 
 
@@ -106,24 +106,24 @@ def _memory_values(functions: Sequence[FunctionSpec]) -> dict[str, str]:
 def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
     """Return each server's instructions, cleaned and quoted: no line is a heading or a tool."""
     blocks: list[str] = []
-    left = _MAX_ALL_INSTRUCTIONS_CHARS
+    room_chars = _MAX_ALL_INSTRUCTIONS_CHARS
     for server, text in instructions.items():
-        shown = visible(_cut(text.strip(), min(left, _MAX_INSTRUCTIONS_CHARS)))
-        left -= len(shown)
-        if shown:
-            quoted = "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
-            blocks.append(f"Notes from the server {' '.join(server.split())}:\n{quoted}")
+        text = visible(_shorten(text.strip(), min(room_chars, _MAX_INSTRUCTIONS_CHARS)))
+        room_chars -= len(text)
+        if text:
+            quotation = "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+            blocks.append(f"Notes from the server {' '.join(server.split())}:\n{quotation}")
     return blocks
 
 
-def _searched_block(searched: Searched) -> str:
+def _hidden_tools_block(hidden: HiddenTools) -> str:
     """Return the paragraph about hidden tools; server names are safe, a person set them."""
-    named = join_names(searched.servers, _MOST_SERVERS)
-    belonging = f" They belong to: {named}." if named else ""
-    return f"You have more tools than are listed. Find them with {searched.tool}.{belonging}"
+    servers = join_names(hidden.servers, _MOST_SERVERS)
+    owners = f" They belong to: {servers}." if servers else ""
+    return f"You have more tools than are listed. Find them with {hidden.search_tool}.{owners}"
 
 
-def _cut(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     if len(text) <= limit or limit <= 0:
         return text[: max(limit, 0)]
     return f"{text[:limit].rstrip()} ... (cut, {len(text)} characters in all)"

@@ -1,4 +1,4 @@
-"""Tool results as the model reads them, and pages of results that were shown in part."""
+"""Tool results as the model reads them, and pages of the results that it reads in part."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _READERS = (READ_RESULT,)
 
 
 class ResultPages(Toolset):
-    """Whole texts of results that were shown in part, and the tool to read them with.
+    """Whole texts of the results that the model reads in part, and the tool to read them with.
 
     The tool is available once there is something to read. `usable_name` returns the model's name
     for it, or an empty text if the model may not call it. `texts` come from a resumed run, by the
@@ -64,16 +64,16 @@ class ResultPages(Toolset):
         """Return the reading tool, once there is something to read."""
         return _READERS if self.texts else ()
 
-    def known_tools(self) -> Sequence[Tool]:
+    def initial_tools(self) -> Sequence[Tool]:
         """Return the reading tool."""
         return _READERS
 
     def show(self, results: Sequence[ToolResult]) -> list[str]:
         """Return the texts of one turn's results: whole, or head, tail and how to read on."""
         texts = [text_of_result(x) for x in results]
-        most = int(min(even_limit(map(len, texts), self.turn_chars), MAX_RESULT_CHARS))
-        self.keep({id_of(x): x for x in texts if len(x) > most})
-        return [_seen(excerpt(x, most, self.reader)) for x in texts]
+        limit = int(min(even_limit(map(len, texts), self.turn_chars), MAX_RESULT_CHARS))
+        self.keep({id_of(x): x for x in texts if len(x) > limit})
+        return [_without_hidden(excerpt(x, limit, self.reader)) for x in texts]
 
     def keep(self, texts: Mapping[str, str]) -> None:
         """Make these texts readable too, by their ids."""
@@ -91,8 +91,8 @@ class ResultPages(Toolset):
             words = f"The result has only {len(text)} characters."
             return ToolResult.of_text(words, is_error=True)
         end = min(start + _PAGE_CHARS, len(text))
-        left = len(text) - end
-        more = f"\n[... {left} more characters from {end} on ...]" if left else ""
+        rest = len(text) - end
+        more = f"\n[... {rest} more characters from {end} on ...]" if rest else ""
         return ToolResult.of_text(text[start:end] + more)
 
 
@@ -102,12 +102,12 @@ def id_of(text: str) -> str:
     return f"result-{digest[:_ID_CHARS]}"
 
 
-def excerpt(text: str, most_chars: int, reader: str) -> str:
+def excerpt(text: str, max_chars: int, reader: str) -> str:
     """Return a text's head and tail, and how to read the rest with the tool `reader`, if any."""
-    if len(text) <= most_chars:
+    if len(text) <= max_chars:
         return text
-    head = int(most_chars * _HEAD_SHARE)
-    tail = len(text) - (most_chars - head)
+    head = int(max_chars * _HEAD_SHARE)
+    tail = len(text) - (max_chars - head)
     how = f'. Read them with {reader}: {{"result_id": "{id_of(text)}", "start": {head}}}'
     gap = (
         f"\n[... characters {head} to {tail} of {len(text)} are left out here"
@@ -118,18 +118,19 @@ def excerpt(text: str, most_chars: int, reader: str) -> str:
 
 def even_limit(sizes: Iterable[int], total: float) -> float:
     """Return the limit per size that keeps the sum within the total."""
-    left = sorted(sizes)
-    for n, size in enumerate(left):
-        if size * (len(left) - n) > total:
-            return total / (len(left) - n)
+    ascending = sorted(sizes)
+    for n, size in enumerate(ascending):
+        count = len(ascending) - n
+        if size * count > total:
+            return total / count
         total -= size
     return math.inf
 
 
-def _seen(text: str) -> str:
+def _without_hidden(text: str) -> str:
     """Return the text as a person would see it, without invisible characters for the model."""
-    hidden = count_hidden(text)
-    note = f"\n[note: {hidden:,} invisible characters are left out]" if hidden else ""
+    count = count_hidden(text)
+    note = f"\n[note: {count:,} invisible characters are left out]" if count else ""
     return visible(text) + note
 
 
@@ -140,11 +141,12 @@ def text_of_result(result: ToolResult) -> str:
     if result.structured is not None and result.parts and not has_words:
         data = json.dumps(result.structured, ensure_ascii=False, default=str)
         text = f"{text}\n{data}".strip()
-    nothing = (
-        "The tool failed without saying why."
-        if result.is_error
-        else ("The tool ran and returned nothing.")
-    )
-    text = "\n".join([text or nothing, *(f"[note: {note}]" for note in result.notes)])
+    if not text:
+        text = (
+            "The tool failed without saying why."
+            if result.is_error
+            else "The tool ran and returned nothing."
+        )
+    text = "\n".join([text, *(f"[note: {note}]" for note in result.notes)])
     # In the text, because a tool message has no field for it.
     return f"ERROR: {text}" if result.is_error and not text.startswith("ERROR") else text

@@ -39,12 +39,12 @@ Granted = tuple[tuple[ToolKey, str], ...]
 """Tools approved for the length of the run, with digests of the definitions that were shown."""
 
 _VERSION = 1
-_MOST_BYTES = 100 << 20  # a conversation with pictures has some megabytes
-_LEAST_KEY_CHARS, _KEY_BYTES = 32, 32
+_MAX_BYTES = 100 << 20  # a conversation with pictures has some megabytes
+_MIN_KEY_CHARS, _KEY_BYTES = 32, 32
 _LOCK_SECONDS = 5.0
-_MOST_STATES = 10_000  # half a megabyte, rewritten with each state
+_MAX_STATES = 10_000  # half a megabyte, rewritten with each state
 # Fields of a state that may quote secrets, and are not needed to make a call.
-_MASKED = ("conversation", "thought", "thinking", "long_results", "made")
+_FIELDS_TO_MASK = ("conversation", "thought", "thinking", "long_results", "made")
 
 
 class RunFileError(XaiMcpError):
@@ -61,16 +61,16 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRun:
-    """A waiting run of `agent`, as its `file` has it; `calls` are what it waits for.
+    """A waiting run of `agent`, as its `file` has it; `calls` need the approval of a person.
 
-    `asked` is the digest of the conversation it was given, `facts` are for rules. For a plan's run,
-    `plan` has the given values, and the whole results so far. Answer each call with `answered`, and
-    `write`; when the workflow or plan runs again, it resumes from there.
+    `request_digest` is the digest of the conversation at its start, `facts` are for rules. For a
+    plan's run, `plan` has the values for its arguments, and the whole results so far. Answer each
+    call with `answered`, and `write`; when the workflow or plan runs again, it resumes from there.
     """
 
     file: Path
     agent: str
-    asked: str
+    request_digest: str
     state: RunState
     granted: Granted = ()
     facts: RunFacts = field(default_factory=RunFacts)
@@ -112,10 +112,15 @@ class WaitingRun:
             RunFileError: the file cannot be written, or the run has gone on since it was read.
         """
         state = self.state.to_json()
-        for name in _MASKED:
+        for name in _FIELDS_TO_MASK:
             state[name] = json.loads(redact_json(json.dumps(state[name], default=str), mask))
         granted = [[x.kind, x.source, x.name, digest] for x, digest in self.granted]
-        run = {"agent": self.agent, "asked": self.asked, "granted": granted, "state": state}
+        run = {
+            "agent": self.agent,
+            "asked": self.request_digest,
+            "granted": granted,
+            "state": state,
+        }
         run |= {"facts": self.facts.to_json(), "plan": self.plan}
         write_signed(self.file, run, self.stamp)
 
@@ -132,8 +137,8 @@ class WaitingRun:
         try:
             granted = tuple((ToolKey(*key), digest) for *key, digest in run["granted"])
             state, facts = RunState.from_json(run["state"]), RunFacts.from_json(run["facts"])
-            agent, asked, plan = run["agent"], run["asked"], run["plan"]
-            return WaitingRun(path, agent, asked, state, granted, facts, plan, stamp)
+            agent, digest, plan = run["agent"], run["asked"], run["plan"]
+            return WaitingRun(path, agent, digest, state, granted, facts, plan, stamp)
         except (KeyError, TypeError, ValueError, AttributeError, BadConversation) as cause:
             raise RunFileError(
                 f"{path} was written by another version of xai-mcp-agent: {cause!r}. Go on with it "
@@ -156,21 +161,21 @@ def write_signed(file: Path, run: JsonObject, stamp: Stamp) -> None:
     state = stamp.state + 1
     # In the form in which it is read back.
     run = json.loads(json.dumps({**run, "stamp": [stamp.run, state]}, default=str))
-    signed = {"version": _VERSION, "signature": keyed_digest(run), "run": run}
-    data = f"{json.dumps(signed, indent=1)}\n".encode()
-    if len(data) > _MOST_BYTES:
+    content = {"version": _VERSION, "signature": keyed_digest(run), "run": run}
+    data = f"{json.dumps(content, indent=1)}\n".encode()
+    if len(data) > _MAX_BYTES:
         raise RunFileError(
-            f"The run is too large for {file}: {len(data) >> 20} MB, of {_MOST_BYTES >> 20} at "
+            f"The run is too large for {file}: {len(data) >> 20} MB, of {_MAX_BYTES >> 20} at "
             "most. What was done last is not in it. Make the tools return less, or use no run file."
         )
-    with _settings_locked():  # of two processes with copies of a file, one goes on
+    with _lock_states():  # of two processes with copies of a file, one goes on
         _refuse_older(file, stamp)
         try:
             replace_private(follow_link(file), data)
         except OSError as cause:
             raise RunFileError(f"{file} cannot be written: {cause}.") from cause
         # After the file: a process killed in between leaves a usable file.
-        _note(stamp.run, state)
+        _record_state(stamp.run, state)
     stamp.state = state
 
 
@@ -178,11 +183,11 @@ def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
     """Return the run in the file, if its signature is ours. Until then, all of it is hostile.
 
     Raises:
-        RunFileError: there is no file, this user's runs did not write it, or it is used up.
+        RunFileError: there is no file, this user's runs did not write it, or the run has gone on.
     """
     try:
-        with os.fdopen(open_to_read(path), "rb") as opened:
-            value: Any = json.loads(opened.read(_MOST_BYTES + 1))
+        with os.fdopen(open_to_read(path), "rb") as stream:
+            value: Any = json.loads(stream.read(_MAX_BYTES + 1))
     except FileNotFoundError:
         raise RunFileError(f"{path} does not exist: no run waits there.") from None
     except (OSError, ValueError, RecursionError) as cause:
@@ -202,15 +207,15 @@ def read_signed(path: Path) -> tuple[JsonObject, Stamp]:
     return run, stamp
 
 
-def remove_used(file: Path, stamp: Stamp) -> None:
+def remove_finished(file: Path, stamp: Stamp) -> None:
     """Remove the file of a run that has ended; a copy of it does not count any more.
 
     Raises:
         RunFileError: the end of the run cannot be recorded.
     """
     if stamp.state:
-        with _settings_locked():
-            _note(stamp.run, stamp.state + 1)
+        with _lock_states():
+            _record_state(stamp.run, stamp.state + 1)
     file.unlink(missing_ok=True)
 
 
@@ -222,7 +227,7 @@ def keyed_digest(value: object) -> str:
 
 @contextmanager
 def lock_run(file: Path) -> Generator[None]:
-    """Keep other processes of this user from resuming the run of this file or answering its calls.
+    """Keep other processes of this user from resuming this file's run or answering its calls.
 
     Raises:
         RunFileError: another process has it, or the lock cannot be taken.
@@ -253,7 +258,7 @@ def _states_file() -> Path:
 
 
 @contextmanager
-def _settings_locked() -> Generator[None]:
+def _lock_states() -> Generator[None]:
     """Keep other processes from changing the states of runs within the block."""
     file = _states_file()
     try:
@@ -268,7 +273,7 @@ def _settings_locked() -> Generator[None]:
 
 
 def _refuse_older(file: Path, stamp: Stamp) -> None:
-    """Raise RunFileError for a state of a run on this machine that is not its newest.
+    """Refuse a state of a run on this machine that is not its newest.
 
     Raises:
         RunFileError: the state is older, or the newest is unknown.
@@ -281,10 +286,10 @@ def _refuse_older(file: Path, stamp: Stamp) -> None:
         )
 
 
-def _note(run: str, state: int) -> None:
+def _record_state(run: str, state: int) -> None:
     """Record the newest state of a run; beyond the limit, forget the oldest runs."""
     others = [x for x in _newest_states().items() if x[0] != run]
-    states = dict([*others, (run, state)][-_MOST_STATES:])
+    states = dict([*others, (run, state)][-_MAX_STATES:])
     replace_private(_states_file(), json.dumps(states).encode())
 
 
@@ -319,9 +324,9 @@ def _key() -> bytes:
             raise RunFileError(
                 f"No run can wait: {file} cannot be used: {cause}. Fix that, or set {KEY_VARIABLE}."
             ) from cause
-    if len(key) < _LEAST_KEY_CHARS:
+    if len(key) < _MIN_KEY_CHARS:
         raise RunFileError(
-            f"The key of waiting runs has fewer than {_LEAST_KEY_CHARS} characters. Give "
+            f"The key of waiting runs has fewer than {_MIN_KEY_CHARS} characters. Give "
             f"{KEY_VARIABLE} more, or, where it is not set, delete {file}: runs start again."
         )
     return key.encode("utf-8", "surrogatepass")

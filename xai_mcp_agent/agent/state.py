@@ -34,12 +34,12 @@ class RunLimits:
     input_price: float = 0.0
     output_price: float = 0.0
 
-    def ends_with_next(self, spent: Usage, last_turn: Usage) -> bool:
+    def ends_with_next(self, usage: Usage, last_turn: Usage) -> bool:
         """Return whether the next turn must be the last, as one more might exceed a limit.
 
-        `spent` is the usage so far.
+        `usage` is that of the run so far.
         """
-        after = spent + last_turn + last_turn
+        after = usage + last_turn + last_turn
         return bool(last_turn.input_tokens + last_turn.output_tokens) and (
             (self.tokens is not None and after.input_tokens + after.output_tokens > self.tokens)
             or (self.cost is not None and self._cost_of(after) > self.cost)
@@ -67,14 +67,14 @@ class RunState:
     thinking: str = ""
     added: JsonObject = field(default_factory=dict[str, Any])
     cut_off: bool = False
-    # Pending calls by position: with a result, possibly carried out by a process that ended
-    # meanwhile, and waiting for an approval.
+    # Pending calls by position: those with a result, those that a process which ended meanwhile may
+    # have carried out, and those that wait for an approval.
     made: Mapping[int, ToolFinished] = field(default_factory=dict[int, ToolFinished])
     begun: tuple[int, ...] = ()
     awaiting: Mapping[int, AwaitedCall] = field(default_factory=dict[int, AwaitedCall])
     names: Names = ()  # shown names, in their order
     discovered: tuple[ToolKey, ...] = ()  # tools found, explained or used, the newest last
-    # The whole texts of results that were shown in part, by the ids that `read_result` takes.
+    # The whole texts of results that the model read in part, by the ids that `read_result` takes.
     long_results: Mapping[str, str] = field(default_factory=dict[str, str])
     step: int = 0  # turns of the model
     calls: int = 0
@@ -86,20 +86,20 @@ class RunState:
 
     def with_calls(self, reply: ModelReply) -> RunState:
         """Return the state after a turn of the model with calls."""
-        is_cut = reply.finish == "length"
-        calls = self.calls if is_cut else self.calls + len(reply.calls)
+        is_incomplete = reply.finish == "length"
+        calls = self.calls if is_incomplete else self.calls + len(reply.calls)
         return replace(
             self,
             pending=reply.calls,
             thought=reply.text,
             thinking=reply.thinking,
             added=reply.added,
-            cut_off=is_cut,
+            cut_off=is_incomplete,
             calls=calls,
         )
 
     def with_answers(
-        self, *messages: Message, failed: bool, long_results: Mapping[str, str]
+        self, *messages: Message, all_failed: bool, long_results: Mapping[str, str]
     ) -> RunState:
         """Return the state after these messages answered the pending calls."""
         return replace(
@@ -114,7 +114,7 @@ class RunState:
             begun=(),
             awaiting={},
             long_results=long_results,
-            failures=self.failures + 1 if failed else 0,
+            failures=self.failures + 1 if all_failed else 0,
         )
 
     def with_discovered(self, keys: Iterable[ToolKey]) -> RunState:

@@ -1,4 +1,4 @@
-"""JSON answers from a model: it gets the schema, and if its answer does not fit, a second chance.
+"""JSON answers from a model: it gets the schema, and a second chance if its answer does not fit.
 
 Agents, routes and plans all use this.
 """
@@ -122,14 +122,15 @@ async def ask_for_json(
         "role": "system",
         "content": f"{system}\n\n{form.instruction}".strip(),
     }
-    sent = [system_message, *(x for x in messages if x["role"] != "system")]
+    conversation = [system_message, *(x for x in messages if x["role"] != "system")]
 
     async def ask() -> ModelReply:
-        return await model.reply(ModelRequest(tuple(sent), (), False, 0.0, schema), ignore_text)
+        request = ModelRequest(tuple(conversation), may_call=False, output_schema=schema)
+        return await model.reply(request, ignore_text)
 
     async def ask_again(reply: ModelReply, _: str, correction: str) -> ModelReply:
-        sent.append({"role": "assistant", "content": reply.text or "(nothing)"})
-        sent.append({"role": "user", "content": correction})
+        conversation.append({"role": "assistant", "content": reply.text or "(nothing)"})
+        conversation.append({"role": "user", "content": correction})
         return await ask()
 
     reply = await ask()

@@ -25,8 +25,8 @@ _NAME = r"-*\w[\w./:-]{0,255}"
 _LEAD = r"[ \t]*+(?:(?:[-*+#]++|\d++[.)])[ \t]++)*+[*_`]*+"
 _TAGS = rf"""
     (?:<(?:tool|function)_calls?>\s*)?<function=(?P<function>{_NAME})>?  # Llama, Qwen Coder
-    | (?P<wrapped><(?:tool|function)_calls?>)  # Qwen, Hermes
-    | \[TOOL_CALLS\]\s*(?P<listed>{_NAME}|(?=[\[{{]))(?:\[ARGS\])?  # Mistral
+    | (?P<wrapper><(?:tool|function)_calls?>)  # Qwen, Hermes
+    | \[TOOL_CALLS\]\s*(?P<mistral>{_NAME}|(?=[\[{{]))(?:\[ARGS\])?  # Mistral
 """
 _MARKS = {
     "tags": re.compile(_TAGS, re.VERBOSE),
@@ -34,7 +34,7 @@ _MARKS = {
         rf"""{_TAGS}
         | ^{_LEAD}(?P<line>(?i:TOOL))[*_`]*+[ \t]*+:
         | (?<=[ \t*_`])(?P<inline>TOOL)[*_`]*+[ \t]*+:
-        | <tool\s+name\s*=\s*["'](?P<named>[^"'<>]*)["']\s*(?P<empty>/?)>  # XpressAI's xai-agent
+        | <tool\s+name\s*=\s*["'](?P<tool>[^"'<>]*)["']\s*(?P<empty>/?)>  # XpressAI's xai-agent
         """,
         re.MULTILINE | re.VERBOSE,
     ),
@@ -80,11 +80,11 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 class TextCall(NamedTuple):
-    """A call in a text. `name` may be empty or unknown; `written` is the whole text of the call."""
+    """A call in a text. `name` may be empty or unknown; `text` is the whole text of the call."""
 
     name: str
     arguments: str
-    written: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def read_reply(text: str, forms: Forms, is_tool: Callable[[str], bool] = bool) -
             masked, text = masked[: invented.start()], text[: invented.start()]
         words.append(text[at : mark.start()])
         calls += several
-        at = _passed(_CALL_ENDS, text, _passed(_CLOSING_TAGS, text, end))
+        at = _skip(_CALL_ENDS, text, _skip(_CLOSING_TAGS, text, end))
     is_answer = _WORD.search(_TURN_ENDS.sub("", masked[at:])) or len(calls) > _MAX_CALLS
     if not calls or is_answer:
         return plain
@@ -137,7 +137,7 @@ def calls_in_json(text: str) -> tuple[TextCall, ...]:
     return tuple(_calls_in(value))
 
 
-def quoted_in(results: Iterable[str], calls: Iterable[TextCall]) -> set[TextCall]:
+def quotations_in(results: Iterable[str], calls: Iterable[TextCall]) -> set[TextCall]:
     """Return the calls that occur word for word in tool results, with any page or JSON escapes.
 
     A model that repeats a page may repeat a line in it that calls a tool.
@@ -149,7 +149,7 @@ def quoted_in(results: Iterable[str], calls: Iterable[TextCall]) -> set[TextCall
         words = re.compile(re.escape(_plain(text).rstrip("{}().,;")) + r"(?!\w)")
         return any(words.search(x) for x in pages)
 
-    return {x for x in calls if is_quoted(x.written) or is_quoted(f"TOOL: {x.name} {x.arguments}")}
+    return {x for x in calls if is_quoted(x.text) or is_quoted(f"TOOL: {x.name} {x.arguments}")}
 
 
 def _without_thinking(text: str) -> tuple[str, str]:
@@ -163,9 +163,9 @@ def _without_thinking(text: str) -> tuple[str, str]:
         return ""
 
     text = _BLOCK.sub(block, text)
-    if ended := _THOUGHT_ENDS.search(text):
-        thoughts.insert(0, text[: ended.start()].strip())
-        text = text[ended.end() :]
+    if tag := _THOUGHT_ENDS.search(text):
+        thoughts.insert(0, text[: tag.start()].strip())
+        text = text[tag.end() :]
     return text, "\n\n".join(x for x in thoughts if x)
 
 
@@ -193,26 +193,26 @@ def _read_calls(text: str, mark: re.Match[str]) -> tuple[Sequence[TextCall], int
         body, end = _element(text, at, "</function>")
         elements = _PARAMETER.sub(r"<\1>\2</\1>", body)
         return [TextCall(groups["function"], elements)], end
-    if groups.get("named") is not None:
+    if groups.get("tool") is not None:
         body, end = ("", at) if groups["empty"] else _element(text, at, "</tool>")
-        return [TextCall(groups["named"].strip(), without_fence(body))], end
-    if groups["listed"]:
+        return [TextCall(groups["tool"].strip(), without_fence(body))], end
+    if groups["mistral"]:
         body, end = _object(text, at)
-        return ([TextCall(groups["listed"], body)], end) if body else ([], at)
-    if groups["wrapped"] or groups["listed"] is not None:
-        body, end = _element(text, at, "</tool_call>") if groups["wrapped"] else _object(text, at)
+        return ([TextCall(groups["mistral"], body)], end) if body else ([], at)
+    if groups["wrapper"] or groups["mistral"] is not None:
+        body, end = _element(text, at, "</tool_call>") if groups["wrapper"] else _object(text, at)
         return calls_in_json(body) or [TextCall("", body.strip())], end
     return _line_call(text, mark)
 
 
 def _line_call(text: str, mark: re.Match[str]) -> tuple[Sequence[TextCall], int]:
     """Read the call of `TOOL: name arguments`, unless it is prose that only looks like one."""
-    named = _NAME_AFTER.match(text, mark.end())
-    at = named.end() if named else mark.end()
-    name = ((named and named[1]) or "").rstrip("./:")
+    match = _NAME_AFTER.match(text, mark.end())
+    at = match.end() if match else mark.end()
+    name = ((match and match[1]) or "").rstrip("./:")
     line_end = text.find("\n", at)
     line_end = len(text) if line_end < 0 else line_end
-    if text.startswith("{", start := _passed(_OBJECT_BELOW, text, at)):
+    if text.startswith("{", start := _skip(_OBJECT_BELOW, text, at)):
         body, end = _object(text, start)
         calls = [TextCall(name, body)] if name else calls_in_json(body) or [TextCall("", body)]
         is_call = mark["line"] or _CALL_ENDS.match(text, end)
@@ -223,7 +223,7 @@ def _line_call(text: str, mark: re.Match[str]) -> tuple[Sequence[TextCall], int]
     return (calls, end) if is_call else ([], at)
 
 
-def _passed(pattern: re.Pattern[str], text: str, at: int) -> int:
+def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
     """Return the position after a match of the pattern here, or the same position."""
     match = pattern.match(text, at)
     return match.end() if match else at
@@ -243,7 +243,7 @@ def _object(text: str, at: int) -> tuple[str, int]:
 
 def _element(text: str, at: int, closing: str) -> tuple[str, int]:
     """Return an element's content and its end; a closing tag in a JSON string does not count."""
-    start = _passed(_SPACE, text, at)
+    start = _skip(_SPACE, text, at)
     inside = _object(text, start)[1] if text.startswith(("{", "["), start) else at
     end = text.find(closing, inside)
     if end < 0:
@@ -264,8 +264,9 @@ def _calls_in(value: Any) -> list[TextCall]:
     if not isinstance(name, str) or len(values) != 1 or len(fields.keys() - {"id", "type"}) != 2:
         return []
     (arguments,) = values
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return [TextCall(name.strip(), written)]
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return [TextCall(name.strip(), arguments)]
 
 
 _DECORATION = str.maketrans("", "", "*_`\"'\\\u00ad\u200b\u200c\u200d\u2060\ufeff")

@@ -1,4 +1,4 @@
-"""The tools that a run or a conversation has found or used, and the words that led to them."""
+"""The tools that a run or a conversation has found or used, and the requests that led to them."""
 
 from __future__ import annotations
 
@@ -14,42 +14,43 @@ from .messages import Message, calls_of, text_of, with_calls
 from .meta_tools import PLAN_TOOLS, SELECT_TOOL
 from .toolsets import Available, Learn
 
-# Tools in these tools' answers count as found; queries to the latter may be learned.
-_FINDING = frozenset(x.key for x in (*META_TOOLS, SELECT_TOOL, PLAN_TOOLS))
-_QUERIES = {TOOL_SEARCH.key: "query", SELECT_TOOL.key: "request"}
+# Tools in the answers of these tools count as found.
+_FINDERS = frozenset(x.key for x in (*META_TOOLS, SELECT_TOOL, PLAN_TOOLS))
+# The argument that says what the model searches for, which may be learned.
+_QUERY_ARGUMENTS = {TOOL_SEARCH.key: "query", SELECT_TOOL.key: "request"}
 _FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
 _EXPLAINED_NAME = re.compile(r'\A\{"name": "([\w-]{1,64})"', re.ASCII)
 
 
 class ToolDiscovery:
-    """The tools that a run's calls found and used. `asked` is the person's request."""
+    """The tools that a run's calls found and used. `request` is the person's."""
 
-    def __init__(self, asked: str, learn: Learn) -> None:
-        self._asked = asked
+    def __init__(self, request: str, learn: Learn) -> None:
+        self._request = request
         self._learn = learn
         self._queries: dict[ToolKey, str] = {}  # by the tools they found
 
     def of(self, calls: Iterable[ToolFinished], available: Available) -> list[ToolKey]:
         """Return the tools that these calls used, or found, in order."""
-        return [key for x in calls for key in _found_by(x, available)]
+        return [key for x in calls for key in _discoveries_of(x, available)]
 
     def learn(self, calls: Iterable[ToolFinished], available: Available) -> None:
-        """Learn which words led to the tools that were used with success."""
+        """Learn which requests led to the tools that were used with success."""
         for call in calls:
-            key, keys = call.key, _found_by(call, available)
+            key, keys = call.key, _discoveries_of(call, available)
             if call.result.is_error or key is None:
                 continue
-            if key in _QUERIES:
-                query = str((call.arguments or {}).get(_QUERIES[key], ""))
+            if key in _QUERY_ARGUMENTS:
+                query = str((call.arguments or {}).get(_QUERY_ARGUMENTS[key], ""))
                 self._queries |= dict.fromkeys(keys, query)
             elif key.kind != META.name:
-                intents = [self._asked, self._queries.get(key, "")]
+                intents = [self._request, self._queries.get(key, "")]
                 self._learn(key, [x for x in intents if x.strip()])
 
 
-def _found_by(call: ToolFinished, available: Available) -> list[ToolKey]:
+def _discoveries_of(call: ToolFinished, available: Available) -> list[ToolKey]:
     key = call.key  # for `execute_tool`, the key of the called tool
-    if key in _FINDING:
+    if key in _FINDERS:
         # The best comes last, as the newest: if room is short, the others give way first.
         names = names_in(call.result.structured)[::-1]
         return [x.tool.key for x in map(available.find, names) if x]
@@ -59,8 +60,8 @@ def _found_by(call: ToolFinished, available: Available) -> list[ToolKey]:
 def discovered_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
     """Return the tools that a conversation has found or called, the newest last.
 
-    It reads an earlier run's messages too, so tools stay known when a conversation goes on in
-    another run.
+    It reads an earlier run's messages too, so the tools are still there when a conversation goes on
+    in another run.
     """
     keys: dict[ToolKey, None] = {}
     for name in _names_in(messages, available):
@@ -72,14 +73,14 @@ def discovered_in(messages: Iterable[Message], available: Available) -> tuple[To
 
 
 def _names_in(messages: Iterable[Message], available: Available) -> Iterable[str]:
-    for message, answered_call in with_calls(messages):
-        yield from map(_called_name, calls_of(message))
-        definition = available.find(_called_name(answered_call))
-        if definition and definition.tool.key in _QUERIES:
+    for message, call in with_calls(messages):
+        yield from map(_tool_name, calls_of(message))
+        definition = available.find(_tool_name(call))
+        if definition and definition.tool.key in _QUERY_ARGUMENTS:
             yield from _FIRST_NAME.findall(text_of(message))[::-1]  # the best last
         elif definition and definition.tool.key == TOOL_EXPLAIN.key:
             yield from _EXPLAINED_NAME.findall(text_of(message))
 
 
-def _called_name(call: Mapping[str, Any]) -> str:
+def _tool_name(call: Mapping[str, Any]) -> str:
     return str(as_object(call.get("function")).get("name"))

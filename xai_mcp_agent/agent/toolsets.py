@@ -19,8 +19,7 @@ from ..search.meta_tools import is_meta_tool
 from ..search.selector import BudgetSelector
 
 _TOOLS_IN_A_ROW = 200  # to name and filter; it takes a few milliseconds
-# Of all names, if a model asked for one that resembles none of them.
-_MOST_NAMES = 30
+_MAX_NAMES = 30  # of all names, in the answer to a name that resembles none of them
 
 Names: TypeAlias = tuple[tuple[ToolKey, str], ...]
 """The shown names of a run, in the order in which their tools were first shown."""
@@ -44,8 +43,8 @@ class Toolset(ABC):
             XaiMcpError: whatever went wrong; the message is meant for the model.
         """
 
-    def known_tools(self) -> Sequence[Tool]:
-        """Return the tools it may ever have, as far as known from the start, for the history."""
+    def initial_tools(self) -> Sequence[Tool]:
+        """Return the tools that are certain from the start, for names and the history."""
         return ()
 
     def instructions(self) -> Mapping[str, str]:
@@ -70,7 +69,7 @@ class FixedToolset(Toolset):
         """Return all of them."""
         return self._tools
 
-    def known_tools(self) -> Sequence[Tool]:
+    def initial_tools(self) -> Sequence[Tool]:
         """Return all of them."""
         return self._tools
 
@@ -80,24 +79,24 @@ class CombinedToolset(Toolset):
 
     def __init__(self, *parts: Toolset) -> None:
         self._parts = parts
-        self._listed: list[Sequence[Tool]] = []
+        self._lists: list[Sequence[Tool]] = []
         self._tools: Sequence[Tool] = ()
         self._homes: dict[ToolKey, Toolset] = {}
 
     async def tools(self) -> Sequence[Tool]:
         """Return the tools of all parts, in order."""
-        listed = [await part.tools() for part in self._parts]
-        if list(map(id, listed)) != list(map(id, self._listed)):
-            self._listed, self._tools = listed, self._joined(listed)
+        lists = [await part.tools() for part in self._parts]
+        if list(map(id, lists)) != list(map(id, self._lists)):
+            self._lists, self._tools = lists, self._join(lists)
         return self._tools
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call the tool in the part that has it."""
         return await self._homes[invocation.tool.key].call(invocation)
 
-    def known_tools(self) -> Sequence[Tool]:
-        """Return the known tools of all parts."""
-        return self._joined([part.known_tools() for part in self._parts])
+    def initial_tools(self) -> Sequence[Tool]:
+        """Return the initial tools of all parts."""
+        return self._join([part.initial_tools() for part in self._parts])
 
     def instructions(self) -> Mapping[str, str]:
         """Return the instructions of all parts."""
@@ -111,13 +110,13 @@ class CombinedToolset(Toolset):
         """Return the first part's reason, if any has one."""
         return next((x for part in self._parts if (x := part.why_not(name))), "")
 
-    def _joined(self, listed: Iterable[Sequence[Tool]]) -> tuple[Tool, ...]:
-        joined: dict[ToolKey, Tool] = {}
-        for part, tools in zip(self._parts, listed, strict=True):
+    def _join(self, lists: Iterable[Sequence[Tool]]) -> tuple[Tool, ...]:
+        by_key: dict[ToolKey, Tool] = {}
+        for part, tools in zip(self._parts, lists, strict=True):
             for tool in tools:
-                if joined.setdefault(tool.key, tool) is tool:
+                if by_key.setdefault(tool.key, tool) is tool:
                     self._homes[tool.key] = part
-        return tuple(joined.values())
+        return tuple(by_key.values())
 
 
 class Filter(Protocol):
@@ -176,8 +175,8 @@ class Available:
         """Estimated tokens of all definitions."""
         return sum(x.tokens for x in self.definitions)
 
-    def changed_since(self, before: Available) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the names that are new, and the names that are gone, without our own tools."""
+    def changes_since(self, before: Available) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the new names, and the names that are no longer there, without our own tools."""
         now, then = self._outside_names, before._outside_names
         return tuple(sorted(now - then)), tuple(sorted(then - now))
 
@@ -191,10 +190,10 @@ class Available:
     def unknown(self, name: str) -> str:
         """Return a text saying that there is no such tool, with the nearest name."""
         names = self.names
-        listed = f"The tools are: {', '.join(names)}." if names else "There are no tools."
-        if len(names) > _MOST_NAMES:
-            listed = f"Some of the tools are: {', '.join(names[:_MOST_NAMES])}."
-        return f"There is no tool {name!r}. {did_you_mean(name, names) or listed}"
+        hint = f"The tools are: {', '.join(names)}." if names else "There are no tools."
+        if len(names) > _MAX_NAMES:
+            hint = f"Some of the tools are: {', '.join(names[:_MAX_NAMES])}."
+        return f"There is no tool {name!r}. {did_you_mean(name, names) or hint}"
 
     @cached_property
     def _outside_names(self) -> set[str]:
@@ -222,13 +221,13 @@ Call: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]
 class AgentTools:
     """The tools of one agent as the loop uses them, with stable names and definitions.
 
-    Names are unique and never change; hidden tools have one too. Tools known from the start, a
-    person's or our own, are named before any that servers offer. New tools come last, so that the
-    start of a request stays the same from step to step. `names` come from a resumed run.
+    Names are unique and never change; hidden tools have one too. Initial tools, a person's or our
+    own, get their names before any that servers offer. New tools come last, so that the start of a
+    request stays the same from step to step. `names` come from a resumed run.
 
     `selector` decides which of the tools a request shows; `record` is awaited before new ones are
     shown, and `call` makes a call with the function it gets. `learn` gets each tool that was used
-    with success, and the words that led to it.
+    with success, and the requests that led to it.
     """
 
     def __init__(
@@ -244,13 +243,13 @@ class AgentTools:
         learn: Learn | None = None,
     ) -> None:
         self.selector = selector or BudgetSelector()
-        self.learn = learn or _unlearned
+        self.learn = learn or _ignore
         self.names = names  # so far, for a run that resumes later
         self._toolset = CombinedToolset(*parts)
         self._definitions, self._filters = definitions, filters
         self._record, self._call = record, call or _call_plainly
         self._shown_names = ShownNames(names, self._toolset.source_names())
-        for key in (*(key for key, _ in names), *(x.key for x in self._toolset.known_tools())):
+        for key in (*(key for key, _ in names), *(x.key for x in self._toolset.initial_tools())):
             self._shown_names.show(key)
         self._tools: Sequence[Tool] | None = None
         self._version: object = None
@@ -258,30 +257,30 @@ class AgentTools:
         self._available = Available()
 
     @property
-    def shown(self) -> Available:
+    def current(self) -> Available:
         """The result of the last `available`."""
         return self._available
 
     async def available(self) -> Available:
         """Return the tools that can be called now: the same object until something changes."""
-        tools, words = await self._toolset.tools(), self._toolset.instructions()
+        tools, instructions = await self._toolset.tools(), self._toolset.instructions()
         is_new = tools is not self._tools
         for one in self._filters:
             await one.prepare(tools, is_new=is_new)
-        version = [x.version for x in self._filters], words
+        version = [x.version for x in self._filters], instructions
         if is_new or version != self._version:
-            allowed_tools = await self._filtered(tools)
-            allowed = {x: words[x] for x in words if self._keeps_instructions(x)}
+            allowed = await self._filter(tools)
+            texts = {k: x for k, x in instructions.items() if self._keeps_instructions(k)}
             for one in self._filters:
-                one.notice(tools, words)
-            order = dict.fromkeys((*(key for key, _ in self.names), *allowed_tools))
+                one.notice(tools, instructions)
+            order = dict.fromkeys((*(key for key, _ in self.names), *allowed))
             self.names = tuple((key, self.shown_name(key)) for key in order)
-            named = [(name, allowed_tools[key]) for key, name in self.names if key in allowed_tools]
-            definitions = await self._definitions.of(named)
+            by_name = [(name, allowed[key]) for key, name in self.names if key in allowed]
+            definitions = await self._definitions.of(by_name)
             await self._record()
-            before = self._available
-            if definitions != before.definitions or allowed != before.instructions:
-                self._available = Available(definitions, allowed, self._shown_names.is_clear)
+            last = self._available
+            if definitions != last.definitions or texts != last.instructions:
+                self._available = Available(definitions, texts, self._shown_names.is_clear)
             self._tools, self._version = tools, version
         return self._available
 
@@ -300,7 +299,7 @@ class AgentTools:
                 return reason.format(name)
         return self._toolset.why_not(name) or self._available.unknown(name)
 
-    async def _filtered(self, tools: Sequence[Tool]) -> dict[ToolKey, Tool]:
+    async def _filter(self, tools: Sequence[Tool]) -> dict[ToolKey, Tool]:
         """Return the tools that every filter keeps, as they are shown."""
         allowed: dict[ToolKey, Tool] = {}
         reasons: dict[ToolKey, str] = {}
@@ -308,14 +307,14 @@ class AgentTools:
             if number % _TOOLS_IN_A_ROW == 0:
                 await anyio.lowlevel.checkpoint()
             self._shown_names.show(tool.key)
-            shown: Tool | str = tool
+            outcome: Tool | str = tool
             for one in self._filters:
-                if isinstance(shown, Tool):
-                    shown = one.keep(shown)
-            if isinstance(shown, Tool):
-                allowed[tool.key] = shown
+                if isinstance(outcome, Tool):
+                    outcome = one.keep(outcome)
+            if isinstance(outcome, Tool):
+                allowed[tool.key] = outcome
             else:
-                reasons[tool.key] = shown
+                reasons[tool.key] = outcome
         self._reasons = reasons
         return allowed
 
@@ -327,5 +326,5 @@ async def _call_plainly(invocation: ToolInvocation, call: Call) -> ToolResult:
     return await call(invocation)
 
 
-def _unlearned(_: ToolKey, __: Sequence[str]) -> None:
+def _ignore(_: ToolKey, __: Sequence[str]) -> None:
     """Learn nothing."""

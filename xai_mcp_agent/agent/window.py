@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 DEFAULT_WINDOW_TOKENS = 128_000
-_LEAST_ROOM = 0.125  # of the window, however much the tools and the system message take
+_MIN_ROOM = 0.125  # of the window, however much the tools and the system message take
 _ANSWER = 0.125  # of the window
 
 
@@ -31,7 +31,7 @@ class ContextWindow:
         if not size:
             return math.inf
         answer = min(self.answer_tokens or size * _ANSWER, size / 2)
-        return max((size - answer) / folding.scale - fixed_tokens, size * _LEAST_ROOM)
+        return max((size - answer) / folding.scale - fixed_tokens, size * _MIN_ROOM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ class SavedRun:
     def __init__(
         self, before: WaitingRun, plan: Plan, arguments: Mapping[Place, object], *, has_file: bool
     ) -> None:
-        if before.asked != digest_of_plan(plan):
+        if before.request_digest != digest_of_plan(plan):
             raise BadSetting(
                 "This run belongs to another plan, or the plan has changed since. Continue "
                 "with the original plan, or begin a new run."

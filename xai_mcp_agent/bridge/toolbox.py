@@ -93,13 +93,13 @@ def agent_tools(
     budget_tokens: int | None = None,
     ask_to_accept: AskToAccept | None = None,
     planning: Planning | None = None,
-    called_with: str = "",
+    executor: str = "",
 ) -> tuple[AgentTools, ResultPages]:
     """Tools of an agent, and the pages of long results in its run.
 
     `state` is the state of a resumed run; `earlier_results` are long results of its conversation,
     by id. A request shows what fits `budget_tokens`, or the budget of the settings. With `planning`
-    it has the planning tools; `called_with` is the one of them that calls found tools, if those are
+    it has the planning tools; `executor` is the one of them that calls found tools, if those are
     not called themselves. See `AgentFilter` for `ask_to_accept`.
     """
     engine, preferences = context.engine, context.preferences(preferences)
@@ -113,9 +113,9 @@ def agent_tools(
         usable_name, {**(earlier_results or {}), **(state.long_results if state else {})}
     )
     search = context.search_for(preferences)
-    meta = MetaToolset(search, lambda: tools.available(), planning, called_with)
+    meta = MetaToolset(search, lambda: tools.available(), planning, executor)
     parts = (*parts, pages, meta)
-    engine.record_static(CombinedToolset(*parts).known_tools())
+    engine.record_static(CombinedToolset(*parts).initial_tools())
 
     budget = budget_tokens or context.settings.search.budget_tokens
     for note in () if budget_tokens else context.settings.notes:

@@ -144,7 +144,7 @@ def perform(
     async def go(operations: Operations) -> PlanRun:
         if drawn is not None:
             toolset = stage.drawn(drawn)
-            own = OwnTools(tuple(toolset.known_tools()), toolset.call)
+            own = OwnTools(tuple(toolset.initial_tools()), toolset.call)
             await operations.record_drawn(own.tools)
             operations = operations.for_caller(operations.caller, own)
         return await operations.run_plan(plan, **options, tell=tell)

@@ -20,7 +20,7 @@ from ..agent.run_file import (
     keyed_digest,
     lock_run,
     place_of,
-    remove_used,
+    remove_finished,
 )
 from ..agent.state import RunState
 from ..console.text import short_arguments
@@ -82,7 +82,7 @@ class ResumableRun:
 
     def end(self) -> None:
         """Remove the file, and any copy of it, after the run ended with an answer."""
-        remove_used(self._run.file, self._run.stamp)
+        remove_finished(self._run.file, self._run.stamp)
 
     async def _write(self, state: Callable[[], RunState]) -> None:
         async with self._writing:
@@ -94,7 +94,7 @@ class ResumableRun:
 
     def _resume(self, run: WaitingRun, conversation: Conversation) -> None:
         mine = self._run
-        if (run.agent, run.asked) != (mine.agent, mine.asked):
+        if (run.agent, run.request_digest) != (mine.agent, mine.request_digest):
             what = "agent" if run.agent != mine.agent else "conversation"
             raise RunFileError(
                 f"A run with another {what} is waiting in {mine.file}. Continue that run first, "

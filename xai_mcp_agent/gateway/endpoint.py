@@ -99,7 +99,7 @@ class Endpoint:
         self._tools, _ = agent_tools(
             own, parts, tell=logger.warning,
             planning=planning_of(own, describe, Preferences()),
-            called_with=EXECUTE_TOOL.name,
+            executor=EXECUTE_TOOL.name,
         )  # fmt: skip
         self._is_always_shown = own.preferences().is_always_shown
         self._reading = anyio.Lock()
@@ -168,7 +168,7 @@ class Endpoint:
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """Return the input schema of a listed tool."""
-        definition = self._tools.shown.find(name)
+        definition = self._tools.current.find(name)
         return definition and definition.tool.input_schema
 
     async def call(
@@ -198,7 +198,7 @@ class Endpoint:
         return await self._tools.call(invocation)
 
     async def _find(self, name: str) -> ToolDefinition:
-        definition = self._tools.shown.find(name) or (await self._available()).find(name)
+        definition = self._tools.current.find(name) or (await self._available()).find(name)
         if definition is None:  # of a source that is not ready yet, or has changed
             await self._operations.wait_for(*self._unlisted_sources(name))
             definition = (await self._available()).find(name)

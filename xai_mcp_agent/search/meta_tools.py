@@ -1,4 +1,4 @@
-"""`tool_search` and `tool_explain`: their definitions, and the texts of their answers."""
+"""`tool_search` and `tool_explain`: their definitions and their answers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..core.schemas import signature
 from ..core.tools import META, Tool, ToolAnnotations, ToolKey
 from .shortening import first_sentence
 
-DEFAULT_RESULTS, MOST_RESULTS = 5, 20
+DEFAULT_RESULTS, MAX_RESULTS = 5, 20
 _SENTENCE_CHARS, _SIGNATURE_CHARS = 120, 160
-_MOST_SERVERS = 20
+_MAX_SERVERS = 20
 
 TOOL_SEARCH = Tool(
     key=ToolKey(META.name, "", "tool_search"),
@@ -65,14 +65,14 @@ def names_in(structured: JsonObject | None) -> list[str]:
     return [x["name"] for x in (structured or {}).get("tools", ())]
 
 
-def search_answer(hits: Hits, servers: Sequence[str], called_with: str = "") -> ToolResult:
+def search_answer(hits: Hits, servers: Sequence[str], executor: str = "") -> ToolResult:
     """Return the answer of `tool_search`: a line for each tool, the best first.
 
-    `called_with` is the tool that calls them, if they are not called themselves.
+    `executor` is the tool that calls them, if the model cannot call them directly.
     """
     if not hits:
         return ToolResult.of_text(_nothing(servers))
-    how = f"Call them with `{called_with}`, by" if called_with else "Call them by"
+    how = f"Call them with `{executor}`, by" if executor else "Call them by"
     text = "\n".join([*(tool_line(x) for x, _ in hits), f"{how} these names."])
     tools = [
         {"name": x.name, "server": x.tool.source, "score": round(score, 3)} for x, score in hits
@@ -81,12 +81,12 @@ def search_answer(hits: Hits, servers: Sequence[str], called_with: str = "") -> 
 
 
 def explain_answer(
-    definition: ToolDefinition, example: JsonObject, called_with: str = ""
+    definition: ToolDefinition, example: JsonObject, executor: str = ""
 ) -> ToolResult:
     """Return the answer of `tool_explain`: the definition and a call. See `search_answer`."""
     function = definition.function
-    name = called_with or function.name
-    arguments = {"tool": function.name, "arguments": example} if called_with else example
+    name = executor or function.name
+    arguments = {"tool": function.name, "arguments": example} if executor else example
     whole: dict[str, Any] = {
         "name": function.name,
         "server": definition.tool.source,
@@ -107,15 +107,15 @@ def unknown_answer(problem: str, hits: Hits) -> ToolResult:
 def tool_line(definition: ToolDefinition) -> str:
     """Return a tool in one line for a model: its parameters, purpose and server."""
     function, source = definition.function, definition.tool.source
-    takes = signature(function.parameters).replace("no parameters", "")
-    if len(takes) > _SIGNATURE_CHARS:
-        takes = f"{takes[:_SIGNATURE_CHARS].rsplit(',', 1)[0]}, ..."
-    does = first_sentence(function.description, _SENTENCE_CHARS)
-    line = f"{function.name}({takes}){f' - {does}' if does else ''}"
+    parameters = signature(function.parameters).replace("no parameters", "")
+    if len(parameters) > _SIGNATURE_CHARS:
+        parameters = f"{parameters[:_SIGNATURE_CHARS].rsplit(',', 1)[0]}, ..."
+    purpose = first_sentence(function.description, _SENTENCE_CHARS)
+    line = f"{function.name}({parameters}){f' - {purpose}' if purpose else ''}"
     return " ".join((f"{line} [{source}]" if source else line).split())
 
 
 def _nothing(servers: Sequence[str]) -> str:
-    named = join_names(servers, _MOST_SERVERS)
-    having = f" The tools belong to: {named}." if named else ""
-    return f"No tool fits these words. Say it in other words.{having}"
+    names = join_names(servers, _MAX_SERVERS)
+    owners = f" The tools belong to: {names}." if names else ""
+    return f"No tool fits these words. Say it in other words.{owners}"

@@ -1,4 +1,4 @@
-"""Notes that an agent keeps, and finds again by their subject.
+"""Notes that an agent makes, and finds again by their subject.
 
 A memory is shared by wire, never by accident: each agent sees only its own notes, even if several
 agents use one memory node or one file. The file is an SQLite database, which several processes may
@@ -115,10 +115,9 @@ class NoteStore:
         return AgentMemory(self, agent)
 
     def add(self, agent: str, id: str, text: str, metadata: Any) -> None:
-        """Add a note, to the file first, so that a promised note is not lost.
+        """Add a note; adding the same note again changes nothing.
 
-        Adding the same note again changes nothing: a workflow that runs daily does not fill the
-        file.
+        So a workflow that runs daily does not fill the file.
 
         Raises:
             MemoryFailed: the file cannot be written.
@@ -126,7 +125,7 @@ class NoteStore:
         # As JSON, which is ASCII: a note may hold half a surrogate pair, which SQLite refuses.
         words = json.dumps(text), json.dumps(metadata, default=str)
         row = agent, str(id or ""), *words, self._vector(text).tobytes()
-        with self._database("written") as database, database:
+        with self._database(writes=True) as database, database:
             database.execute("BEGIN IMMEDIATE")
             database.execute(_TABLE)
             database.execute("INSERT OR IGNORE INTO notes VALUES (?, ?, ?, ?, ?)", row)
@@ -148,7 +147,7 @@ class NoteStore:
         """Return the notes of an agent after this row."""
         if self._file is not None and not os.path.exists(self._file):
             return []
-        with self._database("read") as database:
+        with self._database() as database:
             if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'notes'").fetchall():
                 return []
             return database.execute(
@@ -158,26 +157,26 @@ class NoteStore:
             ).fetchall()
 
     @contextmanager
-    def _database(self, done: str) -> Generator[sqlite3.Connection]:
-        """Yield the database; a file is opened each time: processes may fork, threads change."""
+    def _database(self, *, writes: bool = False) -> Generator[sqlite3.Connection]:
+        """Yield the database. A file is opened anew each time: processes fork, threads change."""
         if self._file is None:
             with self._lock:
                 yield self._in_memory
             return
         try:
             file = follow_link(self._file.absolute())
-            if done == "written":
+            if writes:
                 make_private_folder(file.parent)
                 os.close(open_private(file, os.O_RDWR | os.O_CREAT))
-            uri = f"{file.as_uri()}?mode={'rw' if done == 'written' else 'ro'}"
-            connected = sqlite3.connect(uri, _LOCK_SECONDS, isolation_level=None, uri=True)
-            with closing(connected) as database:
+            uri = f"{file.as_uri()}?mode={'rw' if writes else 'ro'}"
+            database = sqlite3.connect(uri, _LOCK_SECONDS, isolation_level=None, uri=True)
+            with closing(database):
                 yield database
         except (OSError, sqlite3.Error) as cause:
             why = getattr(cause, "strerror", None) or cause
             raise MemoryFailed(
-                f"The memory file {self._file} cannot be {done}: {why}. Choose another `file`, or "
-                "free it."
+                f"The memory file {self._file} cannot be {'written' if writes else 'read'}: {why}. "
+                "Choose another `file`, or free it."
             ) from cause
 
     def _vector(self, text: str) -> array[float]:

@@ -21,7 +21,7 @@ from anyio.lowlevel import checkpoint
 from ...core.json import JsonObject, as_object, canonical_json, clip, is_list, is_object
 from ...core.threads import beside_loop
 from ...planning.request import read_request
-from ...search.meta_tools import META_TOOLS, MOST_RESULTS, TOOL_SEARCH
+from ...search.meta_tools import MAX_RESULTS, META_TOOLS, TOOL_SEARCH
 from ...search.shortening import first_sentence
 from ...search.terms import root, terms
 from ...search.tools import ToolIndex
@@ -255,7 +255,7 @@ class _Turn:
         is_special = any(root(x) not in GENERIC for x in words)
         searches: list[JsonObject] = [{"query": " ".join(words)}] if is_special else []
         if not self.answers and (ASKING.match(clause) or not self.tools):
-            searches.append({"query": _WIDELY, "max_results": MOST_RESULTS})
+            searches.append({"query": _WIDELY, "max_results": MAX_RESULTS})
         return any(not self._call(TOOL_SEARCH.name, x, clause) for x in searches)
 
     def _complete(self, match: Match, clause: str) -> list[JsonObject]:
