@@ -65,11 +65,11 @@ class FarClient:
 
         self._endpoint = bridge.run(open_endpoint)
 
-    def listed(self) -> list[str]:
-        """The names of the tools that are listed."""
+    def list_tools(self) -> list[str]:
+        """Return the names of the listed tools."""
 
         async def ask(_: Operations) -> list[str]:
-            return [name for name, _ in await self._endpoint.listed()]
+            return [name for name, _ in await self._endpoint.list_tools()]
 
         return self._bridge.run(ask)
 

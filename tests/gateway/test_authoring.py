@@ -38,7 +38,7 @@ class Author:
 
     def __init__(self, folder: Path, connect: Connect, answer: ApprovalScope = "once") -> None:
         self.person = Approving(answer)
-        self.client = connect(self.person, author=folder, shown="search")
+        self.client = connect(self.person, author=folder, tools="search")
 
     def __call__(self, name: str, file: str, **arguments: Any) -> ToolResult:
         return self.client.call(name, file=file, **arguments)
@@ -68,14 +68,14 @@ def test_a_canvas_of_three_calls_is_made_checked_run_and_compiled(
     ran = author("run_workflow", str(lab / "drawn/loan.xircuits"))
     assert ran.text == "Dear Grace, your loan is b1 to Grace."
     assert author.person.approved == ["make_workflow", "run_workflow"]
-    assert set(author.person.approved) < set(author.client.listed())
+    assert set(author.person.approved) < set(author.client.list_tools())
     assert "MCPToolStep" in compile_workflow(lab / "drawn/loan.xircuits").read_text("utf-8")
 
 
 def test_a_canvas_is_made_from_a_goal_with_what_is_missing(lab: Path, author: Author) -> None:
     made = author("make_workflow", "loan.xircuits", goal="Lend a book.")
     assert "2. library/lend" in made.text
-    assert "Somebody must give subject of library/find_books in the lab." in made.text
+    assert "Set subject of library/find_books in the lab." in made.text
     assert made.structured["is_right"] is False
     assert (lab / "loan.xircuits").is_file()
 

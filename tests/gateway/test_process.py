@@ -100,14 +100,14 @@ def test_one_that_cannot_start_says_its_last_words(servers: WarmServers) -> None
 
 
 @asynccontextmanager
-async def tiny(operations: Operations) -> AsyncGenerator[process.Served]:
+async def tiny(operations: Operations) -> AsyncGenerator[process.Services]:
     """Serves next to nothing."""
     server = MCPServer("tiny", log_level="CRITICAL")._lowlevel_server
 
     async def mcp(read: Any, write: Any, _: str) -> None:
         await server.run(read, write, server.create_initialization_options())
 
-    yield process.Served(mcp)
+    yield process.Services(mcp)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from tests.gateway.conftest import FarClient, write_settings
 from tests.support import catalog_server, many_tools
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ToolResult
-from xai_mcp_agent.gateway.endpoint import Shown
+from xai_mcp_agent.gateway.endpoint import Listing
 
 Connect = Callable[..., FarClient]
 META = {"tool_search", "tool_explain", "select_tool", "plan_tools", "list_tools", "execute_tool"}
@@ -25,7 +25,7 @@ def names(result: ToolResult) -> list[str]:
 
 def test_a_client_finds_reads_and_calls_a_tool(connect: Connect) -> None:
     """Spec 3: search, explain, call; a client's model can call what is listed, and no more."""
-    client = connect(shown="search")
+    client = connect(tools="search")
     matches = client.call("tool_search", query="lend somebody a book")
     assert names(matches)[0] == "library_lend"
     assert matches.text.endswith("Call them with `execute_tool`, by these names.")
@@ -79,7 +79,7 @@ def test_tools_are_listed_page_by_page_with_filters(folder: Path, connect: Conne
 def test_an_endpoint_knows_no_tools_but_its_own(folder: Path, connect: Connect) -> None:
     """A toolbelt or group is a virtual server."""
     write_settings(folder, groups={"letters": {"include": ["library/write_letter"]}})
-    client = connect(names=("letters",), shown="search")
+    client = connect(names=("letters",), tools="search")
     assert client.call("list_tools").structured["listed"] == ["library_write_letter"]
     matches = client.call("tool_search", query="lend a book and write a letter")
     assert names(matches) == ["library_write_letter"]
@@ -88,7 +88,7 @@ def test_an_endpoint_knows_no_tools_but_its_own(folder: Path, connect: Connect) 
 
 
 @pytest.mark.parametrize(
-    ("shown", "budget", "listed"),
+    ("tools", "budget", "names"),
     [
         ("all", 1, LIBRARY),
         ("auto", 3800, LIBRARY),
@@ -97,7 +97,7 @@ def test_an_endpoint_knows_no_tools_but_its_own(folder: Path, connect: Connect) 
     ],
 )
 def test_what_does_not_fit_is_found_instead_of_listed(
-    folder: Path, connect: Connect, shown: Shown, budget: int, listed: set[str]
+    folder: Path, connect: Connect, tools: Listing, budget: int, names: set[str]
 ) -> None:
     write_settings(folder, toolSearch={"alwaysShown": ["library/lend"], "tokenBudget": budget})
-    assert {*connect(shown=shown).listed()} == listed
+    assert {*connect(tools=tools).list_tools()} == names

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.http_service import HttpService, Reply, http_service
 from tests.support.watchdog import done_within
-from xai_mcp_agent.sources.fetching import Answered, FetchLimits, fetch, fetch_from
+from xai_mcp_agent.sources.fetching import FetchLimits, HttpStatusError, fetch, fetch_from
 
 LIMITS = FetchLimits(seconds=0.3, read_seconds=0.2, max_bytes=10_000)
 
@@ -79,7 +79,7 @@ def test_an_answer_larger_than_the_limit_is_refused(service: HttpService):
 
 
 def test_an_answer_that_is_an_error_is_reported_with_its_status(service: HttpService):
-    with pytest.raises(Answered, match="the answer is 404 Not Found") as caught:
+    with pytest.raises(HttpStatusError, match="the answer is 404 Not Found") as caught:
         fetch(service.url, LIMITS)
     assert caught.value.status == 404
 

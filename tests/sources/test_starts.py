@@ -19,7 +19,7 @@ _AT_ONCE = 2
 @pytest.fixture(autouse=True)
 def few_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two starts at a time, however slow the machine is just now."""
-    monkeypatch.setattr(pool, "_FOR_EACH_CORE", _AT_ONCE)
+    monkeypatch.setattr(pool, "_STARTS_PER_CORE", _AT_ONCE)
     monkeypatch.setattr(pool.os, "cpu_count", lambda: 1)
     monkeypatch.setattr(pool, "_SLOW_SECONDS", 60.0)
 

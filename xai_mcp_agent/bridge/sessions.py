@@ -54,7 +54,7 @@ class Sessions:
         make: Callable[[SourceSettings, UpdateListeners], Source],
     ) -> None:
         self._main = main
-        main.stop_others = self._stop_all_of
+        main.stop_dependents = self._stop_all_of
         self._settings = settings
         self._make = make
         self._pool = SourcePool(self._new_source, _Unheard())

@@ -18,7 +18,7 @@ from ..core.errors import XaiMcpError
 from ..core.json import JsonObject
 from ..core.shell import shell_command
 from ..gateway import process
-from ..gateway.endpoint import Options, Shown
+from ..gateway.endpoint import Listing, Options
 from ..settings.load import find_settings
 from ..sources import warm
 from . import serving
@@ -40,7 +40,7 @@ Groups = Annotated[
     typer.Option("--group", metavar="NAME", help="Only this group or server; may be repeated."),
 ]
 ShownTools = Annotated[
-    Shown,
+    Listing,
     typer.Option(
         "--tools",
         help="List all tools, or only those that search for others, or the latter if not all fit.",
@@ -120,7 +120,7 @@ def serve(
         options = Options(
             tuple(group or ()),
             prefixed=not unprefixed,
-            shown=tools,
+            tools=tools,
             author=Path.cwd() if author else None,
         )
         access = serving.Access(host, port, token, needs_token=not no_token) if http else None
@@ -168,18 +168,18 @@ def _keep_servers(frame: Frame, idle: float) -> None:
         process.keep_servers(
             place, lambda: Frame(settings=Path(place.settings)).open(), _gateway, idle, ready
         )
-    except process.AlreadyKept as reason:
+    except process.AlreadyRunning as reason:
         say(str(reason))
 
 
 @asynccontextmanager
-async def _gateway(operations: Operations) -> AsyncGenerator[process.Served]:
+async def _gateway(operations: Operations) -> AsyncGenerator[process.Services]:
     # Imported here: heavy, and needed only to serve.
     from ..admin.app import admin_app
     from ..gateway.server import Gateway
 
     async with Gateway(operations) as gateway:
-        yield process.Served(gateway.serve, admin_app(operations, token=None, hosts=None))
+        yield process.Services(gateway.serve, admin_app(operations, token=None, hosts=None))
 
 
 def _attach(settings: Path | None, idle: float) -> None:

@@ -60,7 +60,7 @@ class Call(BaseModel):
 
     tool: str = Field(description="The name of a tool, or its id, `server/tool`.")
     arguments: dict[str, Any] = Field({}, description="Arguments that are known, by parameter.")
-    taken: dict[str, str] = Field(
+    references: dict[str, str] = Field(
         {},
         alias="from",
         description="Arguments that are taken from results of earlier calls, by parameter, such as "
@@ -74,8 +74,8 @@ class _Make(BaseModel):
     calls: list[Call] = Field(
         [], max_length=_MOST_CALLS, description="The calls, in their order. Or give a `goal`."
     )
-    goal: str = Field("", description="What is to be done; the calls are planned from it.")
-    overwrite: bool = Field(False, description="Replace a workflow that is there already.")
+    goal: str = Field("", description="The task; the calls are planned from it.")
+    overwrite: bool = Field(False, description="Replace an existing workflow.")
 
 
 class _Check(BaseModel):
@@ -88,10 +88,12 @@ class _Run(BaseModel):
     timeout_seconds: float = Field(WORKFLOW_TIMEOUT_SECONDS, gt=0, le=_LONGEST_SECONDS)
 
 
-def _tool(name: str, does: str, takes: type[BaseModel], annotations: ToolAnnotations) -> Tool:
-    schema = takes.model_json_schema(schema_generator=ToolSchema)
+def _tool(
+    name: str, description: str, arguments: type[BaseModel], annotations: ToolAnnotations
+) -> Tool:
+    schema = arguments.model_json_schema(schema_generator=ToolSchema)
     del schema["title"]  # class name of the workflow
-    return Tool(ToolKey(STATIC.name, "", name), does, schema, annotations=annotations)
+    return Tool(ToolKey(STATIC.name, "", name), description, schema, annotations=annotations)
 
 
 _MAKE = _tool(
@@ -103,7 +105,7 @@ _MAKE = _tool(
 )  # fmt: skip
 _CHECK = _tool(
     "check_workflow",
-    "Says what is wrong with a workflow: whether Xircuits compiles it, whether its nodes and tools "
+    "Lists the problems of a workflow: whether Xircuits compiles it, whether its nodes and tools "
     "exist, and whether each call gets what it needs. It runs nothing.",
     _Check, ToolAnnotations(read_only=True, open_world=False),
 )  # fmt: skip
@@ -127,11 +129,11 @@ class AuthoringToolset(FixedToolset):
         self._operations = operations
         self._available = available
         self._folder = folder.resolve()
-        started = started_files(operations.engine.settings.sources.values())
-        self._workspace = Workspace(str(self._folder), started)
+        protected_files = started_files(operations.engine.settings.sources.values())
+        self._workspace = Workspace(str(self._folder), protected_files)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one of them. A problem of a workflow is a result with `is_error`."""
+        """Call one of the tools. A problem of a workflow is a result with `is_error`."""
         arguments, key = invocation.arguments, invocation.tool.key
         operations = self._operations.for_caller(invocation.caller)
         try:
@@ -142,8 +144,8 @@ class AuthoringToolset(FixedToolset):
                     operations, self._path(_Check.model_validate(arguments).file)
                 )
             return await self._run(operations, _Run.model_validate(arguments), invocation)
-        except (XaiMcpError, WorkflowError, ValueError) as wrong:
-            return ToolResult.of_text(str(wrong), is_error=True)
+        except (XaiMcpError, WorkflowError, ValueError) as problem:
+            return ToolResult.of_text(str(problem), is_error=True)
 
     async def _usable(self, operations: Operations) -> UsableTools:
         tools = [x.tool for x in (await self._available()).definitions]
@@ -163,39 +165,40 @@ class AuthoringToolset(FixedToolset):
             raise ValueError(_NO_PLAN.format(request.goal))
         text = draw(Path(path).stem, calls, our_components()).text()
         write = partial(self._workspace.write, path, text, overwrite=request.overwrite)
-        written = await anyio.to_thread.run_sync(write)
+        message = await anyio.to_thread.run_sync(write)
         steps = [step_text(Step(x.source, x.tool, x.arguments)) for x in calls]
         open_ports = [
-            f"Somebody must give {name} of {call.name} in the lab. {why}"
+            f"Set {name} of {call.name} in the lab. {why}"
             for call in calls
             for name, why in call.missing.items()
         ]
-        checked = await self._check(operations, path)
-        lines = [written, *(f"{n}. {x}" for n, x in enumerate(steps, 1)), *open_ports, checked.text]
-        return replace(checked, parts=(TextPart("\n".join(lines)),))
+        report = await self._check(operations, path)
+        numbered = (f"{number}. {x}" for number, x in enumerate(steps, 1))
+        lines = [message, *numbered, *open_ports, report.text]
+        return replace(report, parts=(TextPart("\n".join(lines)),))
 
     async def _check(self, operations: Operations, path: str) -> ToolResult:
         place = self._place(path)
-        problems, may_compile = await anyio.to_thread.run_sync(self._look_at, place)
-        takes = ""
+        problems, may_compile = await anyio.to_thread.run_sync(self._examine, place)
+        arguments = ""
         if may_compile:
             try:
                 workflow = await self._source(operations, place).read()
-                takes = f" It takes: {signature(workflow.tool.input_schema)}."
+                arguments = f" It takes: {signature(workflow.tool.input_schema)}."
             except SourceFailed as reason:
                 problems.append(f"{reason.problem} {reason.next_step}".strip())
         calls = await anyio.to_thread.run_sync(calls_of_workflow, place)
-        checked = await operations.check_among(await self._usable(operations), calls)
-        compiles = f"Xircuits compiles it.{takes}" if takes else "It was not compiled."
-        lines = [*problems, compiles, checked_text(checked, calls, _WIDTH)]
+        check = await operations.check_among(await self._usable(operations), calls)
+        compiles = f"Xircuits compiles it.{arguments}" if arguments else "It was not compiled."
+        lines = [*problems, compiles, checked_text(check, calls, _WIDTH)]
         report = {
             "file": path,
-            "compiles": bool(takes),
-            "is_right": bool(takes) and not problems and not checked.problems,
+            "compiles": bool(arguments),
+            "is_right": bool(arguments) and not problems and not check.problems,
         }
         return ToolResult((TextPart("\n".join(lines)),), structured=report)
 
-    def _look_at(self, place: Path) -> tuple[list[str], bool]:
+    def _examine(self, place: Path) -> tuple[list[str], bool]:
         """Return the problems of a file, and whether it may be compiled.
 
         A check runs nothing, but the compiler evaluates literals, also in nested workflows.
@@ -233,8 +236,8 @@ class AuthoringToolset(FixedToolset):
         source = self._source(operations, self._place(self._path(request.file)))
         workflow = await source.read()
         schema = workflow.tool.input_schema
-        if wrong := SchemaCheck(schema).problems(request.arguments):
-            raise InvalidArguments(workflow.tool.name, wrong, signature(schema))
+        if problems := SchemaCheck(schema).problems(request.arguments):
+            raise InvalidArguments(workflow.tool.name, problems, signature(schema))
         call = replace(invocation, tool=workflow.tool, arguments=request.arguments)
         return await source.run(workflow, call, request.timeout_seconds)
 
@@ -274,9 +277,9 @@ def _draw_call(number: int, call: Call, tools: Available) -> CallToDraw:
     if entry is None or not entry.tool.source:
         raise ValueError(f"Call {number}: {tools.unknown(call.tool)}")
     arguments = dict(call.arguments)
-    for name, written in call.taken.items():
+    for name, reference in call.references.items():
         try:
-            arguments[name] = read_value(written)
-        except BadStep as wrong:
-            raise ValueError(f"Call {number}, {call.tool}, `from` of {name!r}: {wrong}") from wrong
+            arguments[name] = read_value(reference)
+        except BadStep as cause:
+            raise ValueError(f"Call {number}, {call.tool}, `from` of {name!r}: {cause}") from cause
     return CallToDraw(entry.tool.source, entry.tool.name, arguments)

@@ -44,7 +44,7 @@ _numbers = itertools.count(1)
 
 @dataclass(eq=False)
 class Client:
-    """State of a client between requests.
+    """State of a client between its requests.
 
     `approvals` are its person's; `subscriptions` maps each resource URI to its source; `log_level`
     is the lowest level it wants; `capabilities` are cached from the handshake.
@@ -75,8 +75,8 @@ class Notices:
         self._tasks = tasks
         self._client = client
         self._context = context
-        self._waiting = deque[types.ServerNotification]()
-        self._sent: anyio.Event | None = None
+        self._queue = deque[types.ServerNotification]()
+        self._is_flushed: anyio.Event | None = None
 
     def log(self, message: JsonObject) -> None:
         """Queue a server's log message, if the client wants it."""
@@ -88,18 +88,18 @@ class Notices:
     def progress(self, token: Any) -> OnProgress:
         """Return a function that queues progress."""
 
-        async def progress(done: float, total: float | None, message: str) -> None:
+        async def report(current: float, total: float | None, message: str) -> None:
             params = types.ProgressNotificationParams(
-                progress_token=token, progress=done, total=total, message=message or None
+                progress_token=token, progress=current, total=total, message=message or None
             )
             self._put(types.ProgressNotification(params=params))
 
-        return progress
+        return report
 
     async def flush(self) -> None:
         """Wait until all are sent."""
-        if self._sent is not None:
-            await self._sent.wait()
+        if self._is_flushed is not None:
+            await self._is_flushed.wait()
 
     def _wants(self, level: object) -> bool:
         context, lowest = self._context(), self._client.log_level
@@ -110,24 +110,24 @@ class Notices:
         return _LEVELS.index(level) >= _LEVELS.index(lowest)
 
     def _put(self, notification: types.ServerNotification) -> None:
-        self._waiting.append(notification)
-        if self._sent is None:
-            self._sent = anyio.Event()
-            self._tasks.start_soon(self._send_all, self._sent)
+        self._queue.append(notification)
+        if self._is_flushed is None:
+            self._is_flushed = anyio.Event()
+            self._tasks.start_soon(self._send_all, self._is_flushed)
 
-    async def _send_all(self, sent: anyio.Event) -> None:
-        while self._waiting:
-            notification, context = self._waiting.popleft(), self._context()
+    async def _send_all(self, is_flushed: anyio.Event) -> None:
+        while self._queue:
+            notification, context = self._queue.popleft(), self._context()
             try:
                 await context.session.send_notification(notification, context.request_id)
-            except Exception as gone:  # noqa: BLE001 - the client left; its request ends by itself
-                logger.debug("a notification was not sent: %r", gone)
-        self._sent = None
-        sent.set()
+            except Exception as cause:  # noqa: BLE001 - the client disconnected; its request ends by itself
+                logger.debug("a notification was not sent: %r", cause)
+        self._is_flushed = None
+        is_flushed.set()
 
 
 def is_modern(context: Request) -> bool:
-    """Whether the request is of 2026-07-28, which does not allow questions during a request."""
+    """Return whether the request is of 2026-07-28, which allows no questions during a request."""
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 

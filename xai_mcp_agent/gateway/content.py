@@ -85,10 +85,10 @@ def result_json(result: ToolResult) -> JsonObject:
     """Return the result of a call, with our notes as its last part."""
     notes = [{"type": "text", "text": f"Note: {x}"} for x in result.notes]
     meta = {name: x for name, x in (result.meta or {}).items() if name != _SERVER}
-    shown = _without_nothing({"isError": result.is_error, "_meta": meta})
+    fields = _without_nothing({"isError": result.is_error, "_meta": meta})
     if result.structured is not None:
-        shown["structuredContent"] = result.structured
-    return {"content": [*map(part_json, result.parts), *notes], **shown}
+        fields["structuredContent"] = result.structured
+    return {"content": [*map(part_json, result.parts), *notes], **fields}
 
 
 def error_json(text: str) -> JsonObject:
@@ -98,8 +98,8 @@ def error_json(text: str) -> JsonObject:
 
 def messages_json(prompt: Prompt, messages: Sequence[PromptMessage]) -> JsonObject:
     """Return a filled-in prompt."""
-    listed = [{"role": x.role, "content": part_json(x.content)} for x in messages]
-    return _without_nothing({"description": prompt.description}) | {"messages": listed}
+    message_list = [{"role": x.role, "content": part_json(x.content)} for x in messages]
+    return _without_nothing({"description": prompt.description}) | {"messages": message_list}
 
 
 def contents_json(parts: Sequence[ResourcePart], uri: str) -> JsonObject:
@@ -136,8 +136,8 @@ def part_json(part: ResultPart) -> JsonObject:
 
 
 def _contents(part: ResourcePart) -> JsonObject:
-    shown = {"uri": part.uri, "mimeType": part.mime_type, "text": part.text, "blob": part.data}
-    return {name: x for name, x in shown.items() if x is not None} | (part.more or {})
+    fields = {"uri": part.uri, "mimeType": part.mime_type, "text": part.text, "blob": part.data}
+    return {name: x for name, x in fields.items() if x is not None} | (part.more or {})
 
 
 def _annotations(annotations: ToolAnnotations) -> JsonObject:

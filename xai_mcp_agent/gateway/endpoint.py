@@ -37,7 +37,7 @@ from ..views.plans import plan_text
 
 logger = logging.getLogger(__name__)
 
-Shown: TypeAlias = Literal["all", "search", "auto"]
+Listing: TypeAlias = Literal["all", "search", "auto"]
 """all: list every tool. search: list only tools to find others. auto: all, if they fit."""
 
 # An early client gets what is ready; a notice announces the rest.
@@ -62,15 +62,15 @@ class Options:
     """Options of an endpoint.
 
     `names` are sources and groups; all by default. Unless `prefixed`, tools and prompts have their
-    servers' names where those are unique. `shown` says which tools are listed. A client may draw
-    workflows in the folder `author`, if set. With
-    `passthrough` there is one source, unchanged; see `passthrough.py`.
+    servers' names where those are unique. `tools` says which tools are listed. A client may draw
+    workflows in the folder `author`, if set. With `passthrough` there is one source, unchanged; see
+    `passthrough.py`.
     """
 
     names: tuple[str, ...] = ()
     passthrough: bool = False
     prefixed: bool = True
-    shown: Shown = "all"
+    tools: Listing = "all"
     author: Path | None = None
 
 
@@ -86,8 +86,8 @@ class Endpoint:
     def __init__(self, operations: Operations, options: Options) -> None:
         caller = Caller("gateway", toolbelt=",".join(options.names))
         self._operations = own = operations.for_caller(caller)
-        named = own.choice_of(options.names)
-        self._choice = choice = named or own.choice(own.settings.usable)
+        choice = own.choice_of(options.names) or own.choice(own.settings.usable)
+        self._choice = choice
         self._options = options
         self._sources = SourceToolset(own, choice, {})
         describe = partial(plan_text, width=_PLAN_WIDTH)
@@ -132,31 +132,30 @@ class Endpoint:
         """Return title and version of the server that a client sees."""
         return "Tools of xai-mcp-agent", installed_version()
 
-    async def listed(self) -> list[tuple[str, Tool]]:
-        """Return the tools that a client sees, under their names, in a stable order."""
+    async def list_tools(self) -> list[tuple[str, Tool]]:
+        """Return the tools that a client may list, under their names, in a stable order."""
         await self.ready()
         available = await self._available()
         real = [x for x in available.definitions if x.tool.key.kind != META.name]
         if self._fits(real):
-            return [(self._name(x, available), _described(x.tool)) for x in real]
+            return [(self._name(x, available), _describe(x.tool)) for x in real]
         own = [
-            _described_for_client(x) for x in available.definitions if x.tool.key.kind == META.name
+            _describe_for_client(x) for x in available.definitions if x.tool.key.kind == META.name
         ]
         always = [
             x for x in real
             if x.tool.key.kind == STATIC.name or self._is_always_shown(x.tool.key)
         ]  # fmt: skip
-        shown = (*own, *always)
-        return [(self._name(x, available), _described(x.tool)) for x in shown]
+        return [(self._name(x, available), _describe(x.tool)) for x in (*own, *always)]
 
     def _fits(self, tools: Sequence[ToolDefinition]) -> bool:
-        if self._options.shown != "auto":
-            return self._options.shown == "all"
+        if self._options.tools != "auto":
+            return self._options.tools == "all"
         budget = self._operations.settings.search.budget_tokens
         return sum(x.tokens for x in tools) <= budget
 
     async def lists(self) -> dict[str, object]:
-        """Return everything it lists, by kind. The tools are the same object until one changes."""
+        """Return all lists by kind. The tools are the same object until one changes."""
         prompts, resources = await self.prompts(), await self._operations.resources()
         own = {x: resources.get(x) for x in self.sources}
         return {"tools": await self._available(), "prompts": prompts, "resources": own}
@@ -190,8 +189,8 @@ class Endpoint:
             available = await self._available()
             try:
                 definition, arguments = resolve_execution(arguments, available, self._tools.why_not)
-            except UnknownTool as wrong:  # the model's mistake, not the client's
-                return ToolResult.of_text(str(wrong), is_error=True)
+            except UnknownTool as error:  # the model's mistake, not the client's
+                return ToolResult.of_text(str(error), is_error=True)
         invocation = ToolInvocation(
             definition.tool, arguments, caller, definition.name, None, on_progress, meta
         )
@@ -251,9 +250,9 @@ class Endpoint:
 
         The first source with a URI keeps it; for others it becomes `source+URI`.
         """
-        listed = await self._operations.resources()
+        resources = await self._operations.resources()
         uris: dict[str, tuple[str, Resource]] = {}
-        for source, resource in ((x, r) for x in self.sources for r in listed.get(x, ())):
+        for source, resource in ((x, r) for x in self.sources for r in resources.get(x, ())):
             uri = resource.uri
             if uri in uris and uris[uri][0] != source:
                 uri = f"{_scheme(source)}+{uri}"
@@ -272,11 +271,11 @@ class Endpoint:
             source, resource = resources[uri]
             return source, resource.uri
         templates = await self.resources(templates=True)
-        for shown, (source, resource) in templates.items():
-            if _matches(shown, uri):
-                return source, uri.removeprefix(shown.removesuffix(resource.uri))
+        for template, (source, resource) in templates.items():
+            if _matches(template, uri):
+                return source, uri.removeprefix(template.removesuffix(resource.uri))
         sources = {source for source, _ in (*resources.values(), *templates.values())}
-        if len(sources) == 1:  # it may have more than it lists
+        if len(sources) == 1:  # it may have resources that it does not list
             return sources.pop(), uri
         raise UnknownTool(f"No server has a resource {uri!r}. {did_you_mean(uri, resources)}")
 
@@ -293,7 +292,7 @@ class Endpoint:
         return source, resource.uri
 
 
-def _described_for_client(definition: ToolDefinition) -> ToolDefinition:
+def _describe_for_client(definition: ToolDefinition) -> ToolDefinition:
     """Return one of our own tools, described for a client, which may call only listed tools."""
     tool = definition.tool
     if (text := _DESCRIPTIONS.get(tool.key)) is None:
@@ -301,7 +300,7 @@ def _described_for_client(definition: ToolDefinition) -> ToolDefinition:
     return replace(definition, tool=replace(tool, description=text))
 
 
-def _described(tool: Tool) -> Tool:
+def _describe(tool: Tool) -> Tool:
     if tool.description:
         return tool
     return replace(tool, description=_NO_DESCRIPTION.format(tool.source))

@@ -1,8 +1,8 @@
-"""Calls that ask the client something on their way (MCP 2026-07-28, input required).
+"""Calls that ask the client questions before they end (MCP 2026-07-28, input required).
 
 Since that version a server cannot ask during a request. It answers with its questions, and the
 client repeats the request with answers. The call itself goes on meanwhile: it waits for the
-answers, whether the far server asked, the model is needed, or an approval is.
+answers to a question of the far server, a sampling request or an approval.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MOST_WAITING = 1000
 
 
 class NoSuchExchange(Exception):
-    """No call waits for these answers: they came late, twice, or for another request."""
+    """No call waits for these answers: they are late, repeated, or for another request."""
 
 
 class Exchange:
-    """One call; `request` is the request it answers, `context` that of the client's latest.
+    """One call; `request` is the request it answers, `context` is of the client's latest request.
 
     `early` are answers that came with the request, from a client that knows what a server will ask.
-    The call uses `ask`, the client's requests use `turn`.
+    The call uses `ask`, the client's requests use `next_questions`.
     """
 
     def __init__(self, request: JsonObject, context: Any, early: JsonObject) -> None:
@@ -37,7 +37,7 @@ class Exchange:
         self.early = early
         self.state = ""
         self._one_at_a_time = anyio.Lock()
-        self._turn = anyio.Event()
+        self._has_news = anyio.Event()
         self._answered = anyio.Event()
         self._questions: JsonObject | None = None
         self._answers: JsonObject = {}
@@ -52,13 +52,13 @@ class Exchange:
                 self._result = await work()
             except Exception as error:  # noqa: BLE001 -- raised where the client's request waits
                 self._error = error
-        self._turn.set()
+        self._has_news.set()
 
     async def ask(self, questions: JsonObject) -> JsonObject:
         """Send the client these requests, by key, and wait for its responses."""
         async with self._one_at_a_time:
             self._questions, self._answered = questions, anyio.Event()
-            self._turn.set()
+            self._has_news.set()
             try:
                 await self._answered.wait()
             finally:
@@ -67,12 +67,12 @@ class Exchange:
 
     def answer(self, answers: JsonObject) -> None:
         """Deliver the responses of the client."""
-        self._questions, self._answers, self._turn = None, answers, anyio.Event()
+        self._questions, self._answers, self._has_news = None, answers, anyio.Event()
         self._answered.set()
 
-    async def turn(self) -> JsonObject | None:
+    async def next_questions(self) -> JsonObject | None:
         """Wait for the next questions; return None once the call is over."""
-        await self._turn.wait()
+        await self._has_news.wait()
         return self._questions
 
     def result(self) -> JsonObject:
@@ -103,7 +103,7 @@ class Exchanges:
         self._tasks.start_soon(self._run, exchange, work)
         return await self._next(exchange)
 
-    async def go_on(
+    async def resume(
         self, state: str, request: JsonObject, answers: JsonObject, context: Any
     ) -> JsonObject:
         """Continue a call; return its result, or its next questions.
@@ -126,7 +126,7 @@ class Exchanges:
 
     async def _next(self, exchange: Exchange) -> JsonObject:
         try:
-            questions = await exchange.turn()
+            questions = await exchange.next_questions()
         except BaseException:  # the client cancelled its request, or disconnected
             exchange.cancel()
             raise

@@ -37,7 +37,7 @@ class JsonResponse(JSONResponse):
 
 
 class Problem(JsonResponse):
-    """Return an error as of RFC 9457, with the next step. `kind` is the error's name."""
+    """Error response as in RFC 9457, with the next step. `kind` is the error's name."""
 
     media_type = "application/problem+json"
 

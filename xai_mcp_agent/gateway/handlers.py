@@ -56,7 +56,7 @@ def sdk_server(service: EndpointService, client: Client | None = None) -> Server
         cache_hints={method: CacheHint(ttl_ms=0, scope="private") for method in _CACHED},
         get_tool_input_schema=service.endpoint.schema,
     )
-    server.middleware.clear()  # it makes spans that nothing collects
+    server.middleware.clear()  # it only records spans, which nothing collects
     handlers, page = _Handlers(service, client), Page
     for method, params, handler in (
         ("tools/list", page, handlers.list_tools),
@@ -98,14 +98,14 @@ class _Handlers:
     async def list_tools(self, context: Request, params: Page) -> JsonObject:
         """Handle tools/list."""
         self._service.client_of(context, self._client)
-        tools = [tool_json(name, x) for name, x in await self._endpoint.listed()]
+        tools = [tool_json(name, x) for name, x in await self._endpoint.list_tools()]
         return _page(tools, "tools", params)
 
     async def call_tool(self, context: Request, params: types.CallToolRequestParams) -> JsonObject:
         """Handle tools/call. What a model can correct is a result; the rest is an error."""
-        sent = meta_of(context)
-        meta = {x: y for x, y in sent.items() if not x.startswith(_OF_CONNECTION)}
-        if (level := sent.get(types.LOG_LEVEL_META_KEY)) is not None:
+        request_meta = meta_of(context)
+        meta = {x: y for x, y in request_meta.items() if not x.startswith(_OF_CONNECTION)}
+        if (level := request_meta.get(types.LOG_LEVEL_META_KEY)) is not None:
             meta[types.LOG_LEVEL_META_KEY] = level  # for this request only
         token = meta.pop("progressToken", None)
 
@@ -127,8 +127,8 @@ class _Handlers:
     async def list_prompts(self, context: Request, params: Page) -> JsonObject:
         """Handle prompts/list."""
         prompts = await self._endpoint.prompts()
-        listed = [prompt_json(name, x) for name, (_, x) in prompts.items()]
-        return _page(listed, "prompts", params)
+        items = [prompt_json(name, x) for name, (_, x) in prompts.items()]
+        return _page(items, "prompts", params)
 
     async def get_prompt(
         self, context: Request, params: types.GetPromptRequestParams

@@ -69,8 +69,8 @@ class LineWriter(Stream):
         try:
             self._writer.write(text.encode() + b"\n")
             await self._writer.drain()
-        except OSError as gone:
-            raise anyio.BrokenResourceError from gone
+        except OSError as cause:
+            raise anyio.BrokenResourceError from cause
 
 
 async def stdio_streams() -> tuple[LineReader, LineWriter]:
@@ -88,8 +88,8 @@ async def stdio_streams() -> tuple[LineReader, LineWriter]:
     sys.stdout = sys.stderr
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
-    reading = asyncio.StreamReaderProtocol(reader)
-    await loop.connect_read_pipe(lambda: reading, os.fdopen(stdin, "rb", 0))
+    reader_protocol = asyncio.StreamReaderProtocol(reader)
+    await loop.connect_read_pipe(lambda: reader_protocol, os.fdopen(stdin, "rb", 0))
     transport, protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(stdout, "wb", 0)
     )

@@ -21,24 +21,24 @@ class PassthroughEndpoint(Endpoint):
     @property
     def title(self) -> tuple[str, str]:
         """Return the server's own name and version."""
-        return self._operations.engine.pool.start(self._name_of_server).status().server, ""
+        return self._operations.engine.pool.start(self._server).status().server, ""
 
-    async def listed(self) -> list[tuple[str, Tool]]:
+    async def list_tools(self) -> list[tuple[str, Tool]]:
         """Return the tools of the server."""
-        return [(x.name, x) for x in await self._operations.tools_of(self._name_of_server)]
+        return [(x.name, x) for x in await self._operations.tools_of(self._server)]
 
     async def lists(self) -> dict[str, object]:
         """See `Endpoint.lists`; includes tools that agents may not use."""
-        tools = self._operations.engine.catalog.tools(self._name_of_server)
+        tools = self._operations.engine.catalog.tools(self._server)
         return {**await super().lists(), "tools": tools}
 
     async def instructions(self) -> str:
         """Return the server's instructions."""
-        return self._operations.engine.catalog.instructions(self._name_of_server)
+        return self._operations.engine.catalog.instructions(self._server)
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """Return the input schema of a listed tool."""
-        tool = self._operations.engine.catalog.named(self._name_of_server, name)
+        tool = self._operations.engine.catalog.named(self._server, name)
         return tool and tool.input_schema
 
     async def call(
@@ -51,16 +51,16 @@ class PassthroughEndpoint(Endpoint):
     ) -> ToolResult:
         """Pass the call to the server."""
         engine = self._operations.engine
-        tool = await engine.find_tool(self._name_of_server, name, None, caller)
+        tool = await engine.find_tool(self._server, name, None, caller)
         return await engine.perform(
             ToolInvocation(tool, arguments, caller, "", None, on_progress, meta)
         )
 
     async def prompts(self) -> dict[str, tuple[str, Prompt]]:
         """Return the prompts of the server."""
-        name = self._name_of_server
+        name = self._server
         return {x.name: (name, x) for x in (await self._operations.prompts()).get(name, ())}
 
     @property
-    def _name_of_server(self) -> str:
+    def _server(self) -> str:
         return self.sources[0]

@@ -3,7 +3,7 @@
 It listens at two sockets in its folder, see `sources.warm`: `mcp.sock` speaks MCP as lines of JSON,
 one session per connection; `admin.sock` speaks HTTP. The first line of a connection may be a
 request of our own: `{"server": NAME}` for one server alone, `{"status": true}` or `{"stop": true}`.
-The process ends on SIGTERM, on request, or when no client was connected for a while.
+The process ends on SIGTERM, on request, or after a while without clients.
 """
 
 from __future__ import annotations
@@ -56,37 +56,37 @@ _LOCK_POLL_SECONDS = 0.02
 _SHUTDOWN_SECONDS = 2  # grace period for HTTP requests in flight
 
 
-class AlreadyKept(XaiMcpError):
-    """Another process keeps the servers of these settings already."""
+class AlreadyRunning(XaiMcpError):
+    """Another process already keeps the servers of these settings."""
 
 
 @dataclass(frozen=True)
-class Served:
+class Services:
     """Services of the process: MCP at one socket, an application at the other."""
 
     mcp: Serve
     admin: ASGIApp | None = None
 
 
-Serving: TypeAlias = Callable[[Operations], AbstractAsyncContextManager[Served]]
-"""Provides the services within a block on the bridge's loop."""
+OpenServices: TypeAlias = Callable[[Operations], AbstractAsyncContextManager[Services]]
+"""Opens the services for the length of a block on the bridge's loop."""
 
 
 def keep_servers(
     place: WarmPlace,
     open_bridge: Callable[[], Bridge],
-    serving: Serving,
+    open_services: OpenServices,
     idle_seconds: float = IDLE_SECONDS,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Run the process that keeps the servers, in the main thread; `ready` is called once.
 
     Raises:
-        AlreadyKept: there is one.
+        AlreadyRunning: there is one.
         OSError: its folder cannot be used.
     """
     os.environ.pop(WARM_VARIABLE, None)  # this process has the servers itself
-    with _owned(place), open_bridge() as bridge:
+    with _own_folder(place), open_bridge() as bridge:
         process = _Process(place, idle_seconds, ready)
 
         def end(*_: object) -> None:
@@ -94,13 +94,13 @@ def keep_servers(
 
         signal.signal(signal.SIGTERM, end)
         signal.signal(signal.SIGINT, end)
-        bridge.run(process.run, serving)
+        bridge.run(process.run, open_services)
 
 
 @contextmanager
-def _owned(place: WarmPlace) -> Generator[None]:
+def _own_folder(place: WarmPlace) -> Generator[None]:
     """Own the folder within the block; remove leftovers of a killed process first."""
-    lock = _locked(place)
+    lock = _lock(place)
     sockets = place.socket, place.admin_socket
     try:
         _remove(*sockets)
@@ -116,8 +116,8 @@ def _owned(place: WarmPlace) -> Generator[None]:
         close_lock(lock)
 
 
-def _locked(place: WarmPlace) -> int:
-    """Return the locked lock file."""
+def _lock(place: WarmPlace) -> int:
+    """Lock the lock file and return it."""
     until = time.monotonic() + _LOCK_SECONDS
     while True:
         make_private_folder(place.folder)
@@ -128,7 +128,7 @@ def _locked(place: WarmPlace) -> int:
             return file
         os.close(file)
         if time.monotonic() > until:
-            raise AlreadyKept(f"Another process keeps the servers of {place.settings}.")
+            raise AlreadyRunning(f"Another process keeps the servers of {place.settings}.")
         time.sleep(_LOCK_POLL_SECONDS)
 
 
@@ -150,13 +150,13 @@ class _Process:
         self._connections = self._sessions = 0
         self._idle_since = time.monotonic()
 
-    async def run(self, operations: Operations, serving: Serving) -> None:
+    async def run(self, operations: Operations, open_services: OpenServices) -> None:
         """Serve at both sockets until the end."""
         self._operations = operations
-        async with serving(operations) as self._served, anyio.create_task_group() as tasks:
+        async with open_services(operations) as self._services, anyio.create_task_group() as tasks:
             web = None
-            if self._served.admin is not None:
-                web = self._web_server(self._served.admin)
+            if self._services.admin is not None:
+                web = self._web_server(self._services.admin)
                 tasks.start_soon(web.serve, [_private_socket(self._place.admin_socket)])
             with _private_socket(self._place.socket) as listening:
                 async with anyio.create_task_group() as connections:
@@ -169,11 +169,12 @@ class _Process:
 
     async def _wait_until_idle(self) -> None:
         while not self.stop.is_set():
-            left = self._idle_since + self._idle_seconds - time.monotonic()
-            if not self._connections and left <= 0:
+            remaining = self._idle_since + self._idle_seconds - time.monotonic()
+            if not self._connections and remaining <= 0:
                 return
             self._trim_log()
-            with anyio.move_on_after(min(_CHECK_SECONDS, max(left, self._idle_seconds / 2))):
+            pause = min(_CHECK_SECONDS, max(remaining, self._idle_seconds / 2))
+            with anyio.move_on_after(pause):
                 await self.stop.wait()
 
     def _trim_log(self) -> None:
@@ -183,7 +184,7 @@ class _Process:
                 os.ftruncate(2, 0)
 
     @contextmanager
-    def _counted(self) -> Generator[None]:
+    def _count_connection(self) -> Generator[None]:
         self._connections += 1
         try:
             yield
@@ -194,9 +195,9 @@ class _Process:
     async def _accept(self, listening: socket.socket, connections: TaskGroup) -> None:
         while True:
             connection, _ = await asyncio.get_running_loop().sock_accept(listening)
-            connections.start_soon(self._connected, connection)
+            connections.start_soon(self._serve_connection, connection)
 
-    async def _connected(self, connection: socket.socket) -> None:
+    async def _serve_connection(self, connection: socket.socket) -> None:
         """Serve one connection; its errors do not affect the others."""
         with connection:
             if not is_ours(connection):
@@ -207,9 +208,9 @@ class _Process:
                 sock=connection, limit=_MAX_LINE_BYTES
             )
             try:
-                with self._counted():
+                with self._count_connection():
                     await self._handle(reader, writer)
-            except Exception as reason:  # noqa: BLE001 - such as a client that is gone
+            except Exception as reason:  # noqa: BLE001 - for instance the client has disconnected
                 logger.debug("A connection ended: %r", reason)
             finally:
                 writer.close()
@@ -236,7 +237,7 @@ class _Process:
 
         self._sessions += 1
         try:
-            await self._served.mcp(LineReader(aiter(lines)), LineWriter(writer), server)
+            await self._services.mcp(LineReader(aiter(lines)), LineWriter(writer), server)
         finally:
             self._sessions -= 1
 
@@ -251,21 +252,26 @@ class _Process:
 
     async def _status(self) -> JsonObject:
         servers = await self._operations.servers()
-        shown = [{"name": x.name, "state": x.state, "tools": x.tool_count} for x in servers]
-        return {"connections": self._sessions, "idle_seconds": self._idle_seconds, "servers": shown}
+        return {
+            "connections": self._sessions,
+            "idle_seconds": self._idle_seconds,
+            "servers": [{"name": x.name, "state": x.state, "tools": x.tool_count} for x in servers],
+        }
 
     def _web_server(self, app: ASGIApp) -> Any:
         import uvicorn
 
-        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def app_with_count(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
-            with self._counted():
+            with self._count_connection():
                 await app(scope, receive, send)
 
         return uvicorn.Server(
-            uvicorn.Config(counted, log_config=None, timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
+            uvicorn.Config(
+                app_with_count, log_config=None, timeout_graceful_shutdown=_SHUTDOWN_SECONDS
+            )
         )
 
 

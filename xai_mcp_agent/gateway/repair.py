@@ -32,11 +32,11 @@ def allowed_result(method: str, version: str, result: JsonObject) -> JsonObject:
     def fits(**fields: Any) -> bool:
         whole = {**_HINTS, **result, **fields}
         try:
-            sent = methods.serialize_server_result(method, version, whole)
+            serialized = methods.serialize_server_result(method, version, whole)
         except ValidationError:
             return False
-        # A result with an invalid block validates as another kind of result, without content.
-        return "content" in sent or "content" not in whole
+        # A result with an invalid block validates as another type of result, without content.
+        return "content" in serialized or "content" not in whole
 
     if _is_plain(result) or fits():
         return result

@@ -74,7 +74,7 @@ class Gateway:
             service = EndpointService(self._operations, options, self._tasks)
             self._services[options] = service
             for do in (service.endpoint.connect, service.announce):
-                self._tasks.start_soon(_alone, do)
+                self._tasks.start_soon(_run_isolated, do)
         return self._services[options]
 
     async def serve(self, read: Any, write: Any, server: str = "") -> None:
@@ -85,10 +85,10 @@ class Gateway:
         service = self.service((server,), passthrough=True) if server else self.service()
         client = Client()
         await service.ready()
-        ours = sdk_server(service, client)
-        options = ours.create_initialization_options(NotificationOptions(True, True, True))
+        sdk = sdk_server(service, client)
+        options = sdk.create_initialization_options(NotificationOptions(True, True, True))
         try:
-            await ours.run(read, write, options)
+            await sdk.run(read, write, options)
         finally:
             await service.forget(client)
 
@@ -112,7 +112,7 @@ class Gateway:
         await self._tasks.start(_run, sessions)
 
 
-async def _alone(do: Callable[[], Awaitable[None]]) -> None:
+async def _run_isolated(do: Callable[[], Awaitable[None]]) -> None:
     """Run a task for one endpoint; its error does not affect the others."""
     try:
         await do()
@@ -138,10 +138,10 @@ class _HttpEndpoint:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async with self._starting:
             if self._app is None:
-                self._app = await self._started()
+                self._app = await self._start()
         await self._app(scope, receive, send)
 
-    async def _started(self) -> StreamableHTTPASGIApp:
+    async def _start(self) -> StreamableHTTPASGIApp:
         service = self._gateway.service(self._names)
         await service.ready()
         sessions = StreamableHTTPSessionManager(

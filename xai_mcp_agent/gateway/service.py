@@ -40,8 +40,8 @@ Do: TypeAlias = Callable[[Caller, Notices], Awaitable[JsonObject]]
 _SETTLE_SECONDS = 0.1  # changes within this time are one notice
 _CLIENT = "client"  # key in the state of a connection
 _LATE = (
-    "Nothing waits for this answer: it came too late or a second time, or belongs to another "
-    "request. Send the request again without `requestState`."
+    "No call waits for this answer: it came too late or twice, or belongs to another request. Send "
+    "the request again without `requestState`."
 )
 
 
@@ -58,7 +58,7 @@ class EndpointService:
         self.bus = InMemorySubscriptionBus()
         self._connections = dict[Connection, Client]()  # of the handshake era
         self._changed = anyio.Event()
-        self._decided: object = None  # the last announced version of the decisions
+        self._decisions_version: object = None  # the last announced version of the decisions
         self.instructions = ""
 
     def follow(self, change: CatalogChanged) -> None:
@@ -66,10 +66,10 @@ class EndpointService:
 
         Records of tools change with each call and are ignored.
         """
-        decided = self.operations.engine.decisions.version
-        if not (change.lists or decided != self._decided):
+        version = self.operations.engine.decisions.version
+        if not (change.lists or version != self._decisions_version):
             return
-        self._decided = decided
+        self._decisions_version = version
         if change.sources.intersection(self.endpoint.sources):
             self._changed.set()
 
@@ -79,7 +79,7 @@ class EndpointService:
         self.instructions = await self.endpoint.instructions()
 
     def client_of(self, context: Request, own: Client | None) -> Client:
-        """The client that sent a request. Over HTTP on 2026-07-28 each request is its own."""
+        """Return the client of a request. Over HTTP on 2026-07-28 each request is a new client."""
         if is_modern(context):
             return own or Client(f"{name_of(context)} over HTTP")
         # A private attribute, but the only thing that stays between requests of a client.
@@ -88,11 +88,11 @@ class EndpointService:
         if client is None:
             client = connection.state[_CLIENT] = own or Client()
             self._connections[connection] = client
-            connection.exit_stack.push_async_callback(self._left, connection)
+            connection.exit_stack.push_async_callback(self._on_disconnect, connection)
         return cast(Client, client)
 
     async def run(self, context: Request, own: Client | None, do: Do) -> JsonObject:
-        """Carry out a client's request, and pass on questions meanwhile.
+        """Carry out a client's request, and pass on questions while it runs.
 
         Raises:
             MCPError: it failed.
@@ -106,7 +106,7 @@ class EndpointService:
         request = {"method": context.method, **params}
         if isinstance(state, str):
             try:
-                return await self._exchanges.go_on(state, request, as_object(answers), context)
+                return await self._exchanges.resume(state, request, as_object(answers), context)
             except NoSuchExchange:
                 raise MCPError(types.INVALID_PARAMS, _LATE) from None
         exchange = Exchange(request, context, as_object(answers))
@@ -124,16 +124,16 @@ class EndpointService:
         finally:
             await notices.flush()
 
-    async def subscribe(self, client: Client, uri: str, tell: Callable[[str], object]) -> None:
+    async def subscribe(self, client: Client, uri: str, notify: Callable[[str], object]) -> None:
         """Notify a client when a resource changes."""
         if uri in client.subscriptions:
             return
         source, own_uri = await self.endpoint.resource(uri)
-        changes = await self.operations.listen(source, [own_uri], lambda _: tell(uri))
+        changes = await self.operations.listen(source, [own_uri], lambda _: notify(uri))
         client.subscriptions[uri] = source, own_uri, changes
 
     async def unsubscribe(self, client: Client, uri: str) -> None:
-        """Stop notifying it."""
+        """Stop notifying a client of a resource."""
         if subscription := client.subscriptions.pop(uri, None):
             source, own_uri, changes = subscription
             await self.operations.stop_listening(source, [own_uri], changes)
@@ -172,7 +172,7 @@ class EndpointService:
         for connection in list(self._connections):
             await send(connection)
 
-    async def _left(self, connection: Connection) -> None:
+    async def _on_disconnect(self, connection: Connection) -> None:
         client = self._connections.pop(connection, None)
         if client is not None:
             await self.forget(client)

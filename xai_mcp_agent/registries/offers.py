@@ -18,7 +18,7 @@ from ..core.json import JsonObject, as_list, as_object, as_text, as_texts
 from ..core.names import skeleton
 from ..core.places import INTERNET, place_of_host
 from ..settings.registries import RegistrySettings
-from ..sources.fetching import Answered, FetchLimits
+from ..sources.fetching import FetchLimits, HttpStatusError
 from .entries import Composition, Need, compose
 from .readers import NpmPackage, npm_address, npm_package
 from .server_json import (
@@ -203,7 +203,7 @@ def _ask_npm(listing: Listing, composition: Composition, *, offline: bool) -> Np
         address = registry.url if registry.type == "npm" and registry.url else npm_address()
         package = npm_package(address, way.identifier, way.version, ASK_LIMITS)
     except (OSError, RegistryError) as reason:
-        if isinstance(reason, Answered) and reason.status == NOT_FOUND:
+        if isinstance(reason, HttpStatusError) and reason.status == NOT_FOUND:
             raise Refused(name, f"{title} does not exist on npm") from None
         return f"npm could not be asked: {str(reason).rstrip('.')}"
     if not package.has_command:

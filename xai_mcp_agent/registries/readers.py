@@ -138,7 +138,7 @@ def _json_at(url: str, limits: FetchLimits) -> JsonObject:
 
 
 def api_versions(url: str, name: str, limits: FetchLimits) -> list[Document]:
-    """Return all versions of a server, or raise an OSError (`Answered` if it has none)."""
+    """Return all versions of a server, or raise an OSError (`HttpStatusError` if it has none)."""
     base = _api(url)
     answer = _json_at(f"{base}/{quote(name, safe='')}/versions", limits)
     return [x for x in _api_documents(base, answer) if x.name == name]
@@ -196,7 +196,7 @@ def npm_package(url: str, name: str, version: str, limits: FetchLimits) -> NpmPa
     """Return a package's description of itself.
 
     Raises:
-        Answered: there is no such package, or no such version.
+        HttpStatusError: there is no such package, or no such version.
         OSError: npm cannot be reached.
     """
     entry = _npm_manifest(url, name, version, limits)

@@ -16,7 +16,7 @@ from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.registries import RegistrySettings
 from ..settings.trust import without_untrusted
-from ..sources.fetching import Answered
+from ..sources.fetching import HttpStatusError
 from .offers import ASK_LIMITS, NOT_FOUND, Listing, make_offer
 from .readers import api_versions, npm_address, npm_document
 from .server_json import (
@@ -184,7 +184,7 @@ class Registries:
                 documents = [npm_document(address, name, version or "latest", ASK_LIMITS)]
             else:
                 return ""
-        except Answered as reason:
+        except HttpStatusError as reason:
             if reason.status == NOT_FOUND:
                 if registry.type == "api":  # npm and lists are read in full at each sync
                     self._indexes.clear()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..settings.registries import RegistrySettings
-from ..sources.fetching import Answered, FetchLimits
+from ..sources.fetching import FetchLimits, HttpStatusError
 from .readers import Page, ReadPage, page_reader
 from .server_json import Document, RegistryError, version_order
 
@@ -318,7 +318,7 @@ def _read_pages(
         try:
             page = read_page(progress.cursor, progress.since, fetch)
         except OSError as reason:
-            is_refused = isinstance(reason, Answered) and reason.status in _CLIENT_ERRORS
+            is_refused = isinstance(reason, HttpStatusError) and reason.status in _CLIENT_ERRORS
             if is_refused and report.is_resumed and report.pages == 0:  # the cursor is too old
                 report.is_resumed, progress = False, store.begin(address, progress.since)
                 continue

@@ -20,9 +20,9 @@ from ..core.results import Completion, Prompt, PromptMessage, Resource, Resource
 T = TypeVar("T")
 
 OnUpdate: TypeAlias = Callable[[str], None]
-"""Called on the bridge's loop with what changed: a resource's URI, or one of `LISTS`."""
+"""Called on the bridge's loop with the topic that changed: a resource's URI, or one of `LISTS`."""
 
-Completed: TypeAlias = Literal["prompt", "template"]
+CompletionKind: TypeAlias = Literal["prompt", "template"]
 
 
 class Source(Protocol):
@@ -35,7 +35,7 @@ class Source(Protocol):
 
     @property
     def state(self) -> SourceState:
-        """What the source is doing now; `status` says more."""
+        """State of the source; `status` returns more."""
         ...
 
     def status(self) -> SourceStatus:
@@ -105,16 +105,16 @@ class SourceFeatures(Protocol):
         ...
 
     async def complete(
-        self, kind: Completed, of: str, argument: str, value: str, arguments: Mapping[str, str]
+        self, kind: CompletionKind, of: str, argument: str, value: str, arguments: Mapping[str, str]
     ) -> Completion:
         """Return completions for an argument of a prompt or resource template after `value`."""
         ...
 
-    async def subscribe(self, what: str, on_update: OnUpdate) -> None:
+    async def subscribe(self, topic: str, on_update: OnUpdate) -> None:
         """Notify this listener when a resource or one of `LISTS` changes, until `unsubscribe`."""
         ...
 
-    async def unsubscribe(self, what: str, on_update: OnUpdate) -> None:
+    async def unsubscribe(self, topic: str, on_update: OnUpdate) -> None:
         """Stop notifying this listener."""
         ...
 
@@ -123,7 +123,7 @@ class SourceFeatures(Protocol):
         ...
 
     async def ping(self) -> float:
-        """Wait for the source to answer a ping, and return how many seconds that took."""
+        """Wait for the source to answer a ping, and return the seconds it took."""
         ...
 
 
@@ -164,14 +164,14 @@ def copy_error(error: SourceError) -> SourceError:
 
 
 @contextmanager
-def ready_within(source: Source, seconds: float | None, spent: float = 0.0) -> Generator[None]:
-    """Limit a wait for a source, of which some seconds are `spent`.
+def ready_within(source: Source, seconds: float | None, elapsed: float = 0.0) -> Generator[None]:
+    """Limit a wait for a source; `elapsed` of the `seconds` have passed already.
 
     Raises:
         SourceFailed: the time ran out.
     """
     try:
-        with anyio.fail_after(seconds and seconds - spent):
+        with anyio.fail_after(seconds and seconds - elapsed):
             yield
     except TimeoutError as cause:
         problem = f"it was not ready within {seconds:g} s."

@@ -15,7 +15,7 @@ from .plain_json import plain, write_json
 CANVAS = ""
 """The source name of the canvas: drawn tools keep their own names without a prefix."""
 
-NOTHING_GIVEN = "The tool ran and returned nothing."
+NO_RESULT_TEXT = "The tool ran and returned nothing."
 """What a model reads when a drawn tool ended without a result."""
 
 DRAWN_TIMEOUT_SECONDS = 600.0  # an agent with a slow model may run in it
@@ -53,8 +53,8 @@ class DrawnTool:
         if self.parameters:
             text = json.dumps(arguments, ensure_ascii=False)
             return result_of(self.run(ctx, text, arguments))
-        # A model may take argument names from the description, as in workflows of xai-agent: it
-        # gets what it wrote, not an empty text.
+        # A model may take argument names from the description, as in workflows of xai-agent: the
+        # nodes then get all its arguments instead of an empty text.
         value = arguments.get("input", arguments or "")
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return result_of(self.run(ctx, text, _object_in(text)))
@@ -70,7 +70,7 @@ def result_of(value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
         return value
     if value is None:
-        return ToolResult.of_text(NOTHING_GIVEN)
+        return ToolResult.of_text(NO_RESULT_TEXT)
     if isinstance(value, str):
         return ToolResult.of_text(value)
     if isinstance(value, dict | list | tuple | int | float | bool):
@@ -89,8 +89,8 @@ def _as_drawn_tool(name: str, tool: Any) -> DrawnTool:
 def _schema_of(parameters: Mapping[str, Any]) -> JsonObject:
     if isinstance(parameters.get("properties"), dict):
         return {"type": "object", **parameters}
-    named = {name: _parameter(spec) for name, spec in parameters.items()}
-    return {"type": "object", "properties": named, "required": list(named)}
+    properties = {name: _parameter(spec) for name, spec in parameters.items()}
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def _parameter(spec: Any) -> JsonObject:

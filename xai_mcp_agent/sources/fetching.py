@@ -28,7 +28,7 @@ class FetchLimits:
 USUAL_LIMITS = FetchLimits()
 
 
-class Answered(OSError):
+class HttpStatusError(OSError):
     """The service answered with an HTTP error."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -40,7 +40,7 @@ def fetch(url: str, limits: FetchLimits = USUAL_LIMITS, accept: str = "*/*") -> 
     """Return the content at a URL.
 
     Raises:
-        Answered: the service answered with an HTTP error.
+        HttpStatusError: the service answered with an HTTP error.
         OSError: the URL cannot be fetched; says why.
     """
     return fetch_from(url, limits, accept)[0]
@@ -52,7 +52,7 @@ def fetch_from(
     """Return the content at a URL, and its final address after all redirects.
 
     Raises:
-        Answered: the service answered with an HTTP error.
+        HttpStatusError: the service answered with an HTTP error.
         OSError: the URL cannot be fetched; says why.
     """
     with start_blocking_portal() as portal:  # the caller's thread may already run an event loop
@@ -89,7 +89,7 @@ async def _follow(client: WebClient, url: str, limits: FetchLimits) -> tuple[byt
         if response.is_success:
             return response.content, place
         if response.next_request is None:
-            raise Answered(response.status_code, response.reason_phrase)
+            raise HttpStatusError(response.status_code, response.reason_phrase)
         request = response.next_request
         if not is_same_host(place, str(request.url)):
             host = origin_of(str(request.url))[1]

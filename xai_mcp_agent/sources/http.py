@@ -37,19 +37,19 @@ CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 4.0
 """Most servers close a connection after five idle seconds; a request at that moment is lost."""
 
-NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
+CONNECT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 """Errors after which the other side cannot have seen the request."""
 
-_LARGE_PIECE_BYTES = 64 * 1024  # the most that arrives at once; a larger piece was decompressed
+_LARGE_PIECE_BYTES = 64 * 1024  # no more arrives at once; a larger piece was decompressed
 _PIECES_AT_ONCE = 50  # there may be thousands, of one byte each
 _MAX_REDIRECTS = 10  # a trailing slash, a moved path: two are already many
-_READING = ("GET", "HEAD", "OPTIONS")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _DOWNGRADE = ("https", "http")
 _SEE_OTHER = 303  # changes the method to GET
 _MAX_PORT = 65_535
 # Headers that may go to another origin.
-_HARMLESS = ("accept", "accept-encoding", "accept-language", "user-agent")
-_ABOUT_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
+_HARMLESS_HEADERS = ("accept", "accept-encoding", "accept-language", "user-agent")
+_BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 _REDIRECTS = "xai-mcp-agent/redirects"
 _PLACES = "xai-mcp-agent/places"
 
@@ -133,7 +133,7 @@ class WebClient:
             body = await read_body(response, at_most)
         if len(body) > at_most:
             raise TooLarge(f"it is larger than {at_most:,} bytes")
-        headers = [x for x in response.headers.items() if x[0] not in _ABOUT_THE_BODY]
+        headers = [x for x in response.headers.items() if x[0] not in _BODY_HEADERS]
         whole = httpx2.Response(
             response.status_code, headers=headers, content=body, request=request
         )
@@ -156,12 +156,12 @@ class WebClient:
     async def _client(self, proxy: str) -> httpx2.AsyncClient:
         async with self._opening:
             if proxy not in self._clients:
-                trusted = await anyio.to_thread.run_sync(trusted_certificates)
+                certificates = await anyio.to_thread.run_sync(trusted_certificates)
                 self._clients[proxy] = httpx2.AsyncClient(
                     headers=self._headers,
                     cookies=self._cookies,
-                    verify=trusted,
-                    transport=None if proxy else _DirectTransport(trusted),
+                    verify=certificates,
+                    transport=None if proxy else _DirectTransport(certificates),
                     proxy=proxy or None,
                     timeout=self._timeout,
                     limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
@@ -193,13 +193,13 @@ async def read_until(
         HTTPError: the connection broke, or the body cannot be decompressed.
     """
     pieces: list[bytes] = []
-    left, is_whole = at_most, False
+    remaining, is_whole = at_most, False
     with anyio.CancelScope(deadline=deadline):
-        async with aclosing(response), aclosing(response.aiter_bytes()) as unpacked:
-            async for piece in unpacked:
-                pieces.append(piece[:left])
-                left -= len(piece)
-                if left < 0:
+        async with aclosing(response), aclosing(response.aiter_bytes()) as chunks:
+            async for piece in chunks:
+                pieces.append(piece[:remaining])
+                remaining -= len(piece)
+                if remaining < 0:
                     break
                 if len(piece) > _LARGE_PIECE_BYTES or len(pieces) % _PIECES_AT_ONCE == 0:
                     await anyio.lowlevel.checkpoint()  # let other tasks run
@@ -222,7 +222,7 @@ def failure_of(
     way = by_which_way(str(request.url))
     if isinstance(cause, httpx2.ConnectTimeout):
         reason = f"no connection within {CONNECT_SECONDS:g} s"
-    if isinstance(cause, NEVER_SENT):
+    if isinstance(cause, CONNECT_ERRORS):
         origin = "://".join(origin_of(str(request.url)))
         problem = f"{mask_and_cut(origin, mask)} cannot be reached{way}: {reason}."
         return SourceFailed(source, problem, reaching_help(str(cause), key))
@@ -251,33 +251,35 @@ def redirect_request(
     Raises:
         NotFollowed: it leads to no valid address, or would lose or expose what is sent.
     """
-    sent, request = response.request, response.next_request
+    original, request = response.request, response.next_request
     if request is None:
         raise NotFollowed("it redirects to no valid address")
-    url, is_read = request.url, request.method in _READING
-    count = cast(int, sent.extensions.get(_REDIRECTS, 0)) + 1
-    request.extensions = {**sent.extensions, _REDIRECTS: count}
-    is_home = is_same_host(str(sent.url), str(url))
+    url, is_safe = request.url, request.method in _SAFE_METHODS
+    count = cast(int, original.extensions.get(_REDIRECTS, 0)) + 1
+    request.extensions = {**original.extensions, _REDIRECTS: count}
+    stays_on_host = is_same_host(str(original.url), str(url))
     is_address = url.scheme in ("http", "https") and 0 <= (url.port or 0) <= _MAX_PORT
     refusals = {
         "which is not a web address": not (is_address and url.host),
-        "which is not encrypted": (sent.url.scheme, url.scheme) == _DOWNGRADE,
-        "with credentials of its own": url.userinfo not in (b"", sent.url.userinfo),
-        "in a way that loses the request": request.method != sent.method
+        "which is not encrypted": (original.url.scheme, url.scheme) == _DOWNGRADE,
+        "with credentials of its own": url.userinfo not in (b"", original.url.userinfo),
+        "in a way that loses the request": request.method != original.method
         and response.status_code != _SEE_OTHER,
-        "and credentials are not taken to another server": not is_home
-        and not (leaves_origin and is_read),
+        "and credentials are not taken to another server": not stays_on_host
+        and not (leaves_origin and is_safe),
         "again and again": count > _MAX_REDIRECTS,
     }
     if reason := next((why for why, is_so in refusals.items() if is_so), ""):
         plain = str(url.copy_with(userinfo=b"", query=None, fragment=None))
         raise NotFollowed(f"it redirects to {mask_and_cut(plain, mask)}, {reason}")
-    if not is_home:  # any other header may be a credential
-        headers = {name: text for name, text in request.headers.items() if name in _HARMLESS}
+    if not stays_on_host:  # any other header may be a credential
+        headers = {
+            name: text for name, text in request.headers.items() if name in _HARMLESS_HEADERS
+        }
         request.headers = httpx2.Headers({"host": url.netloc.decode("ascii"), **headers})
-    elif "cookie" in sent.headers:  # the library drops cookies that its own store did not add
-        request.headers.setdefault("cookie", sent.headers["cookie"])
-    if request.method != sent.method:
+    elif "cookie" in original.headers:  # the library drops cookies that its own store did not add
+        request.headers.setdefault("cookie", original.headers["cookie"])
+    if request.method != original.method:
         request.headers.pop("content-type", None)
     return request
 
@@ -308,10 +310,10 @@ _places: ContextVar[Collection[str] | None] = ContextVar("places", default=None)
 class _DirectTransport(httpx2.AsyncHTTPTransport):
     """Transport that connects without a proxy, only within the places of the request."""
 
-    def __init__(self, trusted: ssl.SSLContext) -> None:
-        super().__init__(verify=trusted)
+    def __init__(self, certificates: ssl.SSLContext) -> None:
+        super().__init__(verify=certificates)
         self._pool = httpcore2.AsyncConnectionPool(
-            trusted,
+            certificates,
             max_connections=None,
             keepalive_expiry=IDLE_SECONDS,
             network_backend=_Network(),

@@ -54,7 +54,7 @@ class Plain:
 
     def __init__(self, leaf: Callable[[Any], Any]) -> None:
         self._leaf = leaf
-        self._left = MAX_CHARS
+        self._remaining = MAX_CHARS
 
     def of(self, value: Any, depth: int = 0) -> Any:
         """Convert one value at this depth."""
@@ -78,8 +78,8 @@ class Plain:
         return self._other(value, depth)
 
     def _count(self, value: Any, chars: int) -> Any:
-        self._left -= chars
-        if self._left < 0:
+        self._remaining -= chars
+        if self._remaining < 0:
             raise ResultTooLarge
         return value
 

@@ -18,7 +18,10 @@ _IN_TIME = 0.9  # of the remaining time: a longer pause could only end without a
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
-    """Not done yet. `seconds`: when to ask again, if known. `is_lost`: no answer came."""
+    """The job is not done yet.
+
+    `seconds` is the pause before the next request, if known. `is_lost`: no answer came.
+    """
 
     seconds: float | None = None
     is_lost: bool = False
@@ -32,13 +35,13 @@ async def poll(
     `ask` gets the number of consecutive lost answers and decides when to give up. `before` is the
     state before the first request. The caller limits the time.
     """
-    state, lost = before or NotYet(), 0
+    state, lost_answers = before or NotYet(), 0
     while True:
         pauses.count()
         seconds = pauses.seconds if state.seconds is None else max(state.seconds, _LEAST_SECONDS)
-        left = anyio.current_effective_deadline() - anyio.current_time()
-        await anyio.sleep(min(seconds, max(_IN_TIME * left, _LEAST_SECONDS)))
-        answer = await ask(lost)
+        remaining = anyio.current_effective_deadline() - anyio.current_time()
+        await anyio.sleep(min(seconds, max(_IN_TIME * remaining, _LEAST_SECONDS)))
+        answer = await ask(lost_answers)
         if not isinstance(answer, NotYet):
             return answer
-        state, lost = answer, lost + 1 if answer.is_lost else 0
+        state, lost_answers = answer, lost_answers + 1 if answer.is_lost else 0

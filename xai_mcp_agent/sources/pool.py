@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 # Ending a stubborn server takes a few seconds; all are ended at the same time.
 _STOP_SECONDS = 8.0
 # Three for each core: a start also waits for the disk and for us.
-_FOR_EACH_CORE = 3
+_STARTS_PER_CORE = 3
 # A slower start, such as a download on first use, does not hold up the others.
 _SLOW_SECONDS = 3.0
 
@@ -41,12 +41,12 @@ class SourcePool(Generic[K]):
     """Pool that starts sources on demand and stops them all at the end.
 
     `make` returns a new source for a key, such as its name; it is called on the pool's event loop
-    when the source is first needed, and again after `stop`. `stop_others` stops the sources that
-    depend on one.
+    when the source is first needed, and again after `stop`. `stop_dependents` stops the sources
+    that depend on one.
     """
 
     def __init__(self, make: Callable[[K], Source], observer: Observer) -> None:
-        self.stop_others: Callable[[K], Awaitable[None]] | None = None
+        self.stop_dependents: Callable[[K], Awaitable[None]] | None = None
         self._make = make
         self._observer = observer
         self._sources: dict[K, Source] = {}
@@ -72,9 +72,9 @@ class SourcePool(Generic[K]):
         if name not in self._sources:
             assert self._tasks is not None, "the pool is not being served"
             source = self._sources[name] = self._make(name)
-            before = self._owners.get(name)
+            previous = self._owners.get(name)
             owner = self._owners[name] = _Owner(source)
-            self._tasks.start_soon(self._own, name, owner, before, name=f"source {name}")
+            self._tasks.start_soon(self._own, name, owner, previous, name=f"source {name}")
         return self._sources[name]
 
     async def ready(
@@ -97,8 +97,8 @@ class SourcePool(Generic[K]):
 
     async def stop(self, name: K) -> None:
         """Close one source; a later `start` makes a new one once this one has ended."""
-        if self.stop_others is not None:
-            await self.stop_others(name)
+        if self.stop_dependents is not None:
+            await self.stop_dependents(name)
         source = self._sources.pop(name, None)
         if source is None:
             return
@@ -125,11 +125,11 @@ class SourcePool(Generic[K]):
         """Return the status of each source."""
         return {name: source.status() for name, source in self._sources.items()}
 
-    async def _own(self, name: K, owner: _Owner, before: _Owner | None) -> None:
+    async def _own(self, name: K, owner: _Owner, previous: _Owner | None) -> None:
         source = owner.source
         try:
-            if before is not None:
-                await before.ended.wait()  # two instances may fight over a file or a port
+            if previous is not None:
+                await previous.ended.wait()  # two instances may fight over a file or a port
             with owner.scope:
                 await source.own(self._observer)
         except Exception:
@@ -160,7 +160,7 @@ class StartQueue:
     """The queue of all starts of one bridge. Used on its event loop."""
 
     def __init__(self) -> None:
-        self._places = anyio.CapacityLimiter(_FOR_EACH_CORE * (os.cpu_count() or 1))
+        self._places = anyio.CapacityLimiter(_STARTS_PER_CORE * (os.cpu_count() or 1))
 
     async def begin(self, start: object) -> None:
         """Wait for the turn of a start, which `end` ends."""

@@ -48,7 +48,7 @@ _LINES_IN_A_ROW = 20
 _MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
 _TERM_GRACE_SECONDS = 1.0  # then SIGKILL
-_GONE_SECONDS = 0.01  # between two checks that killed processes are gone
+_EXIT_POLL_SECONDS = 0.01  # between two checks whether killed processes have ended
 # A process that closed its stdout is usually about to exit; its exit code explains more.
 _EXIT_SECONDS = 0.3
 # How often to scan for descendants: while the process writes, when it may have started some, and
@@ -160,7 +160,7 @@ async def start_process(
             stderr=PIPE,
             env=env,
             cwd=cwd or None,
-            # So that an interrupt of the kernel does not reach it, and its children end with it.
+            # An interrupt of the notebook kernel must not reach it, and its children end with it.
             start_new_session=True,
         )
     return process
@@ -178,14 +178,14 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._stderr = stderr
         self._grace_seconds = grace_seconds
         self._lines: deque[bytes] = deque()
-        self._news = asyncio.Event()
+        self._has_line = asyncio.Event()
         self._pieces: list[bytes] = []  # of the line in progress: joined once, so linear in time
         self._size = 0
         self._closing = False
         self._own_exit_code: int | None = None
         self._exited = anyio.Event()
         self._stderr_ended = anyio.Event()
-        self._taken = 0
+        self._line_count = 0
         self._scan_at = 0.0
         self._next_scan: asyncio.TimerHandle | None = None
 
@@ -212,14 +212,14 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     async def next_line(self) -> bytes | None:
         """Return the next line of its stdout, or None when there will be no more."""
-        self._taken += 1
-        if self._taken % _LINES_IN_A_ROW == 0:
+        self._line_count += 1
+        if self._line_count % _LINES_IN_A_ROW == 0:
             await anyio.lowlevel.checkpoint()
         while not self._lines:
             if self.stdout_ended or self._closing:
                 return None
-            self._news.clear()
-            await self._news.wait()
+            self._has_line.clear()
+            await self._has_line.wait()
         line = self._lines.popleft()
         if len(self._lines) == _MAX_UNREAD_LINES // 2:
             self._stdout().resume_reading()
@@ -242,7 +242,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         try:
             if self.stdout_ended:
                 await self.wait_for_exit()
-                in_a_hurry = True  # it had its chance
+                in_a_hurry = True  # it has had its time
             self._own_exit_code = self.exit_code
             self._closing = True
             await self._scan_now()
@@ -259,8 +259,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
             await self._exits_within(_TERM_GRACE_SECONDS)
             # On a busy machine a signal takes a while.
             with anyio.move_on_after(_TERM_GRACE_SECONDS):
-                while self._family.is_left():  # noqa: ASYNC110 - no event marks their end
-                    await anyio.sleep(_GONE_SECONDS)
+                while self._family.is_running():  # noqa: ASYNC110 - no event marks their end
+                    await anyio.sleep(_EXIT_POLL_SECONDS)
         finally:  # the whole event loop may be ending
             self._family.release()
             # A grandchild that left our group may still hold a pipe; we do not wait for it.
@@ -290,7 +290,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         elif not self._closing:
             self._split(data)
             if self._lines:
-                self._news.set()
+                self._has_line.set()
             if len(self._lines) > _MAX_UNREAD_LINES:
                 self._stdout().pause_reading()
             if monotonic() >= self._scan_at:
@@ -305,7 +305,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             if self._size:
                 self._lines.append(UnfinishedLine(self._line()))
             self.stdout_ended = True
-            self._news.set()
+            self._has_line.set()
         elif fd == _STDIN and not self._closing:
             self.stdin_ended = True
             self._end_of_stdout_soon()
@@ -407,7 +407,7 @@ class Family:
         guard.release(*(self._groups - groups))
         self._groups = groups
 
-    def is_left(self) -> bool:
+    def is_running(self) -> bool:
         """Return whether a descendant still runs; a zombie does not count."""
         import psutil
 

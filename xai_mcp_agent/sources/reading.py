@@ -193,7 +193,7 @@ class ReadSource(ABC, Generic[T]):
         return self._last.value
 
     async def _read_first(self) -> None:
-        with suppress(SourceFailed):  # reported to the next caller
+        with suppress(SourceFailed):  # the next caller gets it
             await self._current()
 
     async def _current(self, *, force: bool = False) -> _Read[T]:

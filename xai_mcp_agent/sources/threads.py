@@ -12,11 +12,11 @@ import anyio
 
 T = TypeVar("T")
 
-# Each holds a stack and whatever its function has made; more than these mean a problem.
-_MAX_LEFT = 8
+# Each holds a stack and its function's objects; more than these mean a problem.
+_MAX_ABANDONED = 8
 
 
-class TooManyLeft(Exception):
+class TooManyThreads(Exception):
     """Too many abandoned threads are still running."""
 
 
@@ -25,7 +25,7 @@ class Threads:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._left: set[threading.Thread] = set()
+        self._abandoned: set[threading.Thread] = set()
 
     async def run(
         self,
@@ -39,11 +39,11 @@ class Threads:
 
         Raises:
             TimeoutError: the function goes on in the background.
-            TooManyLeft: nothing was started.
+            TooManyThreads: nothing was started.
         """
-        self._left = {x for x in self._left if x.is_alive()}
-        if len(self._left) >= _MAX_LEFT:
-            raise TooManyLeft
+        self._abandoned = {x for x in self._abandoned if x.is_alive()}
+        if len(self._abandoned) >= _MAX_ABANDONED:
+            raise TooManyThreads
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()  # a caller that stops waiting does not stop it
         thread = threading.Thread(target=_settle, args=(future, do), name=self._name, daemon=True)
@@ -53,7 +53,7 @@ class Threads:
                 return await wait(future)
         finally:
             if not future.done():
-                self._left.add(thread)
+                self._abandoned.add(thread)
 
 
 def _settle(future: Future[T], do: Callable[[], T]) -> None:

@@ -102,7 +102,7 @@ def place_of(file: str | Path | None) -> WarmPlace:
         key = user_key()
     except OSError as cause:
         raise WarmProcessFailed(f"The key of this user cannot be used: {cause}.") from cause
-    # Without how the file was found, and what a run may add.
+    # Without the way the file was found, and without what a run may add.
     same = replace(settings, file=path, searched=(), is_vouched=False, added=set())
     digest = digest_of((path, installed_version(), same), key)
     folder = _runtime_folder() / digest[:16]

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.errors import UnknownTool
 from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
 from ...core.util import fill_template
-from ...sources.base import Completed, SourceFeatures
+from ...sources.base import CompletionKind, SourceFeatures
 from ..context import Context
 from ..streams import Changes, OnChange
 
@@ -108,7 +108,7 @@ class Resources(Context):
         return features
 
 
-def _kind_and_name(of: str | Prompt | Resource) -> tuple[Completed, str]:
+def _kind_and_name(of: str | Prompt | Resource) -> tuple[CompletionKind, str]:
     match of:
         case Prompt(name):
             return "prompt", name

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...core.errors import XaiMcpError
 from ...core.util import starter_folder
-from ...sources.canvas import NOTHING_GIVEN
+from ...sources.canvas import NO_RESULT_TEXT
 from .goals import RAN, Goal, Hint, Like, Other, goal, seen
 
 WORKSHOP = "workshop"
@@ -83,7 +83,7 @@ def lesson_of_file(file: Path) -> Lesson | None:
 
 # Hints of several lessons
 
-_NONE_GIVEN = Other(("None", NOTHING_GIVEN))
+_NONE_GIVEN = Other(("None", NO_RESULT_TEXT))
 _MEMORY_TOOLS = ("lookup_memory", "create_memory")
 _STARTED = seen("RunStarted")
 _FAILED = Hint("The agent stopped: {error}", seen("RunFailed"))

@@ -29,7 +29,7 @@ from ...settings.entry import SourceSettings
 from ..canvas import result_of
 from ..plain_json import MAX_CHARS, Plain, ResultTooLarge, plain
 from ..progress import ProgressListener
-from ..threads import Threads, TooManyLeft
+from ..threads import Threads, TooManyThreads
 from .context import CallCancelled, RunningCall, ToolContext, WatchedCall
 
 # Length of an exception's text: a model reads no more, and masking secrets takes time.
@@ -159,7 +159,7 @@ class FunctionCalls:
             )
         except TimeoutError as cause:
             raise self._too_slow(function, limit) from cause
-        except TooManyLeft as cause:
+        except TooManyThreads as cause:
             raise self.too_many() from cause
         except InvalidArguments as wrong:
             problems = [self._mask_text(x) for x in wrong.problems]

@@ -18,7 +18,7 @@ from ...core.tools import FUNCTIONS, ToolKey
 from ...settings.sources import FunctionSettings
 from ..choice import choose
 from ..reading import ReadSource
-from ..threads import TooManyLeft
+from ..threads import TooManyThreads
 from .function import Function, FunctionCalls
 from .modules import PRIVATE, import_functions, stamp_of
 
@@ -76,7 +76,7 @@ class FunctionSource(ReadSource[FunctionFile]):
         except TimeoutError as cause:
             problem = f"checking {origin} for changes did not end within {limit:g} s."
             raise SourceFailed(self.name, problem, "Check that its disk responds.") from cause
-        except TooManyLeft as cause:
+        except TooManyThreads as cause:
             raise self._calls.too_many() from cause
 
     async def _read(self) -> FunctionFile:
@@ -87,7 +87,7 @@ class FunctionSource(ReadSource[FunctionFile]):
             problem = f"importing {self._settings.origin} did not end within {limit:g} s."
             fix = "Move what takes long out of the top of the file, or raise `startTimeout`."
             raise SourceFailed(self.name, problem, fix) from None
-        except TooManyLeft:
+        except TooManyThreads:
             raise self._calls.too_many() from None
 
 

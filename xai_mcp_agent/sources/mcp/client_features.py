@@ -50,8 +50,8 @@ _IN_PYTHON = {
     "debug": logging.DEBUG, "info": logging.INFO, "notice": logging.INFO,
     "warning": logging.WARNING, "error": logging.ERROR,
 }  # fmt: skip
-_MOST_LOGGED_CHARS = 20_000
-_MOST_SYSTEM_CHARS = 200_000  # of a system prompt
+_MAX_LOG_CHARS = 20_000
+_MAX_SYSTEM_CHARS = 200_000  # of a system prompt
 _REJECTED = -1  # the protocol's code for a person's refusal
 
 
@@ -74,7 +74,7 @@ class ClientFeatures:
             tools = types.SamplingToolsCapability()
             options["sampling_callback"] = self._sampling.answer
             options["sampling_capabilities"] = types.SamplingCapability(tools=tools)
-        if self.roots.are_offered:
+        if self.roots.is_offered:
             options["list_roots_callback"] = self.roots.answer
         return options
 
@@ -123,9 +123,9 @@ class Elicitation:
         return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
 
     def _note(self, answer: Answer) -> None:
-        what = "was declined" if answer.action == "decline" else "was not answered"
+        outcome = "was declined" if answer.action == "decline" else "was not answered"
         reason = answer.reason.rstrip(".")
-        text = f"A question of the server {what}" + (f": {reason}." if reason else ".")
+        text = f"A question of the server {outcome}" + (f": {reason}." if reason else ".")
         self._requests.note(text)
         SERVERS.getChild(self._settings.name).warning("%s", text)
 
@@ -200,7 +200,7 @@ def _request_of(
             for x in params.messages
         ),
         max_tokens=max(1, min(params.max_tokens, settings.sampling_max_tokens)),
-        system=visible_text(params.system_prompt or "", _MOST_SYSTEM_CHARS),
+        system=visible_text(params.system_prompt or "", _MAX_SYSTEM_CHARS),
         temperature=params.temperature,
         stop_sequences=tuple(params.stop_sequences or ()),
         tools=tuple(convert.tool_of(settings.name, _json_of(x)) for x in params.tools or ()),
@@ -241,7 +241,7 @@ def _result_of(
 
 
 class Roots:
-    """Folders that a server may work with; `sent` holds the last answer.
+    """Folders that a server may work with; `last_folders` is the last answer.
 
     `server-filesystem` allows only these and ignores the folders in its arguments. So the default
     is the folders in its arguments, or the working folder if there are none.
@@ -249,17 +249,17 @@ class Roots:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self.sent: tuple[str, ...] = ()
+        self.last_folders: tuple[str, ...] = ()
 
     @property
-    def are_offered(self) -> bool:
+    def is_offered(self) -> bool:
         """Whether the server may ask for roots. A remote server has no use for local folders."""
         roots = self._settings.roots
         return bool(roots) if roots is not None else self._settings.transport == "stdio"
 
     async def answer(self, _context: Any) -> types.ListRootsResult:
         """Answer the SDK's callback."""
-        self.sent = folders = self._folders()
+        self.last_folders = folders = self._folders()
         return types.ListRootsResult(
             roots=[
                 types.Root(uri=FileUrl(Path(folder).as_uri()), name=Path(folder).name or folder)
@@ -267,13 +267,13 @@ class Roots:
             ]
         )
 
-    async def tell_changes(self, client: Client) -> None:
+    async def notify_of_changes(self, client: Client) -> None:
         """Notify a server that asked for folders if the working folder has changed.
 
         Only in the handshake era: on 2026-07-28 a server asks when it needs them.
         """
-        if not is_modern(client.protocol_version) and self.sent != self._folders():
-            self.sent = ()  # once, until it asks again
+        if not is_modern(client.protocol_version) and self.last_folders != self._folders():
+            self.last_folders = ()  # once, until it asks again
             # The client's own method prints a deprecation warning.
             await client.session.send_notification(types.RootsListChangedNotification())
 
@@ -315,10 +315,10 @@ class ServerLog:
         """Lowest level to request, or None to request nothing."""
         return self._level if self._level != "off" else None  # pyright: ignore
 
-    async def ask_for_it(self, client: Client) -> None:
+    async def request_level(self, client: Client) -> None:
         """Send a server of the handshake era the log level; later servers read it in each request.
 
-        If a server refuses, the session goes on without.
+        If a server refuses, the session continues without it.
         """
         capabilities = client.server_capabilities
         if self.level is None or capabilities.logging is None or is_modern(client.protocol_version):
@@ -328,8 +328,8 @@ class ServerLog:
             params = types.SetLevelRequestParams(level=self.level)
             request = types.SetLevelRequest(params=params)
             await client.session.send_request(request, types.EmptyResult)
-        except Exception as cause:  # noqa: BLE001 - whatever it was, its log is not worth a session
-            self._logger.debug("it takes no level for its log: %r", cause)
+        except Exception as cause:  # noqa: BLE001 - a refused level must not end the session
+            self._logger.debug("it accepts no log level: %r", cause)
 
     def take(self, message: JsonObject) -> None:
         """Log one message. Called for each, so it must be quick; never raises."""
@@ -342,7 +342,7 @@ class ServerLog:
         if _LEVELS.index(level) < _LEVELS.index(self._level):
             return
         source = message.get("logger")
-        origin = f" {source[:_MOST_LOGGED_CHARS]}:" if isinstance(source, str) and source else ""
+        origin = f" {source[:_MAX_LOG_CHARS]}:" if isinstance(source, str) and source else ""
         line = self._stderr.add(f"log, {level}:{origin} {_text(message.get('data'))}")
         if line:
             self._logger.log(_IN_PYTHON.get(level, logging.CRITICAL), "%s", line)
@@ -351,4 +351,4 @@ class ServerLog:
 def _text(data: Any) -> str:
     """Return the log data on one line."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    return " ".join(text[:_MOST_LOGGED_CHARS].split())
+    return " ".join(text[:_MAX_LOG_CHARS].split())

@@ -56,6 +56,6 @@ class Clocks:
         finally:
             self._pauses -= 1
             if not self._pauses:
-                for scope, left in self._limits.items():
+                for scope, remaining in self._limits.items():
                     if scope.deadline == inf:  # else another limit was set meanwhile
-                        scope.deadline = anyio.current_time() + left
+                        scope.deadline = anyio.current_time() + remaining

@@ -53,9 +53,9 @@ class Connection:
     is a stdio server's process. With `in_a_hurry` it ends without a grace period.
 
     Over HTTP, `status` is the last response's status, and `failure` the reason if there was no
-    response. `has_no_endpoint`: the URL takes no MCP messages. `no_access`: why access failed.
-    `is_repeatable` says whether a tool may be called twice. `posting` wraps the block that hands
-    over a message.
+    response. `has_no_endpoint`: the URL takes no MCP messages. `no_access` is the reason why access
+    failed. `is_repeatable` returns whether a tool may be called twice. `posting` wraps the block
+    that sends a message.
     """
 
     settings: ServerSettings
@@ -109,7 +109,7 @@ class Connection:
         notes = self._notes.setdefault(method, [])
         remark = visible_text(text, _NOTE_CHARS)
         if len(notes) >= _MAX_NOTES:
-            remark = "There is more of this kind."
+            remark = "There are more notes like these."
         if remark not in notes:
             notes.append(remark)
 

@@ -2,7 +2,7 @@
 
 Listings for people and prompts for a model are cleaned of invisible characters, except for the
 names by which items are requested. Tools and results stay unchanged, because they are compared and
-programs use them; whoever shows them cleans them.
+programs use them; the code that displays them cleans them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ...core.results import (
 from ...core.tools import MCP, Icon, Tool, ToolAnnotations, ToolKey
 from ...core.visible import is_visible, visible, visible_text
 
-_TAGGED = ("fastmcp", "_fastmcp")  # keys of `_meta` since fastmcp 3, and before
-_OF_ANY_PART = ("_meta", "annotations")
-_MOST_CHARS = 4000  # of a title or a description
-_MOST_VALUE_CHARS = 2000  # of a value suggested for an argument
-_MOST_PROMPT_CHARS = 200_000  # of one message; no model's window holds more
+_TAG_KEYS = ("fastmcp", "_fastmcp")  # keys of `_meta` since fastmcp 3, and before
+_COMMON_FIELDS = ("_meta", "annotations")
+_MAX_CHARS = 4000  # of a title or a description
+_MAX_VALUE_CHARS = 2000  # of a value suggested for an argument
+_MAX_PROMPT_CHARS = 200_000  # of one message; no model's window holds more
 
 
 def tool_of(source: str, raw: JsonObject) -> Tool:
@@ -173,12 +173,12 @@ def visible_part(part: ResultPart) -> ResultPart:
     """Return the part for a model, with visible characters only and up to a limit."""
     match part:
         case TextPart(text):
-            return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
+            return replace(part, text=visible_text(text, _MAX_PROMPT_CHARS))
         case LinkPart(uri, name, description):
             description = _clean(description) or None
             return replace(part, uri=visible(uri), name=_clean(name), description=description)
         case ResourcePart(text=str(text)):
-            return replace(part, text=visible_text(text, _MOST_PROMPT_CHARS))
+            return replace(part, text=visible_text(text, _MAX_PROMPT_CHARS))
         case _:
             return part
 
@@ -189,7 +189,7 @@ def completion_of(raw: JsonObject) -> Completion:
     values, total = as_list(completion.get("values")), completion.get("total")
     total = total if isinstance(total, int) else None
     has_more = completion.get("hasMore") is True or (total or 0) > len(values)
-    texts = (x for x in values if isinstance(x, str) and len(x) <= _MOST_VALUE_CHARS)
+    texts = (x for x in values if isinstance(x, str) and len(x) <= _MAX_VALUE_CHARS)
     return Completion(tuple(x for x in texts if is_visible(x)), has_more, total)
 
 
@@ -208,14 +208,14 @@ def _icons(raw: Any) -> tuple[Icon, ...]:
 
 def _tags(meta: JsonObject) -> tuple[str, ...]:
     """Return a tool's fastmcp tags, sorted because a set's order differs in each run."""
-    places = [as_object(meta.get(x)) for x in _TAGGED]
+    places = [as_object(meta.get(x)) for x in _TAG_KEYS]
     tags = {x for place in places for x in as_list(place.get("tags")) if isinstance(x, str) and x}
     return tuple(sorted(tags))
 
 
 def _more(raw: JsonObject, *fields: str) -> JsonObject | None:
     """Return the valid ones of these fields, annotations and `_meta`, for other clients."""
-    if raw.keys().isdisjoint((*_OF_ANY_PART, *fields)):
+    if raw.keys().isdisjoint((*_COMMON_FIELDS, *fields)):
         return None  # true of nearly all items
     valid: JsonObject = {
         "_meta": as_object(raw.get("_meta")),
@@ -223,7 +223,7 @@ def _more(raw: JsonObject, *fields: str) -> JsonObject | None:
         "size": size if isinstance(size := raw.get("size"), int) else None,
         "title": _clean(raw.get("title")),
     }
-    return {x: y for x, y in valid.items() if y and x in (*_OF_ANY_PART, *fields)} or None
+    return {x: y for x, y in valid.items() if y and x in (*_COMMON_FIELDS, *fields)} or None
 
 
 def _annotations(raw: JsonObject) -> JsonObject:
@@ -238,7 +238,7 @@ def _annotations(raw: JsonObject) -> JsonObject:
 
 
 def _clean(text: Any) -> str:
-    return visible_text(_text(text), _MOST_CHARS)
+    return visible_text(_text(text), _MAX_CHARS)
 
 
 def _text(value: Any) -> str:

@@ -47,8 +47,8 @@ OnNotice: TypeAlias = Callable[[str, JsonObject], None]
 
 _RESULT_TYPES = (None, "complete", "input_required")
 _CANCEL_SECONDS = 1.0  # the caller, already out of time, waits for the cancellation
-_DEAF = "it accepts no more messages"
-_MOST_ROUNDS = 10  # the SDK's limit
+_NO_MORE_MESSAGES = "it accepts no more messages"
+_MAX_ROUNDS = 10  # the SDK's limit
 _STATE_SECONDS = 0.1  # before asking again without new input, about as the SDK
 _LONGEST_TTL_MS = 2**53  # the SDK takes no larger number as an integer
 
@@ -102,7 +102,7 @@ class ServerDispatcher(JSONRPCDispatcher):
         self._is_slow = False  # did not answer `server/discover` in time
         # The SDK's HTTP transport posts our answers one after the other, in queue order: a flood of
         # questions from the server would hold up every request and every cancellation.
-        self._one_answer = anyio.Lock(fast_acquire=True)
+        self._answer_lock = anyio.Lock(fast_acquire=True)
 
     async def send_raw_request(
         self,
@@ -127,18 +127,18 @@ class ServerDispatcher(JSONRPCDispatcher):
             x: y for x, y in far.capabilities.items() if self._may_elicit or x != "elicitation"
         }
         fields["_meta"] = {**meta, CLIENT_CAPABILITIES_META_KEY: capabilities}
-        more: JsonObject = {}
-        for _ in range(_MOST_ROUNDS):
-            result = await self._send(method, fields | more, opts, **routing)
+        continuation: JsonObject = {}
+        for _ in range(_MAX_ROUNDS):
+            result = await self._send(method, fields | continuation, opts, **routing)
             if result.get("resultType") != "input_required":
                 return result
-            more = {"requestState": result["requestState"]} if "requestState" in result else {}
+            continuation = {x: y for x, y in result.items() if x == "requestState"}
             if requests := as_object(result.get("inputRequests")):
                 with self._connection.clocks.pause():
-                    more["inputResponses"] = await request.respond(requests)
+                    continuation["inputResponses"] = await request.respond(requests)
             else:
                 await anyio.sleep(_STATE_SECONDS)
-        raise InputRequiredRoundsExceededError(_MOST_ROUNDS)
+        raise InputRequiredRoundsExceededError(_MAX_ROUNDS)
 
     async def _send(
         self,
@@ -155,7 +155,7 @@ class ServerDispatcher(JSONRPCDispatcher):
             MCPError: as in the SDK.
         """
         if self._closed:
-            raise NotDelivered(_DEAF)
+            raise NotDelivered(_NO_MORE_MESSAGES)
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": self._probe_seconds}
         if method != "tools/call" and not (params or {}).get("cursor"):
@@ -247,13 +247,13 @@ class ServerDispatcher(JSONRPCDispatcher):
         try:
             with self._connection.posting(message):
                 if isinstance(message, JSONRPCResponse | JSONRPCError):
-                    async with self._one_answer:
+                    async with self._answer_lock:
                         await super()._write(message, metadata)
                 else:
                     await super()._write(message, metadata)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:
             if isinstance(message, JSONRPCRequest):
-                raise NotDelivered(_DEAF) from cause
+                raise NotDelivered(_NO_MORE_MESSAGES) from cause
             raise  # the SDK expects these for all messages but requests
 
 

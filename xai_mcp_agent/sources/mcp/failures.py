@@ -1,4 +1,4 @@
-"""Errors about one server, made from exceptions: what failed, why, and what to do next."""
+"""Errors about one server, made from exceptions: the problem, its reason, and the next step."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ _NOT_PARSED = "failed to parse"
 _ERRORS: dict[Verdict, tuple[type[SourceError], str, str]] = {
     "late": (
         ToolTimeout,
-        "{what} timed out after {seconds:g} s; we asked the server to stop.",
+        "{operation} timed out after {seconds:g} s; we asked the server to stop.",
         "Raise `timeout` of {server!r} in the settings if it needs longer.",
     ),
-    "broken": (SourceClosed, "the connection broke off during {what}: {reason}.", CHECK_FIRST),
+    "broken": (SourceClosed, "the connection broke off during {operation}: {reason}.", CHECK_FIRST),
     "unreadable": (
         ServerError,
-        "{what} returned an unusable response: {reason}.",
+        "{operation} returned an unusable response: {reason}.",
         "Report it to the server's authors; its other tools are not affected.",
     ),
     "refused": (
         ServerError,
-        "{what} was refused: {reason} (code {code}).",
-        "The words are its own: its documentation, or its log, may say more.",
+        "{operation} was refused: {reason} (code {code}).",
+        "This is the server's own message: its documentation or its log may say more.",
     ),
 }
 """Error type, problem and next step of a request, by verdict."""
@@ -93,9 +93,9 @@ _HELP = {
     405: 'The URL may be of the older kind: set "type": "sse".',
     502: "A gateway in front of it failed: check whether the call was carried out.",
     504: "A gateway in front of it got no answer: check whether the call was carried out.",
-    -32042: "Finish what the page asks of you, which was shown or opened; then call again.",
+    -32042: "Complete the steps on the page that was opened, then call again.",
     METHOD_NOT_FOUND: "List its tools again, or look for a newer version of it.",
-    -32602: "Check the name and the arguments against what it lists.",
+    -32602: "Check the name and the arguments against its listing.",
 }
 """Next steps by HTTP status or JSON-RPC code."""
 
@@ -146,16 +146,21 @@ class Failures:
         if self._connection.closed_on_purpose:
             problem, next_step = f"it was closed here{when}.", "The next use opens it again."
         else:
-            how = self._connection.end_reason() or "it stopped answering"
-            problem = f"the connection was lost{when}: {how}."
-            word = "started" if self._settings.transport == "stdio" else "connected"
-            next_step = f"It is {word} again automatically; try the call again."
+            reason = self._connection.end_reason() or "it stopped answering"
+            problem = f"the connection was lost{when}: {reason}."
+            verb = "started" if self._settings.transport == "stdio" else "connected"
+            next_step = f"It is {verb} again automatically; try the call again."
         return self._error(
             kind, problem, CHECK_FIRST if during.startswith("the call") else next_step
         )
 
     def of_request(
-        self, verdict: Verdict, cause: BaseException, what: str, seconds: float, lines_before: int
+        self,
+        verdict: Verdict,
+        cause: BaseException,
+        operation: str,
+        seconds: float,
+        lines_before: int,
     ) -> XaiMcpError:
         """Return the error for a failed request on a usable connection.
 
@@ -163,14 +168,16 @@ class Failures:
         """
         cause, reason = root_cause(cause), self._reason_of(cause)
         if verdict == "lost":
-            return self.of_loss(during=what)
+            return self.of_loss(during=operation)
         if verdict == "unsent":
             return self.of_loss(NotSent)
         if verdict == "unsendable":
-            return InvalidArguments(what, [reason], "values that JSON can hold")
+            return InvalidArguments(operation, [reason], "values that JSON can hold")
         kind, problem, next_step = _ERRORS[verdict]
         code = _code(cause) or 0
-        facts = {"what": what, "reason": reason, "code": code, "server": self._settings.name}
+        facts = {
+            "operation": operation, "reason": reason, "code": code, "server": self._settings.name,
+        }  # fmt: skip
         problem = problem.format(**facts, seconds=round(seconds, 2))
         if verdict != "refused":
             more = {"code": 0} if kind is ServerError else {}
@@ -178,19 +185,21 @@ class Failures:
         # The server gives the reason; its stderr during the request can explain more.
         status, data = _http_status(cause) or 0, _data(cause)
         next_step = str(data.get(NEXT_STEP) or _HELP.get(status) or _HELP.get(code, next_step))
-        sent = getattr(cause, "data", None) if TROUBLE not in data else None
+        server_data = getattr(cause, "data", None) if TROUBLE not in data else None
         return self._error(
             kind, problem, next_step, stderr_tail=self._connection.stderr.since(lines_before),
-            code=code, status=status, data=redact_value(sent, self._mask),
+            code=code, status=status, data=redact_value(server_data, self._mask),
         )  # fmt: skip
 
-    def of_queue(self, what: str, seconds: float) -> ToolTimeout:
+    def of_queue(self, operation: str, seconds: float) -> ToolTimeout:
         """Return the error for a request that other clients kept from being sent in time."""
-        waited = "calls of several clients go one at a time here, and it waited for others."
-        own = 'give each client its own session, with `"session": "client"` in its settings.'
+        reason = "calls of several clients go one at a time here, and it waited for others."
+        own_session = (
+            'give each client its own session, with `"session": "client"` in its settings.'
+        )
         return ToolTimeout(
-            self._settings.name, f"{what} timed out after {round(seconds, 2):g} s: {waited}",
-            f"Try again later; or {own}", is_of_tool=True, besides=own,
+            self._settings.name, f"{operation} timed out after {round(seconds, 2):g} s: {reason}",
+            f"Try again later; or {own_session}", is_of_tool=True, besides=own_session,
         )  # fmt: skip
 
     def _error(self, kind: type[E], problem: str, next_step: str, **more: Any) -> E:
@@ -200,7 +209,7 @@ class Failures:
         )
 
     def _start_problem(self, cause: BaseException, phase: str) -> tuple[str, str]:
-        """Return what prevented the start, and what to do about it."""
+        """Return why the start failed, and the next step."""
         settings, is_stdio = self._settings, self._settings.transport == "stdio"
         if isinstance(cause, TimeoutError):
             by_hand = "Start it by hand" if is_stdio else "Ask it by hand"

@@ -10,7 +10,7 @@ from ...core.calls import PROGRAM, Caller
 from ...core.events import LISTS, Inventory
 from ...core.json import JsonObject, as_list, as_object
 from ...core.results import Completion, Prompt, PromptMessage, Resource, ResourcePart
-from ..base import Completed, OnUpdate
+from ..base import CompletionKind, OnUpdate
 from . import convert
 from .requests import McpRequest
 from .subscriptions import UpdateListeners
@@ -28,7 +28,7 @@ class SessionOwner(Protocol):
 
     updates: UpdateListeners
 
-    async def over_a_session(
+    async def with_session(
         self, do: Callable[[McpSession], Awaitable[T]], caller: Caller = PROGRAM
     ) -> T:
         """Run `do` with the session; retry once if the server cannot have seen the request."""
@@ -66,8 +66,10 @@ class McpFeatures:
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
         """Return one prompt, filled in."""
-        method, what = "prompts/get", f"the prompt {name!r}"
-        raw, note = await self._get(method, what, lambda x: x.get_prompt(name, dict(arguments)))
+        method, operation = "prompts/get", f"the prompt {name!r}"
+        raw, note = await self._get(
+            method, operation, lambda x: x.get_prompt(name, dict(arguments))
+        )
         raw_messages = as_list(raw.get("messages"))
         messages = [x for x in map(as_object, raw_messages) if x]
         if len(messages) < len(raw_messages):
@@ -75,9 +77,9 @@ class McpFeatures:
         return [convert.prompt_message_of(x) for x in messages]
 
     async def complete(
-        self, kind: Completed, of: str, argument: str, value: str, arguments: Mapping[str, str]
+        self, kind: CompletionKind, of: str, argument: str, value: str, arguments: Mapping[str, str]
     ) -> Completion:
-        """Return completions of `value`; none if the server does not offer any."""
+        """Return completions of `value`; none if the server offers no completions."""
 
         async def complete(client: Client) -> Any:
             import mcp_types as types  # as heavy as the SDK, which is loaded by now
@@ -89,8 +91,8 @@ class McpFeatures:
             argument_value = {"name": argument, "value": value}
             return await client.complete(ref, argument_value, dict(arguments) or None)
 
-        what = f"completing {argument!r} of {of!r}"
-        raw, _ = await self._get("completion/complete", what, complete)
+        operation = f"completing {argument!r} of {of!r}"
+        raw, _ = await self._get("completion/complete", operation, complete)
         return convert.completion_of(raw)
 
     def doubt(self) -> None:
@@ -99,49 +101,49 @@ class McpFeatures:
             session.connection.health.suspect()
 
     async def ping(self) -> float:
-        """Ping the server; return the seconds that took, once it was connected."""
-        return await self._source.over_a_session(
+        """Ping the server; return the seconds it took, without those for connecting."""
+        return await self._source.with_session(
             lambda session: session.requests.ping(caller=self._caller), self._caller
         )
 
-    async def subscribe(self, what: str, on_update: OnUpdate) -> None:
+    async def subscribe(self, topic: str, on_update: OnUpdate) -> None:
         """Add a listener for changes, also of later sessions, until `unsubscribe`."""
         updates = self._source.updates
 
         async def subscribe(session: McpSession) -> None:
-            # Not earlier, because a new session tells every listener that anything may have
+            # Not earlier, because a new session notifies every listener that anything may have
             # changed.
-            updates.add(what, on_update)
+            updates.add(topic, on_update)
             try:
-                if what not in LISTS:
-                    await session.subscriptions.open(what)
+                if topic not in LISTS:
+                    await session.subscriptions.open(topic)
             except BaseException:
-                updates.remove(what, on_update)
+                updates.remove(topic, on_update)
                 raise
 
-        await self._source.over_a_session(subscribe, self._caller)
+        await self._source.with_session(subscribe, self._caller)
 
-    async def unsubscribe(self, what: str, on_update: OnUpdate) -> None:
+    async def unsubscribe(self, topic: str, on_update: OnUpdate) -> None:
         """Remove a listener; if it was the last one, end the subscription at the server."""
         session = self._source.usable
-        if self._source.updates.remove(what, on_update) and session is not None:
-            await session.subscriptions.close(what)
+        if self._source.updates.remove(topic, on_update) and session is not None:
+            await session.subscriptions.close(topic)
 
     async def _inventory(self, name: str) -> Inventory:
         """Return the inventory for the list `name`, one of `LISTS`."""
-        return await self._source.over_a_session(
+        return await self._source.with_session(
             lambda session: session.listings.fresh_with(name, self._caller), self._caller
         )
 
     async def _get(
-        self, method: str, what: str, send: Callable[[Client], Awaitable[Any]]
+        self, method: str, operation: str, send: Callable[[Client], Awaitable[Any]]
     ) -> tuple[JsonObject, Callable[[str], None]]:
         """Return the result as the server sent it, and a function that adds notes on it."""
 
         async def get(session: McpSession) -> tuple[JsonObject, Callable[[str], None]]:
             client = session.requests.require_client()
             request = McpRequest(self._caller, may_ask=True)
-            await session.requests.send(what, partial(send, client), request)
+            await session.requests.send(operation, partial(send, client), request)
             return request.answer, partial(session.connection.note, method=method)
 
-        return await self._source.over_a_session(get, self._caller)
+        return await self._source.with_session(get, self._caller)

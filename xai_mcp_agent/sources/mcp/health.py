@@ -69,13 +69,13 @@ class Health:
             self.is_suspect, self._settled = True, anyio.Event()
         self.doubt()
 
-    def note_timeout(self, sent_at: float) -> None:
+    def note_timeout(self, started: float) -> None:
         """Suspect the connection after two timeouts in a row without a message; one may be slow."""
-        if self.last_message_at > sent_at:
+        if self.last_message_at > started:
             self._silent_since = None
         elif self._silent_since is None or self.last_message_at > self._silent_since:
             self._silent_since = monotonic()
-        elif sent_at >= self._silent_since:
+        elif started >= self._silent_since:
             self.suspect()
 
     async def wait_until_settled(self) -> None:

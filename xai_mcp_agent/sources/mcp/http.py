@@ -32,7 +32,7 @@ from mcp.client.streamable_http import streamable_http_client
 from ...core.backoff import Backoff
 from ...core.util import trusted_certificates
 from ...secrets.secrets import mask_and_cut
-from ..http import CONNECT_SECONDS, IDLE_SECONDS, NEVER_SENT, read_body
+from ..http import CONNECT_ERRORS, CONNECT_SECONDS, IDLE_SECONDS, read_body
 from ..web.network_errors import by_which_way, has_too_many_files, is_this_machine
 from .auth.errors import AuthFailure
 from .connection import Connection, Trouble
@@ -86,7 +86,7 @@ async def http_streams(
 
 @dataclass(eq=False)
 class _Pending:
-    """A request under way, with its caller's `deadline`; `is_over` once the caller gave it up."""
+    """An open request with its caller's `deadline`; `is_over` once the caller stops waiting."""
 
     id: Any
     deadline: float
@@ -144,8 +144,8 @@ class ServerHttpClient(httpx2.AsyncClient):
             message.model_dump_json(by_alias=True, exclude_unset=True)
         if method == "notifications/cancelled":
             # In the handshake era the POST outlives its caller; it must not be sent again.
-            if given_up := self._requests.get(params.get("requestId")):
-                given_up.is_over = True
+            if request := self._requests.get(params.get("requestId")):
+                request.is_over = True
         elif method is not None and getattr(message, "id", None) is not None:
             twice = method != "tools/call" or self._connection.is_repeatable(
                 str(params.get("name"))
@@ -203,8 +203,8 @@ class ServerHttpClient(httpx2.AsyncClient):
             wait = math.inf if retry_seconds is None else retry_seconds
         elif response.status_code not in _GATEWAY_TROUBLE or not pending.may_go_twice:
             return False
-        left = pending.deadline - anyio.current_time() - _ROOM_SECONDS
-        if wait > min(left, _LONGEST_WAIT_SECONDS):
+        remaining = pending.deadline - anyio.current_time() - _ROOM_SECONDS
+        if wait > min(remaining, _LONGEST_WAIT_SECONDS):
             return False
         await anyio.sleep(wait)
         if pending.is_over:
@@ -218,7 +218,7 @@ class ServerHttpClient(httpx2.AsyncClient):
         if pending is None or not pending.may_go_twice or pending.is_over:
             return False
         # If nothing listens there, a new connection finds out, with its own pauses.
-        return not isinstance(cause, (*NEVER_SENT, httpx2.DecodingError))
+        return not isinstance(cause, (*CONNECT_ERRORS, httpx2.DecodingError))
 
     async def _make_readable(
         self, request: httpx2.Request, response: httpx2.Response
@@ -248,8 +248,8 @@ class ServerHttpClient(httpx2.AsyncClient):
         length = headers.get("content-length", "")
         is_small = length.isdecimal() and int(length) <= _SMALL_BYTES
         is_whole = is_small and "content-encoding" not in headers
-        received = await (response.aread() if is_whole else read_body(response, _MAX_BYTES))
-        body = received.removeprefix(codecs.BOM_UTF8)
+        raw_body = await (response.aread() if is_whole else read_body(response, _MAX_BYTES))
+        body = raw_body.removeprefix(codecs.BOM_UTF8)
         if len(body) > _MAX_BYTES:
             problem = f"it is larger than {_MAX_BYTES // 1024**2} MiB"
         elif len(body) <= _SMALL_BYTES:
@@ -259,10 +259,12 @@ class ServerHttpClient(httpx2.AsyncClient):
                 problem = self._with_head(str(cause), body)
         if problem:
             return error_response(request, problem, trouble="unreadable")
-        if is_whole and body is received:
+        if is_whole and body is raw_body:
             return response
-        needed = {x: headers[x] for x in ("content-type", _SESSION_HEADER) if x in headers}
-        return httpx2.Response(response.status_code, headers=needed, content=body, request=request)
+        sdk_headers = {x: headers[x] for x in ("content-type", _SESSION_HEADER) if x in headers}
+        return httpx2.Response(
+            response.status_code, headers=sdk_headers, content=body, request=request
+        )
 
     async def _refusal(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Return a refusal as a JSON-RPC error, or its body if that already is one."""
@@ -290,7 +292,7 @@ class ServerHttpClient(httpx2.AsyncClient):
         if isinstance(cause, httpx2.DecodingError):
             return error_response(request, "it cannot be unpacked", trouble="unreadable")
         self._note_break(request, cause)
-        trouble: Trouble = "unsent" if isinstance(cause, NEVER_SENT) else "broken"
+        trouble: Trouble = "unsent" if isinstance(cause, CONNECT_ERRORS) else "broken"
         return error_response(request, self._connection.failure, status=503, trouble=trouble)
 
     def _note_break(self, request: httpx2.Request, cause: httpx2.RequestError) -> None:
@@ -324,7 +326,7 @@ class ServerHttpClient(httpx2.AsyncClient):
         assert pending is not None
         await anyio.sleep(_RESUMING_SECONDS)
         if pending.is_over:
-            # The SDK would go on for ever: a server does not answer a request that was given up.
+            # The SDK would go on for ever, because a server does not answer a cancelled request.
             raise httpx2.ReadTimeout("the caller has stopped waiting for the answer")
         return await send()
 

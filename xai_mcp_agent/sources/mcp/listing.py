@@ -69,7 +69,7 @@ class _List:
 
 
 _TOOLS = _List("tools/list", "tools", "Tool", ("name",), "list_tools")
-_OTHERS = (
+_FEATURE_LISTS = (
     _List("prompts/list", "prompts", "A prompt", ("name",), "list_prompts", convert.prompt_of),
     _List(
         "resources/list", "resources", "A resource", ("name", "uri"), "list_resources",
@@ -84,7 +84,7 @@ _OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One listed item with its raw JSON, and notes on what goes unchecked and why."""
+    """One listed item with its raw JSON, and notes on its unusable schemas."""
 
     raw: JsonObject
     item: Any
@@ -116,7 +116,7 @@ class Listings:
         # Two listings at the same time could end in the wrong order.
         self._one_at_a_time = anyio.Lock()
         self._changed = set[str]()  # names in `LISTS`
-        self._dirty, self._somebody_waits = anyio.Event(), anyio.Event()
+        self._dirty, self._has_waiter = anyio.Event(), anyio.Event()
         self._settled = anyio.Event()  # set when all noticed changes are listed
         self._settled.set()
         connection.is_repeatable = self._is_repeatable
@@ -143,11 +143,11 @@ class Listings:
                 await self.fetch_tools(caller)
             capabilities = self._requests.require_client().server_capabilities
             async with anyio.create_task_group() as tasks:
-                for kind in _OTHERS:
+                for kind in _FEATURE_LISTS:
                     if kind.name in lists and getattr(capabilities, kind.name) is not None:
                         self._failed.pop(kind.name, None)
                         tasks.start_soon(self._fetch_other, kind, caller, seconds)
-            self._take_inventory()
+            self._update_inventory()
         self._report(InventoryChanged(self._settings.name, self.inventory))
         return self.inventory
 
@@ -164,7 +164,7 @@ class Listings:
                 logger.warning("Keeping the tools known so far: %s", cause)
         with anyio.move_on_after(self._settings.list_timeout_seconds):
             if not self._settled.is_set():
-                self._somebody_waits.set()
+                self._has_waiter.set()
                 await self._settled.wait()
         return self.inventory
 
@@ -212,7 +212,7 @@ class Listings:
 
     async def _fetch(self, kind: _List, caller: Caller, seconds: float) -> None:
         send = partial(self._pages, kind, getattr(self._requests.require_client(), kind.send))
-        items, seconds_good = await self._requests.send(
+        items, ttl_seconds = await self._requests.send(
             kind.method, send, McpRequest(caller), seconds
         )
         usable = convert.usable_items(
@@ -220,13 +220,13 @@ class Listings:
         )
         # In a thread, because there may be thousands of schemas to check.
         self._entries[kind] = await anyio.to_thread.run_sync(self._convert_all, kind, usable)
-        self._stale_at[kind] = anyio.current_time() + seconds_good
+        self._stale_at[kind] = anyio.current_time() + ttl_seconds
 
     def _convert_all(self, kind: _List, items: list[JsonObject]) -> dict[str, _Entry]:
-        before, entries = self._entries.get(kind, {}), dict[str, _Entry]()
+        previous, entries = self._entries.get(kind, {}), dict[str, _Entry]()
         for raw in items:
             name = raw[kind.required[-1]]
-            last = before.get(name)
+            last = previous.get(name)
             # Keep the same object if the item is unchanged.
             entries[name] = last if last and last.raw == raw else self._convert(kind, raw)
         return entries
@@ -240,9 +240,9 @@ class Listings:
     async def _pages(self, kind: _List, send: Any) -> tuple[list[JsonObject], float]:
         """Return all items of a list, and the shortest time-to-live of its pages."""
         request = current_request.get()
-        assert request is not None, "it is asked for within a request"
+        assert request is not None, "pages are fetched within a request"
         items: list[JsonObject] = []
-        seconds_good, cursor, cursors = inf, None, set[str]()
+        ttl_seconds, cursor, cursors = inf, None, set[str]()
         while len(cursors) < _MAX_PAGES:
             page = await send(cursor=cursor)
             page_items = as_list(request.answer.get(kind.field))
@@ -253,16 +253,16 @@ class Listings:
                     self._note(f"Tool {name!r} was left out: {why}.", kind)
                 page_items = [x for x in page_items if x["name"] not in dropped]
             items += page_items
-            seconds_good = min(seconds_good, (page.ttl_ms or inf) / 1000)
+            ttl_seconds = min(ttl_seconds, (page.ttl_ms or inf) / 1000)
             cursor = page.next_cursor
             if cursor is None:
-                return items, seconds_good
+                return items, ttl_seconds
             if cursor in cursors:
                 break
             cursors.add(cursor)
         note = f"The listing of {kind.field} never ends; the first {len(items)} are used."
         self._note(note, kind)
-        return items, seconds_good
+        return items, ttl_seconds
 
     def _forget(self, kind: _List) -> None:
         self._entries.pop(kind, None)
@@ -271,21 +271,21 @@ class Listings:
     def _note(self, text: str, kind: _List) -> None:
         self._connection.note(text, kind.method)
 
-    def _take_inventory(self) -> None:
+    def _update_inventory(self) -> None:
         self.instructions = self._requests.require_client().instructions or ""
         tools = self._entries.get(_TOOLS, {})
-        is_off = guard(*self._settings.disabled_tools)
-        others = [x.item for kind in _OTHERS for x in self._entries.get(kind, {}).values()]
+        is_disabled = guard(*self._settings.disabled_tools)
+        features = [x.item for kind in _FEATURE_LISTS for x in self._entries.get(kind, {}).values()]
         notes = self._connection.notes(of_tools=True)
         notes += [note for x in tools.values() for note in x.notes]
         self.inventory = Inventory(
             self._settings.name,
-            tuple(x.item for name, x in tools.items() if not is_off(name)),
+            tuple(x.item for name, x in tools.items() if not is_disabled(name)),
             self.instructions if self._settings.instructions else "",
             tuple(dict.fromkeys(notes)),
-            tuple(filter(is_off, tools)),
-            tuple(x for x in others if isinstance(x, Prompt)),
-            tuple(x for x in others if isinstance(x, Resource)),
+            tuple(filter(is_disabled, tools)),
+            tuple(x for x in features if isinstance(x, Prompt)),
+            tuple(x for x in features if isinstance(x, Resource)),
         )
 
     # Changes: at most one listing per burst of notices.
@@ -304,7 +304,7 @@ class Listings:
             while True:
                 await self._dirty.wait()
                 with anyio.move_on_after(pause):
-                    await self._somebody_waits.wait()
+                    await self._has_waiter.wait()
                 await self._list_changes()
                 with anyio.move_on_after(_ECHO_SECONDS) as quiet:
                     await self._dirty.wait()
@@ -315,7 +315,7 @@ class Listings:
 
     async def _list_changes(self) -> None:
         # Clear before listing: a notice that arrives meanwhile asks for one more.
-        self._dirty, self._somebody_waits, settled = anyio.Event(), anyio.Event(), self._settled
+        self._dirty, self._has_waiter, settled = anyio.Event(), anyio.Event(), self._settled
         changed, self._changed = self._changed, set[str]()
         try:
             await self.refresh(lists=changed)
@@ -326,12 +326,12 @@ class Listings:
 
 
 def _schema_notes(tool: Tool) -> Iterator[str]:
-    for what, name, schema in (
+    for label, name, schema in (
         ("Arguments", "inputSchema", tool.input_schema),
         ("Results", "outputSchema", tool.output_schema),
     ):
         if schema is not None and (reason := SchemaCheck(schema).broken):
             yield (
-                f"{what} of tool {tool.name!r} are not checked: its {name} is unusable "
+                f"{label} of tool {tool.name!r} are not checked: its {name} is unusable "
                 f"({reason[:_REASON_CHARS]})."
             )

@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class McpRequest:
-    """A request under way; with `may_ask` the server may ask something because of it.
+    """An open request; with `may_ask` the server may ask questions because of it.
 
-    `answer` is the last result as the server sent it, because the SDK gets only the parts it needs.
+    `answer` is the last result as the server sent it, because the SDK gets only parts of it.
     `notes` collects remarks on it; `samples` counts the server's sampling requests. `refusal` is
     the error of a far client that should have answered.
     """
@@ -89,7 +89,7 @@ class Requests:
         self._failures = failures
         self._host = host
         self._open: dict[McpRequest, None] = {}  # the newest is last
-        self._changed = anyio.Event()  # a request ended that others wait for, or a person is asked
+        self._changed = anyio.Event()  # set when a request ends or a person is asked
         self._is_draining = False
         connection.clocks.on_pause = self._notify
 
@@ -105,7 +105,7 @@ class Requests:
 
     async def send(
         self,
-        what: str,
+        operation: str,
         send: Callable[[], Awaitable[T]],
         request: McpRequest,
         seconds: float | None = None,
@@ -126,9 +126,11 @@ class Requests:
         seconds = seconds or self._seconds
         token = current_request.set(request)
         try:
-            left = await self._turn_of(request, seconds) if request.caller.far else seconds
+            remaining = seconds
+            if request.caller.far:
+                remaining = await self._wait_for_turn(request, seconds)
             self._open[request] = None
-            with self._connection.clocks.limit(left):
+            with self._connection.clocks.limit(remaining):
                 return await send()
         except (NotAccepted, NotApproved):
             raise
@@ -136,10 +138,10 @@ class Requests:
             if cause is request.refusal:
                 raise
             if request not in self._open:
-                raise self._failures.of_queue(what, seconds) from None
+                raise self._failures.of_queue(operation, seconds) from None
             verdict = verdict_on(cause)
             await self._judge_connection(verdict, started)
-            error = self._failures.of_request(verdict, cause, what, seconds, lines_before)
+            error = self._failures.of_request(verdict, cause, operation, seconds, lines_before)
         finally:
             current_request.reset(token)
             self._open.pop(request, None)
@@ -165,7 +167,7 @@ class Requests:
         return monotonic() - started
 
     async def _judge_connection(self, verdict: Verdict, started: float) -> None:
-        """Tell the connection's health how a request ended that was sent at `started`."""
+        """Update the connection's health after a failed request that was sent at `started`."""
         health = self._connection.health
         if verdict in ("lost", "unsent"):
             health.end()
@@ -175,7 +177,7 @@ class Requests:
         elif verdict == "late":
             health.note_timeout(started)
 
-    async def _turn_of(self, request: McpRequest, seconds: float) -> float:
+    async def _wait_for_turn(self, request: McpRequest, seconds: float) -> float:
         """Wait while a question might reach the wrong far client; return the seconds left.
 
         A client that is being asked may call the server meanwhile.
@@ -188,13 +190,13 @@ class Requests:
         version = self.client.protocol_version if self.client else ""
         if has_own_streams or not client or is_modern(version):
             return seconds
-        began = monotonic()
+        waiting_since = monotonic()
         with anyio.fail_after(seconds):
-            while others := {self._client_of(x) for x in self._open} - {""}:
-                if self._connection.clocks.are_paused and others == {client}:
+            while busy_clients := {self._client_of(x) for x in self._open} - {""}:
+                if self._connection.clocks.are_paused and busy_clients == {client}:
                     break
                 await self._changed.wait()
-        return remaining_seconds(seconds, monotonic() - began)
+        return remaining_seconds(seconds, monotonic() - waiting_since)
 
     def _client_of(self, request: McpRequest) -> str:
         """Return the id of the far client that a request lets the server ask; empty if none."""

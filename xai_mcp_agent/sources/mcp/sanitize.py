@@ -17,7 +17,7 @@ Note: TypeAlias = Callable[[str], None]
 
 _MAX_DEPTH = 450
 # For a server that names no version; every later version adds to this one.
-_USUAL_VERSION = "2024-11-05"
+_DEFAULT_VERSION = "2024-11-05"
 _INFO_TEXTS = ("name", "title", "version", "description", "websiteUrl")
 FRAMES: dict[str, JsonObject] = {
     "tools/list": {"tools": []},
@@ -43,24 +43,24 @@ def handshake(method: str, result: JsonObject) -> JsonObject:
     if method == "server/discover":
         return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **fields}
     if not isinstance(fields.get("protocolVersion"), str):
-        fields["protocolVersion"] = _USUAL_VERSION
+        fields["protocolVersion"] = _DEFAULT_VERSION
     info = as_object(fields.get("serverInfo"))
     texts = {x: y for x, y in info.items() if x in _INFO_TEXTS and isinstance(y, str)}
     fields["serverInfo"] = {"name": "", "version": "", **texts}
     return fields
 
 
-def usable_tools(listed: Any, note: Note) -> tuple[list[JsonObject], JsonObject]:
+def usable_tools(items: Any, note: Note) -> tuple[list[JsonObject], JsonObject]:
     """Return the usable tools, and by name the SDK's frames of tools with header arguments.
 
     The tools stay as they came. `note` gets a line for each tool that is left out.
     """
-    if not is_list(listed):
+    if not is_list(items):
         note("The listing has no list of tools.")
         return [], {}
     tools: list[JsonObject] = []
     frames: JsonObject = {}
-    for tool in map(as_object, listed):
+    for tool in map(as_object, items):
         name, schema = tool.get("name"), tool.get("inputSchema")
         if not isinstance(name, str) or not name:
             note("A tool without a name was left out.")

@@ -22,21 +22,21 @@ NAME = "xai-mcp-agent"
 is_loaded = threading.Event()
 """Set once the SDK is imported in this process."""
 
-_importing = threading.Lock()
+_import_lock = threading.Lock()
 
 
-async def load(given_up: anyio.Event) -> None:
+async def load(stop: anyio.Event) -> None:
     """Import the SDK in a thread, because other servers are being served.
 
-    The wait ends early once `given_up` is set. At its exit Python waits for the module that is
+    The wait ends early once `stop` is set. At its exit Python waits for the module that is
     being imported, which is short.
     """
-    imported = Future[None]()
-    imported.set_running_or_notify_cancel()  # a cancelled wait does not stop the import
-    begin_import(partial(_load, imported))
+    outcome = Future[None]()
+    outcome.set_running_or_notify_cancel()  # a cancelled wait does not stop the import
+    begin_import(partial(_load, outcome))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_when, given_up, tasks.cancel_scope)
-        await asyncio.wrap_future(imported)
+        tasks.start_soon(_cancel_when, stop, tasks.cancel_scope)
+        await asyncio.wrap_future(outcome)
         tasks.cancel_scope.cancel()
 
 
@@ -45,13 +45,13 @@ async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-def _load(imported: Future[None]) -> None:
+def _load(outcome: Future[None]) -> None:
     try:
         load_now()
     except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-        imported.set_exception(error)
+        outcome.set_exception(error)
     else:
-        imported.set_result(None)
+        outcome.set_result(None)
 
 
 def load_now() -> None:
@@ -59,7 +59,7 @@ def load_now() -> None:
 
     Two threads that import its parts meet half-imported modules.
     """
-    with _importing, without_collection():
+    with _import_lock, without_collection():
         import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
         import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
 

@@ -154,8 +154,8 @@ class McpSession:
         async def send() -> None:
             if invocation.check is not None:
                 invocation.check()  # here: the server may have changed, or time run out
-            if features.roots.sent:
-                await features.roots.tell_changes(client)
+            if features.roots.last_folders:
+                await features.roots.notify_of_changes(client)
             try:
                 # No limit in the SDK, because it would run out while the server waits for a person.
                 await client.call_tool(tool, invocation.arguments, None, on_progress, meta=meta)
@@ -219,7 +219,7 @@ class McpSession:
         self.phase = "listing its tools"
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
-        tasks.start_soon(self._features.log.ask_for_it, self.requests.require_client())
+        tasks.start_soon(self._features.log.request_level, self.requests.require_client())
         await self.listings.fetch_tools()
         limit.deadline = float("inf")  # other lists have their own limit
         await self.listings.refresh(lists=set(LISTS) - {"tools"})

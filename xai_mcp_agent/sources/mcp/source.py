@@ -49,7 +49,7 @@ _MAX_TRIES_IN_A_ROW = 6
 _SOON_SECONDS = 5.0
 # A stream of the older kind names its address for messages at once; another stream never does.
 _GUESS_SECONDS = 10.0
-_SHOWN_INSTRUCTIONS = 2000  # characters; agents get no more either
+_MAX_INSTRUCTIONS_CHARS = 2000  # characters; agents get no more either
 
 
 class McpSource:
@@ -82,7 +82,7 @@ class McpSource:
         self._era = self._server = ""
         self._stopping = anyio.Event()
         self._verdict: Shared[McpSession] = Shared()
-        self._waiting: list[Host] = []  # hosts of the callers that wait for it
+        self._waiting_hosts: list[Host] = []  # hosts of the callers that wait for it
         self._starts, self._start = starts, object()  # of the last attempt
         self._turn = anyio.CancelScope()  # of the wait for it
 
@@ -116,8 +116,8 @@ class McpSource:
             stderr_tail=stderr_tail or (error.stderr_tail if error else ()),
             notes=(*inventory.notes, *other_notes),
             # Redacted before it is cut, because half a secret is not recognised.
-            instructions=self._settings.redacted(instructions[: 2 * _SHOWN_INSTRUCTIONS])[
-                :_SHOWN_INSTRUCTIONS
+            instructions=self._settings.redacted(instructions[: 2 * _MAX_INSTRUCTIONS_CHARS])[
+                :_MAX_INSTRUCTIONS_CHARS
             ],
             tells_instructions=self._settings.instructions,
         )
@@ -151,12 +151,12 @@ class McpSource:
 
     async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
         """List everything again; return the inventory."""
-        return await self.over_a_session(lambda session: session.listings.refresh(caller), caller)
+        return await self.with_session(lambda session: session.listings.refresh(caller), caller)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one tool; see `Source.call`."""
         started = monotonic()
-        return await self.over_a_session(
+        return await self.with_session(
             lambda session: session.call(invocation, started),
             invocation.caller,
             invocation.timeout_seconds,
@@ -171,7 +171,7 @@ class McpSource:
         """The session, if one is ready."""
         return self._session if self.state == "ready" else None
 
-    async def over_a_session(
+    async def with_session(
         self,
         do: Callable[[McpSession], Awaitable[T]],
         caller: Caller = PROGRAM,
@@ -188,7 +188,7 @@ class McpSource:
         try:
             return await do(session)
         except NotSent as cause:
-            logger.info("Asking again over a new connection: %s", cause.problem)
+            logger.info("Sending the request again over a new connection: %s", cause.problem)
         return await do(await self._usable_within(seconds, started, caller))
 
     async def _usable_within(
@@ -214,14 +214,14 @@ class McpSource:
             await session.connection.health.wait_until_settled()
         if session := self.usable:
             return session
-        asked_at = anyio.current_time()
+        waiting_since = anyio.current_time()
         began_before = self.state == "connecting" and self._backoff.tries > 0
         if caller.host is not None:
-            self._waiting.append(caller.host)
+            self._waiting_hosts.append(caller.host)
         try:
             return await self._verdict.wait()
         except SourceFailed:
-            if not began_before or anyio.current_time() - asked_at > _SOON_SECONDS:
+            if not began_before or anyio.current_time() - waiting_since > _SOON_SECONDS:
                 raise
         # The attempt may have begun before a person repaired its cause.
         return await self._verdict.wait()
@@ -240,13 +240,14 @@ class McpSource:
         If the start failed, waiting callers get its error.
         """
         started = anyio.current_time()
-        mode = "legacy" if _key(self._settings) in _older else self._settings.mode
+        mode = "legacy" if _key(self._settings) in _legacy_servers else self._settings.mode
         option = _Option(self._settings, mode)
         error, other = await self._serve_once(option, self._settings.start_timeout_seconds)
         if other is not None:
-            left = self._settings.start_timeout_seconds - (anyio.current_time() - started)
-            left = min(left, _GUESS_SECONDS) if other.is_guess else left
-            retry_error, _ = await self._serve_once(other, max(left, 1.0))
+            spent = anyio.current_time() - started
+            remaining = self._settings.start_timeout_seconds - spent
+            remaining = min(remaining, _GUESS_SECONDS) if other.is_guess else remaining
+            retry_error, _ = await self._serve_once(other, max(remaining, 1.0))
             if not (other.is_guess and isinstance(retry_error, SourceFailed)):
                 error = retry_error
         if self._stopping.is_set() or error is None:
@@ -271,17 +272,17 @@ class McpSource:
         session = McpSession(
             connection, option.mode, failures, self._observer, self._host, self.updates
         )
-        self._session, self.state, began_at = session, "connecting", anyio.current_time()
+        self._session, self.state, started = session, "connecting", anyio.current_time()
         try:
             await connection.start()
             if not sdk.is_loaded.is_set():
                 await sdk.load(self._stopping)  # the process starts meanwhile
             if self._stopping.is_set():
                 return None, None
-            await session.serve(seconds, lambda: self._use(session, began_at))
-        except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
+            await session.serve(seconds, lambda: self._use(session, started))
+        except Exception as cause:  # noqa: BLE001 - any failure affects this server alone
             if not session.was_ready:
-                _older.discard(_key(self._settings))  # the server may be newer by now
+                _legacy_servers.discard(_key(self._settings))  # the server may be newer by now
                 await connection.wait_for_exit()
                 return failures.at_start(cause, session.phase), option.other(cause, connection)
             logger.debug("%s: the session ended with %r", self.name, cause)
@@ -294,16 +295,16 @@ class McpSource:
 
     def _hosts(self) -> list[Host]:
         """Return the hosts to ask while connecting; the one that has waited longest is last."""
-        return [self._host, *reversed(self._waiting)]
+        return [self._host, *reversed(self._waiting_hosts)]
 
-    def _use(self, session: McpSession, began_at: float) -> None:
+    def _use(self, session: McpSession, started: float) -> None:
         """Use the session, now that its tools are listed."""
         self._ready_at = anyio.current_time()
-        self._connect_seconds = self._ready_at - began_at
+        self._connect_seconds = self._ready_at - started
         self._settings = session.connection.settings  # the transport may have been detected
         self._era, self._server = session.era, session.server
         if not is_modern(self._era) and self._settings.mode == "auto":
-            _older.add(_key(self._settings))
+            _legacy_servers.add(_key(self._settings))
         self._error, self.state = None, "ready"
         self._starts.end(self._start)
         self._settle(session)
@@ -313,7 +314,7 @@ class McpSource:
             self.state = "retrying"
 
     def _settle(self, outcome: McpSession | SourceError) -> None:
-        verdict, self._verdict, self._waiting = self._verdict, Shared[McpSession](), []
+        verdict, self._verdict, self._waiting_hosts = self._verdict, Shared[McpSession](), []
         verdict.settle(outcome)
 
     async def _pause(self, *, gives_up: bool) -> None:
@@ -321,8 +322,8 @@ class McpSource:
         if self._stopping.is_set():
             return
         # A listener for changes waits for the server without calling it.
-        is_tired = self._backoff.tries >= _MAX_TRIES_IN_A_ROW and not self.updates.has_listeners
-        gave_up = gives_up or is_tired
+        has_tried_enough = self._backoff.tries >= _MAX_TRIES_IN_A_ROW
+        gave_up = gives_up or (has_tried_enough and not self.updates.has_listeners)
         self.state = "failed" if gave_up else "retrying"
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
         with anyio.move_on_after(None if gave_up else self._backoff.seconds):
@@ -348,15 +349,15 @@ class _Option:
             return replace(self, settings=older, is_guess=True)
         was_remembered = self.settings.mode == "auto" and self.mode == "legacy"
         if was_remembered and isinstance(getattr(root_cause(cause), "code", None), int):
-            return replace(self, mode="auto")  # it answers differently from last time
+            return replace(self, mode="auto")  # it has changed since last time
         return None
 
 
 # Servers that speak only the older era, for all bridges of this process.
-_older: set[tuple[object, ...]] = set()
+_legacy_servers: set[tuple[object, ...]] = set()
 
 
 def _key(settings: ServerSettings) -> tuple[object, ...]:
     """Return a server's identity; hashed, because a command line may hold secrets."""
-    reached = (settings.transport, settings.command, settings.args, settings.cwd, settings.url)
-    return (settings.name, settings.mode, hash(reached))
+    address = (settings.transport, settings.command, settings.args, settings.cwd, settings.url)
+    return (settings.name, settings.mode, hash(address))

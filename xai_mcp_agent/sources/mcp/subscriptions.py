@@ -175,27 +175,27 @@ class UpdateListeners:
         """URIs of the resources with listeners."""
         return [x for x in self._listeners if x not in LISTS]
 
-    def add(self, what: str, on_update: OnUpdate) -> None:
+    def add(self, topic: str, on_update: OnUpdate) -> None:
         """Add a listener, which is called on the event loop."""
-        self._listeners.setdefault(what, []).append(on_update)
+        self._listeners.setdefault(topic, []).append(on_update)
 
-    def remove(self, what: str, on_update: OnUpdate) -> bool:
+    def remove(self, topic: str, on_update: OnUpdate) -> bool:
         """Remove a listener; return whether it was the last one."""
-        listeners = self._listeners.get(what, [])
+        listeners = self._listeners.get(topic, [])
         if on_update in listeners:
             listeners.remove(on_update)
-        if listeners or what not in self._listeners:
+        if listeners or topic not in self._listeners:
             return False
-        del self._listeners[what]
+        del self._listeners[topic]
         return True
 
-    def notice(self, what: str) -> None:
+    def notice(self, topic: str) -> None:
         """Note a change. Called for each notice, so it must be quick.
 
         A server may report a resource below the subscribed one.
         """
         for subscribed in self._listeners:
-            if _is_at_or_below(what, subscribed):
+            if _is_at_or_below(topic, subscribed):
                 self._changed[subscribed] = None
                 self._something_changed.set()
 
@@ -206,9 +206,9 @@ class UpdateListeners:
             await anyio.sleep(_BURST_SECONDS)
             changed, self._changed = self._changed, {}
             self._something_changed = anyio.Event()
-            for what in changed:
-                for on_update in list(self._listeners.get(what, ())):
-                    _call(on_update, what)
+            for topic in changed:
+                for on_update in list(self._listeners.get(topic, ())):
+                    _call(on_update, topic)
 
 
 def _is_at_or_below(changed: str, subscribed: str) -> bool:
@@ -219,12 +219,12 @@ def _is_at_or_below(changed: str, subscribed: str) -> bool:
     return subscribed.endswith(_BORDERS) or changed[len(subscribed)] in _BORDERS
 
 
-def _call(on_update: OnUpdate, what: str) -> None:
+def _call(on_update: OnUpdate, topic: str) -> None:
     try:
-        on_update(what)
+        on_update(topic)
     except Exception:
         # A listener is the user's code: its errors must not end the connection.
-        logger.exception("A listener for changes of %s raised", what)
+        logger.exception("A listener for changes of %s raised", topic)
 
 
 async def keep_listening(
@@ -273,7 +273,7 @@ async def _run_stream(
                 patience.deadline, is_open = float("inf"), True
                 opened(notices.honored)
                 async for _ in notices:
-                    pass  # each was noticed when it arrived
+                    pass  # the dispatcher has passed each on
     except (ListenNotSupportedError, MCPError) as cause:
         logger.debug("no listen stream: %s", cause)
         return is_open, cause

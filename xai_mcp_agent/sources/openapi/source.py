@@ -28,7 +28,7 @@ from ...secrets.secrets import Mask
 from ...settings.openapi import OpenApiSettings
 from ..choice import choose
 from ..reading import ReadSource, file_stamp
-from ..threads import Threads, TooManyLeft
+from ..threads import Threads, TooManyThreads
 from ..web.origins import is_same_host, origin_of
 from .document import MAX_BYTES, BadDocument, Document, Read, files_beside, path_of, read_file
 from .operations import Operation, Problem, convert
@@ -307,7 +307,7 @@ class DocumentReader:
         """Run a function in a thread that may be abandoned: disks hang."""
         try:
             return await self._threads.run(do, self._settings.start_timeout_seconds)
-        except TooManyLeft as cause:
+        except TooManyThreads as cause:
             problem = "too many earlier reads of its document still hang."
             raise self._failure(problem, "Run the workflow again in a new process.") from cause
 

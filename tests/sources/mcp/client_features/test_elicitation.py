@@ -163,7 +163,7 @@ def test_without_a_person_the_refusal_says_what_to_do():
 def test_a_page_named_by_a_refusal_is_opened(servers: Bridge, program: Programmed, action: Any):
     """MCP 2025-11-25, error -32042: what the person does on the page takes its time."""
     program.asked, program.next = [], Answer(action)
-    with pytest.raises(ServerError, match="Finish what the page asks of you") as raised:
+    with pytest.raises(ServerError, match="Complete the steps on the page") as raised:
         servers.call_tool("http_old", "locked")
     assert raised.value.code == -32042
     assert [x.url for x in program.asked] == ["https://example.org/sign-in"]

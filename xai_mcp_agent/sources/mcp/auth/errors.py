@@ -8,7 +8,7 @@ import re
 from ....core.json import as_object, as_text, clip
 from ....settings.server import ServerSettings
 
-_SHOWN_CHARS = 200
+_MAX_TEXT_CHARS = 200
 _REGISTRATION_STATUS = re.compile(r"Registration failed: (\d+)")
 _TOKEN_REFUSED = re.compile(r"Token exchange failed \((\d+)\)[^:]*: (.*)", re.S)
 # After the colon the SDK quotes a response that holds tokens or secrets.
@@ -47,7 +47,7 @@ def no_sign_in_error(server: ServerSettings, is_required: bool) -> AuthFailure:
 def no_person_error(server: ServerSettings) -> AuthFailure:
     """Return the error for a sign-in that needs a person when none is there."""
     return AuthFailure(
-        "it requires a sign-in, and nobody is there to be asked.",
+        "it requires a sign-in, and there is nobody to ask.",
         f"Run `xai-mcp-agent login {server.name}` once on this machine.",
     )
 
@@ -116,7 +116,7 @@ def flow_error(cause: Exception, server: ServerSettings) -> AuthFailure:
 
 def one_line(text: str) -> str:
     """Return the beginning of a foreign text on one line."""
-    return clip(" ".join(text.split()).rstrip("."), _SHOWN_CHARS)
+    return clip(" ".join(text.split()).rstrip("."), _MAX_TEXT_CHARS)
 
 
 def _oauth_error(body: str) -> str:

@@ -59,7 +59,6 @@ _MAX_BYTES = 1024 * 1024  # documents of real services have a few thousand
 _LONG_AGO = 1.0  # any time in the past: the token has expired
 _NO_CALLBACK = "http://127.0.0.1/callback"  # until a listener is open; never registered
 
-
 Save: TypeAlias = Callable[[Record, bool], Awaitable[None]]
 """Function that stores a record; the flag says whether its token was renewed."""
 
@@ -108,7 +107,7 @@ class TokenFlow:
         Return whether it took a sign-in.
 
         Raises:
-            AuthFailure: no token could be got.
+            AuthFailure: there is no token.
         """
         self._renews = may_renew and self._record.can_be_renewed
         self._load()
@@ -148,7 +147,7 @@ class TokenFlow:
                 await self._save(replace(self._record, tokens=None, expires_at=None))
                 self._renews = False
             if refusal is None:
-                return False  # the server has yet to say what it wants
+                return False  # only the server's refusal says what it requires
             await self._open_callback()
             outgoing = await flow.asend(self._challenge(request, refusal))
             while outgoing is not request:

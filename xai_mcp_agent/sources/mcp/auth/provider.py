@@ -31,7 +31,7 @@ Flow: TypeAlias = AsyncGenerator[httpx2.Request, httpx2.Response]
 # Requests that waited for the same sign-in share its failure; the person is not asked again at
 # once.
 _SAME_FAILURE_SECONDS = 10.0
-# Took another process's token, renewed it, signed in: no request needs more rounds.
+# One round each to take another process's token, to renew it, and to sign in.
 _MAX_ROUNDS = 3
 
 
@@ -56,7 +56,7 @@ class ServerAuth(httpx2.Auth):
         # Tokens obtained here that the server has not accepted yet.
         self._signed_in = self._renewed = ""
         self._scopes: frozenset[str] | None = None  # of the last sign-in here
-        self._one_at_a_time = anyio.Lock()
+        self._lock = anyio.Lock()
         self._failure: tuple[float, errors.AuthFailure] | None = None
 
     async def async_auth_flow(self, request: httpx2.Request) -> Flow:
@@ -109,15 +109,15 @@ class ServerAuth(httpx2.Auth):
         return errors.rejected_token_error(self._server, refusal.status_code, scopes)
 
     async def _get_token(
-        self, request: httpx2.Request, refusal: httpx2.Response | None, used_token: str
+        self, request: httpx2.Request, refusal: httpx2.Response | None, last_token: str
     ) -> bool:
-        """Get a token other than `used`, and return whether that took a sign-in."""
+        """Get a token other than `last_token`, and return whether it took a sign-in."""
         places = places_around(self._server, refusal)
         if refusal is not None:
             await _drop_body(refusal)
-        async with self._one_at_a_time, self._store.lock(self._server):
+        async with self._lock, self._store.lock(self._server):
             record = await self._load_record()
-            if record.is_fresh() and record.access_token != used_token:
+            if record.is_fresh() and record.access_token != last_token:
                 self._must_sign_in = False  # another request or process was faster
                 return False
             if self._failure and monotonic() - self._failure[0] < _SAME_FAILURE_SECONDS:
@@ -127,7 +127,7 @@ class ServerAuth(httpx2.Auth):
             try:
                 has_signed_in = await self._run(TokenFlow(
                     self._server, record, self._save, self._person, places,
-                ), request, refusal, used_token)  # fmt: skip
+                ), request, refusal, last_token)  # fmt: skip
             except errors.AuthFailure as failure:
                 self._failure = (monotonic(), failure)
                 raise
@@ -139,17 +139,17 @@ class ServerAuth(httpx2.Auth):
         flow: TokenFlow,
         request: httpx2.Request,
         refusal: httpx2.Response | None,
-        used_token: str,
+        last_token: str,
     ) -> bool:
         status = refusal.status_code if refusal is not None else None
         if refusal is not None:
             had_scopes = self._scopes is not None and scopes_in(refusal) <= self._scopes
-            if (status == 401 and used_token and used_token == self._signed_in) or (
+            if (status == 401 and last_token and last_token == self._signed_in) or (
                 status == 403 and had_scopes
             ):
                 raise self._rejection(refusal)
         is_worth_renewing = status in (None, 401) and not (
-            used_token and used_token == self._renewed
+            last_token and last_token == self._renewed
         )
         has_signed_in = await flow.run(request, refusal, may_renew=is_worth_renewing)
         if has_signed_in:

@@ -114,13 +114,13 @@ class Person:
         with self._clocks(), anyio.move_on_after(self._seconds):
             async with anyio.create_task_group() as tasks:
 
-                async def take(fetch: Callable[[], Awaitable[SignInOutcome | AuthFailure | None]]):
+                async def run(fetch: Callable[[], Awaitable[SignInOutcome | AuthFailure | None]]):
                     if (outcome := await fetch()) is not None:
                         outcomes.append(outcome)
                         tasks.cancel_scope.cancel()
 
-                tasks.start_soon(take, lambda: callback.outcome(state))
-                tasks.start_soon(take, lambda: self._show(request, state))
+                tasks.start_soon(run, lambda: callback.outcome(state))
+                tasks.start_soon(run, lambda: self._show(request, state))
         outcome = outcomes[0] if outcomes else self._too_late()
         if isinstance(outcome, AuthFailure):
             raise outcome
@@ -134,7 +134,7 @@ class Person:
             if self._sign_in is None:
                 return await self._show_by_host(request)
             text = await _call(self._sign_in, request)
-        except Exception as cause:  # noqa: BLE001 - whatever a program raises, it did not sign in
+        except Exception as cause:  # noqa: BLE001 - any error means that there was no sign-in
             return denied_error(self._server, f"{type(cause).__name__}: {cause}".rstrip(": "), "")
         if text is None:
             return None

@@ -185,7 +185,9 @@ class TokenStore:
             if self._has_folder():
                 replace_private(file, _adapter().dump_json(record, indent=1))
         except OSError as reason:
-            self._note(f"{file} cannot be written ({reason.strerror}): nobody stays signed in.")
+            self._note(
+                f"{file} cannot be written ({reason.strerror}): the next run needs a new sign-in."
+            )
 
     def _has_folder(self) -> bool:
         """Make the folder if it is missing; return whether it can be used."""
