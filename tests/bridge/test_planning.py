@@ -241,7 +241,7 @@ def test_next_tools_and_wrong_wires_are_values_and_what_followed_before_comes_fi
         (best, *_) = bridge.suggest_tools(["list_orders"]).tools
     assert {x.parameter: x.problem for x in wires.problems} == {
         "order": "cancel_order takes no 'order'",
-        "order_id": "cancel_order needs 'order_id', and nothing is given",
+        "order_id": "cancel_order needs 'order_id', which has no value",
     }
     assert {str(y) for x in wires.problems for y in x.suppliers} == {"shop/list_orders"}
     assert (best.name, best.reasons[0]) == ("find_user_id_by_email", "followed it 1 of 1 times")

@@ -40,7 +40,7 @@ def test_a_path_must_be_in_the_output_or_the_report_names_one_that_fits(planner:
 def test_a_result_is_used_by_later_calls_only(planner: Planner):
     for call in (1, -1):
         (one,) = planner.wire_problems([cancelling("orders", call), listing()])
-        assert "which comes no earlier" in one.problem
+        assert "which does not come before it" in one.problem
 
 
 def test_the_type_counts_where_all_of_an_argument_is_one_source(planner: Planner):

@@ -1,4 +1,4 @@
-"""Answers about plans: which tool comes next, which wires are wrong, why a tool is chosen."""
+"""Answers about plans: tools that may come next, wrong wires, why a tool is chosen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SuggestedTools:
 
 @dataclass(frozen=True, slots=True)
 class CallToCheck:
-    """Call to check, by the names of its tool; without a `source` its tool is unknown.
+    """Call to check, with its tool's names; without a `source` the tool is unknown.
 
     Calls in its `arguments` are positions in the whole list; see `WiredCall`.
     """
@@ -39,7 +39,7 @@ class CallToCheck:
 
 
 def calls_to_check(plan: Plan) -> list[CallToCheck]:
-    """Return the calls of a plan, to be checked.
+    """Return the calls of a plan to check.
 
     Raises:
         BadPlan: a call does not name its server.
@@ -51,7 +51,7 @@ def calls_to_check(plan: Plan) -> list[CallToCheck]:
 
 @dataclass(frozen=True, slots=True)
 class WireReport:
-    """Problems of calls, the number of checked calls, and of all calls."""
+    """Problems of calls, the number of `checked` calls, and `of` how many."""
 
     problems: Sequence[WireProblem]
     checked: int
@@ -63,7 +63,7 @@ class ExplainedChoice:
     """Why a tool is chosen for a request, or is not.
 
     `place` is its rank in a search from 1, or 0 without a match; `ahead` are the tools before it.
-    `step` is its step in the plan from 1, or 0. `barred` says why it can never be chosen.
+    `step` is its step in the plan from 1, or 0. `barred` are reasons why it can never be chosen.
     """
 
     key: ToolKey

@@ -1,4 +1,4 @@
-"""Choice of tools for a request by the words of its steps, and of tools that supply inputs."""
+"""Choice of tools for a request by the words of its steps, and of their suppliers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from .request import Request, Step
 
 _CANDIDATES = 6
-_WEIGHED = 4  # factor for the number of candidates if some tools are preferred
-# A step whose match is this much worse than the request's best one asks for nothing, unless it
-# begins as the tool does.
+_MORE_IF_WEIGHTED = 4  # factor for the number of candidates if some tools are preferred
+# A step asks for nothing if its best match has less than this share of the request's best score;
+# less is enough if the step has the verb of the tool.
 _IDLE, _IDLE_VERB = 0.33, 0.25
 # A step that fits a chosen tool nearly as well as any other refers to that tool.
 _SAME_TOOL = 0.9
@@ -26,19 +26,19 @@ _SAME_TOOL = 0.9
 # tools with the verb of the step.
 _NEAR = 0.6
 _AT_HOME, _ITS_VERB, _OTHER_VERB = 0.2, 0.2, 0.15
-# Words that the step's tool does not contain may select a further tool: more easily in a request of
+# Words that the step's tool does not contain may select an extra tool: more easily in a request of
 # one step, hardly from another server.
-_LEFT_OVER, _LEFT_OF_ONE, _LEFT_STRANGER = 0.5, 0.4, 2.0
-_MOST_LEFT_OVER, _LEFT_SCORE = 2, 0.5
-_SHOWN_CHARACTERS = 60
-# A supplier must fit half on the consumer's server; on another one it must have the same name and
-# be mentioned.
-_LEAST_GIVER, _LEAST_STRANGER = 0.5, 1.1
-_THERE, _SAME_SERVER, _SAID, _FILLABLE, _WRITES = 0.3, 0.1, 0.5, 0.2, 0.3
+_EXTRA, _EXTRA_IN_ONE_STEP, _EXTRA_STRANGER = 0.5, 0.4, 2.0
+_MOST_EXTRAS, _EXTRA_SCORE = 2, 0.5
+_REASON_CHARACTERS = 60
+# Least score of a supplier on the consumer's server; on another one it must have the same name, and
+# the request must mention it.
+_LEAST_SUPPLIER, _LEAST_STRANGER = 0.5, 1.1
+_PLANNED, _SAME_SERVER, _MENTIONED, _FILLABLE, _WRITES = 0.3, 0.1, 0.5, 0.2, 0.3
 _SURE_LITERAL = 0.7
-_MOST_DEPTH, _MOST_GIVERS, _MOST_CALLS = 4, 12, 12
-_NEEDED_SCORE = 0.5
-# Weights to match fixed tools with steps: a word that few tools have counts about 5.
+_MOST_DEPTH, _MOST_SUPPLIERS, _MOST_CALLS = 4, 12, 12
+_SUPPLIER_SCORE = 0.5
+# Weights that match a list of tools with steps: a word that few tools have counts about 5.
 _NEXT_STEP, _OUT_OF_PLACE, _IN_DESCRIPTION = 2.0, 1.0, 0.5
 
 _Scored: TypeAlias = list[tuple[Any, float]]
@@ -65,9 +65,9 @@ class Words:
         """Return the keys of the best tools with their scores, best first."""
         if not self.weights:
             return self._index.scores(text, limit)
-        scores = self._index.scores(text, _WEIGHED * limit)
-        weighed = ((key, score * self.weights.get(key, 1.0)) for key, score in scores)
-        return sorted((x for x in weighed if x[1] > 0), key=lambda x: (-x[1], str(x[0])))[:limit]
+        scores = self._index.scores(text, _MORE_IF_WEIGHTED * limit)
+        weighted = ((key, score * self.weights.get(key, 1.0)) for key, score in scores)
+        return sorted((x for x in weighted if x[1] > 0), key=lambda x: (-x[1], str(x[0])))[:limit]
 
 
 class Chooser:
@@ -83,12 +83,12 @@ class Chooser:
         most = max((matches[0][1] for _, matches in scored if matches), default=0.0)
         asking = [(step, matches) for step, matches in scored if self._asks(step, matches, most)]
         self._homes = self._servers(matches for _, matches in asking)
-        least = most * (_LEFT_OF_ONE if len(asking) == 1 else _LEFT_OVER)
+        least = most * (_EXTRA_IN_ONE_STEP if len(asking) == 1 else _EXTRA)
         chosen: dict[Any, Choice] = {}
         for step, matches in asking:
             if not any(key in chosen and x >= _SAME_TOOL * matches[0][1] for key, x in matches):
                 first = self._best(step, matches)
-                choices = [first, *self._leftovers(step, first, least)]
+                choices = [first, *self._extras(step, first, least)]
                 for one in sorted(choices, key=lambda x: _place(x.ports, step)):
                     chosen.setdefault(one.ports.key, one)
         return list(chosen.values())
@@ -100,7 +100,7 @@ class Chooser:
         return matches[0][1] >= most * (_IDLE_VERB if verb in step.roots else _IDLE)
 
     def _servers(self, matches: Iterable[_Scored]) -> dict[str, float]:
-        """Return how much of the request a server's tools cover, relative to the best server."""
+        """Return how much of the request each server's tools cover, relative to the best server."""
         shares: dict[str, float] = {}
         for one in matches:
             best: dict[str, float] = {}
@@ -119,37 +119,37 @@ class Chooser:
             if score >= _NEAR * top
         ]
         best, _, key = max(scored, key=lambda x: x[:2])
-        reason = f"asked for: {step.text.strip()[:_SHOWN_CHARACTERS]}"
+        reason = f"asked for: {step.text.strip()[:_REASON_CHARACTERS]}"
         return Choice(self._flows.ports(key), step, max(min(best, 1.0), 0.0), (reason,))
 
     def _evidence(self, ports: ToolPorts, step: Step) -> float:
         """Return the bonus that decides between tools whose words fit equally well."""
         verb = _ITS_VERB if ports.verb_groups & step.verb_groups else 0.0
         if not verb and ports.verb_groups and "read" not in ports.verb_groups:
-            verb = -_OTHER_VERB  # the request forbids it
+            verb = -_OTHER_VERB  # the step does not ask for this change
         return verb + _AT_HOME * self._homes.get(ports.server, 0.0)
 
-    def _leftovers(self, step: Step, first: Choice, least: float) -> Iterator[Choice]:
-        """Yield further tools for words of a step that its tools do not contain."""
-        covered, there = _roots_of(first.ports), {first.ports.key}
-        for _ in range(_MOST_LEFT_OVER):
-            words = [x for x in terms(step.unquoted) if root(x) not in covered]
+    def _extras(self, step: Step, first: Choice, least: float) -> Iterator[Choice]:
+        """Yield extra tools for words of a step that its tools do not contain."""
+        roots, chosen = _roots_of(first.ports), {first.ports.key}
+        for _ in range(_MOST_EXTRAS):
+            words = [x for x in terms(step.unquoted) if root(x) not in roots]
             matches = self._words.scores(" ".join(words), 2) if words else []
-            new = next(((key, score) for key, score in matches if key not in there), None)
+            new = next(((key, score) for key, score in matches if key not in chosen), None)
             if new is None:
                 return
             ports = self._flows.ports(new[0])
             is_strange = ports.server != first.ports.server
-            if new[1] < least * (_LEFT_STRANGER if is_strange else 1.0):
+            if new[1] < least * (_EXTRA_STRANGER if is_strange else 1.0):
                 return
-            there.add(ports.key)
-            covered |= _roots_of(ports)
-            reason = f"asked for: {' '.join(words)[:_SHOWN_CHARACTERS]}"
-            yield Choice(ports, step, _LEFT_SCORE, (reason,))
+            chosen.add(ports.key)
+            roots |= _roots_of(ports)
+            reason = f"asked for: {' '.join(words)[:_REASON_CHARACTERS]}"
+            yield Choice(ports, step, _EXTRA_SCORE, (reason,))
 
 
 class Needs:
-    """Adds tools that supply what chosen tools need and the request does not say."""
+    """Adds tools that supply the inputs of chosen tools which the request does not contain."""
 
     def __init__(self, flows: Flows, request: Request, chosen: Sequence[Choice]) -> None:
         self._flows, self._request, self._chosen = flows, request, chosen
@@ -169,42 +169,42 @@ class Needs:
         above = (*above, key)
         for inp in one.ports.required if len(above) <= _MOST_DEPTH else ():
             if inp.is_opaque and self._literal_score(inp) < _SURE_LITERAL:
-                giver = self._giver(one, inp)
-                if giver is not None and giver not in above:
-                    self._add(self._choice(giver, one, inp), above)
+                supplier = self._supplier(one, inp)
+                if supplier is not None and supplier not in above:
+                    self._add(self._choice(supplier, one, inp), above)
         self._calls.setdefault(key, one)
 
-    def _choice(self, giver: Any, one: Choice, inp: Input) -> Choice:
+    def _choice(self, supplier: Any, one: Choice, inp: Input) -> Choice:
         reason = f"gives {inp.name!r} to {one.ports.name}"
-        existing = next((x for x in self._chosen if x.ports.key == giver), None)
-        return existing or Choice(self._flows.ports(giver), one.step, _NEEDED_SCORE, (reason,))
+        existing = next((x for x in self._chosen if x.ports.key == supplier), None)
+        return existing or Choice(self._flows.ports(supplier), one.step, _SUPPLIER_SCORE, (reason,))
 
-    def _giver(self, one: Choice, inp: Input) -> Any | None:
+    def _supplier(self, one: Choice, inp: Input) -> Any | None:
         """Return the tool that supplies an input."""
         best: tuple[float, Any] = 0.0, None
-        for flow in self._flows.producers(one.ports, inp)[:_MOST_GIVERS]:
+        for flow in self._flows.producers(one.ports, inp)[:_MOST_SUPPLIERS]:
             ports = self._flows.ports(flow.producer)
             is_near = ports.server == one.ports.server
             score = self._score(flow, ports, one.ports)
-            if score > max(best[0], _LEAST_GIVER if is_near else _LEAST_STRANGER):
+            if score > max(best[0], _LEAST_SUPPLIER if is_near else _LEAST_STRANGER):
                 best = score, flow.producer
         return best[1]
 
     def _score(self, flow: Flow, ports: ToolPorts, consumer: ToolPorts) -> float:
-        """Rank a supplier: the flow counts more than the exact type, which is rarely declared."""
+        """Return the score of a supplier; its words count more than the exact type."""
         is_chosen = any(x.ports.key == flow.producer for x in self._chosen)
         own_words = ports.name_words - consumer.name_words
         return (
             flow.score / flow.fit**0.5
-            + _THERE * (is_chosen or flow.producer in self._calls)
+            + _PLANNED * (is_chosen or flow.producer in self._calls)
             + _SAME_SERVER * (ports.server == consumer.server)
-            + _SAID * self._flows.covered_share(own_words, self._request.roots)
+            + _MENTIONED * self._flows.covered_share(own_words, self._request.roots)
             + _FILLABLE * self._fillable(ports)
             - _WRITES * (not ports.reads)
         )
 
     def _fillable(self, ports: ToolPorts) -> float:
-        """Return how far the request gives a tool's own inputs, from -1 to 1."""
+        """Return how far the request has values for a tool's own inputs, from -1 to 1."""
         scores = [self._literal_score(x) for x in ports.required if not x.is_opaque]
         return sum(min(x * 4, 2.0) - 1 for x in scores) / len(scores) if scores else 0.0
 
@@ -214,21 +214,22 @@ class Needs:
 
 
 def align_steps(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> list[Step | None]:
-    """Match fixed tools with steps: the best fit that keeps the order of both."""
+    """Return the step of each tool: the best match that keeps the order of both."""
     steps = request.steps
     if not steps:
         return [None] * len(tools)
     best = [0.0] * len(steps)  # best sums up to each step with the tools so far
     came_from: list[list[int]] = []
     for number, tool in enumerate(tools):
-        at, sums, places, place = (number + 0.5) / len(tools), list(best), [*range(len(steps))], 0
+        position, place = (number + 0.5) / len(tools), 0
+        sums: list[float] = []
+        places: list[int] = []
         for n, step in enumerate(steps):
-            goes_on = best[place] + (_NEXT_STEP if number and n else 0.0)
-            places[n] = n if best[n] > goes_on else place
-            away = abs((n + 0.5) / len(steps) - at)
-            sums[n] = (
-                max(best[n], goes_on) + _mention_score(flows, tool, step) - _OUT_OF_PLACE * away
-            )
+            advance = best[place] + (_NEXT_STEP if number and n else 0.0)
+            places.append(n if best[n] > advance else place)
+            mention = _mention_score(flows, tool, step)
+            distance = abs((n + 0.5) / len(steps) - position)
+            sums.append(max(best[n], advance) + mention - _OUT_OF_PLACE * distance)
             place = n if best[n] > best[place] else place
         best = sums
         came_from.append(places)
@@ -241,12 +242,12 @@ def align_steps(flows: Flows, request: Request, tools: Sequence[ToolPorts]) -> l
 
 
 def _mention_score(flows: Flows, tool: ToolPorts, step: Step) -> float:
-    named = {root(x) for x in tool.name_words}
+    names = {root(x) for x in tool.name_words}
     about = {root(x) for x in tool.about}
     return sum(
-        flows.rarity(x) * (1.0 if root(x) in named else _IN_DESCRIPTION)
+        flows.rarity(x) * (1.0 if root(x) in names else _IN_DESCRIPTION)
         for x in step.words
-        if root(x) in named or root(x) in about
+        if root(x) in names or root(x) in about
     )
 
 
@@ -258,6 +259,6 @@ def _roots_of(ports: ToolPorts) -> frozenset[str]:
 
 def _place(ports: ToolPorts, step: Step) -> float:
     """Return the position in a step where it mentions a tool."""
-    named = {root(x) for x in ports.name_words}
-    places = [n for n, x in enumerate(step.words) if root(x) in named]
+    names = {root(x) for x in ports.name_words}
+    places = [n for n, x in enumerate(step.words) if root(x) in names]
     return sum(places) / len(places) if places else len(step.words)

@@ -1,8 +1,8 @@
-"""Which output of a tool fits which input of another, how well, by which conversion, and why.
+"""Flows: which output of a tool fits which input of another, how well, and why.
 
-Names count most: an id is taken from an output that is named after the thing it identifies, or that
-lists such things. Rare words count more. An input is compared only with tools that share one of its
-words, found by an index: a few milliseconds among thousands of tools.
+Names count most: an id flows from an output with the name of the thing that it identifies, or from
+a list of such things. Rare words count more. An index finds the tools that share a word with an
+input; only these are compared, so it takes a few milliseconds among thousands of tools.
 """
 
 from __future__ import annotations
@@ -18,27 +18,29 @@ from ..core.json import JsonObject
 from ..core.tools import Tool
 from ..search.terms import root
 from ..search.tools import key_of
-from .schema_ports import ID_WORDS, Input, Output, ToolPorts, fit, is_generic, listed, ports_of
+from .schema_ports import Input, Output, ToolPorts, ports_of
+from .shapes import fit
+from .vocabulary import ID_WORDS, is_generic, word_set
 
 LEAST = 0.3
 """Below this score two ports are unrelated."""
 NUMBERS = ("integer", "number")
 _SHAPE_ALONE = 0.15  # part of the score that shapes give without words: types alone say little
-_SAYS_HOW_IT_WENT = listed("status success message error ok confirmation")
-_HOW_IT_WENT = 0.35  # penalty for an output that was already an input
-_OF_A_WRITER = 0.7  # penalty for the undeclared result of a tool that changes something
+_STATUS_WORDS = word_set("status success message error ok confirmation")
+_STATUS_ONLY = 0.35  # penalty for an output that only reports success or failure
+_WRITER = 0.7  # penalty for the undeclared result of a tool that changes something
 _ID_FOR_AMOUNT = 0.5  # penalty: an id is a number only by chance
 _OPTIONAL = 0.6
 _MOST_TOOLS = 40  # candidates compared with one input or one tool
 _TOO_MANY = 4_000  # a word in more tools than this is too common to search by
-# Weights of a word of the input's name by where it occurs: in the output's own name, above it, in
-# the producer's subject, in the output's description, in the producer's description.
+# Weights of a word of the input's name by its place: the output's own name, the names above it, the
+# producer's subject, the output's description, the producer's description.
 _PLACES = (1.0, 0.85, 0.7, 0.5, 0.35)
-_NOT_AN_ID, _RECORD, _ID_FOR_ANOTHER, _LOOKED_AT = 0.45, 0.95, 0.6, 0.6
-_STRANGE = 0.4  # weight of words that speak against an undesired output
+_NOT_AN_ID, _RECORD, _ID_FOR_VALUE, _SAME_SUBJECT = 0.45, 0.95, 0.6, 0.6
+_FOREIGN = 0.4  # penalty for an output whose words the input does not have
 # Scores for names such as `text` or `data` that say nothing: nothing in common, half the name, the
 # same name, the same format, a fitting description.
-_UNTOLD, _LIKE_NAMED, _SAME_NAME, _SAME_FORMAT, _DESCRIBED = 0.2, 0.5, 0.6, 0.75, 0.5
+_NO_HINT, _HALF_NAME, _SAME_NAME, _SAME_FORMAT, _DESCRIBED = 0.2, 0.5, 0.6, 0.75, 0.5
 
 Rarity = Callable[[str], float]
 
@@ -48,7 +50,7 @@ class Flow:
     """Flow of a value between tools: `field` of `producer` as `parameter`.
 
     `field` is a path in the result such as `orders[].id`, "" for all of it. `score` is 0 to 1,
-    `fit` the part of the shapes alone; `conversion` says what has to be done to the value.
+    `fit` is the score of the shapes alone; `conversion` says how the value must change.
     """
 
     producer: Any
@@ -67,8 +69,8 @@ class Flows:
     def __init__(self) -> None:
         self._ports: dict[Any, ToolPorts] = {}
         self._counts = Counter[str]()  # number of tools whose ports have a word
-        self._giving: dict[str, set[Any]] = {}  # tools by the roots of their outputs
-        self._taking: dict[str, set[Any]] = {}
+        self._by_output: dict[str, set[Any]] = {}  # tools by the roots of their outputs
+        self._by_input: dict[str, set[Any]] = {}
         self._producers: dict[tuple[Any, str], tuple[Flow, ...]] = {}
 
     def __len__(self) -> int:
@@ -123,7 +125,7 @@ class Flows:
     def producers(self, consumer: ToolPorts, inp: Input) -> tuple[Flow, ...]:
         """Return the best flow from each tool into an input, the best first.
 
-        Tools that need the same input themselves are left out.
+        It omits tools that need the same input themselves.
         """
         key = (consumer.key, inp.name)
         if key not in self._producers:
@@ -137,16 +139,16 @@ class Flows:
 
     def consumers(self, producer: ToolPorts) -> list[Flow]:
         """Return the best flow from a tool into each other tool, the best first."""
-        near = self._nearest(output_roots(producer), self._taking)
+        near = self._nearest(output_roots(producer), self._by_input)
         flows = (self.between(producer.key, key) for key in near if key != producer.key)
         return _order(x for x in flows if x)
 
     def between(self, producer: Any, consumer: Any) -> Flow | None:
         """Return the best flow from one tool to another, preferring required parameters."""
-        giving, taking = self.ports(producer), self.ports(consumer)
-        pairs = ((x, self.best(giving, taking, x)) for x in taking.inputs)
-        weighed = (_weigh(flow, inp) for inp, flow in pairs if flow)
-        best = max(weighed, key=lambda x: x.score, default=None)
+        source, target = self.ports(producer), self.ports(consumer)
+        pairs = ((x, self.best(source, target, x)) for x in target.inputs)
+        flows = (_weigh(flow, inp) for inp, flow in pairs if flow)
+        best = max(flows, key=lambda x: x.score, default=None)
         return best if best and best.score >= LEAST else None
 
     def best(self, producer: ToolPorts, consumer: ToolPorts, inp: Input) -> Flow | None:
@@ -161,16 +163,16 @@ class Flows:
         fitting = fit(out.shape, inp.shape)
         if fitting.score <= 0:
             return None
-        if declared := out.shape.type_uris & inp.shape.type_uris:
-            near, reason = 1.0, f"both are declared as {min(declared)}"
+        if types := out.shape.type_uris & inp.shape.type_uris:
+            near, reason = 1.0, f"both are declared as {min(types)}"
         else:
             near, reason = max(
                 _affinity(producer, out, consumer, inp, self.rarity),
-                _looked_at(producer, out, consumer, inp),
+                _same_subject(producer, out, consumer, inp),
                 key=lambda x: x[0],
             )
         score = fitting.score * (_SHAPE_ALONE + (1 - _SHAPE_ALONE) * near)
-        if not declared:
+        if not types:
             score *= _doubt(producer, out, inp, is_named=bool(reason))
         return Flow(
             producer.key, out.path, consumer.key, inp.name, score, fitting.score,
@@ -179,7 +181,7 @@ class Flows:
 
     def _flows_into(self, consumer: ToolPorts, inp: Input) -> Iterable[Flow]:
         words = {root(x) for x in search_words(consumer, inp)}
-        for key in self._nearest(words, self._giving):
+        for key in self._nearest(words, self._by_output):
             producer = self.ports(key)
             same = producer.by_name.get(inp.name)
             if key == consumer.key or (same and same.is_required):
@@ -189,7 +191,7 @@ class Flows:
                 yield flow
 
     def _indexes(self, ports: ToolPorts) -> tuple[tuple[set[str], dict[str, set[Any]]], ...]:
-        return (output_roots(ports), self._giving), (_input_roots(ports), self._taking)
+        return (output_roots(ports), self._by_output), (_input_roots(ports), self._by_input)
 
     def _nearest(self, words: Iterable[str], index: Mapping[str, set[Any]]) -> list[Any]:
         """Return the tools with most of these words, rare words first."""
@@ -203,7 +205,7 @@ class Flows:
 
 
 def search_words(consumer: ToolPorts, inp: Input) -> list[str]:
-    """Return the words to find suppliers of an input by."""
+    """Return the words by which an input's suppliers are searched."""
     words = {x for x in inp.words if x not in ID_WORDS}
     if inp.is_opaque:
         words |= {x for x in (*inp.about, *consumer.entity) if not is_generic(x)}
@@ -235,14 +237,14 @@ def _words_of(ports: ToolPorts) -> set[str]:
 
 
 def _type_words(port: Input | Output) -> set[str]:
-    """Return the declared types of a port, as words that no text contains."""
+    """Return the declared types of a port, as words that occur in no text."""
     return {f"<{x}>" for x in port.shape.type_uris}
 
 
 def _affinity(
     producer: ToolPorts, out: Output, consumer: ToolPorts, inp: Input, rarity: Rarity
 ) -> tuple[float, str]:
-    """Return how far the names of an output and an input agree, and why."""
+    """Return how well the names of an output and an input agree, and why."""
     is_vague = all(is_generic(x) for x in inp.words if x not in ID_WORDS)
     if inp.words == out.words and not is_vague and not out.is_implied:
         return 1.0, f"both are called {inp.name}"
@@ -256,23 +258,23 @@ def _affinity(
     if inp.is_opaque:
         score *= _RECORD if out.is_record else 1.0 if out.is_opaque else _NOT_AN_ID
     elif out.is_opaque:
-        score *= _ID_FOR_ANOTHER
+        score *= _ID_FOR_VALUE
     context = {*inp.words, *inp.about, *producer.entity}
-    strange = [x for x in out.words if x not in context and not is_generic(x)]
-    score *= 1 - _STRANGE * len(strange) / (len(out.words) or 1)
+    foreign = [x for x in out.words if x not in context and not is_generic(x)]
+    score *= 1 - _FOREIGN * len(foreign) / (len(out.words) or 1)
     shared = [x for x in goal if places.get(root(x))]
     return score, f"about the same: {', '.join(shared[:3])}" if shared else ""
 
 
-def _looked_at(
+def _same_subject(
     producer: ToolPorts, out: Output, consumer: ToolPorts, inp: Input
 ) -> tuple[float, str]:
-    """Return whether the producer reads what the consumer changes: its ids are found there."""
+    """Return how likely an undeclared result has the id, because both tools have one subject."""
     about = _specific(sorted(producer.entity))
     has_its_id = inp.is_opaque and out.is_record and producer.looks_up
     if not has_its_id or not about or not consumer.entity.issuperset(about):
         return 0.0, ""
-    return _LOOKED_AT, f"both are about the {', '.join(about[:3])}"
+    return _SAME_SUBJECT, f"both are about the {', '.join(about[:3])}"
 
 
 def _specific(words: Iterable[str]) -> list[str]:
@@ -281,11 +283,11 @@ def _specific(words: Iterable[str]) -> list[str]:
 
 
 def _of_vague_names(out: Output, inp: Input) -> float:
-    score = _UNTOLD
+    score = _NO_HINT
     if inp.shape.format and inp.shape.format == out.shape.format:
         score = _SAME_FORMAT
     if {*inp.words} & {*out.words}:
-        score = max(score, _SAME_NAME if inp.words == out.words else _LIKE_NAMED)
+        score = max(score, _SAME_NAME if inp.words == out.words else _HALF_NAME)
     about = {root(x) for x in inp.about if not is_generic(x)}
     own = {root(x) for x in (*out.words, *out.context) if not is_generic(x)}
     return max(score, _DESCRIBED) if about & own else score
@@ -293,7 +295,7 @@ def _of_vague_names(out: Output, inp: Input) -> float:
 
 @lru_cache(maxsize=2_000)  # cached: each output is compared with many inputs
 def _places(levels: tuple[Iterable[str], ...]) -> Mapping[str, float]:
-    """Return the weight of each root by where the output and its tool have it."""
+    """Return the weight of each root, by its place in the output and its tool."""
     weights: dict[str, float] = {}
     for words, credit in zip(levels, _PLACES, strict=True):
         for x in words:
@@ -302,12 +304,12 @@ def _places(levels: tuple[Iterable[str], ...]) -> Mapping[str, float]:
 
 
 def _doubt(producer: ToolPorts, out: Output, inp: Input, *, is_named: bool) -> float:
-    """Return the penalty of a flow for the kind of its output."""
+    """Return the factor that a flow loses by the kind of its output."""
     doubt = 1.0
-    if _SAYS_HOW_IT_WENT & {*out.words} and not {*out.words} & {*inp.words}:
-        doubt *= _HOW_IT_WENT
+    if _STATUS_WORDS & {*out.words} and not {*out.words} & {*inp.words}:
+        doubt *= _STATUS_ONLY
     if out.is_implied and not producer.reads:
-        doubt *= _OF_A_WRITER
+        doubt *= _WRITER
     is_amount = bool({*NUMBERS} & {*inp.shape.kinds}) and not inp.is_opaque
     if out.is_opaque and is_amount and not is_named:
         doubt *= _ID_FOR_AMOUNT

@@ -1,4 +1,4 @@
-"""How well a value in a request fits a parameter."""
+"""Values in a request, and how well each fits a parameter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..search.terms import root, terms
-from .schema_ports import ID_WORDS, Input, listed, listed_roots, look_of
+from .schema_ports import Input, look_of
+from .vocabulary import ID_WORDS, root_set, word_set
 
 if TYPE_CHECKING:
     from .request import Mention, Request, Step
@@ -17,8 +18,8 @@ _TEXT_WORDS = (
     "text query q message body content question sentence prompt keyword keywords term search"
     " input task note comment description subject phrase string summary instruction data word"
 )
-# Words of a parameter's name, and the kind of value they ask for.
-_WANTED = {
+# Kinds of values, and the words in parameters' names that ask for them.
+_KIND_WORDS = {
     "email": "email mail recipient to receiver address cc bcc",
     "phone": "phone mobile telephone tel number recipient to",
     "url": "url link uri website site page webpage href address domain source",
@@ -38,20 +39,20 @@ _WANTED = {
     "quoted": f"{_TEXT_WORDS} name title",
     "topic": "query q keyword keywords term terms search topic subject theme phrase about",
 }  # fmt: skip
-_WANTED_ROOTS = {kind: listed_roots(words) for kind, words in _WANTED.items()}
+_KIND_ROOTS = {kind: root_set(words) for kind, words in _KIND_WORDS.items()}
 _FORMATS = {"date": "date", "date-time": "datetime datetime date", "time": "time", "uri": "url",
             "url": "url", "email": "email"}  # fmt: skip
-# The preposition before a value, and the parameters that it suggests.
-_TO = listed("to into destination target arrival receiver recipient end")
-_FROM = listed("from origin source departure start sender old")
-_PEOPLE = listed(
+# Words in the names of parameters that a preposition before the value suggests.
+_TO = word_set("to into destination target arrival receiver recipient end")
+_FROM = word_set("from origin source departure start sender old")
+_PEOPLE = word_set(
     "reader borrower customer member patient client guest employee student teacher friend"
     " colleague person user author owner receiver recipient"
 )
-_CALLED_AN_ID, _ITSELF, _CHOICE = 0.25, 0.3, 0.85
+_ID_WORD_BEFORE, _NAME_IN_VALUE, _CHOICE = 0.25, 0.3, 0.85
 _ID_ROOTS = frozenset(map(root, ID_WORDS))
-_BEFORE_IT = (0.45, 0.15, 0.05)  # bonus for the parameter's name before the value, by distance
-_FEWEST_DIGITS = 4  # penalty for a number as an id
+_NAME_BEFORE = (0.45, 0.15, 0.05)  # bonus for the parameter's name before the value, by distance
+_FEWEST_DIGITS = 4  # of a number that may be an id
 _WORD = re.compile(r"[\w'-]+")
 
 
@@ -82,15 +83,15 @@ def _choices(inp: Input, step: Step) -> Iterator[Literal]:
 
 def _mentions(inp: Input, step: Step, request: Request) -> Iterator[Literal]:
     for one in step.mentions:
-        score = _by_kind(inp, one)
+        score = _kind_score(inp, one)
         if score > 0:
-            score = min(score + _by_words(inp, one, request.text), 1.0)
+            score = min(score + _context_score(inp, one, request.text), 1.0)
             is_text = "string" in inp.shape.kinds and not isinstance(one.value, str)
             value = one.text if is_text else one.value
             yield Literal(value, score, one.start, f"the request says {one.text[:40]!r}")
 
 
-def _by_kind(inp: Input, one: Mention) -> float:
+def _kind_score(inp: Input, one: Mention) -> float:
     kinds = {*(inp.shape.items or inp.shape.kinds)}
     if formats := _FORMATS.get(inp.shape.format):
         return 0.6 if one.kind in formats.split() else 0.0
@@ -101,16 +102,16 @@ def _by_kind(inp: Input, one: Mention) -> float:
     if kinds and "string" not in kinds and not (inp.is_opaque and one.kind == "number"):
         return 0.0
     if inp.is_opaque:
-        return _as_id(inp, one)
+        return _id_score(inp, one)
     if one.kind == "quoted":
         return 0.5
-    has_kind = bool(_WANTED_ROOTS[one.kind] & {root(x) for x in inp.words})
+    has_kind = bool(_KIND_ROOTS[one.kind] & {root(x) for x in inp.words})
     if one.kind == "topic":
         return 0.4 if has_kind else 0.0
     return 0.4 if has_kind else 0.25
 
 
-def _as_id(inp: Input, one: Mention) -> float:
+def _id_score(inp: Input, one: Mention) -> float:
     if inp.examples:
         return 0.75 if look_of(one.text) in inp.examples else 0.0
     if one.kind == "number" and sum(x.isdigit() for x in one.text) < _FEWEST_DIGITS:
@@ -118,23 +119,23 @@ def _as_id(inp: Input, one: Mention) -> float:
     return {"id": 0.5, "quoted": 0.45, "number": 0.4, "name": 0.15}.get(one.kind, 0.1)
 
 
-def _by_words(inp: Input, one: Mention, text: str) -> float:
+def _context_score(inp: Input, one: Mention, text: str) -> float:
     """Return the score of the words around a value."""
     names = {root(x) for x in inp.words}
     around = text[max(one.start - 60, 0) : one.start]
     before = [root(x) for x in terms(around)[-3:][::-1]]
-    score = 0.2 * bool(names & _WANTED_ROOTS[one.kind])
-    telling = names
+    score = 0.2 * bool(names & _KIND_ROOTS[one.kind])
+    distinctive = names
     if inp.is_opaque:
-        telling = {root(x) for x in inp.words if x not in ID_WORDS} or names
-        score += _CALLED_AN_ID * any(x in _ID_ROOTS for x in before)
-    near = [x for word, x in zip(before, _BEFORE_IT, strict=False) if word in telling]
+        distinctive = {root(x) for x in inp.words if x not in ID_WORDS} or names
+        score += _ID_WORD_BEFORE * any(x in _ID_ROOTS for x in before)
+    near = [x for word, x in zip(before, _NAME_BEFORE, strict=False) if word in distinctive]
     if near:
         score += near[0]
     elif {root(x) for x in inp.about} & {*before}:
         score += 0.1
     score += 0.2 * bool(names & {root(x) for x in terms(text[one.end : one.end + 30])[:2]})
-    score += _ITSELF * bool(names & {root(x) for x in terms(one.text)})
+    score += _NAME_IN_VALUE * bool(names & {root(x) for x in terms(one.text)})
     small = _WORD.findall(around[-20:])
     last = small[-1].casefold() if small else ""
     score += 0.3 * (last in ("from", "between") and bool(_FROM & {*inp.words}))

@@ -1,4 +1,4 @@
-"""Planner for changing tools: made on first use, then kept up to date, in worker threads."""
+"""Planner whose tools change: it is built on first use and updated, in worker threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LivePlanner:
     """One planner that follows its caller's tools; one use at a time.
 
     A changed tool costs a fraction of a millisecond. If most tools differ, as between two
-    toolbelts, the planner is made again.
+    toolbelts, it builds a new planner.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class LivePlanner:
 
         def in_thread() -> T:
             with self._lock:
-                planner = self._in_thread_follow(tools)
+                planner = self._follow_in_thread(tools)
                 planner.prefer(weights or {})
                 return do(planner)
 
@@ -52,19 +52,19 @@ class LivePlanner:
         """Cancel the work in progress: a planner of 50,000 tools takes ten seconds."""
         self._is_closed = True
 
-    def _in_thread_follow(self, tools: Mapping[Any, Tool]) -> Planner:
+    def _follow_in_thread(self, tools: Mapping[Any, Tool]) -> Planner:
         # Imported in the thread, because most programs never plan.
         from .planner import Planner
 
         new = {key: x for key, x in tools.items() if self._tools.get(key) is not x}
-        gone = self._tools.keys() - tools.keys()
-        if self._planner is None or len(new) + len(gone) > len(tools):
-            self._planner, self._tools, new, gone = Planner(()), {}, dict(tools), set[Any]()
-        for key in gone:
+        removed = self._tools.keys() - tools.keys()
+        if self._planner is None or len(new) + len(removed) > len(tools):
+            self._planner, self._tools, new, removed = Planner(()), {}, dict(tools), set[Any]()
+        for key in removed:
             self._planner.remove(key)
             del self._tools[key]
         for key, tool in new.items():
-            if self._is_closed:  # Python waits for this thread at its exit
+            if self._is_closed:  # Python waits for this thread when it exits
                 raise RuntimeError("The bridge was closed before the plan was made.")
             self._planner.update(tool)
             self._tools[key] = tool

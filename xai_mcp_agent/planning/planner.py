@@ -14,8 +14,9 @@ from ..search.tools import ToolIndex, key_of
 from .choosing import Choice, Chooser, Needs, Words, align_steps
 from .flows import Flow, Flows
 from .plan import Plan, PlannedCall, missing_argument_problems
-from .schema_ports import ToolPorts, begins_step, is_noun
+from .schema_ports import ToolPorts
 from .suggestions import Suggester, Suggestion
+from .vocabulary import begins_step, is_noun
 from .wiring import Wiring
 
 if TYPE_CHECKING:
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
     from .wires import WiredCall, WireProblem
 
 _SEARCHED = 30  # candidates for the next tool by the words of a request
-_OFFERED, _GIVERS = 10, 2  # tools offered to a model, for a step and for a missing input
+_OFFERED, _SUPPLIERS = 10, 2  # tools offered to a model, for a step and for a missing input
 _ROUGH = "made from words and schemas, without a language model: check it before it runs"
 
 
 class Planner:
     """Plans calls of tools for a request. Not thread-safe.
 
-    The tools are catalog tools, or dicts as for `search.ToolIndex`; calls name them by key (a
+    Tools are those of a catalog, or dicts as for `search.ToolIndex`; calls name them by key (a
     dict's is its `id`). Everything follows from names, descriptions and shapes, so a plan is rough,
-    and says so (`Plan.is_rough`); the same tools and request always give the same plan.
+    and says so (`Plan.is_rough`). The same tools and request always give the same plan.
     """
 
     def __init__(self, tools: Iterable[Tool | JsonObject]) -> None:
@@ -64,39 +65,39 @@ class Planner:
             self._count(ports, -1)
 
     def prefer(self, weights: Mapping[Any, float]) -> None:
-        """Weigh the words of some tools: factors by key; 1 for all others."""
+        """Set factors for the scores of some tools, by key; it is 1 for all others."""
         self._words.weights = dict(weights)
 
     def plan(self, request: str) -> Plan:
         """Return the calls that a request asks for, with calls that supply their inputs.
 
-        Inputs that neither the request nor an earlier call gives are `Missing`, and among
-        `problems`.
+        An input that is neither in the request nor in an earlier result is `Missing`, and one of
+        the `problems`.
         """
-        read = self._read(request)
-        chosen = Chooser(self._words, self._flows, read).choose()
-        return self._wire(read, Needs(self._flows, read, chosen).complete())
+        parsed = self._parse(request)
+        choices = Chooser(self._words, self._flows, parsed).choose()
+        return self._wire(parsed, Needs(self._flows, parsed, choices).complete())
 
     def wire(self, request: str, tools: Sequence[Any]) -> Plan:
         """Connect these tools, called in this order; a tool may occur several times.
 
-        A person or a model chose the calls; this finds their arguments in the request, or in the
+        A person or a model chose the calls; their arguments come from the request, or from the
         results of the last 12 calls.
 
         Raises:
             UnknownTool: there is no such tool; the message names the nearest ones.
         """
-        read = self._read(request)
+        parsed = self._parse(request)
         ports = [self._ports(x) for x in tools]
-        steps = align_steps(self._flows, read, ports)
-        chosen = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
-        return self._wire(read, chosen)
+        steps = align_steps(self._flows, parsed, ports)
+        choices = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
+        return self._wire(parsed, choices)
 
     def advice(self, request: str, most_tokens: int = 4_000) -> Advice:
-        """Return the question for a language model about this request, and its answer's reader.
+        """Return the question to a language model about this request, and a check of its answer.
 
-        The question has the rough plan, and the tools that may serve each step before all others,
-        as far as these have room in so many tokens.
+        The question has the rough plan, and as many tools as fit the token limit: first those that
+        may serve each step.
         """
         from .advice import Advice, OfferedTool
 
@@ -120,14 +121,14 @@ class Planner:
     ) -> list[Suggestion]:
         """Return the tools that may come after these calls, the best first, with reasons.
 
-        `followed` says how often each tool followed the last call before. Without a request the
-        right tool is among the first five in less than half of the cases.
+        `followed` says how often each tool has followed the last call before. Without a request,
+        the right tool is among the first five in less than half of the cases.
 
         Raises:
             UnknownTool: there is no such tool.
         """
-        called = [self._ports(x).key for x in calls]
-        suggester = Suggester(self._flows, called)
+        keys = [self._ports(x).key for x in calls]
+        suggester = Suggester(self._flows, keys)
         if request:
             suggester.by_words(self._words.scores(request, _SEARCHED))
             suggester.by_plan([x.tool for x in self.plan(request).calls])
@@ -144,9 +145,9 @@ class Planner:
         return self._flows.between(self._ports(producer).key, self._ports(consumer).key)
 
     def wire_problems(self, calls: Plan | Sequence[WiredCall]) -> list[WireProblem]:
-        """Return why calls cannot be made as connected, and which tools supply what is missing.
+        """Return why calls cannot be made as connected, with suppliers of missing arguments.
 
-        Unknown tools, and what a tool does not declare, are not reported.
+        It does not report unknown tools, nor anything that a tool does not declare.
         """
         # Imported here: plans do not need it.
         from .wires import WireCheck, WiredCall
@@ -156,28 +157,28 @@ class Planner:
         return list(WireCheck(self._flows, calls).problems())
 
     def _may_serve(self, rough: Plan) -> Iterable[Any]:
-        """Yield the tools of a plan, their suppliers, and the tools that fit each step, in turn."""
-        steps = self._read(rough.request).steps
+        """Return the tools of a plan, their suppliers, and the tools that fit its steps."""
+        steps = self._parse(rough.request).steps
         scores = [self._words.scores(x.unquoted, _OFFERED) for x in steps]
         fitting = [x[0] for one in zip_longest(*scores) for x in one if x]
-        needed = (
+        suppliers = (
             flow.producer
             for call in rough.calls
             for inp in self._flows.ports(call.tool).required
             if inp.is_opaque
-            for flow in self._flows.producers(self._flows.ports(call.tool), inp)[:_GIVERS]
+            for flow in self._flows.producers(self._flows.ports(call.tool), inp)[:_SUPPLIERS]
         )
-        return dict.fromkeys((*(x.tool for x in rough.calls), *needed, *fitting))
+        return dict.fromkeys((*(x.tool for x in rough.calls), *suppliers, *fitting))
 
-    def _wire(self, request: Request, chosen: Sequence[Choice]) -> Plan:
-        sources = Wiring(self._flows, request, chosen).sources()
+    def _wire(self, request: Request, choices: Sequence[Choice]) -> Plan:
+        sources = Wiring(self._flows, request, choices).sources()
         calls = tuple(
             PlannedCall(x.ports.key, x.ports.name, arguments, x.reasons, x.score)
-            for x, arguments in zip(chosen, sources, strict=True)
+            for x, arguments in zip(choices, sources, strict=True)
         )
         return Plan(request.text, calls, tuple(_problems(calls)), (_ROUGH,), is_rough=True)
 
-    def _read(self, request: str) -> Request:
+    def _parse(self, request: str) -> Request:
         # imported here: its patterns take as long to load as all the rest
         from .request import read_request
 
@@ -188,7 +189,7 @@ class Planner:
         return self._verbs[verb] > 0 or begins_step(verb, following.casefold())
 
     def _ports(self, tool: Any) -> ToolPorts:
-        """Return the ports of a tool, given as the tool or its key."""
+        """Return the ports of a tool, from the tool or its key."""
         key = _key_of(tool)
         if key not in self._flows:
             # Imported here: it takes a fifth of this package's import time.

@@ -1,4 +1,4 @@
-"""Parser of requests: steps that each ask for something, with the values in them."""
+"""Parser of requests: steps that each ask for something, and their values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ..search.terms import root, singular, terms
-from .schema_ports import listed, verb_groups
+from .vocabulary import verb_groups, word_set
 
 _MAX_CHARACTERS, _MAX_STEPS, _MAX_MENTIONS = 8_000, 14, 60
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?"
@@ -30,8 +30,8 @@ _TOPIC_LEAD = (
 )
 _TOPIC_ENDS = "and|or|in|from|to|for|with|that|which|who|by|then|at|on|of|as|so|before|after|using"
 _CAPITAL = r"(?:(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof)\.(?=\s[A-Z])|[A-Z][\w'\u2019-]*)"
-# All kinds of values in one pattern; at a position the first alternative wins. Repetitions are
-# bounded, so that a long pasted text is searched in linear time.
+# All kinds of values in one pattern; at each position the first alternative wins. Repetitions are
+# bounded, so that the search in a long text takes linear time.
 _VALUE = re.compile(
     rf"""
     (?P<url>\b(?i:https?|ftp|file|wss?)://[^\s<>"'`]+)
@@ -85,13 +85,14 @@ _LEAD = re.compile(
 )
 _BEGINS = re.compile(r"(?:^|[.!?\n:;])[\s'\"(]*$")
 # Capitalised words at the start of sentences that are not names.
-_NO_NAMES = listed(
+_NO_NAMES = word_set(
     "i what who when where which how is are was were do does did can could will please if my"
     " the a an also then after finally first next additionally lastly hi hey hello thanks api"
     " apis id ids url urls ok pm am"
 )
 _FIRST_WORDS = re.compile(r"([A-Za-z]+)\s*(\w*)")
-_SAID_ALONE = frozenset(("quoted", "email", "id", "phone"))
+# Kinds of values that do not describe a tool.
+_NOT_ABOUT_TOOLS = frozenset(("quoted", "email", "id", "phone"))
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|this|that|these|those|them|they|their|same|result(?:s|ing)?|above|previous"
     r"|obtained|retrieved|returned|generated|resulting|said|latter|one|ones|there)\b",
@@ -127,7 +128,7 @@ class Step:
     """Step of a request: its text, terms, roots and values.
 
     `unquoted` is its text without quotations. `points_...` and `names_result` say how it refers to
-    earlier names and results.
+    earlier steps and results.
     """
 
     text: str
@@ -215,15 +216,15 @@ def _value(kind: str, spelling: str) -> Any:
 def _spans(
     text: str, mentions: Sequence[Mention], is_verb: Callable[[str, str], bool]
 ) -> list[tuple[int, int]]:
-    """Return start and end of the steps; no boundary lies inside a value."""
-    solid = bytearray(len(text) + 1)
+    """Return start and end of each step; no boundary lies inside a value."""
+    in_value = bytearray(len(text) + 1)
     for x in mentions:
         if x.kind not in ("name", "topic"):
-            solid[x.start : x.end] = b"\1" * (x.end - x.start)
+            in_value[x.start : x.end] = b"\1" * (x.end - x.start)
     spans: list[tuple[int, int]] = []
     start = 0
     for boundary in _BOUNDARY.finditer(text):
-        if any(solid[boundary.start() : boundary.end()]):
+        if any(in_value[boundary.start() : boundary.end()]):
             continue
         following = _FIRST_WORDS.match(text, boundary.end())
         is_weak = boundary["weak"] is not None
@@ -246,7 +247,7 @@ def _step(text: str, start: int, end: int, mentions: Sequence[Mention]) -> Step:
     words = tuple(terms(part))
     own = tuple(x for x in mentions if start <= x.start < end)
     unquoted = part
-    for one in (x for x in own if x.kind in _SAID_ALONE):
+    for one in (x for x in own if x.kind in _NOT_ABOUT_TOOLS):
         unquoted = unquoted.replace(one.text, " ", 1)
     roots = (root(singular(x)) for x in re.findall(r"[a-z]+", part.casefold()))
     return Step(

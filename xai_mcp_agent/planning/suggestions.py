@@ -1,4 +1,4 @@
-"""The next tool after some calls: by the request, by what followed before, by shapes."""
+"""The next tool after some calls: by the request, the history and the shapes."""
 
 from __future__ import annotations
 
@@ -39,32 +39,32 @@ class Suggester:
 
     def by_words(self, scored: Iterable[tuple[Any, float]]) -> None:
         """Add the ranking by the words of a request."""
-        listed = list(scored)
-        for key, score in listed:
-            self._count(key, _WORDS * score / listed[0][1], "fits the request")
+        scores = list(scored)
+        for key, score in scores:
+            self._count(key, _WORDS * score / scores[0][1], "fits the request")
 
     def by_plan(self, planned: Sequence[Any]) -> None:
         """Add a plan for the request: its next calls first."""
-        left = [x for x in dict.fromkeys(planned) if x not in self._called]
-        for place, key in enumerate(left):
+        remaining = [x for x in dict.fromkeys(planned) if x not in self._called]
+        for place, key in enumerate(remaining):
             self._count(key, _PLANNED / (1 + 0.2 * place), "is in the plan for the request")
 
     def by_history(self, followed: Mapping[Any, int]) -> None:
-        """Add what followed the last call before, and how often."""
+        """Add the tools that have followed the last call before, and how often."""
         times = sum(followed.values())
         for key, n in followed.items():
             reason = f"followed it {n} of {times} times"
             self._count(key, _FOLLOWED * n / (times + _DOUBT), reason, may_repeat=True)
 
     def by_flow(self) -> None:
-        """Add tools that take something from the last results."""
+        """Add tools that take an argument from the last results."""
         for key in dict.fromkeys(reversed(self._called[-_RECENT:])):
             producer = self._flows.ports(key)
             for flow in self._flows.consumers(producer):
-                what = flow.field or "result"
+                field = flow.field or "result"
                 self._count(
                     flow.consumer, _FLOW * flow.score,
-                    f"takes the {what!r} of {producer.name} as {flow.parameter!r}",
+                    f"takes the {field!r} of {producer.name} as {flow.parameter!r}",
                 )  # fmt: skip
 
     def best(self, limit: int) -> list[Suggestion]:

@@ -1,7 +1,7 @@
-"""Sources of the arguments of given calls: the request, or the result of an earlier call.
+"""Sources of the arguments of calls: the request, or the result of an earlier call.
 
 Every value in the request and every earlier call is a candidate for every parameter. The best pairs
-come first; a value is used once in a call, and so is a result that nothing names.
+come first; a call uses a value once, and a result without a matching name once.
 """
 
 from __future__ import annotations
@@ -14,35 +14,37 @@ from .choosing import Choice
 from .flows import NUMBERS, Flow, Flows
 from .literals import Literal, literals_for
 from .plan import FromResult, Missing, Source, Value
-from .schema_ports import Input, Output, ToolPorts, is_generic
+from .schema_ports import Input, Output, ToolPorts
+from .vocabulary import is_generic
 
 if TYPE_CHECKING:
     from .request import Request, Step
 
-# Minimum scores by the kind of parameter and of source. An id that the request does not contain is
-# in some earlier result: without it the call could not be made at all.
+# Minimum scores by the kind of parameter and of source. An id that is not in the request is in some
+# earlier result: without it the call could not be made at all.
 _LEAST_REFERENCE, _LEAST_LITERAL, _LEAST_ID = 0.47, 0.35, 0.25
 _OPTIONAL_ID, _OPTIONAL_REFERENCE, _OPTIONAL_LITERAL = 0.9, 1.3, 0.7
-# Bonuses for a result that the step names, points at, or calls a result; and for a later one.
-_MENTIONED, _POINTED_BACK, _AT_RESULT, _NAMED_RESULT, _RECENT = 0.3, 0.05, 0.12, 0.2, 0.02
+# Bonuses for a result that the step mentions, points at, or calls a result; and for a later one.
+_MENTIONS, _POINTS_BACK, _POINTS_AT_RESULT, _NAMES_RESULT, _RECENT = 0.3, 0.05, 0.12, 0.2, 0.02
 # Penalties for a value of another step, or one that another call uses.
-_ELSEWHERE, _USED_HERE, _USED_ELSEWHERE = 0.6, 0.7, 0.45
-_OF_A_WRITER, _SAME_AS_BEFORE = 0.75, 0.05
-_WORKED_OUT = 0.3
-_LOOKED_BACK = 12  # earlier calls whose results are candidates
+_OTHER_STEP, _IN_USE, _OTHER_STEP_IN_USE = 0.6, 0.7, 0.45
+_WRITER, _SAME_AS_BEFORE = 0.75, 0.05
+_COMPUTED = 0.3
+_NO_PLACE = -1  # place of a value that the request does not contain
+_MOST_EARLIER = 12  # calls whose results are candidates
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     """Candidate source of an input, and its score.
 
-    A value has its position in the request; `is_named`: a name says that this result is meant.
+    A value has its `place` in the request; `is_named`: the result has a matching name.
     """
 
     inp: Input
     score: float
     source: Value | FromResult
-    place: int = -1
+    place: int = _NO_PLACE
     is_named: bool = False
 
     @property
@@ -58,26 +60,24 @@ class _Candidate:
 
 
 @dataclass(slots=True)
-class _Taken:
-    """Sources chosen for one call, and the values and results in use."""
+class _Assignment:
+    """Sources of one call's arguments, and the values and results in use."""
 
     sources: dict[str, Source] = field(default_factory=dict[str, Source])
-    used: set[object] = field(default_factory=set[object])
+    in_use: set[object] = field(default_factory=set[object])
 
     def offer(self, one: _Candidate) -> bool:
-        """Assign the candidate to the parameter if both are free."""
-        source, used = one.source, None
+        """Assign the candidate to its parameter if both are free; return whether it was."""
+        source, name = one.source, one.inp.name
+        key: object = one.place
         if isinstance(source, FromResult):
-            used = None if one.is_named else (source.call, source.field)
-        elif one.place >= 0:
-            used = one.place
-        if one.inp.name in self.sources or not one.is_enough or (used in self.used):
+            key = source.call, source.field
+        is_shared = one.is_named or key == _NO_PLACE
+        is_free = is_shared or key not in self.in_use
+        if name in self.sources or not one.is_enough or not is_free:
             return False
-        self.sources[one.inp.name] = source
-        if isinstance(source, FromResult):
-            self.used.add((source.call, source.field))
-        elif used is not None:
-            self.used.add(used)
+        self.sources[name] = source
+        self.in_use.add(key)
         return True
 
 
@@ -86,7 +86,7 @@ class Wiring:
 
     def __init__(self, flows: Flows, request: Request, calls: Sequence[Choice]) -> None:
         self._flows, self._request, self._calls = flows, request, calls
-        self._wired: list[dict[str, Source]] = []
+        self._sources: list[dict[str, Source]] = []
         self._users: dict[int, set[str]] = {}  # parameters that use the value at a position
         self._literals: dict[tuple[Any, str, int], list[Literal]] = {}
         self._best: dict[tuple[Any, Any, str, int], tuple[float, Flow] | None] = {}
@@ -94,21 +94,22 @@ class Wiring:
     def sources(self) -> list[dict[str, Source]]:
         """Return the sources, by call."""
         for number in range(len(self._calls)):
-            self._wired.append(self._of_call(number))
-        return self._wired
+            self._sources.append(self._of_call(number))
+        return self._sources
 
     def _of_call(self, number: int) -> dict[str, Source]:
         ports = self._calls[number].ports
         candidates = [x for inp in ports.inputs for x in self._candidates(number, inp)]
-        taken = _Taken()
+        assignment = _Assignment()
         for one in sorted(candidates, key=lambda x: -x.score):
-            if taken.offer(one) and one.place >= 0:
+            if assignment.offer(one) and one.place != _NO_PLACE:
                 self._users.setdefault(one.place, set()).add(one.inp.name)
+        sources = assignment.sources
         for inp in ports.required:
-            if inp.name not in taken.sources:
+            if inp.name not in sources:
                 missing = Missing(f"nothing says {inp.name!r}")
-                taken.sources[inp.name] = self._worked_out(number, inp) or missing
-        return {x.name: taken.sources[x.name] for x in ports.inputs if x.name in taken.sources}
+                sources[inp.name] = self._computed(number, inp) or missing
+        return {x.name: sources[x.name] for x in ports.inputs if x.name in sources}
 
     def _candidates(self, number: int, inp: Input) -> Iterator[_Candidate]:
         call = self._calls[number]
@@ -116,7 +117,7 @@ class Wiring:
             for x in self._literals_of(call.ports, inp, step):
                 score = x.score * self._nearness(x, inp, is_here=step is call.step)
                 yield _Candidate(inp, score, Value(x.value, (x.reason,)), x.place)
-        for earlier in range(max(number - _LOOKED_BACK, 0), number):
+        for earlier in range(max(number - _MOST_EARLIER, 0), number):
             if reference := self._reference(number, earlier, inp):
                 yield reference
 
@@ -131,15 +132,15 @@ class Wiring:
         if inp.is_opaque:  # an id belongs to a thing, not to a step
             return 1.0
         users = self._users.get(literal.place, ())
-        is_used = bool(users) and (inp.name not in users or all(map(is_generic, inp.words)))
+        is_in_use = bool(users) and (inp.name not in users or all(map(is_generic, inp.words)))
         if is_here:
-            return _USED_HERE if is_used else 1.0
-        return _USED_ELSEWHERE if is_used else _ELSEWHERE
+            return _IN_USE if is_in_use else 1.0
+        return _OTHER_STEP_IN_USE if is_in_use else _OTHER_STEP
 
     def _reference(self, number: int, earlier: int, inp: Input) -> _Candidate | None:
         producer = self._calls[earlier].ports
         if inp.name in producer.by_name:
-            own = self._wired[earlier].get(inp.name)
+            own = self._sources[earlier].get(inp.name)
             if inp.is_opaque:
                 return _same(inp, own)
             if isinstance(own, Value) and producer.looks_up and not inp.shape.format:
@@ -159,10 +160,10 @@ class Wiring:
         step = self._calls[number].step
         score = worth + _RECENT * (earlier + 1) / number
         if not self._calls[earlier].ports.reads:
-            score *= _OF_A_WRITER
+            score *= _WRITER
         if step is not None and earlier == number - 1:
-            score += _POINTED_BACK * step.points_back + _AT_RESULT * step.points_at_result
-            score += _NAMED_RESULT * step.names_result
+            score += _POINTS_BACK * step.points_back + _POINTS_AT_RESULT * step.points_at_result
+            score += _NAMES_RESULT * step.names_result
         return score
 
     def _flow(self, producer: ToolPorts, consumer: Choice, inp: Input) -> tuple[float, Flow] | None:
@@ -173,18 +174,20 @@ class Wiring:
             flows: list[tuple[float, Flow]] = []
             for out in producer.outputs:
                 if flow := self._flows.flow(producer, out, consumer.ports, inp):
-                    # What flows counts more than the exact type: that is seldom declared.
+                    # The words count more than the exact type, which is seldom declared.
                     worth = flow.score / flow.fit**0.5
                     if step is not None:
-                        worth += _MENTIONED * self._mentioned(producer, out, consumer.ports, step)
+                        worth += _MENTIONS * self._mention_share(
+                            producer, out, consumer.ports, step
+                        )
                     flows.append((worth, flow))
             self._best[key] = max(flows, key=lambda x: x[0], default=None)
         return self._best[key]
 
-    def _mentioned(
+    def _mention_share(
         self, producer: ToolPorts, out: Output, consumer: ToolPorts, step: Step
     ) -> float:
-        """Return how much of an output's names the step contains, beside its own tool's name."""
+        """Return the share of an output's names in the step, without its own tool's words."""
         return max(
             self._flows.covered_share(
                 (x for x in words if x not in consumer.name_words and not is_generic(x)), step.roots
@@ -192,24 +195,24 @@ class Wiring:
             for words in (out.words, producer.entity)
         )
 
-    def _worked_out(self, number: int, inp: Input) -> FromResult | None:
-        """Return the last computed number, for a number that no value and no name gives."""
+    def _computed(self, number: int, inp: Input) -> FromResult | None:
+        """Return the last computed number, for a number without a value or a matching name."""
         if not {*inp.shape.kinds} & {*NUMBERS} or not all(map(is_generic, inp.words)):
             return None
-        for earlier in reversed(range(max(number - _LOOKED_BACK, 0), number)):
+        for earlier in reversed(range(max(number - _MOST_EARLIER, 0), number)):
             producer, roots = self._calls[earlier].ports, self._request.roots
             numbers = [x for x in producer.outputs if _is_amount(x)]
             best = max(
                 numbers, key=lambda x: self._flows.covered_share(x.words, roots), default=None
             )
             if best:
-                reason = f"{producer.name} works out {best.path!r}, and nothing else says it"
-                return FromResult(earlier, best.path or None, "", _WORKED_OUT, (reason,))
+                reason = f"{producer.name} computes {best.path!r}, and nothing else says it"
+                return FromResult(earlier, best.path or None, "", _COMPUTED, (reason,))
         return None
 
 
 def _same(inp: Input, source: Source | None) -> _Candidate | None:
-    """Reuse the source of an id that an earlier call has, too."""
+    """Return the source of an id as in the earlier call that has it, too."""
     if not isinstance(source, FromResult):
         return None
     return _Candidate(inp, source.score + _SAME_AS_BEFORE, source, is_named=True)
