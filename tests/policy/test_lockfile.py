@@ -63,7 +63,7 @@ def path(tmp_path: Path) -> Path:
 async def opened(path: Path) -> LockFile:
     """Open the file as another process does."""
     file = LockFile(path)
-    await file.look()
+    await file.read_if_changed()
     return file
 
 
@@ -79,14 +79,14 @@ async def test_a_decision_counts_at_once_here_and_at_the_next_look_elsewhere(pat
     assert (tools_off(one), tools_off(other)) == ({"x"}, set())
     version = other.version
     for _ in range(2):
-        await other.look()
+        await other.read_if_changed()
         assert tools_off(other) == {"x"}
         assert other.version == version + 1
     was = path.stat()
     for name in "yx":
         path.write_text(path.read_text().replace('"y"' if name == "x" else '"x"', f'"{name}"'))
         os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
-        await other.look()
+        await other.read_if_changed()
         assert tools_off(other) == {name}
 
 
@@ -108,7 +108,7 @@ async def test_a_damaged_file_is_reported_and_never_overwritten(path: Path):
     for damaged in (b"", b"<<<<<<< HEAD\n{}\n=======\n", text.encode("utf-16"), text[:-5].encode()):
         path.write_bytes(damaged)
         for one in (file, LockFile(path)):
-            await one.look()
+            await one.read_if_changed()
             assert one.trouble is not None
             assert f"The decisions in {path}: " in str(one.trouble)
             assert "Next step: " in str(one.trouble)
@@ -116,7 +116,7 @@ async def test_a_damaged_file_is_reported_and_never_overwritten(path: Path):
             await file.change(off("y"))
         assert path.read_bytes() == damaged
     path.write_text(text)
-    await file.look()
+    await file.read_if_changed()
     assert (file.trouble, tools_off(file)) == (None, {"x", "y"})
     await file.change(off("z"))
     assert tools_off(await opened(path)) == {"x", "y", "z"}
@@ -136,7 +136,7 @@ async def test_a_link_is_followed_and_a_deleted_file_goes_on_to_count(path: Path
     assert path.is_symlink()
     assert tools_off(await opened(shared)) == {"x"}
     path.unlink()
-    await file.look()
+    await file.read_if_changed()
     assert (tools_off(file), file.is_lost) == ({"x"}, True)
     await file.change(off("y"))
     assert (tools_off(await opened(path)), file.is_lost) == ({"x", "y"}, False)
@@ -162,7 +162,7 @@ async def test_a_file_that_cannot_be_written_counts_here_and_that_is_reported(
         full.setattr(lockfile, "replace_file", refuse)
         with pytest.raises(LockFailed, match="counts until this process ends") as refused:
             await file.change(off("y"))
-        await file.look()
+        await file.read_if_changed()
     assert refused.value.place == str(path)
     assert tools_off(file) >= {"x", "y"}
     assert tools_off(await opened(path)) == {"x"}

@@ -156,7 +156,9 @@ def test_decisions_that_cannot_be_read_have_nothing_offered(
             lock.write_text(text)
             with pytest.raises(NoTools) as caught:
                 run(ctx)
-            assert "it cannot be looked up which tools a person has switched" in str(caught.value)
+            assert "the list of tools that a person has switched off cannot be read" in str(
+                caught.value
+            )
             assert hint in " ".join(capsys.readouterr().out.split())
             with pytest.raises(SystemExit):
                 main.run(["servers", "check", "--json"])

@@ -63,8 +63,8 @@ class AgentResult:
 
     `conversation` has all messages, to continue with. `calls` are the calls of tools, in order;
     `usage` counts tokens, turns, calls and seconds; `structured` is the answer as a value, with an
-    `output_schema`; `left_out` has a line for each source that could not be used, `notes` what else
-    a person must know.
+    `output_schema`; `left_out` has a line for each source that could not be used, and `notes` are
+    other messages for a person.
     """
 
     answer: str
@@ -130,10 +130,10 @@ class Agent:
         failures = dict[str, Failure]()
 
         def spec() -> AgentSpec:
-            opened = model.open(settings.env)
+            open_model = model.open(settings.env)
             return AgentSpec(
-                name, opened, system_prompt, max_thoughts, tool_protocol,
-                output=output, window=model.window(opened), limits=RunLimits(max_run_tokens),
+                name, open_model, system_prompt, max_thoughts, tool_protocol,
+                output=output, window=model.window(open_model), limits=RunLimits(max_run_tokens),
             )  # fmt: skip
 
         def tools(operations: Operations) -> ToolSpec:
@@ -142,7 +142,7 @@ class Agent:
                 choice, own, preferences, tool_token_budget, failures, required=required
             )
 
-        spec()  # raises for what no run could start with
+        spec()  # an unusable model is an error now, not at the first run
         settings.secrets.update(model.secrets)
         words = _approval(approval)
         if wait_seconds is None:
@@ -172,7 +172,7 @@ class Agent:
         """Start a run, and iterate over its events: `for event in agent.stream(...)`.
 
         Raises:
-            RuntimeError: the bridge is closed. What `run` raises comes at the end of the events.
+            RuntimeError: the bridge is closed. The errors of `run` are raised after the last event.
         """
         portal = self._bridge.aio.portal
         return AgentStream(portal, lambda tell: self.aio.play(question, tell))
@@ -190,7 +190,7 @@ class AioAgent:
         wait_seconds: float,
     ) -> None:
         self._bridge = bridge
-        # Each makes a toolset for a run; the run closes the model of its spec.
+        # Each is called once per run; the run closes the model of its spec.
         self._caller = caller
         self._spec = spec
         self._tools = tools
@@ -198,7 +198,7 @@ class AioAgent:
 
     async def run(self, question: AgentInput) -> AgentResult:
         """See `Agent.run`. Cancelling it stops the run."""
-        return await self._bridge.aio.portal.awaited(self.play, question, _ignore)
+        return await self._bridge.aio.portal.call_async(self.play, question, _ignore)
 
     def stream(self, question: AgentInput) -> AioAgentStream[AgentResult]:
         """See `Agent.stream`: `async for event in agent.aio.stream(...)`."""
@@ -237,17 +237,17 @@ class AioAgent:
             ready = await ready_tools(
                 operations, self._tools(operations), listener, wait_seconds=self._wait_seconds
             )
-            ended = await run.go(ready.tools, ready.pages, ready.left_out, ready.no_tools)
+            outcome = await run.go(ready.tools, ready.pages, ready.left_out, ready.no_tools)
         finally:
             await spec.model.aclose()
         conversation = run.conversation
         return AgentResult(
-            answer=ended.answer,
-            stopped=ended.stopped,
+            answer=outcome.answer,
+            stopped=outcome.stopped,
             conversation=await beside_loop(conversation.chars, lambda: conversation.messages),
             calls=tuple(calls),
-            usage=counts(ended.usage, ended.steps, ended.tool_calls, ended.seconds),
-            structured=ended.structured,
+            usage=counts(outcome.usage, outcome.steps, outcome.tool_calls, outcome.seconds),
+            structured=outcome.structured,
             left_out=ready.left_out,
             notes=tuple(notes),
         )
@@ -275,13 +275,13 @@ def _check(max_thoughts: int, tool_protocol: str) -> None:
 
 
 def _sources(settings: Settings, parts: Parts, required: Iterable[str]) -> list[str]:
-    """Return the sources and groups of the toolbelt, or of the settings without one."""
-    named = [x for x in parts or () if isinstance(x, str)]
-    named = list(dict.fromkeys((*named, *required)))
-    for name in named:
+    """Return the sources and groups of the toolbelt; without one, those of the settings."""
+    names = [x for x in parts or () if isinstance(x, str)]
+    names = list(dict.fromkeys((*names, *required)))
+    for name in names:
         if settings.group(name) is None:
             settings.source(name)
-    return list(dict.fromkeys((*(settings.switched_on if parts is None else ()), *named)))
+    return list(dict.fromkeys((*(settings.switched_on if parts is None else ()), *names)))
 
 
 def _own_tools(bridge: Bridge, parts: Parts, memory: Memory | None) -> list[Toolset]:

@@ -21,7 +21,7 @@ _MOST_NAMES = 5
 _NAME_CHARS = 60
 _BLOCKED = "The tool {!r} is blocked by the preferences of a person. Use another one."
 _DENIED = "The tool {{!r}} is not for this agent: {}. Use another one."
-_HELD = (
+_NOT_ACCEPTED = (
     "The tool {!r} is held back: a person has to accept its definition first. Go on "
     "without it, or say that you need it."
 )
@@ -47,9 +47,9 @@ class AgentFilter:
         self._preferences = preferences
         self._tell = tell
         self._ask_to_accept = ask_to_accept
-        self._asked_digests: set[str] = set()
+        self._queried_digests: set[str] = set()
         self._reported_sources: set[str] = set()
-        self._held: dict[ToolKey, Tool] = {}  # shown as accepted, or not at all
+        self._waiting: dict[ToolKey, Tool] = {}  # shown as accepted, or not at all
 
     @property
     def version(self) -> object:
@@ -74,7 +74,7 @@ class AgentFilter:
 
     def keep(self, tool: Tool) -> Tool | str:
         """Return the accepted definition of a tool of a locked source, or why it is not shown."""
-        self._held.pop(tool.key, None)
+        self._waiting.pop(tool.key, None)
         if why := self.why_off(tool.key):
             return why
         if why := self._engine.rules.why_never(tool, self._context.caller):
@@ -83,8 +83,8 @@ class AgentFilter:
             return tool
         accepted = self._decisions.as_accepted(tool)
         if accepted is not tool:
-            self._held[tool.key] = tool
-        return accepted or _HELD
+            self._waiting[tool.key] = tool
+        return accepted or _NOT_ACCEPTED
 
     def keeps_instructions(self, source: str) -> bool:
         """Return whether the instructions of a locked source are accepted."""
@@ -93,17 +93,19 @@ class AgentFilter:
 
     def notice(self, tools: Sequence[Tool], sources: Collection[str]) -> None:
         """Tell the person once, in one line, which tools are held back."""
-        held = [x.key for x in tools if self._held.get(x.key) is x] if self._held else []
+        waiting = [x.key for x in tools if self._waiting.get(x.key) is x] if self._waiting else []
         silent = [x for x in sources if not self.keeps_instructions(x)]
-        waiting = dict.fromkeys((*(x.source for x in held), *silent))
-        new = [x for x in waiting if x not in self._reported_sources]
+        waiting_sources = dict.fromkeys((*(x.source for x in waiting), *silent))
+        new = [x for x in waiting_sources if x not in self._reported_sources]
         if new:
             self._reported_sources.update(new)
-            parts = "; ".join(self._describe_held(x, held, x in silent) for x in new)
+            parts = "; ".join(self._describe_waiting(x, waiting, x in silent) for x in new)
             self._tell(f"Held back until you accept it: {parts}.")
 
-    def _describe_held(self, source: str, held: Collection[ToolKey], has_instructions: bool) -> str:
-        names = [self._plain(x) for x in held if x.source == source]
+    def _describe_waiting(
+        self, source: str, waiting: Collection[ToolKey], has_instructions: bool
+    ) -> str:
+        names = [self._plain(x) for x in waiting if x.source == source]
         tools = "1 tool" if len(names) == 1 else f"{len(names):,} tools"
         parts = [f"{tools} ({join_names(names, _MOST_NAMES)})"] if names else []
         parts += ["its instructions"] if has_instructions else []
@@ -120,9 +122,9 @@ class AgentFilter:
         waiting = [catalog.digest(x) for x in tools if decisions.standing(x) != "accepted"]
         if not decisions.has_accepted_instructions(source):
             waiting.append(digest_of(catalog.instructions(source)))
-        new, host = set(waiting) - self._asked_digests, self._context.caller.host
-        is_nobody = host is None or host.why_nobody or decisions.why_unknown()
-        if new and not is_nobody and self._ask_to_accept is not None:
-            self._asked_digests |= new
+        new, host = set(waiting) - self._queried_digests, self._context.caller.host
+        can_ask = host is not None and not host.why_nobody and not decisions.why_unknown()
+        if new and can_ask and self._ask_to_accept is not None:
+            self._queried_digests |= new
             if problem := await self._ask_to_accept(source):
                 self._tell(problem)

@@ -39,7 +39,7 @@ _ASKER = "a locked server"
 class ToolSpec:
     """Tools of an agent: of sources and groups, and `own` ones, such as drawn tools.
 
-    `failed` are failures of sources in earlier runs; it is kept up to date. Without `budget_tokens`
+    `failures` are those of sources in earlier runs; it is kept up to date. Without `budget_tokens`
     the settings decide. `describe_plan` puts a plan into words for a model; with it the agent has
     the planning tools, too. It must have a tool of each source and group in `required`, and of
     those that the settings require.
@@ -49,14 +49,14 @@ class ToolSpec:
     own: Sequence[Toolset] = ()
     preferences: Preferences = field(default_factory=Preferences)
     budget_tokens: int | None = None
-    failed: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
     describe_plan: Callable[[Plan], str] | None = None
     required: Collection[str] = ()
 
 
 @dataclass(frozen=True)
 class ReadyTools:
-    """Tools of a run, the pages of its long results, and lines about what was left out.
+    """Tools of a run, the pages of its long results, and lines about unusable sources.
 
     `no_tools` is the error of a run that lacks a tool it needs.
     """
@@ -95,7 +95,7 @@ async def ready_tools(
     """
     await operations.engine.rules.renew()
     choice = spec.choice
-    sources = SourceToolset(operations, choice, spec.failed)
+    sources = SourceToolset(operations, choice, spec.failures)
     parts = [*spec.own, sources]
     describe_plan, describe = spec.describe_plan, listener.describe_review
     tools, pages = agent_tools(
@@ -110,20 +110,20 @@ async def ready_tools(
         planning=describe_plan and planning_of(operations, describe_plan, spec.preferences),
     )
     required = _required(operations, spec)
-    needed = {x for name in required for x in choice.sources_of(name)}
-    left_out = await sources.connect(listener.show_waiting, wait_seconds, needed)
+    required_sources = {x for name in required for x in choice.sources_of(name)}
+    left_out = await sources.connect(listener.show_waiting, wait_seconds, required_sources)
     if not left_out:  # otherwise a missing source may have the names
         async for line in _describe_unmatched(operations, spec, CombinedToolset(*parts)):
             listener.tell(line)
-    offered = [x.tool for x in (await tools.available()).definitions]
+    usable_now = [x.tool for x in (await tools.available()).definitions]
 
     def has_usable(test: Callable[[Tool], bool]) -> bool:
-        return any(test(x) and not operations.is_denied(x) for x in offered)
+        return any(test(x) and not operations.is_denied(x) for x in usable_now)
 
-    without = [x for x in required if not has_usable(choice.part(x))]
-    if not without and not has_usable(is_of_person):
-        without = [*choice.sources, *(x.name for x in choice.groups)]
-    why = _no_tools(operations, spec, sources, required, without) if without else None
+    lacking = [x for x in required if not has_usable(choice.part(x))]
+    if not lacking and not has_usable(is_of_person):
+        lacking = [*choice.sources, *(x.name for x in choice.groups)]
+    why = _no_tools(operations, spec, sources, required, lacking) if lacking else None
     return ReadyTools(tools, pages, left_out, why)
 
 
@@ -175,15 +175,15 @@ def _no_tools(
     spec: ToolSpec,
     sources: SourceToolset,
     required: Collection[str],
-    without: Sequence[str],
+    names: Sequence[str],
 ) -> NoTools:
-    lacking = join_names(without, _MOST_NAMES)
+    lacking = join_names(names, _MOST_NAMES)
     problem = "No tool of this agent can be used, so its model was not asked."
-    if any(x in required for x in without):
+    if any(x in required for x in names):
         problem = f"Required, but without a tool that can be used: {lacking}. No model was asked."
-    affected = dict.fromkeys(x for name in without for x in spec.choice.sources_of(name))
+    affected = dict.fromkeys(x for name in names for x in spec.choice.sources_of(name))
     reasons = [sources.why_none(x) or _why_unusable(operations, spec, x) for x in affected]
-    empty = (x for x in spec.choice.groups if x.name in without and not x.sources)
+    empty = (x for x in spec.choice.groups if x.name in names and not x.sources)
     for group in empty:
         reasons += [*group.describe_unknown(), *group.describe_unmatched(())]
     return NoTools(problem, tuple(dict.fromkeys(reasons)))

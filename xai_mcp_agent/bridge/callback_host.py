@@ -35,13 +35,13 @@ A = TypeVar("A")
 
 _BY = "the program"
 _NOBODY = Nobody(
-    "nobody can be asked where this was called from. Give `answer=` to the Bridge, run the "
+    "nobody is there to answer. Give `answer=` to the Bridge, run the "
     'workflow in a terminal, or set "elicitation": "defaults" for this server in the settings'
 )
 
 
-class _Raised(Exception):
-    """A function of the program raised an error with this name."""
+class _CallbackFailed(Exception):
+    """A function of the program raised an error of this type."""
 
 
 class CallbackHost:
@@ -65,9 +65,9 @@ class CallbackHost:
             answer = await self._call(self._approver, request, request.limit_seconds)
         except TimeoutError:
             return approval_too_late(request)
-        except _Raised as raised:
-            return ApprovalAnswer.no(f"the program that approves raised {raised}")
-        return _checked_approval(answer)
+        except _CallbackFailed as failure:
+            return ApprovalAnswer.no(f"the program that approves raised {failure}")
+        return _check_approval(answer)
 
     async def answer(self, question: Question) -> Answer:
         """Return the function's answer; cancelled if it raises or takes too long."""
@@ -77,9 +77,9 @@ class CallbackHost:
             answer = await self._call(self._answerer, question, question.limit_seconds)
         except TimeoutError:
             return too_late(question)
-        except _Raised as raised:
-            return Answer.cancelled(f"the program that answers raised {raised}")
-        return _checked(answer)
+        except _CallbackFailed as failure:
+            return Answer.cancelled(f"the program that answers raised {failure}")
+        return _check_answer(answer)
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Refuse: a program has no model."""
@@ -90,7 +90,7 @@ class CallbackHost:
 
         Raises:
             TimeoutError: it takes longer than the limit.
-            _Raised: it raised.
+            _CallbackFailed: it raised an error.
         """
         with anyio.fail_after(seconds):
             async with self._one_at_a_time:
@@ -98,10 +98,10 @@ class CallbackHost:
                     return await anyio.to_thread.run_sync(function, request, abandon_on_cancel=True)
                 except Exception as cause:
                     logger.exception("The program's `answer` or `approve` raised")
-                    raise _Raised(type(cause).__name__) from cause
+                    raise _CallbackFailed(type(cause).__name__) from cause
 
 
-def _checked(answer: object) -> Answer:
+def _check_answer(answer: object) -> Answer:
     if isinstance(answer, Answer):
         return answer
     kind = type(answer).__name__
@@ -109,7 +109,7 @@ def _checked(answer: object) -> Answer:
     return Answer.cancelled(f"the program that answers returned a {kind}, not an Answer")
 
 
-def _checked_approval(answer: object) -> ApprovalAnswer:
+def _check_approval(answer: object) -> ApprovalAnswer:
     if isinstance(answer, ApprovalAnswer) and scope_of(answer.scope):
         return replace(answer, by=answer.by or _BY)
     if scope := scope_of(answer):

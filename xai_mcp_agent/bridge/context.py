@@ -81,7 +81,7 @@ class Context:
 
         `is_anew`: their circuit breakers are reset.
         """
-        refused: dict[str, XaiMcpError] = {}
+        errors: dict[str, XaiMcpError] = {}
         for name in names:
             if is_anew:
                 self.engine.breakers.reset(name)
@@ -89,18 +89,16 @@ class Context:
                 self.engine.pool.start(name)
             except (UnknownServer, SettingsError) as reason:
                 # The traceback's frames hold this dict, and the dict the run.
-                refused[name] = reason.with_traceback(None)
-        return refused
+                errors[name] = reason.with_traceback(None)
+        return errors
 
     async def wait_for(self, *names: str) -> dict[str, XaiMcpError]:
         """Wait for these servers, each up to its own limit; return the errors of failed ones."""
         sources = [x for x in names if self.own is None or x != CANVAS_SOURCE]
-        refused = self.start_sources(sources)
-        results = await self.engine.pool.ready(
-            (x for x in sources if x not in refused), self.caller
-        )
+        errors = self.start_sources(sources)
+        results = await self.engine.pool.ready((x for x in sources if x not in errors), self.caller)
         await self.accept_first(name for name, error in results.items() if error is None)
-        return refused | {name: error for name, error in results.items() if error}
+        return errors | {name: error for name, error in results.items() if error}
 
     async def tools_of(self, source: str) -> tuple[Tool, ...]:
         """Return the source's tools, connecting it first if needed."""
@@ -222,8 +220,8 @@ class Context:
         async def search(
             query: str, among: Mapping[ToolKey, Tool], limit: int
         ) -> Sequence[Ranked[Tool]]:
-            remembered = await engine.usage.remembered(toolbelt)
-            return await engine.search.search(query, among, limit, ranking, remembered)
+            uses = await engine.usage.remembered(toolbelt)
+            return await engine.search.search(query, among, limit, ranking, uses)
 
         return search
 
@@ -271,15 +269,15 @@ def _by_rules(ranked: Ranked[Any], gate: RuleGate, caller: Caller) -> Ranked[Any
 
 
 def is_of_person(tool: Tool) -> bool:
-    """Return whether a tool belongs to a source, is drawn or a function, and is not our own."""
+    """Return whether a tool is a person's: of a source, the canvas or a function, not built in."""
     return bool(tool.source) or tool.key.kind == STATIC.name
 
 
-def raise_first(refused: Mapping[str, XaiMcpError]) -> None:
+def raise_first(errors: Mapping[str, XaiMcpError]) -> None:
     """Raise the first error, if there is one."""
-    first = next(iter(refused.values()), None)
+    first = next(iter(errors.values()), None)
     try:
         if first is not None:
             raise first
     finally:
-        del first, refused  # as in `Portal.call`: an error must not hold itself
+        del first, errors  # as in `Portal.call`: an error must not hold itself

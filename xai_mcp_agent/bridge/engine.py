@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_GONE = "{} has no tool {!r} now."
+_NO_TOOL = "{} has no tool {!r} now."
 # Limit at the end, for events that are not yet in the history.
 _WRITE_SECONDS = 3.0
 _SETTLE_SECONDS = 2.0  # writing usually takes milliseconds
@@ -158,13 +158,13 @@ class Engine:
         is_late = self._late is not None and not self._late.done()
         if is_late or not self.recorder.place.is_lasting:
             return
-        settled = self.recorder.flush()
-        waiter = asyncio.wrap_future(settled)
+        writing = self.recorder.flush()
+        waiter = asyncio.wrap_future(writing)
         waiter.add_done_callback(_retrieve_error)
         # The timeout ends the wait, not the write: the next flush sees that it is late.
         await asyncio.wait([waiter], timeout=_SETTLE_SECONDS)
-        if not settled.done():
-            self._late = settled
+        if not writing.done():
+            self._late = writing
 
     async def perform(self, invocation: ToolInvocation) -> ToolResult:
         """Let the source make an allowed call; secrets are masked in its result."""
@@ -204,20 +204,20 @@ class Engine:
         tool, limit = invocation.tool, invocation.timeout_seconds
         source, name = tool.key.source, tool.key.name
         is_ready = self.pool.start(source).state == "ready"
-        listed = self.catalog.named(source, name) if is_ready else None
-        if listed is None or lock:
+        current = self.catalog.named(source, name) if is_ready else None
+        if current is None or lock:
             started = anyio.current_time()
             try:
-                listed = await self.find_tool(source, name, limit, invocation.caller)
+                current = await self.find_tool(source, name, limit, invocation.caller)
             except UnknownTool:
                 if not lock:
                     raise
                 # Without the names of other tools, which may not be accepted.
-                raise UnknownTool(_GONE.format(source, name)) from None
+                raise UnknownTool(_NO_TOOL.format(source, name)) from None
             limit = remaining_seconds(limit, anyio.current_time() - started)
-        if listed is tool and limit == invocation.timeout_seconds:
+        if current is tool and limit == invocation.timeout_seconds:
             return invocation
-        return replace(invocation, tool=listed, timeout_seconds=limit)
+        return replace(invocation, tool=current, timeout_seconds=limit)
 
     def lock_of(self, source: str, caller: Caller) -> DefinitionLock:
         """Return whether the settings or the caller lock the source to its accepted definitions."""

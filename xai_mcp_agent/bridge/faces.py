@@ -135,7 +135,7 @@ class _Face:
     versions = Operation(Operations.versions)
     graph = Operation(Operations.graph)
     store = Operation(Operations.store)
-    record_drawn = Operation(Operations.record_drawn)
+    record_canvas_tools = Operation(Operations.record_canvas_tools)
 
     list_resources = Operation(Operations.list_resources)
     read_resource = Operation(Operations.read_resource)
@@ -155,7 +155,7 @@ def _waits(do: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
 
 def _awaits(do: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutine[Any, Any, T]]:
     async def wait(self: AioBridge, *args: Any, **options: Any) -> T:
-        return await self.portal.awaited(do, self.operations, *args, **options)
+        return await self.portal.call_async(do, self.operations, *args, **options)
 
     return wait
 
@@ -189,7 +189,7 @@ class AioBridge(_Face, adapt=_awaits):
         *args: P.args, **options: P.kwargs,
     ) -> T:  # fmt: skip
         """Run a coroutine function of the operations on the bridge's loop; for our own parts."""
-        return await self.portal.awaited(do, self.operations, *args, **options)
+        return await self.portal.call_async(do, self.operations, *args, **options)
 
     async def _listen(
         self, server: str, topics: Sequence[str], on_change: OnChange | None
@@ -220,8 +220,8 @@ class Bridge(_Face, adapt=_waits):
     of its process.
 
     Raises:
-        SettingsError: the file is unreadable. What is wrong with one server disables that server
-            only, and is raised when it is used.
+        SettingsError: the file is unreadable. A mistake in the entry of one server disables only
+            that server, and is raised when it is used.
     """
 
     def __init__(

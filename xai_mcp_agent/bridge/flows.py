@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..planning.flows import Flow, Flows
 
 MOST_FLOWS = 30
-"""Limit of the flows shown; nobody looks through more."""
+"""Default number of flows in a graph."""
 _MOST_TOOLS = 300  # tools of a source; their flows take some seconds
 
 
@@ -37,13 +37,13 @@ def flows_around(
     own = [key for key, x in usable.items() if _is_requested(x, tool_graph.requested)]
     flows = Flows()
     for key, subject in usable.items():
-        named = {"id": key, "server": subject.source, "name": subject.tool}
-        flows.put({**tool_graph.tools[subject][1], **named})
+        identity = {"id": key, "server": subject.source, "name": subject.tool}
+        flows.put({**tool_graph.tools[subject][1], **identity})
     keys = sorted(own, key=lambda x: usable[x].context_id)[:_MOST_TOOLS]
     best = _best_flows(flows, keys)
-    shown = [_tool_flow(x, usable) for x in best[:most]]
-    left_out, unseen = max(len(best) - most, 0), max(len(own) - _MOST_TOOLS, 0)
-    return graph.around(tool_graph.requested, shown, left_out, unseen)
+    visible = [_tool_flow(x, usable) for x in best[:most]]
+    omitted, skipped_tools = max(len(best) - most, 0), max(len(own) - _MOST_TOOLS, 0)
+    return graph.around(tool_graph.requested, visible, omitted, skipped_tools)
 
 
 def _best_flows(flows: Flows, keys: list[str]) -> list[Flow]:
@@ -65,8 +65,8 @@ def _is_requested(subject: Subject, requested: list[Subject]) -> bool:
 def _tool_flow(flow: Flow, subjects: Mapping[str, Subject]) -> ToolFlow:
     from ..history.graph import DataFlow
 
-    made = DataFlow(
+    data_flow = DataFlow(
         flow.field, flow.parameter, round(min(flow.score, 1.0), 3), round(flow.fit, 3),
         flow.conversion, flow.reasons,
     )  # fmt: skip
-    return subjects[flow.producer], subjects[flow.consumer], made
+    return subjects[flow.producer], subjects[flow.consumer], data_flow

@@ -37,7 +37,7 @@ Perform: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]
 _CANCELLED = "It was cancelled."
 _NO_WORDS = "It failed, and did not say why."
 _OFF = "It is switched off, or may be."
-_REFUSED: dict[type[XaiMcpError], str] = {
+_REFUSALS: dict[type[XaiMcpError], str] = {
     DefinitionChanged: "Its definition is not the accepted one.",
     NotAccepted: "Nobody has accepted its definition.",
     AcceptanceUnknown: "Its accepted definition could not be looked up.",
@@ -45,7 +45,7 @@ _REFUSED: dict[type[XaiMcpError], str] = {
     RuleDenied: "A rule does not allow it.",
 }
 _STRICT_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-_MOST_REFUSED = 10_000  # remembered reports, so that each is made once
+_MOST_REFUSALS = 10_000  # remembered reports, so that each is made once
 
 
 class CallPipeline:
@@ -72,15 +72,14 @@ class CallPipeline:
         self._current = current
         self._lock_of = lock_of
         self._checks = ArgumentChecks()
-        self._refused: set[Hashable] = set()
+        self._refusals: set[Hashable] = set()
 
     async def run(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
         """Make this call, if every step lets it through; see the steps for what they raise.
 
         Raises:
             ToolDisabled, NotAccepted, AcceptanceUnknown, InvalidArguments, NotApproved,
-            CircuitOpen: nothing
-                was sent.
+                CircuitOpen: nothing was sent.
         """
         is_governed = invocation.caller.is_governed
         try:
@@ -101,7 +100,7 @@ class CallPipeline:
         except (ToolDisabled, NotAccepted, AcceptanceUnknown, NotApproved) as reason:
             self._note(invocation, reason)
             raise
-        call = partial(self._recorded, invocation, perform)
+        call = partial(self._call_and_record, invocation, perform)
         breaker = self._breakers.of(invocation.tool.key.source)
         if breaker is None:
             return await call()
@@ -133,7 +132,7 @@ class CallPipeline:
             raise InvalidArguments(invocation.name, problems, signature(schema))
         return invocation
 
-    async def _recorded(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
+    async def _call_and_record(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
         """Make the call and record how long it took, and its error.
 
         A call that may change something is noted before it is sent: if we are killed meanwhile, the
@@ -173,14 +172,14 @@ class CallPipeline:
         """
         if isinstance(reason, NotApproved) and reason.is_answer:
             return
-        why = _REFUSED.get(type(reason), _OFF)
+        why = _REFUSALS.get(type(reason), _OFF)
         digest = reason.digest if isinstance(reason, NotAccepted) else ""
         caller, key = invocation.caller, invocation.tool.key
-        refused = (caller.run, caller.name, key, why, digest)
-        if refused not in self._refused:
-            if len(self._refused) >= _MOST_REFUSED:
-                self._refused.clear()
-            self._refused.add(refused)
+        refusal = (caller.run, caller.name, key, why, digest)
+        if refusal not in self._refusals:
+            if len(self._refusals) >= _MOST_REFUSALS:
+                self._refusals.clear()
+            self._refusals.add(refusal)
             by = self._recorder.caller_fields(caller, invocation.call_id)
             self._recorder.record_refusal(key, why, digest, by)
 

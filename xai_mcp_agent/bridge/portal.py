@@ -81,7 +81,7 @@ class Portal:
         call = _Call(self._work, partial(make, *args, **options))
         try:
             self._loop.call_soon_threadsafe(call.start)
-            while not call.done.acquire(timeout=_STEP_SECONDS):
+            while not call.gate.acquire(timeout=_STEP_SECONDS):
                 if not self._thread.is_alive():
                     raise closed_meanwhile()
             error, call.error = call.error, None
@@ -104,7 +104,7 @@ class Portal:
             # each other, and with them the run of a workflow, until the next garbage collection.
             del call, error
 
-    async def awaited(
+    async def call_async(
         self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
     ) -> T:
         """Like `call`, for a caller on a loop, which it does not block; even on this loop.
@@ -193,7 +193,7 @@ class Portal:
         try:
             return await make()
         except SourceError:
-            if self._closing:  # that is why it failed, and the advice in its message does not help
+            if self._closing:  # the cause of the failure: the advice in its message does not help
                 raise closed_meanwhile() from None
             raise
         finally:
@@ -223,14 +223,14 @@ class Portal:
         The end of the loop would cancel all tasks at once, also those of calls that have not begun,
         and Python would warn that they were never awaited.
         """
-        while left := [x for x in self._work if not x.done()]:
-            for task in left:
+        while remaining := [x for x in self._work if not x.done()]:
+            for task in remaining:
                 task.cancel()
-            await asyncio.wait(left)
+            await asyncio.wait(remaining)
 
 
 class _Call(Generic[T]):
-    """A coroutine on the loop, and the one thread that waits until it is `done`.
+    """A coroutine on the loop; one thread waits for its end at the `gate`.
 
     A `concurrent.futures` future would do, but its locks and callbacks, and the extra turn of the
     loop, cost a tool call several percent of its time; anyio's portal takes three times as long.
@@ -239,10 +239,10 @@ class _Call(Generic[T]):
     def __init__(
         self, work: set[asyncio.Task[Any]], make: Callable[[], Coroutine[Any, Any, T]]
     ) -> None:
-        self.done = threading.Lock()  # held until it is done
-        self.done.acquire()
+        self.gate = threading.Lock()  # held until the call ends
+        self.gate.acquire()
         self._work = work  # the set it belongs to while it runs
-        self._make = make  # not before it begins, which may never happen
+        self._make = make  # called by `start`, which may never come
         self._task: asyncio.Task[None] | None = None
         self.results: list[T] = []
         self.error: BaseException | None = None
@@ -265,7 +265,7 @@ class _Call(Generic[T]):
         finally:
             if self._task is not None:
                 self._work.discard(self._task)
-            self.done.release()
+            self.gate.release()
 
 
 def closed_meanwhile() -> RuntimeError:
@@ -300,24 +300,24 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 # share one selector. So the child replaces its copies with descriptors of /dev/null.
 
 
-def _let_go_of_the_parents() -> None:
-    """Replace the descriptors in a forked child; the numbers stay taken."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
+def _replace_inherited_descriptors() -> None:
+    """Replace the descriptors in a forked child, so that nothing else gets their numbers."""
+    null_device = os.open(os.devnull, os.O_RDWR)
     for selector in list(_selectors):
         for number in _numbers_in(selector):
-            os.dup2(nowhere, number, inheritable=False)
-    os.close(nowhere)
+            os.dup2(null_device, number, inheritable=False)
+    os.close(null_device)
     _selectors.clear()
 
 
 def _numbers_in(selector: selectors.BaseSelector) -> list[int]:
     """Return every descriptor that the selector watches, and its own if it has one."""
-    watched = cast("Mapping[Any, selectors.SelectorKey] | None", selector.get_map())
-    if watched is None:
+    keys = cast("Mapping[Any, selectors.SelectorKey] | None", selector.get_map())
+    if keys is None:
         return []  # it was closed
     own = getattr(selector, "fileno", None)
-    return [key.fd for key in watched.values()] + ([own()] if own else [])
+    return [key.fd for key in keys.values()] + ([own()] if own else [])
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_of_the_parents)
+    os.register_at_fork(after_in_child=_replace_inherited_descriptors)

@@ -57,11 +57,11 @@ class Sessions:
         main.stop_dependents = self._stop_all_of
         self._settings = settings
         self._make = make
-        self._pool = SourcePool(self._new_source, _Unheard())
+        self._pool = SourcePool(self._new_source, _IgnoreEvents())
         self._updates = defaultdict[Session, UpdateListeners](UpdateListeners)
-        self._used_at: dict[Session, float] = {}
+        self._last_use: dict[Session, float] = {}
         self._calls = Counter[Session]()  # calls under way
-        # Servers; known until the main session is stopped.
+        # Names of servers, until their main session is stopped.
         self._of_one_era: set[str] = set()
         self._of_both_eras: set[str] = set()
 
@@ -80,10 +80,10 @@ class Sessions:
         key = self._key(server, invocation.caller)
         if key is None:
             return await source.call(invocation)
-        left = remaining_seconds(limit, anyio.current_time() - started)
+        remaining = remaining_seconds(limit, anyio.current_time() - started)
         self._calls[key] += 1
         try:
-            return await source.call(replace(invocation, timeout_seconds=left))
+            return await source.call(replace(invocation, timeout_seconds=remaining))
         finally:
             self._calls[key] -= 1
             if not self._calls[key]:
@@ -141,9 +141,9 @@ class Sessions:
     def _is_for_older(self, server: str, caller: Caller) -> bool:
         """Return whether calls of the caller use the handshake era, as far as is known."""
         settings, far = self._server(server), caller.far
-        is_asked_older = far is not None and not far.is_modern and far.can_be_asked
+        needs_older = far is not None and not far.is_modern and far.can_be_asked
         speaks_both = settings is not None and settings.mode == "auto"
-        return is_asked_older and speaks_both and server not in self._of_one_era
+        return needs_older and speaks_both and server not in self._of_one_era
 
     async def _try_older(self, server: str, main: Source, caller: Caller) -> None:
         """Open a session of the handshake era, or remember that it is unnecessary or impossible."""
@@ -157,7 +157,7 @@ class Sessions:
                 self._of_both_eras.add(server)
             except SourceFailed as cause:
                 if server in self._of_both_eras:
-                    raise  # it has trouble, and will speak this era again
+                    raise  # a passing failure: it has spoken this era before
                 logger.info("%s is only used in its own era: %s", server, cause.problem)
                 self._of_one_era.add(server)
                 await self._stop_where(lambda x: x == key)
@@ -165,7 +165,7 @@ class Sessions:
     def _start(self, key: Session) -> Source:
         if key.client and key not in self._pool.running():
             self._check_limit(key)
-        self._used_at[key] = anyio.current_time()
+        self._last_use[key] = anyio.current_time()
         return self._pool.start(key)
 
     def _check_limit(self, key: Session) -> None:
@@ -186,11 +186,11 @@ class Sessions:
     async def _stop_idle(self) -> None:
         while True:
             await anyio.sleep(_IDLE_SECONDS / 10)
-            for key in self._used_at:
+            for key in self._last_use:
                 if self._calls[key] or self._updates[key].has_listeners:
-                    self._used_at[key] = anyio.current_time()
-            began = anyio.current_time() - _IDLE_SECONDS
-            await self._stop_where(lambda x, began=began: self._used_at[x] <= began)
+                    self._last_use[key] = anyio.current_time()
+            oldest = anyio.current_time() - _IDLE_SECONDS
+            await self._stop_where(lambda x, oldest=oldest: self._last_use[x] <= oldest)
 
     async def _stop_all_of(self, server: str) -> None:
         """Stop with the main session: what is known about the server may have changed."""
@@ -198,17 +198,17 @@ class Sessions:
         self._of_both_eras.discard(server)
         await self._stop_where(lambda x: x.server == server)
 
-    async def _stop_where(self, is_meant: Callable[[Session], bool]) -> None:
+    async def _stop_where(self, matches: Callable[[Session], bool]) -> None:
         async with anyio.create_task_group() as stopping:
-            for key in [x for x in self._used_at if is_meant(x)]:
-                del self._used_at[key]
+            for key in [x for x in self._last_use if matches(x)]:
+                del self._last_use[key]
                 if not self._updates[key].has_listeners:
                     del self._updates[key]
                 stopping.start_soon(self._pool.stop, key)
 
 
-class _Unheard:
-    """Observer of sources whose events count for nobody else."""
+class _IgnoreEvents:
+    """Observer that ignores all events: only main sessions report."""
 
     def notice(self, event: SourceEvent) -> None:
         """Ignore the event."""

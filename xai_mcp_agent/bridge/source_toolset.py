@@ -1,4 +1,4 @@
-"""Tools of an agent's sources: awaited as its run begins, then as the catalog has them."""
+"""Tools of an agent's sources: connects them as its run begins, then reads the catalog."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_NAMES = 5
 _LATE = "it is not ready yet; its tools come as soon as it is."
 _OWN_TOOLS = "drawn and built-in tools"
 _UNDECIDED = (
-    "{}: left out, because it cannot be looked up which tools a person has switched off. {}"
+    "{}: left out, because the list of tools that a person has switched off cannot be read. {}"
 )
 
 
@@ -57,7 +57,7 @@ class SourceToolset(Toolset):
         self._failures = failures
         self._listings: list[tuple[Tool, ...]] = []
         self._tools: Sequence[Tool] = ()
-        self._left_out: Sequence[Tool] = ()
+        self._omitted: Sequence[Tool] = ()
 
     async def connect(
         self,
@@ -65,7 +65,7 @@ class SourceToolset(Toolset):
         wait_seconds: float = inf,
         required: Collection[str] = (),
     ) -> tuple[str, ...]:
-        """Wait for all sources at once, each up to its own limit; return a line for each left out.
+        """Wait for all sources at once, each up to its own limit; return a line for each failure.
 
         Once one can be used, and the `required` ones are ready or have failed, it waits no longer
         than `wait_seconds` for the others. Late ones, and those that were slow to fail in an
@@ -92,7 +92,7 @@ class SourceToolset(Toolset):
         show_waiting(())
         for name in missing:
             self._failures[name] = Failure(SourceFailed(name, _LATE), True, is_late=True)
-        return self._describe_left_out()
+        return self._describe_missing()
 
     async def tools(self) -> Sequence[Tool]:
         """Return the current tools. Sources with an expired cache are listed again first."""
@@ -133,7 +133,7 @@ class SourceToolset(Toolset):
 
     def why_not(self, name: str) -> str:
         """Return why a name is not a tool: left out, its source failed, or not this agent's."""
-        if any(name in (x.name, f"{x.source}_{x.name}") for x in self._left_out):
+        if any(name in (x.name, f"{x.source}_{x.name}") for x in self._omitted):
             return f"The tool {name!r} is not among the tools of this agent. Use another one."
         names = dict.fromkeys((*self._sources, *self._context.settings.sources))
         # The longest first: `git_hub_search` is not a tool of `git`, if there is a `git_hub`.
@@ -163,11 +163,11 @@ class SourceToolset(Toolset):
         selected: Sequence[Tool] = tools
         if not self._choice.is_everything:  # in a thread: there may be thousands
             split = anyio.to_thread.run_sync(_split, self._choice, tools)
-            selected, self._left_out = await split
+            selected, self._omitted = await split
         if selected != self._tools:  # otherwise the same object, which callers compare
             self._tools = selected
 
-    def _describe_left_out(self) -> tuple[str, ...]:
+    def _describe_missing(self) -> tuple[str, ...]:
         """Return a line for each source that cannot be used, and one for all that may be soon."""
         failures = {x: self._failures[x] for x in self._sources if x in self._failures}
         for name in [x for x, failure in failures.items() if failure.is_late]:

@@ -1,4 +1,4 @@
-"""Questions to the store of the history, each with a time limit: for its rules and for limits."""
+"""Queries of the history's store, each with a time limit: its rules, and calls that count."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ async def answer_of(place: Place, answer: Future[T], limit_seconds: float, next_
     """Wait for an answer of the store.
 
     Raises:
-        StoreFailed: it does not answer in time; `next_step` says what to do. And what the answer
-            raises.
+        StoreFailed: it does not answer in time; `next_step` says what to do. Errors of the answer
+            itself are raised, too.
     """
     try:
         with anyio.fail_after(limit_seconds):
@@ -53,8 +53,8 @@ async def answer_of(place: Place, answer: Future[T], limit_seconds: float, next_
 
 def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | None:
     """Return a reader of the rules in the store, if the settings ask for them."""
-    least, place = settings.stored_rules, recorder.place
-    if least is None:
+    oldest, place = settings.stored_rules, recorder.place
+    if oldest is None:
         return None
 
     async def read() -> tuple[Rule, ...]:
@@ -66,8 +66,8 @@ def stored_rules(settings: Settings, recorder: HistoryRecorder) -> ReadStored | 
             raise RulesUnknown(place.label, why.problem, why.next_step or _CHECK_STORE) from why
         except SettingsError as why:
             raise RulesUnknown(place.label, str(why), _CHECK_STORE) from why
-        if stored.revision < least:
-            problem = _OLDER.format(stored.revision, least) if stored.revision else _NEVER
+        if stored.revision < oldest:
+            problem = _OLDER.format(stored.revision, oldest) if stored.revision else _NEVER
             raise RulesUnknown(place.label, problem, _PUT)
         return rules
 

@@ -1,4 +1,4 @@
-"""Events of runs and changes of servers: queued on the bridge's loop, taken from outside it."""
+"""Events of runs and changes of servers: queued on the bridge's loop, read from outside it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Feed(Generic[T]):
 
 
 class Changes(Feed[str]):
-    """Changes that were not taken yet, each once."""
+    """Changes that nobody has read yet, without duplicates."""
 
     def __init__(self, on_change: OnChange | None) -> None:
         super().__init__()
@@ -95,27 +95,27 @@ class _Reader(Generic[T]):
 
     async def _take_async(self, timeout_seconds: float | None = None) -> T | None:
         try:
-            return await self._portal.awaited(self._feed.take, timeout_seconds)
+            return await self._portal.call_async(self._feed.take, timeout_seconds)
         except RuntimeError:
             if self._portal.is_open:
                 raise
             return self._feed.take_now()
 
 
-class _Subscribed(_Reader[str]):
+class _SubscriptionReader(_Reader[str]):
     def __init__(self, portal: Portal, changes: Changes, leave: Leave) -> None:
         super().__init__(portal, changes)
         self._leave = leave
 
 
-class Subscription(_Subscribed, AbstractContextManager["Subscription"]):
+class Subscription(_SubscriptionReader, AbstractContextManager["Subscription"]):
     """Receives changes until it is closed, over new connections too.
 
     After a lost connection everything counts as changed: servers do not repeat notices.
     """
 
     def wait(self, timeout_seconds: float | None = None) -> str:
-        """Wait for the next change, or take one that nobody has waited for yet.
+        """Return the next change; wait if there is none that nobody has read.
 
         Return the URI of the resource, or the name of the list; "" if there was none within the
         limit, or until it or its bridge was closed.
@@ -131,7 +131,7 @@ class Subscription(_Subscribed, AbstractContextManager["Subscription"]):
         self.close()
 
 
-class AioSubscription(_Subscribed, AbstractAsyncContextManager["AioSubscription"]):
+class AioSubscription(_SubscriptionReader, AbstractAsyncContextManager["AioSubscription"]):
     """A `Subscription` for a program that owns a loop."""
 
     async def wait(self, timeout_seconds: float | None = None) -> str:
@@ -156,7 +156,7 @@ class _Run(_Reader["RunEvent"], Generic[R]):
         self._was_stopped = False
         self._is_over = False
         self._future = portal.submit(play, events.put)
-        # After all events, which are put on the loop, and once the result is there.
+        # The end comes after all events, and once the result is there.
         self._future.add_done_callback(lambda _: portal.post(events.end))
 
     @property

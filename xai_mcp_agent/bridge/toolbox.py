@@ -1,4 +1,4 @@
-"""All tools of one agent during one run: its own, its sources', and those to find others.
+"""All tools of one agent during one run: its own, its sources', and those that find others.
 
 `AgentFilter` decides which of them the agent may see; every call goes through the call pipeline.
 """
@@ -31,17 +31,17 @@ _CHANGED = (
     "accept that first. Go on without it, or say that you need it."
 )
 _NOT_ACCEPTED = (
-    "The tool {!r} was not called: a person has to accept first what the server {!r} says of it. "
-    "Go on without it, or say that you need it."
+    "The tool {!r} was not called: a person has to accept its definition by the server {!r} "
+    "first. Go on without it, or say that you need it."
 )
 
 
 class CheckedCalls:
     """Calls of one agent, which go through the call pipeline.
 
-    `tell` gets what the person in front of the run must know: what changed in a locked tool, and
-    that calls of a source are refused, or allowed again. The model reads nothing of a changed
-    definition: that may be meant to mislead.
+    `tell` gets messages for the person in front of the run: changes of a locked tool, and sources
+    whose calls are refused or allowed again. The model never reads a changed definition, which may
+    be meant to mislead it.
     """
 
     def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:
@@ -54,16 +54,16 @@ class CheckedCalls:
         """Call a tool, if every step of the pipeline lets it through."""
         try:
             return await self._engine.calls.run(invocation, perform)
-        except NotAccepted as refused:
+        except NotAccepted as refusal:
             tool = invocation.tool
-            is_itself = (tool.source, tool.name) == (refused.server, refused.tool)
-            name = invocation.name if is_itself else f"{refused.server}.{refused.tool}"
-            self._tell_once(str(refused))
-            message = _CHANGED if isinstance(refused, DefinitionChanged) else _NOT_ACCEPTED
-            raise XaiMcpError(message.format(name, refused.server)) from None
-        except NotApproved as refused:
-            self._tell_once(str(refused))
-            raise XaiMcpError(refused.for_model) from None
+            is_itself = (tool.source, tool.name) == (refusal.server, refusal.tool)
+            name = invocation.name if is_itself else f"{refusal.server}.{refusal.tool}"
+            self._tell_once(str(refusal))
+            message = _CHANGED if isinstance(refusal, DefinitionChanged) else _NOT_ACCEPTED
+            raise XaiMcpError(message.format(name, refusal.server)) from None
+        except NotApproved as refusal:
+            self._tell_once(str(refusal))
+            raise XaiMcpError(refusal.for_model) from None
         finally:
             self._tell_breaker_news(invocation.tool.source)
 
@@ -98,9 +98,9 @@ def agent_tools(
     """Tools of an agent, and the pages of long results in its run.
 
     `state` is the state of a resumed run; `earlier_results` are long results of its conversation,
-    by id. A request shows what fits `budget_tokens`, or the budget of the settings. With `planning`
-    it has the planning tools; `executor` is the one of them that calls found tools, if those are
-    not called themselves. See `AgentFilter` for `ask_to_accept`.
+    by id. A request shows the tools that fit `budget_tokens`, or the budget of the settings. With
+    `planning` there are the planning tools; `executor` is the tool that calls the results of a
+    search, if the model cannot. See `AgentFilter` for `ask_to_accept`.
     """
     engine, preferences = context.engine, context.preferences(preferences)
     filter_ = AgentFilter(context, preferences, tell, ask_to_accept)

@@ -75,8 +75,8 @@ def workflow_name() -> str:
 class Recorder:
     """Writes the events of one agent or node. Holds neither the run's `ctx` nor its bridge.
 
-    The fields of `who` are in every line. `listen` gets each line too. Without it and a file the
-    recorder does nothing, and is not `is_on`.
+    The fields of `who` are in every line. `listen` gets each line too. With neither
+    this nor a file, the recorder does nothing.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Recorder:
         """Write an event of an agent's run that happened at this time.
 
         Pieces of text are left out: `ThoughtFinished` has all of it, and half a secret cannot be
-        masked. So are events that only say that something is awaited.
+        masked. Events that only announce a wait are left out, too.
         """
         if self.is_on and not isinstance(event, TextArrived | ModelAsked | ToolReturned):
             self._write(type(event).__name__, _fields_of(event), at)
@@ -126,10 +126,10 @@ def _fields_of(event: RunEvent) -> JsonObject:
         values["structured"] = result.structured
     if values.get("source") == CANVAS:
         values["source"] = "canvas"
-    return {k: asdict(x) if is_dataclass(x) else _rounded(x) for k, x in values.items()}  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+    return {k: asdict(x) if is_dataclass(x) else _round(x) for k, x in values.items()}  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
 
 

@@ -128,7 +128,7 @@ def _lease_of(ctx: Any) -> BridgeLease:
         lease.added |= before.added
     # Before any server starts, so that drawn tools are in the history from the start.
     if drawn := drawn_in(ctx):
-        lease.bridge.record_drawn(drawn)
+        lease.bridge.record_canvas_tools(drawn)
     return lease
 
 

@@ -145,7 +145,7 @@ def perform(
         if drawn is not None:
             toolset = stage.drawn(drawn)
             own = OwnTools(tuple(toolset.initial_tools()), toolset.call)
-            await operations.record_drawn(own.tools)
+            await operations.record_canvas_tools(own.tools)
             operations = operations.for_caller(operations.caller, own)
         return await operations.run_plan(plan, **options, tell=tell)
 

@@ -13,7 +13,7 @@ from ..bridge.flows import MOST_FLOWS, flows_around
 from ..bridge.operations.history import At, when
 from ..core.errors import LockFailed, XaiMcpError
 from ..policy.lock_document import DecisionLock
-from ..policy.lockfile import decided_now, find_lock
+from ..policy.lockfile import find_lock, read_decisions
 from ..settings.load import load_settings
 from ..views.flows import flow_notes
 from .frame import StoreFrame
@@ -71,7 +71,7 @@ def _decided(frame: StoreFrame, at: At) -> DecisionLock | None:
     if at is not None or frame.store:
         return None
     try:
-        return decided_now(find_lock(load_settings(frame.settings)))
+        return read_decisions(find_lock(load_settings(frame.settings)))
     except LockFailed as reason:
         say(
             f"note: Switched-off tools are shown as the history recorded them. {reason}",

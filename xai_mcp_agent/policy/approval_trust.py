@@ -11,7 +11,7 @@ import logging
 from ..core.errors import LockFailed, SettingsError
 from ..settings.models import Part, Settings
 from ..settings.trust import APPROVED, TrustStore
-from .lockfile import decided_now, find_lock
+from .lockfile import find_lock, read_decisions
 
 logger = logging.getLogger(__name__)
 
@@ -44,14 +44,14 @@ def approvals_in(settings: Settings) -> tuple[Part, ...]:
     if path is None or not settings.file:
         return ()
     try:
-        lock = decided_now(path)
+        lock = read_decisions(path)
     except LockFailed as reason:
         logger.debug("%s has no approvals to agree to: %s", path, reason)
         return ()
     return tuple(
         _part(source, tool, word)
-        for source, decided in lock.sources.items()
-        for tool, word in decided.approved.items()
+        for source, lock_of_source in lock.sources.items()
+        for tool, word in lock_of_source.approved.items()
     )
 
 

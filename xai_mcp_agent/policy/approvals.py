@@ -52,7 +52,7 @@ _SOUNDS_DESTRUCTIVE = (
     "its name begins with {!r}, and its source does not say whether it destroys anything"
 )
 _DENIED = "The tool {!r} was not called: the settings do not allow it. Do without it."
-_REFUSED = (
+_NOT_APPROVED = (
     "The tool {!r} was not called: a person was asked first, and it was not approved ({}). Do not "
     "repeat the call. Go on without it, or say what you need it for."
 )
@@ -156,8 +156,8 @@ class Approvals:
             *_ranked(tool, self._settings.approval.items(), among_all, (0, 0)),
         ]
         if own is not None:
-            allowed: list[tuple[str, ApprovalWord]] = [(x, "allow") for x in own.auto_approve]
-            ranked += _ranked(tool, (*own.approval.items(), *allowed), within, (1, 0))
+            auto_approved: list[tuple[str, ApprovalWord]] = [(x, "allow") for x in own.auto_approve]
+            ranked += _ranked(tool, (*own.approval.items(), *auto_approved), within, (1, 0))
         if ranked:
             word = WORDS[max(ranked)[1]]
             if word != "allow" or ruling.word != "ask":
@@ -205,11 +205,11 @@ class Approvals:
     ) -> AwaitedCall:
         tool = invocation.tool
 
-        def shown() -> tuple[JsonObject, str]:
+        def copy_arguments() -> tuple[JsonObject, str]:
             text = json.dumps(invocation.arguments, sort_keys=True)
             return json.loads(redact_json(json.dumps(invocation.arguments), self._mask)), text
 
-        arguments, text = await anyio.to_thread.run_sync(shown)
+        arguments, text = await anyio.to_thread.run_sync(copy_arguments)
         request = ApprovalRequest(
             tool.source,
             tool.name,
@@ -245,13 +245,13 @@ class Approvals:
     ) -> NotApproved:
         tool, name = invocation.tool, invocation.name
         if answer.was_asked:
-            refusal = _REFUSED.format(name, answer.reason or "no")
+            refusal = _NOT_APPROVED.format(name, answer.reason or "no")
             return NotApproved(tool.source, tool.name, refusal, is_answer=True)
         entry = self._settings.of_file.get(tool.source)
         sections = [x for x, kind in SECTIONS.items() if isinstance(entry, kind)]
         where = f"under {sections[0]}.{tool.source}" if sections else "at the top"
-        allowed = tool.name if sections or not tool.source else f"{tool.source}/{tool.name}"
-        allow = _ALLOW.format(json.dumps(allowed), where)
+        tool_name = tool.name if sections or not tool.source else f"{tool.source}/{tool.name}"
+        allow = _ALLOW.format(json.dumps(tool_name), where)
         note = _NOTE.format(
             tool.source or "drawn", tool.name, verdict.reason, answer.reason,
             tool_command("approve", tool.source or "canvas", tool.name),
@@ -274,7 +274,7 @@ class Approvals:
             raise NotApproved(tool.source, tool.name, refusal.format(invocation.name))
 
 
-_allows, _holds = lru_cache(maxsize=1_000)(fits), lru_cache(maxsize=1_000)(guard)
+_allows, _guards = lru_cache(maxsize=1_000)(fits), lru_cache(maxsize=1_000)(guard)
 
 _Rank: TypeAlias = tuple[int, int]
 """How specific a word is: 3 a tool's name, 2 a pattern and its length, 1 a source, 0 all tools."""
@@ -293,17 +293,17 @@ def _ranked(
     tool: Tool, words: Iterable[tuple[str, ApprovalWord]], names: _Names, all_tools: _Rank
 ) -> Iterator[tuple[_Rank, int]]:
     """Yield how specific and how strict each word about a tool is; `*` has rank `all_tools`."""
-    for pattern, written in words:
-        word = _word_for(tool, written)
+    for pattern, value in words:
+        word = _word_for(tool, value)
         if _is_for(pattern, word, tool, names.sure if word == "allow" else names.of_any):
             rank = (1, 0) if pattern == names.source else _rank(pattern)
             yield (all_tools if pattern == EVERY_TOOL else rank), WORDS.index(word)
 
 
-def _word_for(tool: Tool, written: ApprovalWord) -> ApprovalWord:
+def _word_for(tool: Tool, value: ApprovalWord) -> ApprovalWord:
     """Resolve `ask_unless_read_only` by what the source says of the tool."""
-    if written != UNLESS_READ_ONLY:
-        return written
+    if value != UNLESS_READ_ONLY:
+        return value
     only_reads = tool.annotations.read_only and not tool.annotations.destructive
     return "allow" if only_reads else "ask"
 
@@ -313,7 +313,7 @@ def _is_for(pattern: str, word: ApprovalWord, tool: Tool, names: Iterable[str]) 
     if pattern.startswith(METHOD):
         method = tool.operation.method.upper() if tool.operation else ""
         return method == pattern.removeprefix(METHOD).upper()
-    return any(map((_allows if word == "allow" else _holds)(pattern), names))
+    return any(map((_allows if word == "allow" else _guards)(pattern), names))
 
 
 def _destructive_verb(tool: Tool) -> str:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 # A repaired source is used again within this time.
 _LONGEST_PAUSE_SECONDS = 300.0
 # A shorter timeout of the caller says nothing about the source.
-_TELLING_SECONDS = 5.0
+_MIN_TIMEOUT_SECONDS = 5.0
 _MOST_CHARS = 300  # of the last error: a longer quote would bury the rest
 
 
@@ -66,19 +66,19 @@ class CircuitBreaker:
         if self.until is not None:
             self._admit(call, self.until, began)
         try:
-            made = await do()
-            if isinstance(made, ToolResult) and made.is_outage:
-                self._failed(call, began, made.text, is_shared=False)
+            result = await do()
+            if isinstance(result, ToolResult) and result.is_outage:
+                self._count_failure(call, began, result.text, is_shared=False)
             elif is_call and self.failures:
                 self.reset()
-            return made
+            return result
         except SourceError as error:
             verdict = _verdict(error, limit_seconds) if error.source == self.source else None
             if verdict == "worked":
                 self.reset()
             elif verdict is not None:
                 is_shared = verdict == "failed for all"
-                self._failed(call, began, error.problem, is_shared=is_shared)
+                self._count_failure(call, began, error.problem, is_shared=is_shared)
             raise
         finally:
             if self.probe is call:
@@ -95,7 +95,7 @@ class CircuitBreaker:
             raise CircuitOpen(self.source, self._why(), words, max(until - now, 0.0))
         self.probe = call
 
-    def _failed(self, call: object, began: float, problem: str, *, is_shared: bool) -> None:
+    def _count_failure(self, call: object, began: float, problem: str, *, is_shared: bool) -> None:
         """Count a failure; a failed connection counts once for all calls that wait for it."""
         if self.until is not None and call is not self.probe:
             return  # it began before the breaker opened
@@ -132,13 +132,13 @@ class CircuitBreaker:
         return f"not called: {self.failures} calls in a row failed. The last: {self.last_error}."
 
     def _when(self) -> str:
-        left = (self.until or 0.0) - monotonic()
+        remaining = (self.until or 0.0) - monotonic()
         if self.probe is not None:
             return "One call is trying it now; others are made if it succeeds."
-        if left <= 0:
+        if remaining <= 0:
             return "The next call tries it."
-        moment = datetime.now().astimezone() + timedelta(seconds=left)
-        return f"It is tried again from {moment:%H:%M:%S} on, in {left:.0f} s."
+        moment = datetime.now().astimezone() + timedelta(seconds=remaining)
+        return f"It is tried again from {moment:%H:%M:%S} on, in {remaining:.0f} s."
 
 
 class CircuitBreakers:
@@ -201,7 +201,7 @@ def _verdict(
             return None  # it was not ready within the caller's limit
         case SourceFailed() | SourceClosed() if not isinstance(error, CircuitOpen):
             return "failed for all"
-        case ToolTimeout(is_of_tool=False) if limit is None or limit >= _TELLING_SECONDS:
+        case ToolTimeout(is_of_tool=False) if limit is None or limit >= _MIN_TIMEOUT_SECONDS:
             return "failed"
         case ServerError(status=status):
             return "failed" if is_outage(status) else "worked"  # it answered, with a refusal

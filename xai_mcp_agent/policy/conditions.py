@@ -46,7 +46,7 @@ class Words(Protocol):
         ...
 
 
-_SHOWN_CHARS = 60
+_VALUE_CHARS = 60
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.I)
 _SPOKEN = {DERIVED: "it", EARLIER: "something before in this run"}
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -243,7 +243,7 @@ class Test:
         fitting = [x for x in values if self._fits_value(x)]
         value: Any = fitting[0] if fitting else None
         if isinstance(value, str):
-            value = mask_and_cut(value, mask, _SHOWN_CHARS)
+            value = mask_and_cut(value, mask, _VALUE_CHARS)
         return f"{self.field}, {json.dumps(value, ensure_ascii=False, default=str)}, {self._words}"
 
 

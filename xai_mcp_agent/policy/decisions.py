@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ..history.history import History
 
 SWITCHED_OFF = "The tool {!r} cannot be used: a person has switched it off. Do without it."
-_NOT_KNOWN = (
+_UNKNOWN = (
     "The tool {!r} cannot be used now: it is not known whether a person has switched it off. Do "
     "without it."
 )
@@ -57,7 +57,7 @@ _LOST = (
     "{} is gone. Its decisions still count in this process, and are written again with the next "
     "decision."
 )
-_NOT_LOOKED = "The file of decisions was not read yet."
+_NOT_READ = "The file of decisions was not read yet."
 _DEFINITION_SECONDS = 2.0  # a person is waiting to see the changes
 
 
@@ -100,7 +100,7 @@ class Decisions:
 
     async def read(self) -> None:
         """Read the decisions, including those that other processes made."""
-        await self._file.look()
+        await self._file.read_if_changed()
         if self._file.is_lost:
             self._warn_once(_LOST.format(self._file.path))
 
@@ -108,14 +108,14 @@ class Decisions:
 
     def why_unknown(self) -> str:
         """Return why the decisions are unknown; empty if they are known."""
-        if not self._file.was_looked_at:
-            return _NOT_LOOKED
+        if not self._file.was_read:
+            return _NOT_READ
         return str(self._file.trouble or "")
 
     def why_off(self, key: ToolKey) -> str:
-        """Return a message with a hole for the name if no agent may use a tool; else empty."""
+        """Return why no agent may use a tool, with a placeholder for its name, or ""."""
         if self.why_unknown():
-            return _NOT_KNOWN
+            return _UNKNOWN
         return SWITCHED_OFF if self.is_off(key) else ""
 
     def approved(self, key: ToolKey) -> str:
@@ -163,7 +163,7 @@ class Decisions:
         """
         now = self._catalog.get(tool.key) or tool
         if self.as_accepted(now) is not now:
-            raise self._refusal(now, self._seen_definition(tool.key))
+            raise self._refusal(now, self._cached_definition(tool.key))
 
     # Queries
 
@@ -195,13 +195,13 @@ class Decisions:
     def as_accepted(self, tool: Tool) -> Tool | None:
         """Return the tool with its accepted definition, even if its source has changed it.
 
-        None if nothing was accepted, or if this process has not seen the accepted definition.
+        None if nothing was accepted, or if this process never had the accepted definition.
         """
         if self.standing(tool) == "accepted":
             self._as_accepted[tool.key] = self._accepted(tool.key), tool
             return tool
-        digest, seen = self._as_accepted.get(tool.key, ("", tool))
-        return seen if digest and digest == self._accepted(tool.key) else None
+        digest, accepted_tool = self._as_accepted.get(tool.key, ("", tool))
+        return accepted_tool if digest and digest == self._accepted(tool.key) else None
 
     def with_decisions(self, entry: CatalogEntry, lock: DefinitionLock = False) -> CatalogEntry:
         """Return the entry with the decisions about its tool, for a source with this lock."""
@@ -227,10 +227,10 @@ class Decisions:
             for tool in {**dict.fromkeys(lock.accepted or ()), **dict.fromkeys(sorted(lock.off))}
         ]
 
-    def decided_servers_beside(self, servers: Iterable[str]) -> list[str]:
+    def decided_servers_except(self, servers: Iterable[str]) -> list[str]:
         """Return the MCP servers with a decision that are not among these."""
-        decided = (name for kind, name, _ in self._file.lock.by_source() if kind == MCP.name)
-        return [x for x in decided if x not in {*servers}]
+        names = (name for kind, name, _ in self._file.lock.by_source() if kind == MCP.name)
+        return [x for x in names if x not in {*servers}]
 
     def approvals(self) -> dict[ToolKey, str]:
         """Return all permanent approvals: digests of definitions, or `always`."""
@@ -246,8 +246,8 @@ class Decisions:
         return Accepted(self._catalog.digest(tool), json.loads(masked))
 
     async def accepted_definition(self, key: ToolKey) -> JsonObject | None:
-        """Return a tool's accepted definition, if this process saw it or the history has it."""
-        return self._seen_definition(key) or await self.definition_of(self._accepted(key))
+        """Return a tool's accepted definition, if this process or the history has it."""
+        return self._cached_definition(key) or await self.definition_of(self._accepted(key))
 
     async def definition_of(self, digest: str) -> JsonObject | None:
         """Return the unaltered definition with this digest, if the history returns it soon."""
@@ -356,8 +356,8 @@ class Decisions:
             event = decision_event(subject, _now(), "accepted", digest, teller)
             self._recorder.record_decision(event)
 
-    def _seen_definition(self, key: ToolKey) -> JsonObject | None:
-        """Return the accepted definition of a tool, if this process saw it."""
+    def _cached_definition(self, key: ToolKey) -> JsonObject | None:
+        """Return the accepted definition of a tool, if this process has it."""
         digest, tool = self._as_accepted.get(key, ("", None))
         is_accepted = tool is not None and digest == self._accepted(key)
         return self.definition(tool).definition if tool is not None and is_accepted else None

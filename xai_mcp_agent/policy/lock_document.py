@@ -192,7 +192,7 @@ def _unreadable(cause: ValidationError) -> Unreadable:
     """Return the first mistake with its place and, for a misspelt word, the nearest one."""
     error = cause.errors(include_url=False, include_input=False)[0]
     place = [x for x in error["loc"] if x != "[key]"]
-    where = "".join(f".{x}" if str(x).isidentifier() else f"[{_shown(x)}]" for x in place)
+    where = "".join(f".{x}" if str(x).isidentifier() else f"[{_quote(x)}]" for x in place)
     message = error["msg"].replace("Input should", "must").replace("String should", "must")
     problem = f"`{where.lstrip('.')}` {message}." if place else f"it {message}."
     if error["type"] != "unexpected_keyword_argument":
@@ -205,9 +205,9 @@ def _unreadable(cause: ValidationError) -> Unreadable:
 def _require_unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     value = ParsedObject.of_pairs(pairs)
     if value.repeated:
-        raise Unreadable(f"the key {_shown(value.repeated[0])} is there twice.")
+        raise Unreadable(f"the key {_quote(value.repeated[0])} is there twice.")
     return value
 
 
-def _shown(key: object) -> str:
+def _quote(key: object) -> str:
     return json.dumps(clip(str(key), _KEY_CHARS))

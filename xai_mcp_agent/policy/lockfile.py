@@ -49,9 +49,9 @@ def find_lock(
     environ = os.environ if environ is None else environ
     is_of_a_file = settings.file and not settings.is_from_python
     folder = Path(settings.file).parent if is_of_a_file else Path(os.path.abspath("."))
-    named = path or environ.get(ENVIRONMENT_VARIABLE, "").strip()
-    if named:
-        return folder / os.path.expanduser(named)
+    path_text = path or environ.get(ENVIRONMENT_VARIABLE, "").strip()
+    if path_text:
+        return folder / os.path.expanduser(path_text)
     return None if settings.is_from_python else folder / LOCK_NAME
 
 
@@ -72,7 +72,7 @@ class _Content:
         return self.lock is None and self.trouble is None
 
 
-def decided_now(path: Path | None) -> DecisionLock:
+def read_decisions(path: Path | None) -> DecisionLock:
     """Read the decisions of a file now; there are none without a file.
 
     Raises:
@@ -99,7 +99,7 @@ class LockFile:
         self._readable = DecisionLock()  # the last content without trouble
         self._unwritten: list[Change] = []
         self._using = anyio.Lock()
-        self._was_there = False
+        self._existed = False
 
     @property
     def trouble(self) -> LockFailed | None:
@@ -107,7 +107,7 @@ class LockFile:
         return self._content.trouble if self._content else None
 
     @property
-    def was_looked_at(self) -> bool:
+    def was_read(self) -> bool:
         """Whether the file was read at least once."""
         return self.path is None or self._content is not None
 
@@ -115,9 +115,9 @@ class LockFile:
     def is_lost(self) -> bool:
         """Whether the file is gone. Its decisions still count here."""
         is_missing = self._content is not None and self._content.is_missing
-        return self._was_there and is_missing
+        return self._existed and is_missing
 
-    async def look(self) -> None:
+    async def read_if_changed(self) -> None:
         """Read the file if it may have changed since the last read."""
         if self.path is None or not self._may_have_changed(self.path):
             return
@@ -151,7 +151,7 @@ class LockFile:
     def _take(self, content: _Content) -> None:
         before, self._content = self._content or _Content(), content
         if content.lock is not None:
-            self._readable, self._was_there = content.lock, True
+            self._readable, self._existed = content.lock, True
         if (content.lock, str(content.trouble)) != (before.lock, str(before.trouble)):
             self._count()
 
@@ -199,7 +199,7 @@ def _read(path: Path) -> _Content:
     except Unreadable as cause:
         problem, fix = str(cause), cause.fix
     except (OSError, ValueError) as cause:
-        problem, fix = f"it cannot be read: {_words(cause)}.", ""
+        problem, fix = f"it cannot be read: {_reason(cause)}.", ""
     else:
         for source in lock.sources.values():
             source.prepare()
@@ -227,8 +227,8 @@ def _write(path: Path, changes: Sequence[Change], lost: DecisionLock) -> _Conten
         if not place.parent.is_dir():
             raise ValueError("there is no such folder")
         # If folders cannot be locked, lock a file beside it.
-        hidden = place.with_name(f".{place.name}.lock")
-        with file_lock(place.parent if _CAN_LOCK_FOLDERS else hidden, _LOCK_SECONDS):
+        lock_path = place.with_name(f".{place.name}.lock")
+        with file_lock(place.parent if _CAN_LOCK_FOLDERS else lock_path, _LOCK_SECONDS):
             content = _read(path)
             if content.trouble is not None:
                 raise content.trouble
@@ -236,13 +236,13 @@ def _write(path: Path, changes: Sequence[Change], lost: DecisionLock) -> _Conten
             if lock != (content.lock or DecisionLock()):
                 replace_file(place, lock.as_text().encode())
             return _read(place)
-    except (OSError, ValueError) as reason:
+    except (OSError, ValueError) as cause:
         raise LockFailed(
             str(path),
-            f"it cannot be written: {_words(reason)}. The decision counts until this process ends.",
+            f"it cannot be written: {_reason(cause)}. The decision counts until this process ends.",
             "Make it writable, or name another file in XAI_MCP_LOCK, then decide again.",
-        ) from reason
+        ) from cause
 
 
-def _words(cause: Exception) -> str:
+def _reason(cause: Exception) -> str:
     return getattr(cause, "strerror", None) or str(cause)

@@ -40,7 +40,7 @@ CallsOfToday: TypeAlias = Callable[[], Awaitable[Sequence[PastCall]]]
 ReadStored: TypeAlias = Callable[[], Awaitable[tuple[Rule, ...]]]
 """Reads the rules of the store; raises `RulesUnknown`."""
 
-_QUICK_TOOLS = 100  # so many are ruled on the event loop in milliseconds
+_QUICK_TOOLS = 100  # their rulings take milliseconds on the event loop
 _VERBS = {"deny": "does not allow it", "ask": "asks first", "allow": "allows it"}
 _SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
 _DENIED = "The tool {!r} was not called: {}. Do without it."
@@ -94,7 +94,7 @@ class RuleGate:
         self._read_stored = read_stored
         self._stored: tuple[Rule, ...] | None = () if read_stored is None else None
         self._reading = anyio.Lock()
-        self._used = defaultdict[str, deque[float]](deque)
+        self._times = defaultdict[str, deque[float]](deque)
         self._calls_of_today = calls_of_today
         self._is_today_counted = calls_of_today is None
 
@@ -182,14 +182,14 @@ class RuleGate:
                 words = _UNCOUNTED.format(invocation.name)
                 raise RuleDenied(tool.source, tool.name, words, str(why)) from why
         for name, limit in limits.items():
-            used = counted[name] if limit.period == "run" else self._count_lately(name, limit)
-            if used >= limit.most:
+            count = counted[name] if limit.period == "run" else self._count_recent(name, limit)
+            if count >= limit.most:
                 why = _LIMIT.format(invocation.name, name, limit.words)
                 raise RuleDenied(tool.source, tool.name, why)
         for name, limit in limits.items():
             counted[name] += 1
             if limit.period != "run":
-                self._used[name].append(time.monotonic())
+                self._times[name].append(time.monotonic())
         return invocation
 
     def why_never(self, tool: Tool, caller: Caller) -> str:
@@ -219,15 +219,15 @@ class RuleGate:
                     seconds[name].append(clock - (now - call.time).total_seconds())
             for name in (x for x, limit in self.book.limits.items() if limit.period == "day"):
                 # Running calls are not in the history yet.
-                if len(seconds[name]) > self._count_lately(name, self.book.limits[name]):
-                    self._used[name] = deque(sorted(seconds[name]))
+                if len(seconds[name]) > self._count_recent(name, self.book.limits[name]):
+                    self._times[name] = deque(sorted(seconds[name]))
             self._is_today_counted = True
 
-    def _count_lately(self, name: str, limit: Limit) -> int:
-        used, begin = self._used[name], time.monotonic() - _SECONDS[limit.period]
-        while used and used[0] <= begin:
-            used.popleft()
-        return len(used)
+    def _count_recent(self, name: str, limit: Limit) -> int:
+        times, begin = self._times[name], time.monotonic() - _SECONDS[limit.period]
+        while times and times[0] <= begin:
+            times.popleft()
+        return len(times)
 
 
 def _is_ruled(tool: Tool, caller: Caller) -> bool:

@@ -102,7 +102,7 @@ def _rules_in(row: Any, history: History) -> StoredRules:
         if row.digest == _digest(stored):
             return stored
     except (TypeError, ValueError):
-        pass  # somebody wrote into the database by hand
+        pass  # somebody changed the row by hand
     problem = f"they were altered after they were put there (revision {row.revision})."
     raise RulesUnknown(history.place.label, problem, _PUT)
 

@@ -109,19 +109,19 @@ def marks_of(inventories: Mapping[str, Inventory]) -> list[Mark]:
 
 def find_orders(text: str) -> Iterator[tuple[str, str]]:
     """Yield the orders to a model in a text: a reason and a quote for each."""
-    seen = " ".join(visible(text[:_MAX_CHARS]).casefold().replace("\u2019", "'").split())
+    plain = " ".join(visible(text[:_MAX_CHARS]).casefold().replace("\u2019", "'").split())
     # Letters of other alphabets that look Latin.
-    seen = seen if seen.isascii() else _STRANGE_WORD.sub(lambda x: skeleton(x[0]), seen)
+    plain = plain if plain.isascii() else _STRANGE_WORD.sub(lambda x: skeleton(x[0]), plain)
     for reason, pattern in _PATTERNS.items():
-        if match := pattern.search(seen):
+        if match := pattern.search(plain):
             begin = max(match.start() - 20, 0)
-            yield reason, seen[begin : begin + _QUOTED_CHARS].strip()
+            yield reason, plain[begin : begin + _QUOTED_CHARS].strip()
 
 
 def _marks(source: str, tool: str, texts: Iterable[tuple[str, str]], names: _Names) -> list[Mark]:
     marks: dict[tuple[str, str], Mark] = {}
     for place, text in texts:
-        for reason, words in (*_oddities(text), *names.named_in(text, source, place)):
+        for reason, words in (*_oddities(text), *names.foreign_tools_in(text, source, place)):
             marks.setdefault((place, reason), Mark(source, tool, place, reason, words))
     return list(islice(marks.values(), _MAX_MARKS))
 
@@ -141,11 +141,11 @@ def _one_line(text: str, at_most: int) -> str:
 
 def _texts_of(tool: Tool) -> Iterator[tuple[str, str]]:
     """Yield the texts of a tool that a model or a person may read, each with its place."""
-    left = _MAX_TOOL_CHARS
+    remaining = _MAX_TOOL_CHARS
     own = [("name", tool.name), ("title", tool.title or ""), ("description", tool.description)]
     for place, text in chain(own, _texts_in_schema(tool.input_schema)):
-        left -= len(text) + 100
-        if left < 0:
+        remaining -= len(text) + 100
+        if remaining < 0:
             return
         yield place, text
 
@@ -190,7 +190,7 @@ class _Names:
             if len(one) > 5 and _PARTS_OF_NAMES.search(tool.name if one == name else one):
                 self._sources[one].add(source)
 
-    def named_in(self, text: str, source: str, place: str) -> Iterator[tuple[str, str]]:
+    def foreign_tools_in(self, text: str, source: str, place: str) -> Iterator[tuple[str, str]]:
         """Yield the tools of other sources that a text names; plain words are not names."""
         if place == "name":
             return

@@ -1,12 +1,12 @@
 """Decisions of people about tools: switched off, accepted, approved for good.
 
-They hold in this process at once, and in others when those next read the file of decisions.
+They count in this process at once, and in others when they next read the lock file.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from ...core.errors import LockFailed, ReviewNeeded, UnknownTool, XaiMcpError
 from ...core.json import JsonObject
 from ...core.names import did_you_mean, join_names
 from ...core.questions import Question
-from ...core.tools import STATIC, Tool, ToolKey, digest_of
+from ...core.tools import Tool, digest_of
 from ...core.visible import escape_hidden
 from ...history.diff import differences
 from ...history.event import NAMELESS, tool_subject
@@ -37,7 +37,7 @@ from .tools import Tools
 _MOST_NAMES = 5
 _RECORD_SECONDS = 10.0  # for tools in the history that are not listed now
 _BY = "whoever ran `xai-mcp-agent tools approve`"
-_NOT_KNOWN = "its definition is not known here: connect the server, then accept it"
+_NO_DEFINITION = "its definition is not known here: connect the server, then accept it"
 _MOST_QUESTIONS = 5  # questions about definitions that change while the person reads
 _MOST_REVIEWS = 50  # longer than anybody reads in a question
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
@@ -59,30 +59,27 @@ class Approved(NamedTuple):
 class Deciding(Tools):
     """Decisions of a person about tools."""
 
-    async def disable(self, server: str, *tools: str, drawn: Collection[str] = ()) -> list[Choice]:
+    async def disable(self, server: str, *tools: str) -> list[Choice]:
         """Let no agent use these tools; calls of a person or a program still work.
 
-        It is written into `mcp_tools.lock.json`, whatever happens to the tools and the server. The
-        server `canvas` has the drawn tools; `drawn` are those that the history may not know yet.
-        Other processes notice it at once.
+        The decision stays in `mcp_tools.lock.json`, even without the tools or the server, and other
+        processes notice it at once. The server `canvas` has the drawn tools.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool: there never was one of that name.
-            SourceFailed: only the server can say so, and it cannot be used.
+            SourceFailed: the tool is unknown, and the server cannot be asked.
             LockFailed: it holds in this process, but cannot be written; the error has the
                 `choices`.
         """
-        return await self._switch(server, tools, drawn, is_enabled=False)
+        return await self._switch(server, tools, is_enabled=False)
 
-    async def enable(self, server: str, *tools: str, drawn: Collection[str] = ()) -> list[Choice]:
-        """Let agents use these tools again. Raises what `disable` raises."""
-        return await self._switch(server, tools, drawn, is_enabled=True)
+    async def enable(self, server: str, *tools: str) -> list[Choice]:
+        """Let agents use these tools again; raises as `disable`."""
+        return await self._switch(server, tools, is_enabled=True)
 
-    async def _switch(
-        self, server: str, tools: Sequence[str], drawn: Collection[str], *, is_enabled: bool
-    ) -> list[Choice]:
+    async def _switch(self, server: str, tools: Sequence[str], *, is_enabled: bool) -> list[Choice]:
         engine, names = self.engine, list(dict.fromkeys(tools))
-        history = await self._tools_ever(server, drawn)
+        history = await self._all_tools(server)
         await history.find(names)
         new = [x for x in names if any(e.is_enabled != is_enabled for e in history.entries(x))]
         subjects = [tool_subject(e.key) for x in new for e in history.entries(x)]
@@ -90,22 +87,22 @@ class Deciding(Tools):
         if new:
             trouble = await _trouble_of(engine.decisions.switch(subjects, is_enabled=is_enabled))
         decision = "enabled" if is_enabled else "disabled"
-        return _written([Choice(server, x, decision, x in new) for x in names], trouble)
+        return _require_saved([Choice(server, x, decision, x in new) for x in names], trouble)
 
     async def review(self, server: str, *tools: str) -> list[Review]:
         """Return definitions of these tools to read; without names, of all, with instructions.
 
         If their `standing` is not `accepted`, they wait to be accepted. Named tools are reviewed as
-        the server listed them last, in any process; if nothing in that is new, it is asked again.
+        last listed, in any process; if nothing in that is new, the server lists them again.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
         """
-        history, names = await self._tools_ever(server), list(dict.fromkeys(tools))
+        history, names = await self._all_tools(server), list(dict.fromkeys(tools))
         await history.find(names)
         if names:
             if any(history.digest(x) in ("", history.entries(x)[0].accepted) for x in names):
-                await history.ask_server(if_it_can_be=True)
+                await history.ask_server(may_fail=True)
             return [await history.review(name) for name in names]
         await history.ask_server()
         tools_now = self.engine.catalog.tools(history.source)
@@ -116,24 +113,24 @@ class Deciding(Tools):
     async def accept(self, server: str, *tools: str, digest: str = "") -> list[Choice]:
         """Accept the definitions of these tools; without names, of all, with the instructions.
 
-        Of a locked server agents get only accepted definitions. `digest` is that of the `review`
+        Agents get only accepted definitions of a locked server. `digest` is that of the `review`
         that a person read, or the joint digest of all waiting reviews.
 
         Raises:
-            ReviewNeeded: the server's definitions have changed; nothing was accepted. And what
-                `disable` raises.
+            ReviewNeeded: the server's definitions have changed; nothing was accepted. Also raises
+                as `disable`.
         """
         reviews = await self.review(server, *tools)
         waiting = require_read(reviews, digest)
-        history = await self._tools_ever(server)
+        history = await self._all_tools(server)
         keys = {e.key: x.digest for x in waiting if x.tool for e in history.entries(x.tool)}
         instructions = next((x.digest for x in waiting if not x.tool), "")
         trouble = None
         if waiting:
             accepting = self.engine.decisions.accept(server, keys, instructions)
             trouble = await _trouble_of(accepting)
-        shown = reviews if tools else waiting
-        return _written([_choice(x, is_new=x in waiting) for x in shown], trouble)
+        reported = reviews if tools else waiting
+        return _require_saved([_choice(x, is_new=x in waiting) for x in reported], trouble)
 
     async def ask_to_accept(
         self, asker: str, server: str, tools: Sequence[str], describe: Callable[[Review], str]
@@ -180,7 +177,7 @@ class Deciding(Tools):
     async def unused_decisions(self) -> str:
         """Return a line about decisions for servers that the settings do not have, or ""."""
         await self.engine.decisions.read()
-        servers = self.engine.decisions.decided_servers_beside(self.settings.names)
+        servers = self.engine.decisions.decided_servers_except(self.settings.names)
         if not servers:
             return ""
         return (
@@ -197,10 +194,10 @@ class Deciding(Tools):
         Raises:
             UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
         """
-        history, names = await self._tools_ever(server), list(dict.fromkeys(tools))
+        history, names = await self._all_tools(server), list(dict.fromkeys(tools))
         await history.find(names)
         if history.source in self.settings.names:
-            await history.ask_server(if_it_can_be=True)
+            await history.ask_server(may_fail=True)
         return [await history.review_to_approve(x) for x in names]
 
     async def approve(self, server: str, *tools: str, digest: str) -> list[Choice]:
@@ -209,13 +206,13 @@ class Deciding(Tools):
         `digest` is that of the `review_to_approve` that a person read, or of all of them together.
 
         Raises:
-            ReviewNeeded: the server's definitions have changed; nothing was approved. And what
-                `disable` raises.
+            ReviewNeeded: the server's definitions have changed; nothing was approved. Also raises
+                as `disable`.
         """
         engine = self.engine
         reviews = await self.review_to_approve(server, *tools)
         waiting = require_read(reviews, digest, "approve")
-        history = await self._tools_ever(server)
+        history = await self._all_tools(server)
         trouble: LockFailed | None = None
         for review in waiting:
             for entry in history.entries(review.tool):
@@ -224,7 +221,7 @@ class Deciding(Tools):
                 approving = engine.decisions.approve(entry.key, review.digest)
                 trouble = await _trouble_of(approving) or trouble
         choices = [Choice(server, x.tool, "approved", x in waiting) for x in reviews]
-        return _written(choices, trouble)
+        return _require_saved(choices, trouble)
 
     async def withdraw(self, server: str, *tools: str) -> list[Choice]:
         """Withdraw the approval of these tools, which may no longer exist.
@@ -234,17 +231,17 @@ class Deciding(Tools):
         """
         engine = self.engine
         await engine.decisions.read()
-        approved = [x for x in engine.decisions.approvals() if x.source == server]
+        approvals = [x for x in engine.decisions.approvals() if x.source == server]
         choices: list[Choice] = []
         trouble: LockFailed | None = None
         for name in dict.fromkeys(tools):
-            keys = [x for x in approved if x.name == name]
+            keys = [x for x in approvals if x.name == name]
             for key in keys:
                 now, subject = datetime.now(UTC), tool_subject(key)
                 engine.recorder.record_decision(decision_event(subject, now, "withdrawn"))
                 trouble = await _trouble_of(engine.decisions.approve(key, "")) or trouble
             choices.append(Choice(server, name, "withdrawn", bool(keys)))
-        return _written(choices, trouble)
+        return _require_saved(choices, trouble)
 
     async def approvals(self) -> list[Approved]:
         """Return all approvals for good."""
@@ -255,7 +252,7 @@ class Deciding(Tools):
             for x, word in decisions.approvals().items()
         ]
 
-    async def _tools_ever(self, server: str, drawn: Iterable[str] = ()) -> _ToolsEver:
+    async def _all_tools(self, server: str) -> _AllTools:
         """Return all tools that a server has or had.
 
         Raises:
@@ -265,7 +262,7 @@ class Deciding(Tools):
         source = CANVAS if is_canvas else server
         await self.engine.decisions.read()
         await self.engine.catalog.read(source, _RECORD_SECONDS)
-        history = _ToolsEver(self, server, source, drawn if source == CANVAS else ())
+        history = _AllTools(self, server, source)
         if source != CANVAS and not history.names:
             self.settings.source(source)
         return history
@@ -281,19 +278,16 @@ class Deciding(Tools):
         return [Review(server, "", digest, decisions.standing_of_instructions(server), lines)]
 
 
-class _ToolsEver:
+class _AllTools:
     """Tools that a source has or had; several of one name differ in their kind."""
 
-    def __init__(self, context: Context, server: str, source: str, drawn: Iterable[str]) -> None:
+    def __init__(self, context: Context, server: str, source: str) -> None:
         self.source = source
         self._context = context
         self._engine = context.engine
         self._decisions = context.engine.decisions
         self._server = server
-        self._tools = {
-            x: [self._decisions.with_decisions(CatalogEntry(ToolKey(STATIC.name, source, x)))]
-            for x in drawn
-        }
+        self._tools: dict[str, list[CatalogEntry]] = {}
         self._look()
 
     @property
@@ -321,17 +315,17 @@ class _ToolsEver:
                 hint = did_you_mean(name, self.names) or f"Known: {names}."
                 raise UnknownTool(f"{self._server} has no tool {name!r}, and had none. {hint}")
 
-    async def ask_server(self, *, if_it_can_be: bool = False) -> None:
+    async def ask_server(self, *, may_fail: bool = False) -> None:
         """Make the server list its tools.
 
         Raises:
-            SourceFailed: it cannot be asked, unless that is allowed.
+            SourceFailed: it cannot be asked, unless this `may_fail`.
         """
         try:
             # Not `tools_of`, which accepts a first listing: here a person reads before deciding.
             await self._engine.pool.start(self.source).ready(self._context.caller)
         except XaiMcpError:
-            if not if_it_can_be:
+            if not may_fail:
                 raise
         self._look()
 
@@ -373,7 +367,7 @@ class _ToolsEver:
 
     def _require_digest(self, name: str, digest: str) -> str:
         if not digest:
-            raise UnknownTool(f"{self._server} has not told yet what its tool {name!r} is.")
+            raise UnknownTool(f"{self._server} has no definition of its tool {name!r} yet.")
         return digest
 
     async def _definition(self, name: str, digest: str) -> JsonObject | None:
@@ -406,8 +400,8 @@ async def _trouble_of(decision: Awaitable[None]) -> LockFailed | None:
     return None
 
 
-def _written(choices: list[Choice], trouble: LockFailed | None) -> list[Choice]:
-    """Return the choices once they are written; otherwise they hold in this process only."""
+def _require_saved(choices: list[Choice], trouble: LockFailed | None) -> list[Choice]:
+    """Return the choices if they are saved; otherwise raise an error that has them."""
     if trouble is not None:
         trouble.choices = choices
         raise trouble
@@ -422,5 +416,5 @@ def _choice(review: Review, *, is_new: bool) -> Choice:
 def _lines_of(definition: JsonObject | None) -> tuple[str, ...]:
     """Return the whole definition as JSON in ASCII, which shows hidden characters."""
     if definition is None:
-        return (_NOT_KNOWN,)
+        return (_NO_DEFINITION,)
     return tuple(json.dumps(definition, indent=2).splitlines())

@@ -1,4 +1,4 @@
-"""The history, and what runs taught: questions to the store, each with a time limit."""
+"""The history and what can be learned from it: queries of the store, each with a time limit."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Reading(Context):
     async def answer(
         self, question: Callable[[StoredHistory], T], *, from_any_file: bool = False
     ) -> T:
-        """Return what the history says, after everything that happened before.
+        """Return the history's answer, once it has everything that happened before.
 
-        `from_any_file`: also from one that can be read and not written, unchanged.
+        `from_any_file`: also read a file that cannot be written.
 
         Raises:
-            StoreFailed: it cannot be used, or does not answer in time. And what the question
-                raises.
+            StoreFailed: it cannot be used, or does not answer in time. Errors of the question are
+                raised, too.
         """
         recorder = self.engine.recorder
         asking = recorder.read(question) if from_any_file else recorder.ask(question)
@@ -91,7 +91,7 @@ class History(Tools, Reading):
         """
         if limit is not None and limit < 0:
             raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
-        since = zoned(since)
+        since = with_zone(since)
 
         def events(history: StoredHistory) -> list[Event]:
             # loads SQLAlchemy, as everything in that thread does
@@ -127,7 +127,9 @@ class History(Tools, Reading):
         Raises:
             StoreFailed: as `records`.
         """
-        return await self.answer(lambda history: history.stats(zoned(since)), from_any_file=True)
+        return await self.answer(
+            lambda history: history.stats(with_zone(since)), from_any_file=True
+        )
 
     async def tool_record(self, server: str, tool: str) -> ToolRecord:
         """Return what is known of one tool: since when it exists, its calls and failures.
@@ -217,7 +219,7 @@ class History(Tools, Reading):
                 tasks.start_soon(refresh, name)
         return [results[x] for x in servers]
 
-    async def record_drawn(self, tools: Iterable[Tool]) -> None:
+    async def record_canvas_tools(self, tools: Iterable[Tool]) -> None:
         """Record that these drawn tools exist from the start of a run."""
         self.engine.record_static(tools)
 
@@ -242,8 +244,8 @@ class History(Tools, Reading):
                 )
             except StoreFailed as reason:
                 trouble = str(reason)
-        changed = None if changes is None else tuple(changes)
-        return Refreshed(server, tuple(entries.values()), before, changed, trouble=trouble)
+        difference = None if changes is None else tuple(changes)
+        return Refreshed(server, tuple(entries.values()), before, difference, trouble=trouble)
 
     async def _list_again(self, server: str, force: bool) -> tuple[Tool, ...]:
         engine = self.engine
@@ -259,7 +261,7 @@ class History(Tools, Reading):
         return self.engine.decisions.record_with_decisions(record, lock)
 
 
-def zoned(moment: datetime | None) -> datetime | None:
+def with_zone(moment: datetime | None) -> datetime | None:
     """Return the time with its zone; without one it is local."""
     return moment.astimezone() if moment else None
 
@@ -276,4 +278,4 @@ def when(at: At) -> When:
     """Return the requested point of the history. Loads SQLAlchemy."""
     from ...history.history import When
 
-    return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)
+    return When(time=with_zone(at)) if isinstance(at, datetime) else When(position=at)

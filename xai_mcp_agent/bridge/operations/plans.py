@@ -61,7 +61,7 @@ class Planning(Search, Reading):
         """Return the calls that a request asks for, each with the sources of its arguments.
 
         It uses the tools of these servers and groups, or of a `choice`, or all, that agents may use
-        now, and `own` ones. Without a `model`, such as `openai:gpt-5-mini`, words and shapes make
+        now, and `own` ones. Without a `model`, such as `openai:gpt-5-mini`, words and schemas make
         the plan. A model is asked once; if it fails, or answers with an impossible plan, the rough
         plan stands and says why. Nothing is called. `failed` of the plan says which servers cannot
         be used.
@@ -73,16 +73,16 @@ class Planning(Search, Reading):
         from ...agent.models.choice import AgentModel  # most plans have no model
 
         choice = self.choice_of(servers) if servers else choice
-        named = None
+        own_model = None
         if isinstance(model, str) and model:
-            named = replace(AgentModel.of(model), base_url=base_url).open(self.settings.env)
-        planner = named if isinstance(model, str) else model
+            own_model = replace(AgentModel.of(model), base_url=base_url).open(self.settings.env)
+        planner = own_model if isinstance(model, str) else model
         try:
             usable = await self.usable_tools(choice, preferences, own)
             return await self.plan_among(usable, request, planner, limit_seconds)
         finally:
-            if named is not None:
-                await named.aclose()
+            if own_model is not None:
+                await own_model.aclose()
 
     async def plan_among(
         self,
@@ -96,7 +96,7 @@ class Planning(Search, Reading):
         if model is not None and usable.tools:
             plan = await self._plan_by_model(model, usable, plan, limit_seconds)
         calls = tuple(
-            replace(x, reasons=(*x.reasons, *self.calls_asked_for(usable.tools[x.tool])))
+            replace(x, reasons=(*x.reasons, *self.approval_notes(usable.tools[x.tool])))
             for x in plan.calls
         )
         return replace(plan, calls=calls, failed=usable.failed)
@@ -112,8 +112,8 @@ class Planning(Search, Reading):
         """Return the tools that may come next, the best first, each with its reasons.
 
         `after` are the tools so far: `server/tool`, or a name that only one server has. It chooses
-        from all tools that agents may use now, or from a `choice`, without what the `preferences`
-        block.
+        from all tools that agents may use now, or from a `choice`, except those that the
+        `preferences` block.
 
         Raises:
             UnknownTool: one of the tools so far does not exist, or may not be used.
@@ -125,8 +125,10 @@ class Planning(Search, Reading):
         names = ToolNames(usable.tools)
         keys = [names.key(x) for x in after]
         words = request.strip() or None
-        followed = await self._followers(keys[-1]) if keys else None
-        tools = await self.ask_planner(usable, lambda x: x.next_tools(keys, words, limit, followed))
+        followers = await self._followers(keys[-1]) if keys else None
+        tools = await self.ask_planner(
+            usable, lambda x: x.next_tools(keys, words, limit, followers)
+        )
         return SuggestedTools(tools, usable.failed)
 
     async def _followers(self, key: ToolKey) -> Mapping[ToolKey, int] | None:
@@ -139,8 +141,8 @@ class Planning(Search, Reading):
     async def check_wires(self, plan: Plan | Sequence[CallToCheck]) -> WireReport:
         """Return problems with the references between the calls of a plan; no call is made.
 
-        It connects the servers. If a tool declares no schema nothing is checked, so no problem is
-        no promise.
+        It connects the servers. Without a schema nothing can be checked, so a call may fail even
+        if no problem is reported.
 
         Raises:
             BadPlan: a call does not name its server.
@@ -155,8 +157,8 @@ class Planning(Search, Reading):
         # In a thread: the nearest names for thousands of calls take a while.
         wired, problems = await anyio.to_thread.run_sync(self._wire, usable, calls)
         problems += await self.ask_planner(usable, lambda x: x.wire_problems(wired))
-        checked = sum(x.tool in usable.tools for x in wired)
-        return WireReport(sorted(problems, key=lambda x: x.call), checked, len(calls))
+        count = sum(x.tool in usable.tools for x in wired)
+        return WireReport(sorted(problems, key=lambda x: x.call), count, len(calls))
 
     async def explain_choice(
         self,
@@ -205,7 +207,7 @@ class Planning(Search, Reading):
             "the toolbelt does not have it": not is_chosen,
             reason(ruling): ruling.word == "deny",
         }
-        return [words for words, is_so in obstacles.items() if is_so]
+        return [words for words, is_real in obstacles.items() if is_real]
 
     async def _plan_by_model(
         self, model: Model, usable: UsableTools, rough: Plan, limit_seconds: float
@@ -251,12 +253,12 @@ class Planning(Search, Reading):
                 problems.append(WireProblem(number, "", f"it cannot be checked: {call.problem}"))
             elif key is None and (why := usable.failed.get(call.source)):
                 problems.append(WireProblem(number, "", f"its server cannot be used: {why}"))
-            elif key is None and not self._is_drawn(call.source):
+            elif key is None and not self._is_canvas(call.source):
                 problems.append(
                     WireProblem(number, "", names.why_not(f"{call.source}/{call.tool}"))
                 )
             wired.append(WiredCall(key if call.source else None, call.arguments, call.is_open))
         return wired, problems
 
-    def _is_drawn(self, source: str) -> bool:
+    def _is_canvas(self, source: str) -> bool:
         return source == CANVAS_SOURCE and source not in self.settings.sources

@@ -25,7 +25,7 @@ from .tools import Tools
 if TYPE_CHECKING:
     from ...search.selector import Selection
 
-_RECORD_SECONDS = 3.0  # for the history to say since when a tool is known
+_RECORD_SECONDS = 3.0  # limit for the history to return a tool's record
 _ALTERNATIVES = 4
 
 
@@ -100,8 +100,8 @@ class Search(Tools):
 
         It searches these servers, or a `choice` of tools, or all, connecting them if needed. Tools
         that the settings or the `preferences` block are not included. `failed` of the list says why
-        servers were not searched, `note` what the search had to do without, such as tools that are
-        not prepared for a search by meaning yet. `kinds` are tool, prompt and resource: each result
+        servers were not searched; `note` says what the search lacked, such as tools that are not
+        prepared for a search by meaning yet. `kinds` are tool, prompt and resource: each result
         has the form of a tool, with its own kind.
 
         Raises:
@@ -158,8 +158,10 @@ class Search(Tools):
         if not ranked:
             return None
         best = ranked[0]
-        asks = self.calls_asked_for(best.tool)
-        return SelectedTool(best.tool, best.confidence, (*best.reasons, *asks), tuple(ranked[1:]))
+        approval = self.approval_notes(best.tool)
+        return SelectedTool(
+            best.tool, best.confidence, (*best.reasons, *approval), tuple(ranked[1:])
+        )
 
     async def select_tools(
         self, question: str, budget_tokens: int | None = None
@@ -174,7 +176,7 @@ class Search(Tools):
 
         sources = SourceToolset(self, self.choice(self.settings.usable), {})
         tools, _ = agent_tools(self, [sources], budget_tokens=budget_tokens)
-        left_out = await sources.connect(_show_nobody)
+        missing = await sources.connect(_show_nothing)
         available = await tools.available()
         among = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
         keys: list[ToolKey] = []
@@ -182,7 +184,7 @@ class Search(Tools):
             hits = await self.search_for(self.preferences())(question, among, DEFAULT_RESULTS)
             keys = [x.tool.key for x in reversed(hits)]  # the best is the last to be left out
         selection = tools.selector.select(available.definitions, keys)
-        return selection, (*map(str, self.settings.problems.values()), *left_out)
+        return selection, (*map(str, self.settings.problems.values()), *missing)
 
     async def explain_tool(self, server: str, tool: str) -> ExplainedTool:
         """Return one tool with its entry and an example call, connecting its server if needed.
@@ -233,17 +235,17 @@ class Search(Tools):
                 weights[key] = weight
         return UsableTools(usable, weights, failed or {})
 
-    def calls_asked_for(self, tool: Tool) -> Iterator[str]:
+    def approval_notes(self, tool: Tool) -> Iterator[str]:
         """Yield whether a person is asked about an agent's calls of a tool, and why."""
-        ruled = self.verdict_on(tool)
-        if ruled.word == "ask":
-            yield f"an agent's call of it needs approval: {ruled.reason}"
-        for one in ruled.ruling.perhaps:
+        verdict = self.verdict_on(tool)
+        if verdict.word == "ask":
+            yield f"an agent's call of it needs approval: {verdict.reason}"
+        for one in verdict.ruling.perhaps:
             does = "deny it" if one.word == "deny" else "require approval"
             yield f"the rule {one.rule!r} may {does}"
 
 
-def _show_nobody(_: tuple[str, ...]) -> None:
+def _show_nothing(_: tuple[str, ...]) -> None:
     """Show nothing."""
 
 

@@ -163,9 +163,9 @@ class Tools(Context):
     async def entries(self, tools: Mapping[str, Sequence[Tool]]) -> dict[ToolKey, CatalogEntry]:
         """Return the tools of some sources with the decisions about each."""
         await self.engine.decisions.read()
-        for of_source in tools.values():
-            await self.engine.catalog.digest_all(of_source)
-        return {x.key: self.entry(x) for of_source in tools.values() for x in of_source}
+        for source_tools in tools.values():
+            await self.engine.catalog.digest_all(source_tools)
+        return {x.key: self.entry(x) for source_tools in tools.values() for x in source_tools}
 
     async def tools_by_source(
         self, choice: ToolChoice | None
@@ -245,7 +245,7 @@ class Tools(Context):
         """Call a tool by a key, `server/tool`, or a name that only one server has.
 
         Raises:
-            UnknownTool: there is no tool of that name, or several. And what `call_tool` raises.
+            UnknownTool: there is no tool of that name, or several. Also raises as `call_tool`.
         """
         server, name = await self.server_and_name(tool)
         return await self.call_tool(

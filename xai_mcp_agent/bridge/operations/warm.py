@@ -1,4 +1,4 @@
-"""Warm sources: kept between two runs of a kernel.
+"""Warm sources, which stay between two runs of a kernel.
 
 When no run uses a bridge, its sources stay for as long as the settings say. The next run takes them
 over, and only what has changed starts anew.
@@ -65,11 +65,11 @@ class Warm(Context):
         changed, or another process keeps the servers.
         """
         engine, current = self.engine, self.engine.settings
-        kept_at = engine.route.place if engine.route else None
-        now = current.beside_sources, engine.recorder.place, engine.lock, kept_at
-        kept_at = WarmRoute(settings, logger.info).place
-        then = settings.beside_sources, find_place(settings), find_lock(settings), kept_at
-        if digest_of(now, KEY) != digest_of(then, KEY):
+        route = engine.route.place if engine.route else None
+        before = current.beside_sources, engine.recorder.place, engine.lock, route
+        route = WarmRoute(settings, logger.info).place
+        after = settings.beside_sources, find_place(settings), find_lock(settings), route
+        if digest_of(before, KEY) != digest_of(after, KEY):
             return False
         current.exchange_sources(settings)
         for name in current.sources:
