@@ -32,13 +32,13 @@ def bridge(tmp_path: Path):
         yield bridge
 
 
-def test_an_added_source_is_used_like_one_of_the_file_and_takes_no_name_of_another(
+def test_an_added_source_is_used_like_one_of_the_file_and_gets_a_free_name(
     bridge: Bridge, tmp_path: Path
 ) -> None:
     first, second = file_with(tmp_path / "a", "one"), file_with(tmp_path / "b", "two")
     assert bridge.add_source(first) == "it"
     assert names_of(bridge.list_tools("it")) == ["one"]
-    assert bridge.add_source(first) == "it", "which closes nothing"
+    assert bridge.add_source(first) == "it", "adding it again closes nothing"
     assert status_of(bridge, "it").state == "ready"
     assert "it" in bridge.settings.names
     assert "it" not in bridge.settings.of_file
@@ -70,7 +70,7 @@ def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
     assert names_of(bridge_of(second).list_tools("it")) == ["one"]
 
 
-def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: Path) -> None:
+def test_a_group_has_no_source_that_was_added_for_a_toolbelt(tmp_path: Path) -> None:
     """Otherwise an agent with a group would get tools that a node gave to another agent."""
     file = file_with(tmp_path / "own", "own").file
     groups = {"all": {"selectors": [{"name": "*"}]}}
@@ -82,7 +82,7 @@ def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: 
 
 
 @pytest.mark.usefixtures("settings_file")
-def test_two_runs_at_the_same_time_may_set_up_the_same_in_two_ways(tmp_path: Path) -> None:
+def test_two_runs_at_the_same_time_may_configure_a_source_differently(tmp_path: Path) -> None:
     """A run must not use the arguments or credentials of another run."""
     file_with(tmp_path, "one")
     open_to_all: dict[str, object] = {"file": str(tmp_path / "tools.py")}
@@ -98,5 +98,5 @@ def test_two_runs_at_the_same_time_may_set_up_the_same_in_two_ways(tmp_path: Pat
     assert add(third, shut) == "it"
     first.clear()
     third.clear()
-    # As a node whose settings were changed, once nobody uses the earlier ones.
+    # The node's settings were changed, and no run uses the earlier ones.
     assert add(later, open_to_all) == "it"

@@ -147,15 +147,19 @@ def test_a_transcript_is_written_as_of_a_workflow_and_without_secrets(
     with Bridge({"mcpServers": {"it": server}}) as bridge, model_endpoint(script) as endpoint:
         agent = Agent(bridge, "it", model=model_at(endpoint), name="helper")
         agent.run("Echo.")
-        (called,) = [x.payload for x in bridge.history() if x.change == "called"]
+        (call_event,) = [x.payload for x in bridge.history() if x.change == "called"]
     events = [json.loads(x) for x in lines.read_text(encoding="utf-8").splitlines()]
-    (used,) = [x for x in events if x["event"] == "ToolFinished"]
-    assert (used["agent"], used["source"], used["arguments"]) == ("helper", "it", {"text": "***"})
-    assert used["run_id"] == called["run_id"]
+    (tool_event,) = [x for x in events if x["event"] == "ToolFinished"]
+    assert (tool_event["agent"], tool_event["source"], tool_event["arguments"]) == (
+        "helper",
+        "it",
+        {"text": "***"},
+    )
+    assert tool_event["run_id"] == call_event["run_id"]
     assert (events[0]["event"], events[-1]["event"]) == ("RunStarted", "RunFinished")
 
 
-def test_functions_that_never_end_are_not_begun_in_further_runs(bridge: Bridge):
+def test_functions_that_never_end_are_not_started_by_further_runs(bridge: Bridge):
     go_on, starts = threading.Event(), list[int]()
 
     def linger() -> None:
@@ -178,7 +182,7 @@ def test_functions_that_never_end_are_not_begun_in_further_runs(bridge: Bridge):
             go_on.set()
 
 
-def test_a_long_conversation_holds_up_nobody_else(bridge: Bridge):
+def test_a_long_conversation_does_not_block_the_loop(bridge: Bridge):
     """The conversation has many short messages, and the loop may compute for at most 0.1 s."""
     roles = ("user", "assistant")
     messages = [{"role": roles[n % 2], "content": f"message {n}"} for n in range(30_000)]
@@ -239,22 +243,22 @@ def test_a_mistake_of_the_program_is_reported_before_anything_runs(bridge: Bridg
             list(agent.stream(question))
 
 
-def test_forgetting_the_events_of_a_coroutine_stops_the_run(bridge: Bridge):
-    started, ended = threading.Event(), threading.Event()
+def test_dropping_the_events_of_a_coroutine_stops_the_run(bridge: Bridge):
+    has_started, has_ended = threading.Event(), threading.Event()
 
     async def linger() -> None:
         """Wait."""
-        started.set()
+        has_started.set()
         try:
             await asyncio.sleep(WAIT_SECONDS * 10)
         finally:
-            ended.set()
+            has_ended.set()
 
     async def main(model: AgentModel) -> None:
         events = Agent(bridge, [linger], model=model).aio.stream("Wait.")
-        assert await asyncio.to_thread(started.wait, WAIT_SECONDS)
+        assert await asyncio.to_thread(has_started.wait, WAIT_SECONDS)
         del events
-        assert await asyncio.to_thread(ended.wait, WAIT_SECONDS)
+        assert await asyncio.to_thread(has_ended.wait, WAIT_SECONDS)
 
     with model_endpoint([calls(("linger", {}))]) as endpoint:
         asyncio.run(main(model_at(endpoint)))
@@ -312,9 +316,9 @@ def test_a_missing_key_names_the_file_first(keys_of_file: Bridge, tmp_path: Path
 
 # A run without tools fails: nobody may take its answer for one that used tools.
 
-GONE = {"command": "no-such-program-anywhere"}
+MISSING = {"command": "no-such-program-anywhere"}
 UNSET = {"command": "x", "env": {"TOKEN": "${NO_SUCH_VARIABLE_HERE}"}}
-LISTED = entry(tools=[{"name": "pay", "inputSchema": {"type": "object"}}])
+SHOP = entry(tools=[{"name": "pay", "inputSchema": {"type": "object"}}])
 
 
 REQUIRED = "Required, but without a tool that can be used: bad."
@@ -323,13 +327,13 @@ REQUIRED = "Required, but without a tool that can be used: bad."
 @pytest.mark.parametrize(
     ("servers", "options", "reason"),
     [
-        ({"gone": GONE}, {"toolbelt": "gone", "memory": NoteStore(None)}, "was not found"),
-        ({"gone": GONE, "unset": UNSET}, {}, "NO_SUCH_VARIABLE_HERE is not set"),
-        ({"shop": LISTED}, {}, "shop: none of its tools can be used: 1 switched off."),
-        ({"it": {**LISTED, "lock": True}}, {}, "1 held back until somebody accepts it."),
+        ({"gone": MISSING}, {"toolbelt": "gone", "memory": NoteStore(None)}, "was not found"),
+        ({"gone": MISSING, "unset": UNSET}, {}, "NO_SUCH_VARIABLE_HERE is not set"),
+        ({"shop": SHOP}, {}, "shop: none of its tools can be used: 1 switched off."),
+        ({"it": {**SHOP, "lock": True}}, {}, "1 held back until somebody accepts it."),
         ({"it": entry(no_tools=True)}, {}, "it has none."),
         # One required source without a tool is enough.
-        ({"it": entry(), "bad": GONE}, {"toolbelt": "it", "required": "bad"}, REQUIRED),
+        ({"it": entry(), "bad": MISSING}, {"toolbelt": "it", "required": "bad"}, REQUIRED),
         ({"it": entry(), "bad": {**UNSET, "required": True}}, {}, REQUIRED),
     ],
 )
@@ -343,26 +347,26 @@ def test_a_run_without_any_tool_of_its_sources_fails_and_says_why(
         if "shop" in servers:
             bridge.list_tools("shop")
             bridge.disable("shop", "pay")
-        with pytest.raises(NoTools) as caught:
+        with pytest.raises(NoTools) as failure:
             Agent(bridge, model=model_at(endpoint), **options).run("Count the wibbles.")
         assert endpoint.requests == [], "the model is not asked"
-    error = str(caught.value)
+    error = str(failure.value)
     assert reason in error
     if reason != REQUIRED:
         assert error.startswith("No tool of this agent can be used, so its model was not asked.")
-    assert caught.value.stopped == "no_tools"
+    assert failure.value.stopped == "no_tools"
 
 
-def test_the_events_of_such_a_run_end_with_its_failure():
+def test_the_events_of_a_run_without_tools_end_with_its_failure():
     with (
-        Bridge({"mcpServers": {"gone": GONE}}) as bridge,
+        Bridge({"mcpServers": {"gone": MISSING}}) as bridge,
         Agent(bridge, "gone").stream("Count the wibbles.") as events,
     ):
-        seen = list[Any]()
+        kinds = list[Any]()
         with pytest.raises(NoTools):
-            seen.extend(events)
-    assert [type(x).__name__ for x in seen] == ["RunStarted", "RunFailed"]
-    assert seen[-1].stopped == "no_tools"
+            kinds.extend(events)
+    assert [type(x).__name__ for x in kinds] == ["RunStarted", "RunFailed"]
+    assert kinds[-1].stopped == "no_tools"
 
 
 def test_a_group_that_is_required_must_give_a_tool():
@@ -377,9 +381,9 @@ def test_a_group_that_is_required_must_give_a_tool():
             Agent(bridge, required=["echoing", "paying"], model=model).run("Go.")
 
 
-def test_functions_of_the_program_are_tools_enough():
+def test_functions_of_the_program_count_as_tools():
     with (
-        Bridge({"mcpServers": {"gone": GONE}}) as bridge,
+        Bridge({"mcpServers": {"gone": MISSING}}) as bridge,
         model_endpoint([calls(("shout", {"text": "on"})), says("ON")]) as endpoint,
     ):
         result = Agent(bridge, ["gone", shout], model=model_at(endpoint)).run("Shout.")
@@ -388,7 +392,7 @@ def test_functions_of_the_program_are_tools_enough():
 
 
 def test_a_required_name_that_is_unknown_is_refused_at_once():
-    with Bridge({"mcpServers": {"gone": GONE, "unset": UNSET}}) as bridge:
+    with Bridge({"mcpServers": {"gone": MISSING, "unset": UNSET}}) as bridge:
         with pytest.raises(UnknownServer, match="Did you mean 'gone'"):
             Agent(bridge, required=["gon"])
         with pytest.raises(SettingsError, match="NO_SUCH_VARIABLE_HERE"):

@@ -35,10 +35,10 @@ from xai_mcp_agent.core.names import ShownNames
 
 @pytest.fixture(scope="module")
 def bridge() -> Any:
-    """A bridge with healthy servers, which the tests of this module share and do not harm."""
-    with bridge_with(a=entry(), b=entry(era="modern"), c=entry()) as made:
-        made.connect(wait=True)
-        yield made
+    """A bridge with healthy servers, which the tests of this module share and do not change."""
+    with bridge_with(a=entry(), b=entry(era="modern"), c=entry()) as bridge:
+        bridge.connect(wait=True)
+        yield bridge
 
 
 def test_a_bridge_is_opened_from_a_file_and_reports_states_without_connecting(tmp_path: Path):
@@ -101,35 +101,35 @@ async def test_the_same_methods_exist_as_coroutines(bridge: Bridge):
 
 @pytest.mark.anyio
 async def test_cancelling_a_coroutine_cancels_the_call_at_the_server():
-    with bridge_with(it=entry()) as made:
-        await made.aio.connect("it", wait=True)
+    with bridge_with(it=entry()) as bridge:
+        await bridge.aio.connect("it", wait=True)
         with anyio.move_on_after(0.2) as scope:
-            await made.aio.call_tool("it", "never")
+            await bridge.aio.call_tool("it", "never")
         assert scope.cancelled_caught
-        seen = json.loads((await made.aio.call_tool("it", "seen")).text)
-        assert seen[-2:] == ["notifications/cancelled", "tools/call"]
+        methods = json.loads((await bridge.aio.call_tool("it", "seen")).text)
+        assert methods[-2:] == ["notifications/cancelled", "tools/call"]
 
 
 def test_a_call_from_the_bridges_own_loop_is_refused(bridge: Bridge):
     """It would wait for itself forever. Progress listeners, for example, are called there."""
-    refused: list[str] = []
+    errors: list[str] = []
 
     def listen(*_: Any) -> None:
         try:
             bridge.call_tool("a", "echo", {"text": "x"})
         except RuntimeError as error:
-            refused.append(str(error))
+            errors.append(str(error))
 
     bridge.call_tool("a", "progress", {"steps": 1}, on_progress=listen)
-    assert len(refused) == 1
-    assert "called from its own event loop" in refused[0]
-    assert "Use the coroutines of `bridge.aio`" in refused[0]
+    assert len(errors) == 1
+    assert "called from its own event loop" in errors[0]
+    assert "Use the coroutines of `bridge.aio`" in errors[0]
 
 
-def test_a_server_is_found_by_a_tool_of_it(bridge: Bridge):
+def test_a_server_is_found_by_one_of_its_tools(bridge: Bridge):
     assert bridge.find_server("no_such_tool", ["a", "b"]) is None
-    with bridge_with(missing={"command": "no-such-command"}, it=entry()) as made:
-        assert made.find_server("echo", ["missing", "unknown", "it"]) == "it"
+    with bridge_with(missing={"command": "no-such-command"}, it=entry()) as other:
+        assert other.find_server("echo", ["missing", "unknown", "it"]) == "it"
 
 
 def test_impossible_limits_and_arguments_are_our_errors(bridge: Bridge):
@@ -153,8 +153,8 @@ def test_impossible_limits_and_arguments_are_our_errors(bridge: Bridge):
 @pytest.mark.parametrize("closes_bridge", [False, True])
 def test_a_subscription_or_bridge_that_closes_ends_a_wait_for_changes(*, closes_bridge: bool):
     changes = list[str]()
-    with bridge_with(one=entry(tools=[])) as made:
-        subscription = made.watch("one")
+    with bridge_with(one=entry(tools=[])) as bridge:
+        subscription = bridge.watch("one")
         waiting = threading.Thread(target=lambda: changes.append(subscription.wait()), daemon=True)
         waiting.start()
         if not closes_bridge:
@@ -164,15 +164,15 @@ def test_a_subscription_or_bridge_that_closes_ends_a_wait_for_changes(*, closes_
     assert changes == [""]
 
 
-def test_a_bridge_that_is_forgotten_is_closed_without_garbage_collection():
+def test_a_bridge_without_references_is_closed_without_garbage_collection():
     """No part of it may be in a reference cycle with it."""
     others = set(threading.enumerate())
     gc.disable()
     try:
-        made = Bridge({"mcpServers": {}})
-        asyncio.run(made.aio.servers())
+        bridge = Bridge({"mcpServers": {}})
+        asyncio.run(bridge.aio.servers())
         (thread,) = (x for x in threading.enumerate() if x not in others)
-        del made
+        del bridge
         thread.join(20)
         assert not thread.is_alive()
     finally:
@@ -181,12 +181,12 @@ def test_a_bridge_that_is_forgotten_is_closed_without_garbage_collection():
 
 def test_the_limit_of_a_call_covers_connecting():
     late = pytest.raises(SourceFailed, match="was not ready within")
-    with bridge_with(it=entry(hang=True)) as made, ends_within(25), late:
-        made.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.2)
-    with bridge_with(it=entry()) as made:
-        made.connect("it", wait=True)
+    with bridge_with(it=entry(hang=True)) as bridge, ends_within(25), late:
+        bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.2)
+    with bridge_with(it=entry()) as bridge:
+        bridge.connect("it", wait=True)
         with pytest.raises(ToolTimeout):
-            made.call_tool("it", "never", timeout_seconds=0.2)
+            bridge.call_tool("it", "never", timeout_seconds=0.2)
 
 
 async def _why_not(operations: Operations, *names: str) -> list[str]:
@@ -195,11 +195,11 @@ async def _why_not(operations: Operations, *names: str) -> list[str]:
     return [tools.why_not(x) for x in names]
 
 
-def test_a_call_blames_the_failed_server_whose_tool_it_is():
+def test_a_call_of_a_tool_of_a_failed_server_blames_that_server():
     broken = {"command": "/no/such/thing"}
     with bridge_with(**{"my server": broken, "git": broken, "git_hub": broken}) as bridge:
-        shown = ShownNames().show(ToolKey("mcp", "my server", "do"))
-        reasons = bridge.run(_why_not, "git_hub_search", "git_log", shown)
+        name = ShownNames().show(ToolKey("mcp", "my server", "do"))
+        reasons = bridge.run(_why_not, "git_hub_search", "git_log", name)
     for reason, source in zip(reasons, ("git_hub", "git", "my server"), strict=True):
         assert f"cannot be used now. {source}: " in reason
 

@@ -34,8 +34,8 @@ NUMBER = 4815162342
 @pytest.fixture
 def bridge() -> Generator[Bridge]:
     """A bridge with one server."""
-    with bridge_with(it=entry()) as made:
-        yield made
+    with bridge_with(it=entry()) as bridge:
+        yield bridge
 
 
 def calls_of(bridge: Bridge) -> list[JsonObject]:
@@ -72,18 +72,18 @@ def test_a_call_is_recorded_and_counted_and_one_that_was_never_sent_is_not(bridg
 
 def test_each_way_a_call_goes_wrong_is_recorded(bridge: Bridge):
     """Errors of the tool and of the protocol, a timeout, a lost connection, a cancellation."""
-    failed = {"content": [{"type": "text", "text": "no such file"}], "isError": True}
-    assert bridge.call_tool("it", "result", failed).is_error
+    tool_error = {"content": [{"type": "text", "text": "no such file"}], "isError": True}
+    assert bridge.call_tool("it", "result", tool_error).is_error
     with pytest.raises(ServerError):
         bridge.call_tool("it", "rpc_error", {"code": -32603, "message": "out of memory"})
     with pytest.raises(ToolTimeout):
         bridge.call_tool("it", "never", timeout_seconds=0.2)
 
-    async def cancelled(operations: Operations) -> None:
+    async def call_and_cancel(operations: Operations) -> None:
         with anyio.move_on_after(0.2):
             await operations.call_tool("it", "never")
 
-    bridge.run(cancelled)
+    bridge.run(call_and_cancel)
     bridge.call_tool("it", "result", {"content": [], "isError": True})
     with pytest.raises(SourceClosed):
         bridge.call_tool("it", "die", {"code": 7})
@@ -103,12 +103,12 @@ def recording(*what: str) -> Bridge:
 
 def test_arguments_and_results_are_recorded_on_request():
     result, arguments = {"result": "hello"}, {"arguments": {"text": "hello"}}
-    for fields, recorded in (
+    for fields, extra in (
         (["arguments", "results"], arguments | result), (["results"], result)
     ):  # fmt: skip
         with recording(*fields) as bridge:
             bridge.call_tool("it", "echo", {"text": "hello"})
-            assert calls_of(bridge) == [{"status": "ok", **recorded}]
+            assert calls_of(bridge) == [{"status": "ok", **extra}]
 
 
 def test_secrets_are_left_out_of_recorded_calls(monkeypatch: pytest.MonkeyPatch):
@@ -124,14 +124,14 @@ def test_secrets_are_left_out_of_recorded_calls(monkeypatch: pytest.MonkeyPatch)
         content = [{"type": "text", "text": str(arguments)}]
         bridge.call_tool("it", "result", {"content": content, **arguments})
         (call,) = calls_of(bridge)
-    recorded = call["arguments"]
-    assert (recorded["password"], recorded["max_tokens"]) == ("***", 12)
-    assert (recorded["number"], recorded["half"]) == ("***", NUMBER / 2)
+    arguments = call["arguments"]
+    assert (arguments["password"], arguments["max_tokens"]) == ("***", 12)
+    assert (arguments["number"], arguments["half"]) == ("***", NUMBER / 2)
     for secret in (PASSWORD, str(NUMBER), "from-the-env", "sk-abc", "open-sesame", "abcdefgh"):
         assert secret not in str(call)
 
 
-NOTED = """
+JOURNAL_READER = """
 from pathlib import Path
 
 def noted() -> str:
@@ -141,22 +141,22 @@ def noted() -> str:
 
 def test_a_call_is_noted_before_it_is_sent_and_when_it_is_over(tmp_path: Path):
     """Even while the history cannot be written. A call that only reads is noted afterwards."""
-    (tmp_path / "tools.py").write_text(NOTED, encoding="utf-8")
+    (tmp_path / "tools.py").write_text(JOURNAL_READER, encoding="utf-8")
     functions = {"own": {"file": str(tmp_path / "tools.py")}}
     settings = {"functions": functions, "mcpServers": {"gallery": gallery_entry()}}
     with Bridge(settings, store=tmp_path / "h.db") as bridge:
         bridge.connect(wait=True)
-        events_of(bridge)  # all is written by then
+        events_of(bridge)  # waits until all is written
         with closing(sqlite3.connect(tmp_path / "h.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            seen = bridge.call_tool("own", "noted").text
+            journal = bridge.call_tool("own", "noted").text
             bridge.call_tool("gallery", "add", {"a": 1, "b": 2})
             (file,) = tmp_path.glob("h.db.calls-*")
             lines = [json.loads(x) for x in file.read_text(encoding="utf-8").splitlines()]
             other.execute("ROLLBACK")
         assert calls_of(bridge) == [{"status": "ok"}] * 2
-    assert '"change":"begun"' in seen
-    assert '"change":"called"' not in seen
+    assert '"change":"begun"' in journal
+    assert '"change":"called"' not in journal
     changes = [(x["change"], x["tool"][2]) for x in lines if "change" in x]
     assert changes == [("begun", "noted"), ("called", "noted"), ("called", "add")]
     assert not [*tmp_path.glob("h.db.calls-*")]

@@ -1,6 +1,6 @@
-"""Closing while the bridge is in use, from wherever it may come; and with what people do around it.
+"""Closing a bridge while it is in use: by another thread, a listener, a signal, or after a fork.
 
-What becomes of stubborn servers is in the fault suite.
+The fault suite tests servers that refuse to end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLOSED = "The bridge was closed before the call was done"
 
 @pytest.fixture(autouse=True)
 def _warm() -> Generator[None]:
-    """What a first bridge loads and opens for good is no leak."""
+    """Open a first bridge: everything that it loads and keeps open is not a leak."""
     with bridge_with(it=entry()) as bridge:
         bridge.list_tools("it")
     with nothing_is_left():
@@ -40,10 +40,10 @@ def test_calls_under_way_are_reported_when_another_thread_closes_the_bridge(tmp_
     bridge = Bridge({"mcpServers": {"it": entry(journal=str(journal))}})
     with ThreadPoolExecutor(5) as threads:
         calls = [threads.submit(bridge.call_tool, "it", "never") for _ in range(4)]
-        awaited = threads.submit(asyncio.run, bridge.aio.call_tool("it", "never"))
+        async_call = threads.submit(asyncio.run, bridge.aio.call_tool("it", "never"))
         wait_until(lambda: calls_in(journal) == 5, "all are under way")
         bridge.close()
-        for call in [*calls, awaited]:
+        for call in [*calls, async_call]:
             with pytest.raises(RuntimeError, match=CLOSED):
                 call.result(END_SECONDS)
 
@@ -79,7 +79,7 @@ def test_python_ends_at_once_while_a_bridge_is_open_and_a_daemon_thread_waits_fo
 
 
 def test_a_bridge_works_and_ends_without_standard_streams(tmp_path: Path):
-    """As under pythonw on Windows: what is printed goes nowhere, and nothing fails."""
+    """As under pythonw on Windows: printed lines are dropped, and nothing fails."""
     body = """
         import json
         from tests.support.canvas import make, play
@@ -104,7 +104,7 @@ def test_a_bridge_works_and_ends_without_standard_streams(tmp_path: Path):
 
 
 def test_a_process_that_is_terminated_leaves_nothing(tmp_path: Path):
-    """Python has no last word then: a guard ends them. SIGKILL: below, with a fork."""
+    """Python cannot clean up, so a guard ends the servers. SIGKILL is tested below."""
     body = """
         bridge = servers(stubborn=True)
         say("ready")
@@ -123,7 +123,7 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 def output_of(folder: Path, body: str) -> list[str]:
-    """The lines that a script says, which must end well and leave nothing."""
+    """Return the lines that a script says; it must succeed and leave no process."""
     with script(folder, body) as child:
         output, errors = child.communicate(timeout=END_SECONDS)
     assert (child.returncode, errors) == (0, "")
@@ -133,7 +133,7 @@ def output_of(folder: Path, body: str) -> list[str]:
 
 @forks
 def test_a_child_has_a_bridge_of_its_own_and_leaves_its_parents_servers_alone(tmp_path: Path):
-    """They share the loop's selector: what the child unregisters there is gone for both."""
+    """They share the loop's selector, so what the child unregisters would be lost for both."""
     body = """
         import gc
         os.environ["XAI_MCP_STORE"] = "off"  # tests/history/test_ends.py forks writers
@@ -154,7 +154,7 @@ def test_a_child_has_a_bridge_of_its_own_and_leaves_its_parents_servers_alone(tm
 
 @forks
 def test_servers_end_with_their_parent_while_a_child_of_it_lives_on(tmp_path: Path):
-    """The child must not keep the parent's ends of their pipes open, nor that of the guard's."""
+    """The child must not keep the parent's ends of their pipes open, nor those of the guard."""
     body = """
         bridge = servers(stubborn=True)
         child = os.fork()
@@ -186,17 +186,17 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
         with open(file, "w") as settings:
             json.dump({"mcpServers": {"it": entry(journal=journal)}}, settings)
         os.environ["XAI_MCP_SETTINGS"] = file
-        held, forked = threading.Event(), threading.Event()
+        has_locks, has_forked = threading.Event(), threading.Event()
 
         def hold_locks():
             with lease._lock, guard._guard._lock:
-                held.set()
-                forked.wait()
+                has_locks.set()
+                has_forked.wait()
 
         threading.Thread(target=hold_locks).start()
-        held.wait()
+        has_locks.wait()
         child = os.fork()
-        forked.set()
+        has_forked.set()
         if not child:
             ctx = {}
             say(len(lease.bridge_of(ctx).list_tools("it")) > 1)

@@ -47,7 +47,7 @@ CUSTOMER = (
 )  # fmt: skip
 
 
-def test_around_a_tool_is_what_flows_into_it_and_out_of_it(shop: History):
+def test_the_graph_around_a_tool_has_the_flows_into_it_and_out_of_it(shop: History):
     graph = around(shop, "shop", "list_parcels")
     assert {PARCELS, CUSTOMER} <= flows(graph)
     labels = {x.label for x in graph.nodes if x.kind in ("source", "tool")}

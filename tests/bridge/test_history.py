@@ -1,4 +1,4 @@
-"""The history from Python: events, and records as of now or a time before."""
+"""The history from Python: events, and records as of now or an earlier time."""
 
 from __future__ import annotations
 
@@ -30,20 +30,22 @@ ECHO = Subject(MCP, "it", "echo")
 @pytest.fixture(scope="module")
 def bridge() -> Generator[Bridge]:
     """A bridge that has called a tool and closed its server."""
-    with bridge_with(it=entry(), other=entry()) as made:
-        made.call_tool("it", "echo", {"text": "a"})
+    with bridge_with(it=entry(), other=entry()) as bridge:
+        bridge.call_tool("it", "echo", {"text": "a"})
         with suppress(ServerError):
-            made.call_tool("it", "rpc_error", {"code": -32000, "message": "no"})
-        made.list_tools("other")
-        made.disconnect("it")
-        yield made
+            bridge.call_tool("it", "rpc_error", {"code": -32000, "message": "no"})
+        bridge.list_tools("other")
+        bridge.disconnect("it")
+        yield bridge
 
 
 def test_the_newest_events_of_a_server_or_a_tool_can_be_chosen(bridge: Bridge):
     changes = [x.change for x in bridge.history("it", "echo")]
     assert changes == ["discovered", "called", "unavailable"]
     assert {x.subject.source for x in bridge.history("other")} == {"other"}
-    newest = bridge.history("it", limit=2)  # the last call, and the loss with all it implies
+    newest = bridge.history(
+        "it", limit=2
+    )  # the last call, and the disconnection with all its events
     assert [x.change for x in newest[:2]] == ["called", "disconnected"]
     assert newest == bridge.history("it")[-len(newest) :]
     both = bridge.history(tool="echo")
@@ -68,28 +70,28 @@ def test_records_are_reported_as_of_now_a_position_or_a_time(bridge: Bridge):
 
 
 def test_a_forced_refresh_records_every_tool():
-    with bridge_with(it=entry()) as made:
-        confirmed = ["confirmed"] * len(made.list_tools("it"))
+    with bridge_with(it=entry()) as bridge:
+        confirmed = ["confirmed"] * len(bridge.list_tools("it"))
 
         def refresh(force: bool) -> list[str]:
-            before = made.history()[-1].position
-            made.refresh("it", force=force)
-            return [x.change for x in made.history() if x.position > before]
+            before = bridge.history()[-1].position
+            bridge.refresh("it", force=force)
+            return [x.change for x in bridge.history() if x.position > before]
 
         assert refresh(force=False) == ["refreshed"]
         assert refresh(force=True) == ["refreshed", *confirmed]
-        made.disconnect("it")
+        bridge.disconnect("it")
         assert refresh(force=True) == ["reconnected", *confirmed]
 
 
 def test_a_store_that_cannot_be_used_is_an_error_and_calls_go_on(tmp_path: Path):
     (tmp_path / "file").write_text("not a folder")
     servers = {"mcpServers": {"it": entry()}}
-    with Bridge(servers, store=tmp_path / "file" / "history.db") as made:
-        assert made.call_tool("it", "echo", {"text": "a"}).text == "a"
+    with Bridge(servers, store=tmp_path / "file" / "history.db") as bridge:
+        assert bridge.call_tool("it", "echo", {"text": "a"}).text == "a"
         with pytest.raises(StoreFailed, match="file"):
-            made.history()
-        store = made.store()
+            bridge.history()
+        store = bridge.store()
         assert store.place == str(tmp_path / "file" / "history.db")
         assert "file" in store.error
 
@@ -112,11 +114,11 @@ print("sqlalchemy" in sys.modules)
 def test_without_a_store_calls_work_and_no_database_is_loaded(tmp_path: Path):
     work = tmp_path / "work"
     work.mkdir()
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", _CALL], cwd=work, env=child_environment(tmp_path),
         capture_output=True, text=True, timeout=_SECONDS, check=True,
     )  # fmt: skip
-    called, history, is_loaded = done.stdout.splitlines()
-    assert (called, is_loaded) == ("hello off", "False")
+    text, history, is_loaded = process.stdout.splitlines()
+    assert (text, is_loaded) == ("hello off", "False")
     assert "switched off" in history
     assert not list(work.iterdir())

@@ -29,12 +29,12 @@ def show() -> dict[str, Any]:
 
 @server.tool()
 def say() -> CallToolResult:
-    said = {"_meta": {"k": key}, "size": 1, "title": key}
+    extra = {"_meta": {"k": key}, "size": 1, "title": key}
     inside = {"uri": "a:b", "text": key, "_meta": {"k": key}}
     return CallToolResult.model_validate({"content": [
         {"type": "text", "text": "x", "_meta": {"k": key}},
         {"type": "image", "data": "AAAA", "mimeType": "image/png", "_meta": {"k": key}},
-        {"type": "resource_link", "uri": "a:b", "name": "b", **said},
+        {"type": "resource_link", "uri": "a:b", "name": "b", **extra},
         {"type": "resource", "resource": inside, "_meta": {"k": key}},
     ]})
 
@@ -86,13 +86,13 @@ def test_no_part_of_a_result_has_a_secret(bridge: Bridge) -> None:
 
 
 def test_the_traceback_of_a_refused_call_has_no_secret(bridge: Bridge) -> None:
-    with pytest.raises(ServerError, match=r"\*\*\* is not good") as caught:
+    with pytest.raises(ServerError, match=r"\*\*\* is not good") as failure:
         bridge.call_tool("it", "refuse")
-    beneath: list[BaseException | None] = [caught.value]
-    assert caught.value.data == {"key": "***"}
-    assert KEY not in "".join(traceback.format_exception(caught.value))
-    while beneath:
-        error = beneath.pop()
+    errors: list[BaseException | None] = [failure.value]
+    assert failure.value.data == {"key": "***"}
+    assert KEY not in "".join(traceback.format_exception(failure.value))
+    while errors:
+        error = errors.pop()
         if error is not None:
             assert KEY not in repr(error)
-            beneath += [error.__cause__, error.__context__]
+            errors += [error.__cause__, error.__context__]

@@ -74,8 +74,8 @@ def shredder(tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def bridge(shredder: dict[str, Any]) -> Iterator[Bridge]:
-    with bridge_with(shredder=shredder) as opened:
-        yield opened
+    with bridge_with(shredder=shredder) as bridge:
+        yield bridge
 
 
 @pytest.fixture(scope="module")
@@ -214,8 +214,8 @@ def test_tools_that_are_off_blocked_or_denied_stop_a_plan_before_it_begins(
     blocked = {"toolSearch": {"blocked": ["shredder/count"]}}
     rule = {"name": "no counting", "when": {"tool": "count"}, "then": "deny"}
     for settings in (blocked, {"rules": [rule]}):
-        refused = pytest.raises(ToolDisabled, match=r"Call 2, .*Nothing was called")
-        with Bridge({"mcpServers": {"shredder": shredder}, **settings}) as bridge, refused:
+        refusal = pytest.raises(ToolDisabled, match=r"Call 2, .*Nothing was called")
+        with Bridge({"mcpServers": {"shredder": shredder}, **settings}) as bridge, refusal:
             bridge.run_plan(two)
     assert journal() == []
 
@@ -239,13 +239,13 @@ def test_a_plan_stops_at_a_missing_argument_then_waits_and_goes_on_in_another_pr
     assert journal() == ["filed the deed"]
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
     WaitingRun.read(state).answered(1, "once", by="a test").write()
-    answered = state.read_bytes()
+    answered_run = state.read_bytes()
     run = run_in_child(tmp_path, shredder, TIDY, state)
     assert run["status"] == "finished"
     assert run["results"][:2] == [{"result": "filed the deed"}, {"result": "shredded the will"}]
     with bridge_with(shredder=shredder) as bridge:
         assert bridge.run_plan(TIDY, resume=state).results == run["results"]
-    state.write_bytes(answered)
+    state.write_bytes(answered_run)
     with (
         bridge_with(shredder=shredder) as bridge,
         pytest.raises(RunFileError, match="already used"),
@@ -291,16 +291,16 @@ def test_a_call_that_was_under_way_when_its_process_was_killed_is_not_repeated(
 
 def test_a_server_that_dies_in_the_middle_of_a_plan_has_no_call_repeated(tmp_path: Path) -> None:
     (tmp_path / "mortal.py").write_text(_MORTAL)
-    made = tmp_path / "made"
+    journal_file = tmp_path / "made"
     steps = plan(*[("mortal/step", {"number": n}) for n in range(8)])
-    with bridge_with(mortal=server(tmp_path / "mortal.py", made)) as bridge:
+    with bridge_with(mortal=server(tmp_path / "mortal.py", journal_file)) as bridge:
         run = bridge.run_plan(steps, resume=tmp_path / "state")
         assert (run.status, len(run.calls)) == ("unknown", 4)
         assert bridge.run_plan(steps, resume=tmp_path / "state").status == "unknown"
         with pytest.raises(BadSetting, match="Call 1 cannot be made again"):
             bridge.run_plan(steps, resume=tmp_path / "state", again=1)
         assert bridge.run_plan(steps, resume=tmp_path / "state", again=5).is_finished
-    assert made.read_text().split() == [str(n) for n in (*range(5), *range(4, 8))]
+    assert journal_file.read_text().split() == [str(n) for n in (*range(5), *range(4, 8))]
 
 
 _MORTAL = """
@@ -350,15 +350,15 @@ def test_a_value_that_has_no_place_is_refused_before_anything_runs(
     functions: Bridge, tmp_path: Path
 ) -> None:
     request = plan(("f/take", {"it_id": {"missing": "What?"}}))
-    values: list[tuple[dict[Any, Any], str]] = [
+    cases: list[tuple[dict[Any, Any], str]] = [
         ({"1.it_id": float("nan")}, "cannot be sent"),
         ({"9" * 5_000 + ".x": 1}, "no place for"),
         ({"2.it_id": 1}, "Did you mean '1.it_id'"),
         ({"1.it": 1}, "has no parameter for '1.it'"),
     ]
-    for given, words in values:
+    for values, words in cases:
         with pytest.raises(BadSetting, match=words):
-            functions.run_plan(request, resume=tmp_path / "run.json", given=given)
+            functions.run_plan(request, resume=tmp_path / "run.json", given=values)
     assert not (tmp_path / "run.json").exists()
 
 

@@ -68,52 +68,52 @@ def ask(bridge: Bridge, step: Step | str, limit_seconds: float = 60.0) -> tuple[
             finally:
                 await model.aclose()
 
-        made = bridge.run(plan)
-        return made, [x.body["messages"][-1]["content"] for x in endpoint.requests]
+        answer = bridge.run(plan)
+        return answer, [x.body["messages"][-1]["content"] for x in endpoint.requests]
 
 
-def called(plan: Plan) -> list[str]:
+def tools_of(plan: Plan) -> list[str]:
     return [str(x.tool) for x in plan.calls]
 
 
-def planned(bridge: Bridge, request: str = ORDERS, *servers: str) -> list[str]:
-    return called(bridge.plan_tools(request, *servers))
+def tools_for(bridge: Bridge, request: str = ORDERS, *servers: str) -> list[str]:
+    return tools_of(bridge.plan_tools(request, *servers))
 
 
 def test_a_plan_is_made_of_the_tools_of_all_servers_or_of_some(bridge: Bridge):
-    assert planned(bridge) == ROUGH
-    assert planned(bridge, "Translate 'good day' to French.") == ["words/translate_text"]
-    assert planned(bridge, "Translate 'good day' to French.", "shop") == []
+    assert tools_for(bridge) == ROUGH
+    assert tools_for(bridge, "Translate 'good day' to French.") == ["words/translate_text"]
+    assert tools_for(bridge, "Translate 'good day' to French.", "shop") == []
 
 
 def test_a_blocked_disabled_unaccepted_or_denied_tool_is_not_planned(settings: Settings):
     cancel, list_ = "shop/cancel_order", "shop/list_orders"
     with Bridge(settings(toolSearch={"blocked": [cancel]})) as bridge:
-        assert cancel not in planned(bridge)
+        assert cancel not in tools_for(bridge)
         bridge.disable("shop", "list_orders")
-        assert list_ not in planned(bridge)
+        assert list_ not in tools_for(bridge)
         bridge.enable("shop", "list_orders")
-        assert list_ in planned(bridge)
+        assert list_ in tools_for(bridge)
     rules = [
         {"name": "no", "when": {"tool": cancel}, "then": "deny"},
         {"name": "ada", "when": {"tool": list_, "agent": "ada"}, "then": "deny"},
     ]
-    locked: Any = settings(rules=rules)
-    locked["mcpServers"]["shop"]["lock"] = True
+    settings_with_lock: Any = settings(rules=rules)
+    settings_with_lock["mcpServers"]["shop"]["lock"] = True
     answer = {"calls": [{"tool": cancel, "args": {"order_id": "o1"}}]}
 
     async def plan_of_ada(operations: Operations) -> Plan:
         return await operations.for_caller(Caller("agent", "ada")).plan_tools(ORDERS)
 
-    with Bridge(locked) as bridge:
-        assert not any(x.startswith("shop/") for x in planned(bridge))
+    with Bridge(settings_with_lock) as bridge:
+        assert not any(x.startswith("shop/") for x in tools_for(bridge))
         accept_now(bridge, "shop")
-        assert cancel not in planned(bridge)
-        assert list_ in planned(bridge)
-        assert list_ not in called(bridge.run(plan_of_ada))
+        assert cancel not in tools_for(bridge)
+        assert list_ in tools_for(bridge)
+        assert list_ not in tools_of(bridge.run(plan_of_ada))
         # Nor does a model plan with it.
         plan, questions = ask(bridge, json.dumps(answer))
-    assert cancel not in called(plan)
+    assert cancel not in tools_of(plan)
     assert f"there is no tool '{cancel}'" in plan.reasons[-1]
     assert "cancel_order" not in questions[0]
     assert f"there is no tool '{cancel}'" in questions[1]
@@ -125,7 +125,7 @@ def test_a_model_is_asked_once_and_its_plan_is_checked(bridge: Bridge):
         {"tool": "list_orders", "args": {"user_id": {"call": 0, "field": ""}}},
     ]}  # fmt: skip
     plan, questions = ask(bridge, f"<think>{{so}}</think>```json\n{json.dumps(answer)}\n```")
-    assert called(plan) == ["shop/find_user_id_by_email", "shop/list_orders"]
+    assert tools_of(plan) == ["shop/find_user_id_by_email", "shop/list_orders"]
     assert (plan.is_rough, plan.problems) == (False, ())
     assert plan.reasons[0] == "planned by openai scripted"
     (question,) = questions
@@ -150,7 +150,7 @@ def test_the_rough_plan_stands_where_a_model_fails_and_says_why(
     bridge: Bridge, step: Step, why: str
 ):
     plan, _ = ask(bridge, step, 0.3 if "within" in why else 60.0)
-    assert called(plan) == ROUGH
+    assert tools_of(plan) == ROUGH
     assert plan.is_rough
     assert "openai scripted could not make a plan, so this is a draft" in plan.reasons[-1]
     assert why in plan.reasons[-1]
@@ -162,9 +162,9 @@ def test_a_program_names_servers_and_a_model(bridge: Bridge):
         plan = bridge.plan_tools(
             "Say 'good day' in French.", "words", model="scripted", base_url=endpoint.base_url
         )
-    assert (called(plan), plan.is_rough) == (["words/translate_text"], False)
+    assert (tools_of(plan), plan.is_rough) == (["words/translate_text"], False)
     plan = bridge.plan_tools(ORDERS, model="offline")
-    assert (called(plan), plan.is_rough) == (ROUGH, True)
+    assert (tools_of(plan), plan.is_rough) == (ROUGH, True)
     assert "offline" in plan.reasons[-1]
     with pytest.raises(UnknownProvider, match="needs the name of a model"):
         bridge.plan_tools(ORDERS, model="openai")
@@ -228,7 +228,7 @@ def test_a_rule_that_denies_asks_or_prefers_is_named_in_the_explanation(settings
     assert choice.ruling.preferred_by == ("first",)
 
 
-def test_next_tools_and_wrong_wires_are_values_and_what_followed_before_comes_first(
+def test_suggestions_and_wire_problems_are_values_and_an_earlier_successor_comes_first(
     settings: Settings,
 ):
     with Bridge(settings()) as bridge:

@@ -44,8 +44,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 @pytest.fixture
 def endpoint() -> Generator[EmbeddingsEndpoint]:
-    with embeddings_endpoint() as made:
-        yield made
+    with embeddings_endpoint() as endpoint:
+        yield endpoint
 
 
 def names(ranked: list[Ranked[Tool]]) -> list[str]:
@@ -70,11 +70,11 @@ def test_a_blocked_tool_is_not_found_and_a_trusted_one_comes_first(settings: Set
         results = bridge.search_tools("send a letter")
     assert names(results) == ["b/send_letter", "a/send_letter"]
     assert "trusted" in results[0].reasons
-    # Nobody can say what a wrong group blocks, so nothing is found.
+    # It is unknown what a wrong group blocks, so the search fails.
     wrong = {"post": {"selector": []}}
-    blocked = Bridge({**settings(blocked=["po*"]), "groups": wrong})
-    with blocked, pytest.raises(SettingsError, match="unknown key"):
-        blocked.search_tools("pay a bill")
+    bridge = Bridge({**settings(blocked=["po*"]), "groups": wrong})
+    with bridge, pytest.raises(SettingsError, match="unknown key"):
+        bridge.search_tools("pay a bill")
     with Bridge({**settings(trusted=["po*"]), "groups": wrong}) as bridge:
         assert bridge.search_tools("pay a bill")
 
@@ -141,11 +141,11 @@ def test_an_installed_model_is_found_by_its_name_and_computes_in_one_thread(
     (tmp_path / "look.py").write_text(LOOK, encoding="utf-8")
     environ = {x: y for x, y in os.environ.items() if not x.endswith("_NUM_THREADS")}
     environ |= {"PYTHONPATH": str(tmp_path / "site")}
-    ran = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "look.py"], env=environ, capture_output=True, text=True, timeout=100
     )
-    assert not ran.stderr
-    assert json.loads(ran.stdout) == {"note": "", "near": True, "variables": [], "threads": 0}
+    assert not process.stderr
+    assert json.loads(process.stdout) == {"note": "", "near": True, "variables": [], "threads": 0}
 
 
 # Threads that are not Python's are those of numpy's library: those of Python end in time.
@@ -160,14 +160,14 @@ def others():
     return len(ids - {x.native_id for x in threading.enumerate()})
 
 with Bridge() as bridge:
-    found = bridge.search_tools("send mail", "a")
+    results = bridge.search_tools("send mail", "a")
     until = time.monotonic() + 10
     while others() and time.monotonic() < until:
         time.sleep(0.05)
-    near = any("meaning is near" in y for x in found for y in x.reasons)
+    near = any("meaning is near" in y for x in results for y in x.reasons)
     names = [x for x in os.environ if x.endswith("_NUM_THREADS")]
-    shown = {"note": found.note, "near": near, "variables": names, "threads": others()}
-    print(json.dumps(shown))
+    report = {"note": results.note, "near": near, "variables": names, "threads": others()}
+    print(json.dumps(report))
 """
 
 

@@ -74,7 +74,7 @@ def test_a_client_that_is_asked_during_a_call_has_a_session_of_its_era():
         assert status_of(bridge, "it").sessions == 2
 
 
-def test_others_and_later_calls_open_no_further_session():
+def test_later_calls_and_other_clients_open_no_further_session():
     with gallery() as bridge:
         main = process_of(bridge, PROGRAM)
         assert process_of(bridge, NEWER) == main
@@ -132,7 +132,7 @@ def test_a_session_beside_the_main_one_ends_when_it_is_idle(monkeypatch: pytest.
         forget(bridge, listening.name)
 
 
-def test_nothing_is_left_of_clients_that_have_left():
+def test_a_client_that_has_left_leaves_no_source():
     """A gateway over HTTP meets a thousand clients that never come back."""
 
     async def own_source(operations: Operations) -> weakref.ref[McpSource]:
@@ -148,8 +148,8 @@ def test_nothing_is_left_of_clients_that_have_left():
             sources.append(of_caller(bridge, client, own_source))
             forget(bridge, client.name)
 
-        def are_gone() -> bool:
+        def are_collected() -> bool:
             gc.collect()
             return all(source() is None for source in sources)
 
-        wait_until(are_gone, "their sources are gone")
+        wait_until(are_collected, "their sources are gone")

@@ -100,12 +100,12 @@ def test_calls_of_drawn_tools_and_of_the_memory_are_recorded(store: Path):
     events = events_in_file(store)
     seeded = {x.context_id for x in events if x.change == "seeded"}
     assert {"tools:shout", "meta:lookup_memory", "meta:create_memory"} <= seeded
-    made = [x for x in events if x.change == "called"][:3]
-    assert [(x.context_id, x.payload["status"]) for x in made] == [
+    call_events = [x for x in events if x.change == "called"][:3]
+    assert [(x.context_id, x.payload["status"]) for x in call_events] == [
         ("tools:shout", "ok"), ("tools:shout", "error"), ("meta:lookup_memory", "ok"),
     ]  # fmt: skip
-    assert "nothing to shout" in made[1].payload["error"]
-    assert {(x.event_kind, x.source) for x in made} == {("action", "executor")}
+    assert "nothing to shout" in call_events[1].payload["error"]
+    assert {(x.event_kind, x.source) for x in call_events} == {("action", "executor")}
 
 
 _LONG_SECONDS = 18.0  # the store gives up waiting for a lock after 20 seconds
@@ -128,10 +128,10 @@ def test_tools_are_in_the_store_before_a_model_sees_them(store: Path):
     missing: list[set[str]] = []
 
     def look(body: dict[str, Any]) -> Step:
-        shown = {x["function"]["name"] for x in body["tools"]}
-        stored = {f"it_{x.subject.tool}" for x in events_in_file(store) if x.definition}
-        missing.append(shown - stored)
-        if "it_late" not in shown:
+        visible = {x["function"]["name"] for x in body["tools"]}
+        stored_names = {f"it_{x.subject.tool}" for x in events_in_file(store) if x.definition}
+        missing.append(visible - stored_names)
+        if "it_late" not in visible:
             return calls(("it_set_tools", {"tools": ["late"]}))
         return says("done")
 
@@ -140,7 +140,7 @@ def test_tools_are_in_the_store_before_a_model_sees_them(store: Path):
     assert missing == [set(), set()]
 
 
-def test_a_store_that_cannot_be_written_to_holds_no_run_up(
+def test_a_store_that_cannot_be_written_to_delays_no_run(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Another program may keep it locked for as long as it likes."""
@@ -155,4 +155,4 @@ def test_a_store_that_cannot_be_written_to_holds_no_run_up(
             assert run(ctx, endpoint) == "done"
         other.close()
         ctx.clear()
-    assert events_in_file(store), "what waited is written when it can be"
+    assert events_in_file(store), "the waiting events are written in the end"

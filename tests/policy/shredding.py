@@ -26,10 +26,10 @@ class Clerk:
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
-        self.asked: list[ApprovalRequest] = []
+        self.requests: list[ApprovalRequest] = []
 
     def __call__(self, request: ApprovalRequest) -> Any:
-        self.asked.append(request)
+        self.requests.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -42,18 +42,18 @@ def agent(name: str = "helper", toolbelt: str = "", **options: Any) -> Caller:
 
 def tool(server: str, name: str, *params: str, **annotations: bool) -> Tool:
     schema = {"type": "object", "properties": {x: {"type": "string"} for x in params}}
-    annotated = ToolAnnotations(**annotations)
-    return Tool(ToolKey("mcp", server, name), "", schema, annotations=annotated)
+    annotation_values = ToolAnnotations(**annotations)
+    return Tool(ToolKey("mcp", server, name), "", schema, annotations=annotation_values)
 
 
-def listed(name: str, description: str = "", **annotations: bool) -> dict[str, Any]:
+def tool_entry(name: str, description: str = "", **annotations: bool) -> dict[str, Any]:
     """Return a tool as a server lists it."""
-    annotated = {"annotations": annotations} if annotations else {}
+    optional = {"annotations": annotations} if annotations else {}
     return {
         "name": name,
         "description": description,
         "inputSchema": {"type": "object"},
-        **annotated,
+        **optional,
     }
 
 
@@ -65,10 +65,10 @@ def run_all(
     def call_all(body: dict[str, Any]) -> Step:
         if body["messages"][-1]["role"] == "tool":
             return says("done")
-        shown = [x["function"]["name"] for x in body["tools"]]
+        names = [x["function"]["name"] for x in body["tools"]]
         functions = {x.__name__ for x in own}
-        mine = [x for x in shown if x.startswith(f"{source}_") or x in functions]
-        return calls(*((x, {}) for x in dict.fromkeys([*mine, *also])))
+        own_names = [x for x in names if x.startswith(f"{source}_") or x in functions]
+        return calls(*((x, {}) for x in dict.fromkeys([*own_names, *also])))
 
     with model_endpoint(call_all) as endpoint:
         model = AgentModel(provider="openai", name="m", base_url=endpoint.base_url, api_key="sk-x")
@@ -80,10 +80,12 @@ def shredding(approve: Any = None, rules: Any = (), store: Any = None, **entry: 
     return Bridge({"mcpServers": servers, "rules": rules}, approve=approve, store=store)
 
 
-def shred(bridge: Bridge, caller: Caller | None = None, tool: str = "shred", **given: Any) -> str:
+def shred(
+    bridge: Bridge, caller: Caller | None = None, tool: str = "shred", **arguments: Any
+) -> str:
     """Return the text of an agent's call, or the reason why it was not made."""
     caller = caller or agent()
-    arguments = given or (PAPER if tool == "shred" else {})
+    arguments = arguments or (PAPER if tool == "shred" else {})
 
     async def go(operations: Operations) -> str:
         with anyio.fail_after(SECONDS):
@@ -92,5 +94,5 @@ def shred(bridge: Bridge, caller: Caller | None = None, tool: str = "shred", **g
 
     try:
         return bridge.run(go)
-    except NotApproved as refused:
-        return refused.for_model
+    except NotApproved as refusal:
+        return refusal.for_model

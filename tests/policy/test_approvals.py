@@ -17,11 +17,11 @@ from tests.policy.shredding import (
     SHREDDED,
     Clerk,
     agent,
-    listed,
     run_all,
     shred,
     shredding,
     tool,
+    tool_entry,
 )
 from tests.support.bridges import wait_for_tool
 from tests.support.fault_server import entry
@@ -59,13 +59,13 @@ def test_an_approval_is_for_one_call_or_for_the_run(monkeypatch: pytest.MonkeyPa
         assert [shred(bridge, who, paper=x) for x in "ab"] == ["shredded a", "shredded b"]
         assert NOT_APPROVED in shred(bridge, agent()), "of another run"
         assert SECRET in shred(bridge, agent(), paper=f"use {SECRET}")
-    assert len(clerk.asked) == 5
-    first = clerk.asked[0]
+    assert len(clerk.requests) == 5
+    first = clerk.requests[0]
     assert (first.server, first.tool, first.arguments) == ("shredder", "shred", PAPER)
     assert first.description.startswith("Shred a paper.")
     assert first.annotations.destructive
     assert first.agent == "helper"
-    assert SECRET not in str(clerk.asked[-1].arguments)
+    assert SECRET not in str(clerk.requests[-1].arguments)
 
 
 def settings_file(folder: Path) -> Path:
@@ -85,11 +85,11 @@ def test_an_approval_for_good_is_in_the_lock_file_and_ends_when_the_definition_c
     clerk = Clerk("no")
     with Bridge.open(file, approve=clerk) as bridge:
         assert shred(bridge) == SHREDDED
-        assert not clerk.asked
+        assert not clerk.requests
         shred(bridge, Caller("person"), "rename", description="Reads a paper.")
         bridge.refresh("shredder")
         assert NOT_APPROVED in shred(bridge)
-    assert clerk.asked[0].description == "Reads a paper."
+    assert clerk.requests[0].description == "Reads a paper."
 
 
 def test_a_tool_that_changes_while_somebody_reads_is_not_called():
@@ -119,19 +119,19 @@ def test_an_invalid_answer_is_no_approval():
     async def go(operations: Operations) -> None:
         await operations.for_caller(agent()).call_tool("shredder", "shred", PAPER)
 
-    with shredding() as bridge, pytest.raises(NotApproved) as refused:
+    with shredding() as bridge, pytest.raises(NotApproved) as refusal:
         bridge.run(go)
-    assert "nobody could be asked" in refused.value.for_model
-    assert '"approval": {"shred": "allow"} under mcpServers.shredder' in str(refused.value)
+    assert "nobody could be asked" in refusal.value.for_model
+    assert '"approval": {"shred": "allow"} under mcpServers.shredder' in str(refusal.value)
 
 
-def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed():
+def test_calls_at_the_same_time_ask_one_after_the_other_and_no_more_than_needed():
     asking = threading.Semaphore(1)
-    asked: list[str] = []
+    tools: list[str] = []
 
     def approve(request: ApprovalRequest) -> str:
         assert asking.acquire(blocking=False)
-        asked.append(request.tool)
+        tools.append(request.tool)
         asking.release()
         return "run"
 
@@ -147,10 +147,10 @@ def test_calls_at_once_are_asked_one_after_the_other_and_no_more_than_needed():
 
         bridge.run(go)
         assert shred(bridge, who, "count") == "3"
-    assert asked == ["shred"]
+    assert tools == ["shred"]
 
 
-def test_a_person_or_program_that_calls_is_not_asked():
+def test_calls_of_a_person_or_a_program_need_no_approval():
     with shredding(approval="deny") as bridge:
         assert bridge.call_tool("shredder", "shred", PAPER).text == SHREDDED
         assert shred(bridge, Caller("person")) == SHREDDED
@@ -158,9 +158,9 @@ def test_a_person_or_program_that_calls_is_not_asked():
         assert "do not allow it" in shred(bridge, Caller("gateway"))
 
 
-def verdict(written: dict[str, Any], source: str, name: str, **belt: Any) -> str:
+def verdict(settings: dict[str, Any], source: str, name: str, **belt: Any) -> str:
     """Return the word for a destructive tool."""
-    approvals = Approvals(settings_from(written), *[None] * 6)  # pyright: ignore[reportArgumentType]
+    approvals = Approvals(settings_from(settings), *[None] * 6)  # pyright: ignore[reportArgumentType]
     return approvals.verdict(tool(source, name, destructive=True), agent(**belt)).word
 
 
@@ -180,15 +180,15 @@ def test_the_most_specific_word_wins_and_then_the_strictest():
         ({}, {}, {"*": "allow"}, "allow"),
     ]
     for own, belt, general, word in cases:
-        written = {"mcpServers": {"shredder": {"command": "x", **own}}, "approval": general}
-        assert verdict(written, "shredder", "shred", approval=belt) == word
+        document = {"mcpServers": {"shredder": {"command": "x", **own}}, "approval": general}
+        assert verdict(document, "shredder", "shred", approval=belt) == word
 
 
-def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through():
+def test_a_word_for_a_tool_of_one_source_allows_no_tool_of_another():
     """Any server may call a tool `bank/pay`."""
-    written = {"mcpServers": {}, "approval": {"bank/pay": "allow"}}
-    assert verdict(written, "bank", "pay") == "allow"
-    assert verdict(written, "stranger", "bank/pay") == "ask"
+    document = {"mcpServers": {}, "approval": {"bank/pay": "allow"}}
+    assert verdict(document, "bank", "pay") == "allow"
+    assert verdict(document, "stranger", "bank/pay") == "ask"
 
 
 @pytest.mark.anyio
@@ -196,16 +196,16 @@ async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_
     """A reconnect in the middle of a call can change it, and nobody was asked."""
     before, now = tool("shredder", "shred"), tool("shredder", "shred", destructive=True)
     listing = [before]
-    unused: list[Any] = [None] * 3
-    written = settings_from({"mcpServers": {}})
-    approvals = Approvals(written, *unused, lambda _: listing[-1], str, lambda *_: None)
+    no_parts: list[Any] = [None] * 3
+    settings = settings_from({"mcpServers": {}})
+    approvals = Approvals(settings, *no_parts, lambda _: listing[-1], str, lambda *_: None)
     call = await approvals.step(ToolInvocation(before, {}, agent()))
     assert call.check is not None
     call.check()
     listing.append(now)
-    with pytest.raises(NotApproved) as refused:
+    with pytest.raises(NotApproved) as refusal:
         call.check()
-    assert "changed just now" in refused.value.for_model
+    assert "changed just now" in refusal.value.for_model
 
 
 # Approvals that came with somebody else's folder
@@ -227,24 +227,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return clone
 
 
-def test_calls_that_somebody_else_approved_are_asked_for(folder: Path):
+def test_an_approval_of_somebody_else_does_not_count(folder: Path):
     clerk = Clerk("no", "once")
     with Bridge(approve=clerk) as bridge:
         assert NOT_APPROVED in shred(bridge)
         assert shred(bridge) == SHREDDED
         assert [x.counts for x in bridge.approvals()] == [False]
-    assert len(clerk.asked) == 2
+    assert len(clerk.requests) == 2
     lock = json.loads((folder / LOCK).read_text(encoding="utf-8"))
     lock["sources"]["mcp:shredder"]["approved"] = {"shred": "always"}
     (folder / LOCK).write_text(json.dumps(lock), encoding="utf-8")
     with Bridge(approve=Clerk("no")) as bridge:
-        assert NOT_APPROVED in shred(bridge), "nor does `always`"
+        assert NOT_APPROVED in shred(bridge), "`always` does not count either"
 
 
-def test_who_trusts_the_folder_agrees_to_its_approvals(folder: Path, capsys: Any):
-    with pytest.raises(SystemExit) as ended:
+def test_trusting_a_folder_includes_its_approvals(folder: Path, capsys: Any):
+    with pytest.raises(SystemExit) as result:
         run(["trust", "--yes"])
-    assert not ended.value.code
+    assert not result.value.code
     assert "approved: mcp:shredder/shred" in capsys.readouterr().out
     with Bridge(approve=Clerk()) as bridge:
         assert shred(bridge) == SHREDDED
@@ -275,18 +275,18 @@ READS, WRITES, SAFE = {"readOnlyHint": True}, {"readOnlyHint": False}, {"destruc
 DESTROYS = {"destructiveHint": True}
 
 
-def asked_for(settings: dict[str, Any], **more: Any) -> set[str]:
+def tools_to_approve(settings: dict[str, Any], **more: Any) -> set[str]:
     """Return the tools that need an approval; all others are called."""
-    asked = set[str]()
+    tools = set[str]()
 
     def approve(request: ApprovalRequest) -> str:
-        asked.add(request.tool)
+        tools.add(request.tool)
         return "no"
 
     with Bridge(settings, approve=approve) as bridge:
         result = run_all(bridge, "shop", **more)
-    assert sum(x.result.is_error for x in result.calls) == len(asked)
-    return asked
+    assert sum(x.result.is_error for x in result.calls) == len(tools)
+    return tools
 
 
 def shop(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -294,7 +294,7 @@ def shop(*tools: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"mcpServers": {"shop": {**entry(tools=[*tools]), **more}}}
 
 
-def test_a_tool_is_asked_for_if_it_says_that_it_destroys_or_only_its_name_does():
+def test_a_tool_needs_approval_if_its_annotations_or_else_its_name_are_destructive():
     """Stated effects count more than the name. Functions of the program need no approval."""
 
     def delete_note() -> str:
@@ -307,26 +307,36 @@ def test_a_tool_is_asked_for_if_it_says_that_it_destroys_or_only_its_name_does()
         "d\u0435lete_it",
     }  # fmt: skip
     harmless = ("deleted_items", "dropdown_options", "add_drop", "undelete", "wiper_status")
-    annotated = {"delete_view": READS, "delete_draft": SAFE, "delete_one": WRITES, "tidy": DESTROYS}
-    tools = [listed(x) for x in (*sorted(names), *harmless)]
-    tools += [listed(x, **hints) for x, hints in annotated.items()]
-    assert asked_for(shop(*tools), own=[delete_note]) == {*names, "delete_one", "tidy"}
+    hints_by_name = {
+        "delete_view": READS,
+        "delete_draft": SAFE,
+        "delete_one": WRITES,
+        "tidy": DESTROYS,
+    }
+    tools = [tool_entry(x) for x in (*sorted(names), *harmless)]
+    tools += [tool_entry(x, **hints) for x, hints in hints_by_name.items()]
+    assert tools_to_approve(shop(*tools), own=[delete_note]) == {*names, "delete_one", "tidy"}
 
 
 @pytest.mark.parametrize("is_general", [True, False], ids=["of the file", "of a source"])
 def test_one_word_asks_for_every_tool_that_is_not_marked_read_only(is_general: bool):
     word = {"approval": "ask_unless_read_only"}
-    tools = [listed("a", **READS), listed("b"), listed("c", **SAFE), listed("d", **WRITES)]
-    tools += [listed("e", **READS, **DESTROYS)]
+    tools = [
+        tool_entry("a", **READS),
+        tool_entry("b"),
+        tool_entry("c", **SAFE),
+        tool_entry("d", **WRITES),
+    ]
+    tools += [tool_entry("e", **READS, **DESTROYS)]
     settings = shop(*tools) | word if is_general else shop(*tools, **word)
-    assert asked_for(settings) == {"b", "c", "d", "e"}
+    assert tools_to_approve(settings) == {"b", "c", "d", "e"}
 
 
-def test_methods_of_a_service_are_asked_for_as_its_settings_say(tmp_path: Path):
+def test_methods_of_a_service_need_approval_as_its_settings_say(tmp_path: Path):
     methods = ("get", "post", "put", "patch", "delete")
     operations = {x: {"operationId": x, "responses": {"200": {"description": ""}}} for x in methods}
     words = {"approval": {"method:PUT": "ask", "method:patch": "ask"}}
-    for written, asked in (({}, {"delete"}), (words, {"put", "patch", "delete"})):
+    for options, expected in (({}, {"delete"}), (words, {"put", "patch", "delete"})):
         with http_service() as service:
             service.replies["*"] = lambda _: as_json({})
             document = {
@@ -334,20 +344,20 @@ def test_methods_of_a_service_are_asked_for_as_its_settings_say(tmp_path: Path):
                 "servers": [{"url": service.url}], "paths": {"/order": operations},
             }  # fmt: skip
             (tmp_path / "shop.json").write_text(json.dumps(document))
-            services = {"shop": {"spec": str(tmp_path / "shop.json"), **written}}
-            assert asked_for({"mcpServers": {}, "openapiServices": services}) == asked
-            assert {x.method.lower() for x in service.got} == {*methods} - asked
+            services = {"shop": {"spec": str(tmp_path / "shop.json"), **options}}
+            assert tools_to_approve({"mcpServers": {}, "openapiServices": services}) == expected
+            assert {x.method.lower() for x in service.got} == {*methods} - expected
 
 
 LINE = re.compile(r'write "approval": (\{.*?\}) under mcpServers\.shop of the settings')
 
 
-def test_unattended_it_is_refused_with_the_line_that_allows_it_and_the_run_goes_on(
+def test_without_a_person_a_call_is_refused_with_the_setting_that_allows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("CI", "1")
     file = tmp_path / "mcp_settings.json"
-    settings = shop(listed("delete_everything"), listed("look"))
+    settings = shop(tool_entry("delete_everything"), tool_entry("look"))
     file.write_text(json.dumps(settings))
     with Bridge.open(file) as bridge:
         result = run_all(bridge, "shop")

@@ -34,7 +34,7 @@ CALLS = 8
 
 
 class Clock:
-    """A clock turned by hand, and a source with scripted answers."""
+    """A clock that the test sets, and a source with scripted answers."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
@@ -57,7 +57,7 @@ class Clock:
 
         try:
             return await self.breakers.guard("it", do, limit)
-        except Exception as error:  # noqa: BLE001 - handed back to be looked at
+        except Exception as error:  # noqa: BLE001 - returned for the test to check
             return error
 
     async def fail(self, times: int) -> None:
@@ -71,22 +71,24 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.mark.anyio
-async def test_five_failures_in_a_row_open_it_and_the_pause_doubles_up_to_a_limit(clock: Clock):
+async def test_five_failures_in_a_row_open_the_breaker_and_the_pause_doubles_up_to_a_limit(
+    clock: Clock,
+):
     await clock.fail(4)
     assert await clock.call() is FINE
     await clock.fail(4)
     assert clock.state == ""
     await clock.fail(1)
-    refused = await clock.call()
-    assert isinstance(refused, CircuitOpen)
-    assert "5 calls in a row failed. The last: the connection was lost." in str(refused)
-    assert "in 30 s" in str(refused)
+    refusal = await clock.call()
+    assert isinstance(refusal, CircuitOpen)
+    assert "5 calls in a row failed. The last: the connection was lost." in str(refusal)
+    assert "in 30 s" in str(refusal)
     assert "in 30 s" in clock.state
     pauses: list[float] = []
     for _ in range(6):
-        refused = await clock.call()
-        pauses.append(round(refused.retry_seconds))
-        clock.now += refused.retry_seconds
+        refusal = await clock.call()
+        pauses.append(round(refusal.retry_seconds))
+        clock.now += refusal.retry_seconds
         assert isinstance(await clock.call(LOST), SourceClosed), "one call tries it"
     assert pauses == [30, 60, 120, 240, 300, 300]
     clock.now += 300
@@ -96,7 +98,7 @@ async def test_five_failures_in_a_row_open_it_and_the_pause_doubles_up_to_a_limi
 
 
 @pytest.mark.anyio
-async def test_only_one_call_at_a_time_tries_it_and_a_cancelled_one_decides_nothing(clock: Clock):
+async def test_only_one_call_at_a_time_probes_and_a_cancelled_probe_decides_nothing(clock: Clock):
     await clock.fail(5)
     clock.now += 31
     going = anyio.Event()
@@ -110,8 +112,8 @@ async def test_only_one_call_at_a_time_tries_it_and_a_cancelled_one_decides_noth
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(clock.breakers.guard, "it", hang)
         await going.wait()
-        refused = [await clock.call() for _ in range(5)]
-        assert all(isinstance(x, CircuitOpen) and "trying it now" in str(x) for x in refused)
+        refusal = [await clock.call() for _ in range(5)]
+        assert all(isinstance(x, CircuitOpen) and "trying it now" in str(x) for x in refusal)
         tasks.cancel_scope.cancel()
     assert "The next call tries it." in clock.state
     assert await clock.call() is FINE
@@ -119,7 +121,7 @@ async def test_only_one_call_at_a_time_tries_it_and_a_cancelled_one_decides_noth
 
 
 @pytest.mark.anyio
-async def test_mistakes_of_the_source_count_and_those_of_callers_never(clock: Clock):
+async def test_failures_of_the_source_count_and_mistakes_of_callers_never_do(clock: Clock):
     late = SourceFailed("it", "not ready within 0.5 s")
     late.__cause__ = TimeoutError()
     of_callers: list[Any] = [
@@ -144,7 +146,7 @@ async def test_mistakes_of_the_source_count_and_those_of_callers_never(clock: Cl
 
 
 @pytest.mark.anyio
-async def test_a_lost_connection_counts_once_for_all_calls_that_it_took_along(clock: Clock):
+async def test_a_lost_connection_counts_once_for_all_its_calls(clock: Clock):
     going = anyio.Event()
 
     async def lose() -> ToolResult:
@@ -177,7 +179,7 @@ def call(bridge: Bridge) -> type[BaseException] | None:
     return None
 
 
-def test_a_server_that_dies_at_each_call_is_left_alone_until_somebody_asks():
+def test_a_server_that_dies_at_each_call_is_not_called_until_the_breaker_is_reset():
     """Starting it succeeds, which does not count as a successful call."""
     dies = entry(on={"tools/call": [["exit", 3]]}, timeout=20)
     resets: list[Callable[[Bridge], object]] = [
@@ -192,7 +194,7 @@ def test_a_server_that_dies_at_each_call_is_left_alone_until_somebody_asks():
             assert status_of(bridge, "it").breaker == ""
 
 
-def test_a_service_that_answers_500_is_left_alone_and_one_that_works_again_is_called():
+def test_a_service_that_answers_500_is_not_called_until_the_pause_is_over():
     with fault_http(era="modern") as peer:
         peer.faults["tools/call"] = refuse(500, "out of memory")
         server = {"url": peer.url, "breaker": {"failures": 3, "seconds": 0.2}}
@@ -200,9 +202,9 @@ def test_a_service_that_answers_500_is_left_alone_and_one_that_works_again_is_ca
             bridge.list_tools("it")
             for _ in range(3):
                 assert call(bridge) in (ServerError, SourceClosed)
-            sent = peer.methods.count("tools/call")
+            count = peer.methods.count("tools/call")
             assert call(bridge) is CircuitOpen
-            assert peer.methods.count("tools/call") == sent
+            assert peer.methods.count("tools/call") == count
             del peer.faults["tools/call"]
             due = "The next call tries it."
             wait_until(lambda: due in status_of(bridge, "it").breaker, "it may be tried again")

@@ -60,7 +60,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "mcp_tools.lock.json"
 
 
-async def opened(path: Path) -> LockFile:
+async def open_file(path: Path) -> LockFile:
     """Open the file as another process does."""
     file = LockFile(path)
     await file.read_if_changed()
@@ -71,9 +71,9 @@ def tools_off(file: LockFile) -> set[str]:
     return set(file.lock.of("mcp:a").off)
 
 
-async def test_a_decision_counts_at_once_here_and_at_the_next_look_elsewhere(path: Path):
-    """Even a change of the same length counts whose file time is set back, as by `touch -r`."""
-    one, other = await opened(path), await opened(path)
+async def test_a_decision_counts_at_once_in_this_process_and_at_the_next_read_in_others(path: Path):
+    """A change of the same length counts even if the file's time is set back, as by `touch -r`."""
+    one, other = await open_file(path), await open_file(path)
     assert (one.trouble, path.exists()) == (None, False)
     await one.change(off("x"))
     assert (tools_off(one), tools_off(other)) == ({"x"}, set())
@@ -96,8 +96,8 @@ async def test_decisions_of_several_processes_at_once_are_all_kept(path: Path):
     children = [subprocess.Popen([*command, name], cwd=root) for name in "ab"]
     for child in children:
         assert child.wait(CHILD_SECONDS) == 0
-    assert tools_off(await opened(path)) == {f"{x}{number}" for x in "ab" for number in range(5)}
-    assert sorted(os.listdir(path.parent)) == [path.name], "nothing is left beside it"
+    assert tools_off(await open_file(path)) == {f"{x}{number}" for x in "ab" for number in range(5)}
+    assert sorted(os.listdir(path.parent)) == [path.name], "there is no other file"
 
 
 async def test_a_damaged_file_is_reported_and_never_overwritten(path: Path):
@@ -105,8 +105,8 @@ async def test_a_damaged_file_is_reported_and_never_overwritten(path: Path):
     file = LockFile(path)
     await file.change(off("x"))
     text = path.read_text()
-    for damaged in (b"", b"<<<<<<< HEAD\n{}\n=======\n", text.encode("utf-16"), text[:-5].encode()):
-        path.write_bytes(damaged)
+    for data in (b"", b"<<<<<<< HEAD\n{}\n=======\n", text.encode("utf-16"), text[:-5].encode()):
+        path.write_bytes(data)
         for one in (file, LockFile(path)):
             await one.read_if_changed()
             assert one.trouble is not None
@@ -114,41 +114,43 @@ async def test_a_damaged_file_is_reported_and_never_overwritten(path: Path):
             assert "Next step: " in str(one.trouble)
         with pytest.raises(LockFailed):
             await file.change(off("y"))
-        assert path.read_bytes() == damaged
+        assert path.read_bytes() == data
     path.write_text(text)
     await file.read_if_changed()
     assert (file.trouble, tools_off(file)) == (None, {"x", "y"})
     await file.change(off("z"))
-    assert tools_off(await opened(path)) == {"x", "y", "z"}
+    assert tools_off(await open_file(path)) == {"x", "y", "z"}
     path.unlink()
     os.mkfifo(path)  # nobody writes to it
-    assert (await opened(path)).trouble is not None
+    assert (await open_file(path)).trouble is not None
 
 
-async def test_a_link_is_followed_and_a_deleted_file_goes_on_to_count(path: Path, tmp_path: Path):
+async def test_a_link_is_followed_and_the_decisions_of_a_deleted_file_still_count(
+    path: Path, tmp_path: Path
+):
     """Projects may share a file, and a git branch without the file undoes no decision."""
-    shared = tmp_path / "shared" / "decisions.json"
-    shared.parent.mkdir()
-    shared.write_text("{}")
-    path.symlink_to(shared)
-    file = await opened(path)
+    target = tmp_path / "shared" / "decisions.json"
+    target.parent.mkdir()
+    target.write_text("{}")
+    path.symlink_to(target)
+    file = await open_file(path)
     await file.change(off("x"))
     assert path.is_symlink()
-    assert tools_off(await opened(shared)) == {"x"}
+    assert tools_off(await open_file(target)) == {"x"}
     path.unlink()
     await file.read_if_changed()
     assert (tools_off(file), file.is_lost) == ({"x"}, True)
     await file.change(off("y"))
-    assert (tools_off(await opened(path)), file.is_lost) == ({"x", "y"}, False)
+    assert (tools_off(await open_file(path)), file.is_lost) == ({"x", "y"}, False)
 
 
-async def test_a_file_that_cannot_be_written_counts_here_and_that_is_reported(
+async def test_a_decision_that_cannot_be_written_is_reported_and_counts_in_this_process(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The folder is read-only, the disk is full, or another process holds the lock."""
     monkeypatch.setattr(lockfile, "_LOCK_SECONDS", 0.1)
     await LockFile(path).change(off("x"))
-    file = await opened(path)
+    file = await open_file(path)
     with (
         file_lock(path.parent, 1.0),
         pytest.raises(LockFailed, match="another process keeps it locked"),
@@ -160,32 +162,32 @@ async def test_a_file_that_cannot_be_written_counts_here_and_that_is_reported(
 
     with monkeypatch.context() as full:
         full.setattr(lockfile, "replace_file", refuse)
-        with pytest.raises(LockFailed, match="counts until this process ends") as refused:
+        with pytest.raises(LockFailed, match="counts until this process ends") as refusal:
             await file.change(off("y"))
         await file.read_if_changed()
-    assert refused.value.place == str(path)
+    assert refusal.value.place == str(path)
     assert tools_off(file) >= {"x", "y"}
-    assert tools_off(await opened(path)) == {"x"}
+    assert tools_off(await open_file(path)) == {"x"}
     await file.change(off("z"))
-    assert tools_off(await opened(path)) >= {"x", "y", "z"}
+    assert tools_off(await open_file(path)) >= {"x", "y", "z"}
 
 
-def test_the_file_lies_beside_the_settings_unless_somebody_says_otherwise(
+def test_the_file_is_beside_the_settings_unless_another_path_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    written = tmp_path / "lab" / "mcp_settings.json"
-    written.parent.mkdir()
-    written.write_text("{}")
+    settings_file = tmp_path / "lab" / "mcp_settings.json"
+    settings_file.parent.mkdir()
+    settings_file.write_text("{}")
     monkeypatch.chdir(tmp_path)
-    of_file, of_none = load_settings(written), load_settings(environ={}, start=tmp_path)
+    of_file, of_none = load_settings(settings_file), load_settings(environ={}, start=tmp_path)
     of_python = settings_from({})
     assert find_lock(of_file, environ={}) == tmp_path / "lab" / "mcp_tools.lock.json"
     assert find_lock(of_none, environ={}) == tmp_path / "mcp_tools.lock.json"
     assert find_lock(of_python, environ={}) is None
     assert find_lock(of_python, "mine.json", environ={}) == tmp_path / "mine.json"
-    named = {"XAI_MCP_LOCK": "../team.json"}
-    assert find_lock(of_file, environ=named) == tmp_path / "lab" / "../team.json"
-    assert find_lock(of_file, Path("/x/y"), environ=named) == Path("/x/y")
+    environ = {"XAI_MCP_LOCK": "../team.json"}
+    assert find_lock(of_file, environ=environ) == tmp_path / "lab" / "../team.json"
+    assert find_lock(of_file, Path("/x/y"), environ=environ) == Path("/x/y")
 
 
 # The text of `mcp_tools.lock.json`
@@ -220,8 +222,8 @@ def test_the_text_is_sorted_with_one_line_for_each_decision():
             "tools:canvas": {"off": ["shout"]},
         },
     }  # fmt: skip
-    changed = WEATHER.with_accepted({"forecast": TWO})
-    later = LOCK.with_source("mcp:weather", changed).as_text()
+    new = WEATHER.with_accepted({"forecast": TWO})
+    later = LOCK.with_source("mcp:weather", new).as_text()
     lines = difflib.ndiff(text.splitlines(), later.splitlines())
     assert [x[0] for x in lines if x[0] in "+-"] == ["-", "+"]
     assert text.endswith("}\n")
@@ -265,9 +267,9 @@ def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
         ("[" * 100_000, "it is not JSON"),
     ]
     for text, says in rows:
-        with pytest.raises(Unreadable) as refused:
+        with pytest.raises(Unreadable) as refusal:
             read_lock(text)
-        assert says in str(refused.value)
+        assert says in str(refusal.value)
     many = ", ".join(f'"tool_{number}": "{ONE}"' for number in range(100_000))
     text = f'{{"sources": {{"mcp:a": {{"accepted": {{{many}, "tool_99999": "{TWO}"}}}}}}}}'
     with pytest.raises(Unreadable, match='"tool_99999" is there twice'):
@@ -275,7 +277,7 @@ def test_a_mistake_anywhere_makes_all_of_the_file_unreadable():
 
 
 def test_a_name_that_looks_like_one_that_is_off_is_off():
-    """Unicode cannot make another tool of it, neither in a listing nor in the file."""
+    """Look-alikes in Unicode do not get around it, in a listing or in the file."""
     source = SourceLock(off=frozenset({"delete_all"}))
     alike = ["delete_all", "delete-all", "Delete.All", "d\u0435lete_all", "delete\u200b_all"]
     assert [source.is_off(x) for x in alike] == [True] * len(alike)

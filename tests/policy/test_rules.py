@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.policy.shredding import PAPER, Clerk, agent, shred, shredding, tool
 from tests.support.agents_in_ctx import use_server
 from tests.support.model_agents import agent as model_agent
-from tests.support.model_agents import offered, run, told
+from tests.support.model_agents import last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
@@ -46,7 +46,7 @@ WRITES = [
 ]
 
 
-def written(rules: Any, folder: Path | None = None) -> Settings:
+def settings_of(rules: Any, folder: Path | None = None) -> Settings:
     return settings_from({"mcpServers": {}, "rules": rules}, folder=folder)
 
 
@@ -59,7 +59,7 @@ def judge(
     now: datetime = NOON,
 ) -> Ruling:
     facts = Facts(of, caller or agent(), dict(arguments or {}), now)
-    return RuleBook(written(rules).rules, str).ruling(facts)
+    return RuleBook(settings_of(rules).rules, str).ruling(facts)
 
 
 def word(then: str, when: dict[str, Any], of: Tool, /, *args: Any, **more: Any) -> str:
@@ -69,7 +69,7 @@ def word(then: str, when: dict[str, Any], of: Tool, /, *args: Any, **more: Any) 
 
 def before(rules: Any, of: Tool) -> Ruling:
     """Return the ruling while only the tool is known."""
-    return RuleBook(written(rules).rules, str).ruling(Facts(of, agent()))
+    return RuleBook(settings_of(rules).rules, str).ruling(Facts(of, agent()))
 
 
 FILE_WRITE, LOG, SEND = tool("files", "write"), tool("git", "log"), tool("mail", "send", "to")
@@ -107,21 +107,21 @@ def test_a_rule_is_about_servers_agents_times_and_arguments():
 
 
 def test_a_derived_word_asks_for_paths_outside_of_the_workspace():
-    allowed: list[Any] = ["/desk/a.txt", "a.txt", "/desk", "file:///desk/a.txt"]
-    asked: list[Any] = [
+    inside_paths: list[Any] = ["/desk/a.txt", "a.txt", "/desk", "file:///desk/a.txt"]
+    outside_paths: list[Any] = [
         "/etc/passwd", "/desk/../etc/passwd", "../etc/passwd", "/desktop/a.txt", "~/a.txt",
         "file:///etc/passwd", "/desk/a\0b", ["/desk/a", "/etc/b"], {"deep": ["/etc/b"]}, 7,
     ]  # fmt: skip
-    for path in allowed + asked:
+    for path in inside_paths + outside_paths:
         ruling = judge(WRITES, tool("files", "write_file", "path"), {"path": path})
-        assert ruling.word == ("ask" if path in asked else ""), path
+        assert ruling.word == ("ask" if path in outside_paths else ""), path
         assert ruling.words == {"writes_files"}
     schema = {"type": "object", "properties": {"path": {"type": "string", "default": "/"}}}
     clear = Tool(ToolKey("mcp", "files", "delete_all"), "", schema)
-    assert judge(WRITES, clear).word == "ask", "a value that is not given is what the schema says"
+    assert judge(WRITES, clear).word == "ask", "the default counts for a missing value"
 
 
-def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it():
+def test_a_path_that_a_server_may_resolve_outside_a_folder_is_not_inside_it():
     for path in (
         " /etc/passwd", " file:///etc/passwd", "FILE:///etc/passwd", "file://localhost/etc/passwd",
         "file:/desk/x?/../../etc/passwd", "file://[", "..\\..\\etc\\passwd", "//etc/passwd",
@@ -131,12 +131,12 @@ def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it():
         assert word("allow", {"args.path": "inside /desk"}, PATH, {"path": path}) == ""
 
 
-def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it():
+def test_a_path_that_a_server_may_resolve_into_a_folder_is_not_outside_it():
     for path in ("/etc/passwd ", "\\etc\\passwd", "file:///etc/passwd?x", "//etc/x"):
         assert word("deny", {"args.path": "inside /etc"}, PATH, {"path": path}) == "deny"
 
 
-def test_a_rule_may_ask_for_what_happened_before_in_the_run():
+def test_a_rule_may_depend_on_earlier_calls_of_the_run():
     rules = [
         {"when": {"server": ["web", "mail"], "annotation": "open_world"},
          "then": {"is": "untrusted"}},
@@ -151,11 +151,11 @@ def test_a_rule_may_ask_for_what_happened_before_in_the_run():
     assert ruling.word == "ask"
     assert ruling.why == "it is 'leaves', and something before in this run is 'untrusted'"
     assert judge(rules, tool("chat", "read"), caller=agent(facts=facts)).word == ""
-    tested = {"tool": "deploy", "run.succeeded": "not run_tests"}
+    untested = {"tool": "deploy", "run.succeeded": "not run_tests"}
     for is_error, expected in ((None, "deny"), (True, "deny"), (False, "")):
         if is_error is not None:
             facts.record_call(ToolKey("mcp", "ci", "run_tests"), (), is_error=is_error)
-        assert word("deny", tested, tool("ci", "deploy"), caller=agent(facts=facts)) == expected
+        assert word("deny", untested, tool("ci", "deploy"), caller=agent(facts=facts)) == expected
 
 
 def test_rules_that_depend_on_the_call_are_reported_beforehand():
@@ -187,11 +187,11 @@ def test_no_other_value_or_spelling_hides_the_one_that_a_rule_means():
         (True, False, False), ("5", 5.0, True), ("is 5", 5.0, True), (1, True, False),
     ]  # fmt: skip
     for of_rule, value, is_same in values:
-        denied = word("deny", {"args.n": of_rule}, tool("x", "work"), {"n": value}) == "deny"
-        assert denied == is_same, (of_rule, value)
+        is_denied = word("deny", {"args.n": of_rule}, tool("x", "work"), {"n": value}) == "deny"
+        assert is_denied == is_same, (of_rule, value)
 
 
-def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source():
+def test_a_tool_is_not_allowed_by_a_name_like_that_of_another_source():
     """Any server may give a tool such a name."""
     for name in ("files/read", "files.read"):
         mine, stranger = tool("files", "read"), tool("stranger", name)
@@ -214,7 +214,7 @@ def test_a_line_break_in_an_argument_gets_past_no_rule():
 
 def test_reasons_are_short_and_hide_secrets():
     secrets = Secrets(["tok-5f1c9a77"])
-    rules = written([{"when": {"args.key": "*"}, "then": "deny", "because": "No keys."}]).rules
+    rules = settings_of([{"when": {"args.key": "*"}, "then": "deny", "because": "No keys."}]).rules
     facts = Facts(tool("x", "y"), agent(), {"key": "tok-5f1c9a77" + "x" * 1000}, NOON)
     why = RuleBook(rules, secrets.redact).ruling(facts).why
     assert why.startswith("No keys. (args.key")
@@ -232,7 +232,7 @@ _RULES = st.lists(
 )
 
 
-def as_written(number: int, when: dict[str, str], then: str) -> dict[str, Any]:
+def rule_of(number: int, when: dict[str, str], then: str) -> dict[str, Any]:
     when = {x: "read_only" if x == "annotation" else y for x, y in when.items()}
     outcome: Any = {"limit": {"limit": "3 a run"}, "prefer": {"prefer": 0.1}}.get(then, then)
     if then.startswith("is "):
@@ -246,10 +246,10 @@ BOTH = [{"when": {"server": "never"}, "then": {"is": x}} for x in ("red", "blue"
 
 @settings(max_examples=25, deadline=None)
 @given(_RULES, st.sampled_from(["red", "blue"]), st.lists(st.sampled_from(["red", "blue", "x"])))
-def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
-    drawn: list[Any], server: str, values: list[str]
+def test_the_order_of_rules_does_not_matter_and_the_strictest_wins(
+    numbered_rules: list[Any], server: str, values: list[str]
 ):
-    rules = [*BOTH, *(as_written(*x) for x in drawn)]
+    rules = [*BOTH, *(rule_of(*x) for x in numbered_rules)]
     of, arguments = tool(server, "red"), {"a": values}
     ruling = judge(rules, of, arguments)
     other = judge(random.Random(1).sample(rules, len(rules)), of, arguments)
@@ -263,8 +263,8 @@ def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
     assert ruling.word == max(alone, key=["", "allow", "ask", "deny"].index)
 
 
-def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path: Path):
-    """A misspelt condition is not taken for text; settings/data/answers.json has more of them."""
+def test_a_mistake_in_a_rule_is_an_error(tmp_path: Path):
+    """A misspelt condition is not read as text; settings/data/answers.json has more of them."""
     rows: list[tuple[Any, str]] = [
         ({"when": {"sever": "x"}, "then": "deny"}, "server"),
         ({"when": {"agent": "NOT coder"}, "then": "deny"}, "looks like a condition with 'not'"),
@@ -272,9 +272,9 @@ def test_a_mistake_in_a_rule_is_reported_and_nothing_goes_on_without_it(tmp_path
         ("there_is_no_such_file.yaml", "no file"),
     ]
     for rule, says in rows:
-        with pytest.raises(SettingsError, match=says) as caught:
-            written([rule], tmp_path)
-        assert caught.value.key_path.startswith("rules")
+        with pytest.raises(SettingsError, match=says) as failure:
+            settings_of([rule], tmp_path)
+        assert failure.value.key_path.startswith("rules")
     with pytest.raises(SettingsError, match="Rename it to 'rules'"):
         settings_from({"mcpServers": {}, "policies": [{"when": {"server": "x"}, "then": "deny"}]})
 
@@ -286,7 +286,7 @@ def test_a_yaml_file_means_what_it_says_or_is_reported(tmp_path: Path):
         "- {when: {args.reply: no, args.fast: true, args.id: 7.0}, then: ask}\n"
         "- {when: {time: 22:00-06:00, args.at: 22:00, args.day: 2026-03-12}, then: deny}\n"
     )
-    first, second = written("rules.yaml", tmp_path).rules
+    first, second = settings_of("rules.yaml", tmp_path).rules
     assert [x.checks[0].what for x in first.when] == ["no", True, 7.0]
     assert [x.checks[0].what for x in second.when] == [(1320, 360), "22:00", "2026-03-12"]
     for text, says in (
@@ -301,11 +301,11 @@ def test_a_yaml_file_means_what_it_says_or_is_reported(tmp_path: Path):
     ):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(SettingsError, match=says):
-            written("rules.yaml", tmp_path)
+            settings_of("rules.yaml", tmp_path)
 
 
 def gate_of(rules: Any) -> RuleGate:
-    return RuleGate(written(rules).rules, str, now=lambda: NOON)
+    return RuleGate(settings_of(rules).rules, str, now=lambda: NOON)
 
 
 def pass_gate(gate: RuleGate, of: Tool, caller: Caller) -> str:
@@ -337,7 +337,7 @@ def test_a_limit_counts_the_calls_of_a_run():
 
 
 def test_a_denied_call_is_not_made_and_the_model_reads_why():
-    """A call that a rule asks about is asked about even if a word of `approval` allows it."""
+    """A rule that asks counts even if a word of `approval` allows the call."""
     rules = [
         {"name": "contracts", "when": {"args.paper": "contract*"}, "then": "deny"},
         {"name": "papers", "when": {"args.paper": "paper"}, "then": "ask"},
@@ -353,7 +353,7 @@ def test_a_denied_call_is_not_made_and_the_model_reads_why():
         assert shred(bridge, paper="letter") == "shredded letter"
         assert shred(bridge, Caller("person"), paper="contract 7") == "shredded contract 7"
         assert "was not approved" in shred(bridge, paper="paper")
-    (request,) = clerk.asked
+    (request,) = clerk.requests
     assert (
         request.reason == "the rule 'papers' asks first, because args.paper, \"paper\", is 'paper'"
     )
@@ -366,7 +366,11 @@ def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path):
         {"name": "few", "when": {"tool": "count", "agent": "helper"}, **day},
         {"name": "of contracts", "when": {"args.paper": "contract*"}, **day},
     ]
-    store, other, used_up = tmp_path / "history.db", agent("other"), "the rule 'few' allows 2 a day"
+    store, other, limit_reached = (
+        tmp_path / "history.db",
+        agent("other"),
+        "the rule 'few' allows 2 a day",
+    )
     with shredding(rules=rules, store=store) as bridge:
         assert shred(bridge, tool="count") == "0"
         assert shred(bridge, other, "count") == "0"
@@ -374,7 +378,7 @@ def test_a_limit_a_day_counts_the_calls_of_every_process(tmp_path: Path):
         shred(bridge, paper="letter")
     with shredding(rules=rules, store=store) as bridge:
         assert shred(bridge, tool="count") == "0"
-        assert used_up in shred(bridge, tool="count")
+        assert limit_reached in shred(bridge, tool="count")
         assert shred(bridge, other, "count") == "0"
         assert "used up" not in shred(bridge, paper="contract"), "letters do not count"
     with shredding(rules=rules, store="postgresql://nobody@127.0.0.1:9/none") as bridge:
@@ -397,12 +401,14 @@ def test_a_tool_that_is_never_allowed_is_not_offered_and_one_that_may_be_is(
     use_server(ctx, "shredder", None)
     with model_agent(ctx, calls(("shredder_count", {})), calls(("shredder_shred", PAPER))) as model:
         run(ctx)
-    assert {"shredder_shred", "shredder_rename"} <= {*offered(model)}
-    assert "shredder_count" not in offered(model)
+    assert {"shredder_shred", "shredder_rename"} <= {*tools_of_request(model)}
+    assert "shredder_count" not in tools_of_request(model)
     count = model.requests[1].body["messages"][-1]["content"]
     assert "is not for this agent: the rule 'no counts' does not allow it" in count
     assert "because tool is 'count', and agent is not 'clerk'" in count
-    assert "does not allow it, because tool is 'shred', and time is 00:00-24:00" in told(model)
+    assert "does not allow it, because tool is 'shred', and time is 00:00-24:00" in last_message(
+        model
+    )
 
 
 def test_a_preferred_tool_comes_first_among_equals():

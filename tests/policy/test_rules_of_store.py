@@ -11,18 +11,18 @@ import anyio.to_thread
 import pytest
 
 from tests.policy.shredding import SECONDS, agent, shred, shredding, tool
-from tests.policy.test_rules import pass_gate, written
+from tests.policy.test_rules import pass_gate, settings_of
 from xai_mcp_agent import Bridge, SettingsError
 from xai_mcp_agent.bridge.agent_tools import Listener, ToolSpec, ready_tools
 from xai_mcp_agent.bridge.operations import Operations
 from xai_mcp_agent.core.calls import PROGRAM, Caller
 from xai_mcp_agent.core.errors import RulesUnknown
 from xai_mcp_agent.policy.rules import RuleGate
-from xai_mcp_agent.policy.stored_rules import put_rules as keep_rules
+from xai_mcp_agent.policy.stored_rules import put_rules as store_rules
 from xai_mcp_agent.settings.rules import Rule, rules_of_store
 
 NOON = datetime(2026, 11, 23, 12, 0)
-HELD = "the rules of the store cannot be read"
+UNREADABLE = "the rules of the store cannot be read"
 NO_COUNT = {"name": "no counting", "when": {"tool": "count"}, "then": "deny"}
 DENIED = "the rule 'no counting' does not allow it"
 
@@ -35,7 +35,7 @@ def count(bridge: Bridge, caller: Caller | None = None) -> str:
     return shred(bridge, caller, "count")
 
 
-async def offered(operations: Operations) -> tuple[set[str], str]:
+async def visible_tools(operations: Operations) -> tuple[set[str], str]:
     """Return the tools of an agent's run, and why `count` is not among them."""
     operations = operations.for_caller(agent())
     spec = ToolSpec(operations.choice(["shredder"]))
@@ -48,16 +48,16 @@ async def offered(operations: Operations) -> tuple[set[str], str]:
 def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path):
     place = tmp_path / "shared.db"
     with bridge_at(place) as other, bridge_at(place, {"from": "store"}) as bridge:
-        assert HELD in count(bridge), "it may have been lost, and begun anew"
-        assert HELD not in count(bridge, PROGRAM)
+        assert UNREADABLE in count(bridge), "its rules may have been lost"
+        assert UNREADABLE not in count(bridge, PROGRAM)
         with pytest.raises(RulesUnknown, match="rules put FILE"):
             bridge.ruled_tools(agent())
-        other.put_rules([])  # somebody says that there are none
-        before, _ = bridge.run(offered)
+        other.put_rules([])  # a person confirms that there are none
+        before, _ = bridge.run(visible_tools)
         assert count(bridge) == "0"
         other.put_rules([NO_COUNT])
-        assert count(bridge) == "0", "a run goes on with the rules it began with"
-        after, why = bridge.run(offered)  # the next run
+        assert count(bridge) == "0", "a run keeps the rules that it began with"
+        after, why = bridge.run(visible_tools)  # the next run
         assert before - after == {"shredder_count"}
         assert "no counting" in why
         assert DENIED in count(bridge)
@@ -68,12 +68,12 @@ def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path
         assert other.stored_rules().revision == 3
 
 
-def test_a_store_that_is_older_or_lets_calls_through_holds_all_of_them(tmp_path: Path):
+def test_a_store_that_is_too_old_or_allows_calls_blocks_all_calls(tmp_path: Path):
     with bridge_at(tmp_path / "old.db", {"from": "store", "revision": 2}) as bridge:
         bridge.put_rules([NO_COUNT])
         with pytest.raises(RulesUnknown, match="revision 1, and the settings need 2"):
             bridge.ruled_tools(agent())
-        assert HELD in count(bridge)
+        assert UNREADABLE in count(bridge)
     allow = {"name": "all", "when": {}, "then": "allow"}
     with bridge_at(tmp_path / "x.db", {"from": "store"}) as bridge:
         with pytest.raises(SettingsError, match="no rule that allows calls"):
@@ -81,11 +81,13 @@ def test_a_store_that_is_older_or_lets_calls_through_holds_all_of_them(tmp_path:
         assert bridge.stored_rules().revision == 0
 
         async def write(operations: Any) -> None:
-            asked = operations.engine.recorder.ask(lambda x: keep_rules(x, [allow], lambda _: None))
-            await anyio.to_thread.run_sync(asked.result, SECONDS)
+            writing = operations.engine.recorder.ask(
+                lambda x: store_rules(x, [allow], lambda _: None)
+            )
+            await anyio.to_thread.run_sync(writing.result, SECONDS)
 
         bridge.run(write)
-        assert HELD in count(bridge)
+        assert UNREADABLE in count(bridge)
 
 
 def test_rules_for_the_store_are_checked_as_those_of_the_settings():
@@ -100,7 +102,7 @@ def test_rules_for_the_store_are_checked_as_those_of_the_settings():
             rules_of_store([rule], "/desk")
 
 
-def test_words_of_the_store_let_nothing_through_that_the_settings_hold():
+def test_derived_words_of_the_store_allow_nothing_that_the_settings_deny():
     """Whoever can write into the store could otherwise call every tool harmless."""
     own = [
         {"when": {"tool": "look"}, "then": {"is": "harmless"}},
@@ -108,12 +110,12 @@ def test_words_of_the_store_let_nothing_through_that_the_settings_hold():
         {"when": {"tool": "send", "run.was": "not harmless"}, "then": "deny"},
     ]
     lie = {"name": "lie", "when": {"tool": "*"}, "then": {"is": "harmless"}}
-    stored = rules_of_store([lie, NO_COUNT], "/desk")
+    rules = rules_of_store([lie, NO_COUNT], "/desk")
 
     async def read() -> tuple[Rule, ...]:
-        return stored
+        return rules
 
-    gate = RuleGate(written(own).rules, str, now=lambda: NOON, read_stored=read)
+    gate = RuleGate(settings_of(own).rules, str, now=lambda: NOON, read_stored=read)
     assert "does not allow it" in pass_gate(gate, tool("x", "wipe"), agent())
     caller = agent()
     caller.facts.was.add("store:harmless")
@@ -122,20 +124,20 @@ def test_words_of_the_store_let_nothing_through_that_the_settings_hold():
 
 
 @pytest.mark.anyio
-async def test_rules_that_were_read_hold_until_they_cannot_be_read_anew():
+async def test_rules_stay_in_force_until_reading_them_again_fails():
     is_away = [False]
-    stored = rules_of_store([NO_COUNT], "/desk")
+    rules = rules_of_store([NO_COUNT], "/desk")
 
     async def read() -> tuple[Rule, ...]:
         if is_away[0]:
             raise RulesUnknown("the store", "it is away.")
-        return stored
+        return rules
 
     gate = RuleGate((), str, read_stored=read)
     await gate.ensure_read()
     is_away[0] = True
     await gate.ensure_read()
-    assert gate.book.rules == stored
+    assert gate.book.rules == rules
     for _ in range(2):
         await gate.renew()  # a run begins
         with pytest.raises(RulesUnknown):

@@ -25,29 +25,29 @@ def rule(name: str, then: str = "deny") -> dict[str, Any]:
     return {"name": name, "when": {"tool": name}, "then": then}
 
 
-def fine(rules: Sequence[Any]) -> None:
+def accept_any(rules: Sequence[Any]) -> None:
     """Accept any rules."""
 
 
 def test_rules_are_replaced_by_name_and_each_change_has_a_number(place: Place):
     store = open_history(place)
     assert read_rules(store) == StoredRules()
-    assert put_rules(store, [rule("a"), rule("b")], fine).revision == 1
+    assert put_rules(store, [rule("a"), rule("b")], accept_any).revision == 1
     odd = "ü\0\ud800"
-    stored = put_rules(store, [rule("b", "ask"), rule(odd)], fine)
+    stored = put_rules(store, [rule("b", "ask"), rule(odd)], accept_any)
     assert stored.rules == (rule("a"), rule("b", "ask"), rule(odd))
     assert read_rules(store) == stored
-    assert put_rules(store, [rule("a")], fine) == stored
-    assert remove_rules(store, ["a", "unheard"], fine).revision == 3
-    assert remove_rules(store, ["b", odd], fine) == StoredRules(4)
-    assert put_rules(store, [rule("c")], fine, only=True).rules == (rule("c"),)
+    assert put_rules(store, [rule("a")], accept_any) == stored
+    assert remove_rules(store, ["a", "unheard"], accept_any).revision == 3
+    assert remove_rules(store, ["b", odd], accept_any) == StoredRules(4)
+    assert put_rules(store, [rule("c")], accept_any, only=True).rules == (rule("c"),)
     store.close()
 
 
 def test_people_who_put_rules_at_once_lose_none(lasting_place: Place):
     def put(name: str) -> None:
         store = open_history(lasting_place)
-        put_rules(store, [rule(name)], fine)
+        put_rules(store, [rule(name)], accept_any)
         store.close()
 
     with ThreadPoolExecutor(4) as people:
@@ -58,9 +58,9 @@ def test_people_who_put_rules_at_once_lose_none(lasting_place: Place):
     store.close()
 
 
-def test_a_row_that_somebody_changed_in_the_database_is_not_taken_for_rules(place: Place):
+def test_a_row_that_somebody_changed_in_the_database_is_refused(place: Place):
     store = open_history(place)
-    put_rules(store, [rule("a"), rule("b")], fine)
+    put_rules(store, [rule("a"), rule("b")], accept_any)
     mine = table.c.revision == 1
     for value in ("[]", "no JSON", "{}", "7"):
         with store.writing() as connection:

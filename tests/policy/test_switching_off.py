@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.policy.shredding import listed, run_all
+from tests.policy.shredding import run_all, tool_entry
 from tests.support.agents_in_ctx import use_server
 from tests.support.bridges import names_of
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in
-from tests.support.model_agents import agent, offered, run, told
+from tests.support.model_agents import agent, last_message, run, tools_of_request
 from tests.support.model_endpoint import calls
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import (
@@ -42,8 +42,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("XAI_MCP_SETTINGS", "XAI_MCP_STORE"):
         monkeypatch.delenv(name, raising=False)
     changing = entry(
-        tools=[listed("pay", "Pays."), listed("ask", "Asks.")],
-        then={"tools": [listed("pay", "Pays, and more."), listed("ask", "Asks.")]},
+        tools=[tool_entry("pay", "Pays."), tool_entry("ask", "Asks.")],
+        then={"tools": [tool_entry("pay", "Pays, and more."), tool_entry("ask", "Asks.")]},
         journal=str(tmp_path / "journal"),
     )
     growing = {"command": warm_python(), "args": [str(GROWING)]}
@@ -74,8 +74,8 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(
         assert (choice.tool, choice.decision, choice.is_new) == ("pay", "disabled", True)
         with agent(ctx, calls(("shop_pay", {}))) as endpoint:
             run(ctx)
-        assert list(offered(endpoint)) == ["shop_ask"]
-        assert f"'shop_pay' cannot be used: {SWITCHED_OFF}" in told(endpoint)
+        assert list(tools_of_request(endpoint)) == ["shop_ask"]
+        assert f"'shop_pay' cannot be used: {SWITCHED_OFF}" in last_message(endpoint)
         assert bridge.call_tool("shop", "pay").text == "this is pay"
         assert names_of(bridge.list_tools("shop")) == ["pay", "ask"]
 
@@ -92,34 +92,34 @@ def test_a_tool_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: P
     define_tool(ctx, None, "switch", "Switches shrink off.", switch_off)
     with agent(ctx, calls(("switch", {})), calls(("grow_shrink", {"name": "x"}))) as endpoint:
         run(ctx)
-    assert list(offered(endpoint, 0)) == ["switch", "grow_grow", "grow_shrink"]
-    assert list(offered(endpoint, 1)) == ["switch", "grow_grow"]
-    assert SWITCHED_OFF in told(endpoint)
+    assert list(tools_of_request(endpoint, 0)) == ["switch", "grow_grow", "grow_shrink"]
+    assert list(tools_of_request(endpoint, 1)) == ["switch", "grow_grow"]
+    assert SWITCHED_OFF in last_message(endpoint)
 
 
 def test_our_own_tools_can_be_switched_off_too(settings: Path):
-    """A long result is then cut, and no tool is named that reads the rest."""
+    """A long result is then cut, and its note names no tool that reads the rest."""
     ctx: dict[str, Any] = {}
     define_tool(ctx, None, "talk", "Talks.", lambda _c, _text, _a: "word " * 10_000)
     page = {"result_id": "none", "start": 0}
     with agent(ctx, calls(("talk", {})), calls(("read_result", page))) as endpoint:
         run(ctx)
-    assert list(offered(endpoint, 1)) == ["talk", "read_result"]
+    assert list(tools_of_request(endpoint, 1)) == ["talk", "read_result"]
     own = ctx["mcp_bridge"].bridge
     assert own.tool_record("built-in", "read_result").usage.calls == 1
     with Bridge.open(settings) as bridge:
         bridge.disable("built-in", "read_result")
     with agent(ctx, calls(("talk", {})), calls(("read_result", {}))) as endpoint:
         run(ctx)
-    assert list(offered(endpoint, 1)) == ["talk"]
+    assert list(tools_of_request(endpoint, 1)) == ["talk"]
     assert "are left out here ...]" in endpoint.requests[1].body["messages"][-1]["content"]
-    assert f"'read_result' cannot be used: {SWITCHED_OFF}" in told(endpoint)
+    assert f"'read_result' cannot be used: {SWITCHED_OFF}" in last_message(endpoint)
 
 
 def test_the_history_neither_keeps_a_tool_off_nor_brings_it_back(
     settings: Path, ctx: dict[str, Any]
 ):
-    """Issue: with the database away a switched-off tool was offered and executed."""
+    """Issue: without the database a switched-off tool was offered and executed."""
     with Bridge.open(settings) as bridge:
         bridge.disable("shop", "pay")
         assert [x.change for x in events_of(bridge) if x.event_kind == "decision"] == ["disabled"]
@@ -128,21 +128,21 @@ def test_the_history_neither_keeps_a_tool_off_nor_brings_it_back(
         file.rename(settings.with_name(file.name))
     with agent(ctx, calls(("shop_pay", {}))) as endpoint:
         run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
-    assert SWITCHED_OFF in told(endpoint)
+    assert list(tools_of_request(endpoint)) == ["shop_ask"]
+    assert SWITCHED_OFF in last_message(endpoint)
     ctx["mcp_bridge"].bridge.close()
     for file in settings.parent.glob("history.db*"):
         file.rename(history.with_name(file.name))
-    settings.with_name(LOCK).unlink()  # whoever deletes the file begins anew
+    settings.with_name(LOCK).unlink()  # without the file there are no decisions
     ctx = {}
     use_server(ctx, "shop", None)
     with agent(ctx) as endpoint:
         run(ctx)
-    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
+    assert list(tools_of_request(endpoint)) == ["shop_pay", "shop_ask"]
     assert not settings.with_name(LOCK).exists()
 
 
-def test_decisions_that_cannot_be_read_have_nothing_offered(
+def test_no_tool_is_offered_while_decisions_cannot_be_read(
     settings: Path, ctx: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ):
     """Any tool may be switched off, so none is offered. The person reads what to correct."""
@@ -154,10 +154,10 @@ def test_decisions_that_cannot_be_read_have_nothing_offered(
             ('{"sources": {"MCP:shop": {"off": ["pay"]}}}', "must match pattern '(?s)^(mcp|"),
         ):
             lock.write_text(text)
-            with pytest.raises(NoTools) as caught:
+            with pytest.raises(NoTools) as failure:
                 run(ctx)
             assert "the list of tools that a person has switched off cannot be read" in str(
-                caught.value
+                failure.value
             )
             assert hint in " ".join(capsys.readouterr().out.split())
             with pytest.raises(SystemExit):
@@ -174,7 +174,7 @@ def test_decisions_that_cannot_be_read_have_nothing_offered(
         assert not endpoint.requests
         shared.write_text("{}")
         run(ctx)
-    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
+    assert list(tools_of_request(endpoint)) == ["shop_pay", "shop_ask"]
 
 
 # Names that look alike
@@ -195,12 +195,12 @@ HOLDING: dict[str, tuple[dict[str, Any], int]] = {
 
 
 @pytest.mark.parametrize("which", HOLDING)
-def test_no_spelling_gets_past_a_list_or_for_one_that_is_allowed(tmp_path: Path, which: str):
+def test_no_spelling_gets_past_a_list_or_passes_for_an_allowed_tool(tmp_path: Path, which: str):
     """The agent calls each tool that it is shown, and each spelling that it is not."""
-    (written, count), journal = HOLDING[which], tmp_path / "journal"
-    tools = [listed(x) for x in (*ALIKE, "look")]
-    shop = entry(tools=tools, journal=str(journal)) | written.get("entry", {})
-    document = {**written, "mcpServers": {"shop": shop}}
+    (options, count), journal = HOLDING[which], tmp_path / "journal"
+    tools = [tool_entry(x) for x in (*ALIKE, "look")]
+    shop = entry(tools=tools, journal=str(journal)) | options.get("entry", {})
+    document = {**options, "mcpServers": {"shop": shop}}
     document.pop("entry", None)
     file = tmp_path / "mcp_settings.json"
     file.write_text(json.dumps(document))

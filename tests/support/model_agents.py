@@ -21,10 +21,10 @@ Do: TypeAlias = Step | Callable[[dict[str, Any]], Step]
 @contextmanager
 def agent(ctx: dict[str, Any], *steps: Do, lock_tools: Any = False) -> Generator[ModelEndpoint]:
     """An agent with all that was defined so far, whose model does these steps, then is done."""
-    left = [*steps, says("done")]
+    remaining = [*steps, says("done")]
 
     def script(body: dict[str, Any]) -> Step:
-        step = left.pop(0)
+        step = remaining.pop(0)
         return step if isinstance(step, Step) else step(body)
 
     with model_endpoint(script) as endpoint:
@@ -40,17 +40,17 @@ def run(ctx: dict[str, Any]) -> None:
     run_agent(ctx, _AGENT, "Go on.", outcome=CanvasRun())
 
 
-def offered(endpoint: ModelEndpoint, request: int = 0) -> dict[str, Any]:
+def tools_of_request(endpoint: ModelEndpoint, request: int = 0) -> dict[str, Any]:
     """The tools that the model was offered with a request, by name."""
     tools = endpoint.requests[request].body.get("tools", [])
     return {x["function"]["name"]: x["function"] for x in tools}
 
 
-def told(endpoint: ModelEndpoint) -> str:
+def last_message(endpoint: ModelEndpoint) -> str:
     """What the model was told last."""
     return endpoint.requests[-1].body["messages"][-1]["content"]
 
 
-def all_told(endpoint: ModelEndpoint) -> str:
+def all_requests(endpoint: ModelEndpoint) -> str:
     """Everything that the model was ever sent."""
     return "".join(json.dumps(x.body) for x in endpoint.requests)
