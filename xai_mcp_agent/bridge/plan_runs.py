@@ -17,7 +17,7 @@ from ..agent.conversation import Conversation
 from ..agent.events import RunEvent, ToolFinished, ToolStarted
 from ..agent.loop import AgentRun, AgentSpec
 from ..agent.messages import ToolCall
-from ..agent.models.plan import MAY_BE_MADE, PlanModel, number_of
+from ..agent.models.plan import OUTCOME_UNKNOWN, PlanModel, number_of
 from ..agent.results import ResultPages
 from ..agent.run_file import RunFileError, WaitingRun, lock_run, place_of
 from ..agent.state import RunState
@@ -184,9 +184,9 @@ class SavedRun:
         """Return the plan as a model, with the results so far."""
         model = PlanModel(self._plan, self.arguments, tools.reads, tools.uncertain)
         for number, (result, seconds) in self._saved.get("results", {}).items():
-            await model.take(int(number), result_from_json(result), seconds)
+            await model.add_result(int(number), result_from_json(result), seconds)
         for event in self._run.state.made.values():
-            await model.take(number_of(event.call_id), event.result, event.seconds)
+            await model.add_result(number_of(event.call_id), event.result, event.seconds)
         return model
 
     def uncertain(self, reads: Collection[int], again: int | None) -> ToolCall | None:
@@ -216,7 +216,7 @@ class SavedRun:
         """
         if call := self.uncertain(tools.reads, again):
             number = number_of(call.id)
-            problem = MAY_BE_MADE.format(number + 1, self._plan.calls[number].name)
+            problem = OUTCOME_UNKNOWN.format(number + 1, self._plan.calls[number].name)
             return PlanRun("unknown", model.finished, problem=problem, waiting_run=self._run)
         caller, before = context.caller, self._run.state
         # The plan asks again for a pending call; an answer to it counts.
@@ -226,7 +226,7 @@ class SavedRun:
 
         async def emit(event: RunEvent) -> None:
             if isinstance(event, ToolFinished):
-                await model.take(number_of(event.call_id), event.result, event.seconds)
+                await model.add_result(number_of(event.call_id), event.result, event.seconds)
             if isinstance(event, ToolStarted | ToolFinished):
                 await self._write(model, caller, lambda: run.progress)
             tell(event)

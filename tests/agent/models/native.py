@@ -67,10 +67,10 @@ class NativeWire:
         from xai_mcp_agent.agent.models.providers import NativeModel
 
         service = NativeService(script)
-        opened = FunctionModel(stream_function=service.stream)
+        native = FunctionModel(stream_function=service.stream)
         options = {"api_key": Secret(KEY), **options}
         with anyio.fail_after(20):
-            yield NativeModel(self.provider, model, opened=opened, **options), service
+            yield NativeModel(self.provider, model, native=native, **options), service
 
     async def error_of(self, script: Script | Sequence[Any], **options: Any) -> ModelError:
         """Return the error of a model whose service follows the script."""

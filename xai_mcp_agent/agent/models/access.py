@@ -14,7 +14,7 @@ from ...core.errors import ModelAuthenticationError, ModelError
 from ...core.util import trusted_certificates
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret, Secrets
-from .errors import Service, no_key_error, shown_url
+from .errors import Service, display_url, no_key_error
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -71,7 +71,7 @@ class Access:
         """
         url = self.bare_url.rstrip("/") or _DEFAULT_URL
         digest = hashlib.sha256(url.encode()).hexdigest()[:_DIGEST_CHARS]
-        url_text = redact_url(shown_url(url))
+        url_text = redact_url(display_url(url))
         return f"{self.provider} {family_of(self.model)} at {url_text} ({digest})"
 
     @property

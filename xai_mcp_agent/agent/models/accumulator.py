@@ -76,7 +76,7 @@ class _CallSoFar:
 class ChatReply:
     """A Chat Completions reply that is still arriving."""
 
-    answered: bool = False
+    has_answer: bool = False
     _text: str = ""
     _refusal: str = ""
     _calls: list[_CallSoFar] = field(default_factory=list[_CallSoFar])
@@ -121,7 +121,7 @@ class ChatReply:
         )  # fmt: skip
 
     def _add_choice(self, choice: JsonObject) -> str:
-        self.answered = True
+        self.has_answer = True
         message = choice.get("message")
         delta = as_object(choice.get("delta") if message is None else message)
         text = _text(delta.get("content"))
@@ -156,8 +156,8 @@ class ChatReply:
 class ResponsesReply:
     """A Responses answer that is still arriving.
 
-    Its items count as the final event has them; the pieces serve streaming, and services that omit
-    the items.
+    The items of the final event count. The pieces before it serve streaming, and services whose
+    final event has no items.
     """
 
     _response: JsonObject = field(default_factory=dict[str, Any])
@@ -170,7 +170,7 @@ class ResponsesReply:
         """Return whether the service marked the end of its reply."""
         return bool(self._response)
 
-    answered = is_whole
+    has_answer = is_whole
 
     def add(self, chunk: Any) -> str:
         """Add an event of a stream, or a whole answer, and return its new text."""
@@ -245,7 +245,7 @@ ReplySoFar: TypeAlias = ChatReply | ResponsesReply
 
 
 def texts_in(item: JsonObject, kind: str = "output_text") -> str:
-    """Return the text of a message item, or with `refusal` the words it declined with."""
+    """Return the text of a message item, or with the kind `refusal` the text of its refusal."""
     parts = [x for x in map(as_object, as_list(item.get("content"))) if x.get("type") == kind]
     return "".join(str(x.get("text" if kind == "output_text" else kind) or "") for x in parts)
 
@@ -253,8 +253,8 @@ def texts_in(item: JsonObject, kind: str = "output_text") -> str:
 def _items_to_keep(output: list[JsonObject], call_ids: Iterable[str]) -> list[JsonObject]:
     """Return the items of an answer to send back; `call_ids` are our ids of its calls.
 
-    Messages and calls keep only what the conversation lacks: their ids and positions. If ids are
-    all there is, return nothing: no service misses them.
+    Messages and calls keep only their ids and positions, which the conversation lacks. An answer
+    with nothing but ids has no items to send back: no service misses them.
     """
     ids = iter(call_ids)
     items: list[JsonObject] = []
@@ -303,7 +303,7 @@ def _usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage
 def _add_unknown(
     added: JsonObject, piece: JsonObject, standard: Collection[str], *, joins_texts: bool = True
 ) -> JsonObject:
-    """Return the fields outside the protocol, with the ones of another piece merged in."""
+    """Return the fields outside the protocol, merged with those of another piece."""
     unknown = {k: x for k, x in piece.items() if k not in standard and x is not None}
     return {**added, **{k: _join(added.get(k), x, joins_texts) for k, x in unknown.items()}}
 

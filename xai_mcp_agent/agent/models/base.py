@@ -1,8 +1,8 @@
 """The seam between the agent loop and a model: requests and replies.
 
 Messages are dicts in the Chat Completions shape (`role`, `content`, `tool_calls`, `tool_call_id`),
-the lingua franca of all providers. Content is a string or a list of parts. In the text protocol the
-loop sends `role` and `content` only and no `functions`; the model need not know that tools exist.
+the lingua franca of all providers. Content is a string or a list of parts. In the text protocol a
+request has `role` and `content` only and no `functions`; the model need not know that tools exist.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Usage:
 
 
 def counts(tokens: Usage, turns: int = 0, calls: int = 0, seconds: float = 0.0) -> dict[str, float]:
-    """Return what a run used, by name, for people and programs."""
+    """Return the tokens and counts of a run by name, for people and programs."""
     return {**asdict(tokens), "turns": turns, "calls": calls, "seconds": round(seconds, 3)}
 
 

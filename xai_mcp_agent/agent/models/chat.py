@@ -3,7 +3,7 @@
 A conversation's messages are in this API's own shape. Fields that a service adds to them go back to
 it: thought signatures, reasoning texts and encrypted reasoning come in fields outside the protocol,
 and their service may refuse the next request without them. Other services may refuse such fields,
-so each gets only its own.
+so each service gets only its own.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class ChatModel(OpenAIModel):
     def _messages(self, messages: Collection[Message]) -> list[Message]:
         """Return the messages. Media in tool results follow in a user message."""
         refused = self._quirks.refused
-        sent: list[Message] = []
+        plain: list[Message] = []
         media_parts: list[Any] = []
         for original, call in with_calls(messages):
             message = self._with_added({**original})
             if message["role"] != "tool" and media_parts:
-                sent.append({"role": "user", "content": media_parts})
+                plain.append({"role": "user", "content": media_parts})
                 media_parts = []
             if message["role"] == "tool":
                 text, media = split(message := without(message, refused))
@@ -77,8 +77,8 @@ class ChatModel(OpenAIModel):
                     name = call["function"]["name"] if call else "a tool"
                     head = f"[From the result of {name}, not from the user:]"
                     media_parts += [{"type": "text", "text": head}, *media]
-            sent.append(message)
-        return [*sent, {"role": "user", "content": media_parts}] if media_parts else sent
+            plain.append(message)
+        return [*plain, {"role": "user", "content": media_parts}] if media_parts else plain
 
     def _with_added(self, message: Message) -> Message:
         """Return the message with this service's own fields, except the ones it refuses."""
@@ -103,5 +103,5 @@ def _merge(
 
 
 def _function(spec: FunctionSpec) -> dict[str, Any]:
-    described = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    return {"type": "function", "function": described}
+    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+    return {"type": "function", "function": function}

@@ -18,10 +18,10 @@ from ...search.local_model import PACKAGES, installed_folder, local_embedder
 from ...secrets.secrets import Secret
 from ...settings.sections import EmbeddingSettings
 from .access import Access
-from .errors import shown_url
+from .errors import display_url
 
 _SILENCE_SECONDS = 15.0  # one retry follows
-_MOST_WORDS_CHARS = 500  # of an error message: some services repeat all that they were sent
+_MAX_WORDS_CHARS = 500  # of an error message: some services repeat the whole request
 _SETTING = "`toolSearch.embeddings` in the settings"
 _DIGEST_CHARS = 12
 
@@ -38,7 +38,7 @@ def embedder_of(settings: EmbeddingSettings) -> Embedder:
     embed = endpoint_embeddings(
         settings.model, base_url=settings.base_url, api_key=settings.api_key, owner=_SETTING
     )
-    address = shown_url(settings.base_url or os.environ.get("OPENAI_BASE_URL", ""))
+    address = display_url(settings.base_url or os.environ.get("OPENAI_BASE_URL", ""))
     # Another address may serve another model of that name.
     digest = hashlib.sha256(address.encode()).hexdigest()[:_DIGEST_CHARS]
     where = f"the embedding model {settings.model!r}" + (f" at {address}" if address else "")
@@ -90,9 +90,9 @@ def endpoint_embeddings(
             return _vectors(answer.content, len(texts))
         except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as cause:
             service = access.service(_SILENCE_SECONDS)
-            words = service.secrets.redact(str(cause))[:_MOST_WORDS_CHARS]
+            words = service.secrets.redact(str(cause))[:_MAX_WORDS_CHARS]
         # Raised outside `except`, so that it is not chained to an error that holds the key.
-        where = shown_url(base_url) if base_url else "the default endpoint"
+        where = display_url(base_url) if base_url else "the default endpoint"
         raise ModelError(
             f"The embedding model {model!r} at {where} did not answer with vectors: {words} "
             f"Check the model, the address and the key of {owner}."

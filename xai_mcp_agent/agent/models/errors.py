@@ -43,7 +43,7 @@ _WINDOW = re.compile(
     r"(?! by\b)\D{0,24}?(\d[\d,]{2,})|>\s*(\d[\d,]{2,})|(\d[\d,]{2,}) maximum context",
     re.IGNORECASE,
 )
-_LEAST_WINDOW_TOKENS = 512  # a smaller number counts something else
+_MIN_WINDOW_TOKENS = 512  # a smaller number counts something else
 _FILTERED = r"content[ _](?:filter|management policy|policy)|usage polic|responsible ?ai"
 # As worded by Ollama; vLLM; OpenRouter; llama.cpp.
 _LACKS_FUNCTIONS = (
@@ -76,7 +76,7 @@ class Service:
     def message(self, what: str, next_step: str, words: str = "") -> str:
         """Return a message: what happened, where, the service's own words, what to do next."""
         quoted = f' It says: "{_one_line(self.secrets.redact(words))}".' if words else ""
-        place = f" at {shown_url(self.base_url)}" if self.base_url else ""
+        place = f" at {display_url(self.base_url)}" if self.base_url else ""
         text = f"{self.provider} {self.model}{place} {what}.{quoted} {next_step}"
         return self.secrets.redact(text).strip()
 
@@ -302,7 +302,7 @@ def window_in(fields: Mapping[str, Any], words: str) -> int | None:
     if not isinstance(tokens, int):
         match = _WINDOW.search(words)
         tokens = int(next(x for x in match.groups() if x).replace(",", "")) if match else 0
-    return tokens if tokens >= _LEAST_WINDOW_TOKENS else None
+    return tokens if tokens >= _MIN_WINDOW_TOKENS else None
 
 
 def words_of(body: Any) -> str:
@@ -316,7 +316,7 @@ def words_of(body: Any) -> str:
     return str(body or "")
 
 
-def shown_url(url: str) -> str:
+def display_url(url: str) -> str:
     """Return an address for people: without credentials, query and trailing slash."""
     without_credentials = re.sub(r"//[^/]*@", "//", url)
     return re.split(r"[?#]", without_credentials)[0].rstrip("/")

@@ -1,8 +1,8 @@
 """The offline model: fixed rules behind the same seam as a real model.
 
-It takes one tool for each clause of a request, fills in the values that the clause states, and
-shows results unchanged. It needs no key and no network, keeps nothing between turns, and says so
-when it cannot help.
+It calls one tool for each clause of a request with the values that the clause states, and shows
+results unchanged. It needs no key and no network, stores nothing between turns, and says so when it
+cannot help.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ CONNECT = (
     "AgentModel with its `base_url` to `model_settings`, or give `--base-url`."
 )
 _MAX_REQUEST_CHARS, _MAX_RESULT_CHARS = 6_000, 6_000  # characters of a request, and of a result
-_MOST_CLAUSES, _MOST_EACH, _MOST_LOOKS = 8, 5, 6
-_MOST_LISTED, _MOST_EXAMPLES = 20, 3  # tools and requests in an introduction
+_MAX_CLAUSES, _MAX_EACH, _MAX_LOOKS = 8, 5, 6
+_MAX_TOOLS, _MAX_EXAMPLES = 20, 3  # tools and requests in an introduction
 _CHARS_A_TOOL = 50  # of a conversation, read in the time it takes to prepare a tool
 _WIDELY = "search list find all"  # words that match some tool of most servers
 _AND_ASKS = re.compile(r",?\s+and\s+(?=(?:what|which|how|where|when|who)\b)", re.IGNORECASE)
-# Beside what `read_request` leaves out.
+# Openings that `read_request` does not remove.
 _POLITE = re.compile(
     r"(?:(?:please|also|ok|okay|well|just|can you|could you|would you|i want you to|tell me|"
     r"give me|don't forget to|finally)[,:!]?\s+)*", re.IGNORECASE,
@@ -102,7 +102,7 @@ def _reply(request: ModelRequest, today: date) -> ModelReply:
 
 
 def _route(request: ModelRequest) -> str:
-    """Return the route whose words are nearest to the last message; empty if none is asked for."""
+    """Return the route nearest to the last message; empty if the request is not for a route."""
     match request.output_schema:
         case {"properties": {"route": {"enum": [*names], "description": str(lines)}}}:
             routes = zip(map(str, names), lines.splitlines(), strict=False)
@@ -178,15 +178,15 @@ class _Turn:
         if (talk := self._small_talk()) and not self.outcomes:
             return ModelReply(talk)
         clauses = list(self._clauses()) or [(self.request_text, False)]
-        for clause, is_later in clauses[:_MOST_CLAUSES]:
+        for clause, is_later in clauses[:_MAX_CLAUSES]:
             changes = any(x in self.tools and self.tools[x].changes for x, _, _ in self.pending)
             if self.pending and (changes or is_later):  # it needs results that are not there yet
                 break
             self._serve(clause)
         if self.pending and self.may_call:
             return self._calls()
-        if len(clauses) > _MOST_CLAUSES:
-            self._say(f"I do at most {_MOST_CLAUSES} things at once and left out the rest.")
+        if len(clauses) > _MAX_CLAUSES:
+            self._say(f"I do at most {_MAX_CLAUSES} things at once and left out the rest.")
         if not self.answers:
             self._say(f"{WHO} I have no result to answer from.")
         return ModelReply(self._answer())
@@ -215,14 +215,14 @@ class _Turn:
     # Clauses
 
     def _clauses(self) -> Iterator[tuple[str, bool]]:
-        """Yield the parts of the request that each ask for something, and whether they wait."""
+        """Yield each clause of the request, and whether it must wait for earlier results."""
         text = _AND_ASKS.sub("; ", self.request_text)
         parameters = [y.words[:2] for x in self.tools.values() for y in x.slots]
-        named = {root(y) for x in self.tools.values() for y in x.words[-2:]}  # "and shout ..."
+        name_roots = {root(y) for x in self.tools.values() for y in x.words[-2:]}  # "and shout ..."
 
         def is_verb(word: str, following: str) -> bool:
             words = f"{word} {following}".lower().split()
-            return root(words[0]) in CHANGING | READING | named and words not in parameters
+            return root(words[0]) in CHANGING | READING | name_roots and words not in parameters
 
         for step in read_request(text, is_verb).steps:
             in_order = bool(_IN_ORDER.search(text[: step.start]))
@@ -303,13 +303,13 @@ class _Turn:
         return [] if value is None else [value]
 
     def _look(self, clause: str, after: Tool | None = None) -> bool:
-        """Answer a question from the first search or list whose result has a word sought."""
+        """Answer a question from the first search or list whose result has one of its words."""
         if not (after or ASKING.match(clause) or _ALL.search(clause) or clause.endswith("?")):
             return False
         spans = self.matcher.spans(clause)
         names = [str(x.value) for x in spans if x.kind in ("name", "quoted")]
         targets = names or [x for x in terms(clause) if root(x) not in GENERIC | CHANGING]
-        calls = list(self._look_calls(clause, names[:1], after))[:_MOST_LOOKS]
+        calls = list(self._look_calls(clause, names[:1], after))[:_MAX_LOOKS]
         for outcome in [self._call(name, arguments, clause) for name, arguments in calls]:
             text = outcome.text.lower() if outcome and not outcome.is_error else ""
             if outcome and any(x.lower() in text for x in targets):
@@ -348,9 +348,9 @@ class _Turn:
                 continue
             items = items_in(outcome.data)
             if items and _EACH.search(clause) and slot.kind != "array":
-                values = [value_for(slot, x, strict=True) for x in items[:_MOST_EACH]]
-                if any(values) and len(items) > _MOST_EACH:
-                    self._say(f"I used the first {_MOST_EACH} of {len(items)} results.")
+                values = [value_for(slot, x, strict=True) for x in items[:_MAX_EACH]]
+                if any(values) and len(items) > _MAX_EACH:
+                    self._say(f"I used the first {_MAX_EACH} of {len(items)} results.")
                 return [x for x in values if x is not None]
             item = pick(items, f"{clause} {self.request_text}") if items else outcome.data
             value = value_for(slot, item, strict=not refers)
@@ -392,8 +392,8 @@ class _Turn:
         if self.request_text.strip() and not _TALK.fullmatch(self.request_text):
             return ""
         own = [x.function for x in self.tools.values()]
-        lines = [f"- {x.name}: {first_sentence(x.description, 120)}" for x in own[:_MOST_LISTED]]
-        lines += [f"... and {len(own) - _MOST_LISTED} more."] if len(own) > _MOST_LISTED else []
+        lines = [f"- {x.name}: {first_sentence(x.description, 120)}" for x in own[:_MAX_TOOLS]]
+        lines += [f"... and {len(own) - _MAX_TOOLS} more."] if len(own) > _MAX_TOOLS else []
         count = "1 tool" if len(own) == 1 else f"{len(own)} tools"
         return "\n".join([f"{WHO} I have {count}:", *lines, self._examples(), CONNECT])
 
@@ -403,18 +403,18 @@ class _Turn:
         self._say(f"I would use {tool.name}, but {what}.\n{self._examples()}".strip())
 
     def _examples(self) -> str:
-        examples = [f'"{x}"' for x in self.matcher.examples(_MOST_EXAMPLES)]
+        examples = [f'"{x}"' for x in self.matcher.examples(_MAX_EXAMPLES)]
         return f"For example: {' or '.join(examples)}." if examples else ""
 
 
 def _name_in(clause: str, match: Match) -> str:
-    """Return the name a clause uses for a thing, else its unused words, as in "borrow dracula"."""
+    """Return the name of a thing in a clause, else its unused words, as in "borrow dracula"."""
     names = [x for x in match.arguments.unused if x.kind in ("name", "quoted")]
     if names:
         return clause[names[0].start : names[-1].end].strip("\"'")
     values = " ".join(str(x) for x in match.arguments.values.values())
-    used = match.tool.roots | CHANGING | roots_in(values)
-    return " ".join(x for x in clause.split() if roots_in(x) and not roots_in(x) & used)
+    others = match.tool.roots | CHANGING | roots_in(values)
+    return " ".join(x for x in clause.split() if roots_in(x) and not roots_in(x) & others)
 
 
 def _as_text(data: Any) -> str:

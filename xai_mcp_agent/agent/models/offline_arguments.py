@@ -29,7 +29,7 @@ from .offline_values import (
     words_refer,
 )
 
-# Words of a request that say nothing about the thing sought.
+# Words of a request that say nothing about its subject.
 _IDLE_WORDS = """
     again anything available called does don't everything fit forget good list lot named
     please somebody something thing things want who whose
@@ -70,7 +70,7 @@ class Slot:
 
     `kind` is its JSON type, the first that is not null; `topic` the kind of value in a text:
     `date`, `zone`, `query`, else `text`; `pattern` matches its name as people write it, with "id"
-    or without. `is_id`: it takes an identifier, as `book_id` does.
+    or without. `is_id` is true for an identifier such as `book_id`.
     """
 
     def __init__(self, name: str, spec: JsonObject, is_required: bool) -> None:
@@ -91,18 +91,18 @@ class Slot:
 
 def slots_of(function: FunctionSpec) -> list[Slot]:
     """Return the parameters of a tool, required ones first."""
-    needed, specs = required(function.parameters), properties(function.parameters)
-    specs = {**specs, **{x: {} for x in needed if x not in specs}}
-    slots = [Slot(name, as_object(spec), name in needed) for name, spec in specs.items()]
+    names, specs = required(function.parameters), properties(function.parameters)
+    specs = {**specs, **{x: {} for x in names if x not in specs}}
+    slots = [Slot(name, as_object(spec), name in names) for name, spec in specs.items()]
     return sorted(slots, key=lambda x: not x.is_required)
 
 
 class Arguments:
-    """The arguments that a text states for a tool; the surest readings first.
+    """The arguments that a text states for a tool; the surest readings come first.
 
-    `calls` has several entries if the text names several values. `is_guessed`: some argument is
-    merely the rest of the words. `missing` are required parameters without a value, `unused` stated
-    values that fit no parameter.
+    `calls` has several entries if the text names several values. `is_guessed` is true if some
+    argument is merely the rest of the words. `missing` are required parameters without a value,
+    `unused` the values of the text that fit no parameter.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Arguments:
         self._slots = slots_of(function)
         self._own = roots_in(f"{function.name} {function.description}")
         self._adds = bool({"add", "put"} & self._own)  # something to a list
-        self._taken: list[tuple[int, int]] = []
+        self._used_ranges: list[tuple[int, int]] = []
         self.values: JsonObject = {}
         self.calls: list[JsonObject] = []
         self.is_guessed = False
@@ -126,18 +126,18 @@ class Arguments:
         self._fill_period(today)
         self.calls = [{**self.values, **x} for x in self.calls or [{}]]
         refers = words_refer(text)
-        needed = [x for x in self._slots if x.is_required or (refers and self._is_only(x))]
-        self.missing = [x for x in needed if x.name not in self.values]
+        slots = [x for x in self._slots if x.is_required or (refers and self._is_only(x))]
+        self.missing = [x for x in slots if x.name not in self.values]
         self.unused = self._free()
 
     def _is_free(self, span: Span) -> bool:
-        return not any(span.overlaps(start, end) for start, end in self._taken)
+        return not any(span.overlaps(start, end) for start, end in self._used_ranges)
 
     def _free(self, *kinds: str) -> list[Span]:
         return [x for x in self._spans if (not kinds or x.kind in kinds) and self._is_free(x)]
 
     def _take(self, span: Span) -> Any:
-        self._taken.append((span.start, span.end))
+        self._used_ranges.append((span.start, span.end))
         return span.value
 
     def _is_only(self, slot: Slot) -> bool:
@@ -156,7 +156,7 @@ class Arguments:
             for slot, unit in zip(units, names, strict=True):
                 same = (x for x in slot.choices if unit_name(str(x)) == unit_name(unit))
                 self.values[slot.name] = next(same, unit)
-            self._taken.append((0, len(self._text)))
+            self._used_ranges.append((0, len(self._text)))
 
     def _read_named(self, slot: Slot) -> Any:
         """Read `limit 5`, `with message "x"`, `book 7`; `first 3`, `10 days`, add `3 packs`."""
@@ -211,10 +211,10 @@ class Arguments:
             return None
         if slot.topic in _SPREAD and sum(x.topic == slot.topic for x in self._slots) == 1:
             self.calls = [{slot.name: value} for _, value in values]
-            self._taken += [(x.start, x.end) for x, _ in values]
+            self._used_ranges += [(x.start, x.end) for x, _ in values]
             return values[0][1]
-        led = [x for x in values if _PERSON_LEADS.search(self._text[: x[0].start])]
-        span, value = led[-1] if led and slot.topic == "name" else values[0]
+        persons = [x for x in values if _PERSON_LEADS.search(self._text[: x[0].start])]
+        span, value = persons[-1] if persons and slot.topic == "name" else values[0]
         self._take(span)
         return value
 
@@ -235,8 +235,8 @@ class Arguments:
         is_numeric = "number" in kinds or "integer" in kinds
         if slot.kind == "object":
             return (is_numeric and self._counts(is_whole="integer" in kinds)) or None
-        stated = ("number",) if is_numeric else ("quoted", "url")
-        values = [self._take(x) for x in self._free(*stated)]
+        span_kinds = ("number",) if is_numeric else ("quoted", "url")
+        values = [self._take(x) for x in self._free(*span_kinds)]
         if (
             not values
             and not is_numeric
@@ -270,7 +270,7 @@ class Arguments:
             return default[1]
         expression = expression_in(self._text) if slot.topic in ("expression", "text") else ""
         if expression:
-            self._taken.append((0, len(self._text)))
+            self._used_ranges.append((0, len(self._text)))
             return expression
         if slot.topic in _FORMED | {"unit"} or slot.is_id:
             return None
@@ -281,7 +281,7 @@ class Arguments:
         return self._take(stretch) if stretch else None
 
     def _stretch(self, slot: Slot) -> Span | None:
-        """Return the words of the value, without the ones that only ask."""
+        """Return the words of the value, without the words of the question around it."""
         own = self._own | roots_in(slot.name) | set(slot.words)
         lead = _TOPIC_LEAD.search(self._text)
         at = lead.end() if lead and not words_refer(self._text[lead.end() :]) else 0
@@ -313,7 +313,7 @@ def _all_roots(text: str) -> set[str]:
 
 
 def items_in(data: Any) -> list[Any]:
-    """Return a result's items: the list that it is, or the one list that it holds."""
+    """Return a result's items: the result itself if it is a list, else its only list."""
     if is_list(data):
         return data
     lists = [x for x in as_object(data).values() if is_list(x)]
@@ -330,8 +330,8 @@ def pick(items: Sequence[Any], text: str) -> Any:
 def id_in(data: Any, slot: Slot, name: str) -> Any:
     """Return the id of the only item, or of the only one with this name; else None."""
     items = [x for x in items_in(data) if is_object(x)]
-    named = [x for x in items if any(str(y).lower() == name.lower() for y in x.values())]
-    matches = named or items
+    matches = [x for x in items if any(str(y).lower() == name.lower() for y in x.values())]
+    matches = matches or items
     return value_for(slot, matches[0], strict=True) if len(matches) == 1 else None
 
 

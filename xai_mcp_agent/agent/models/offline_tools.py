@@ -1,4 +1,4 @@
-"""The offline model's tools: which of them serves a clause of a request, and example requests.
+"""The offline model's tools: the tool for each clause of a request, and example requests.
 
 The agents' own index ranks the tools. A tool that changes something serves only a clause with a
 word for that change.
@@ -40,10 +40,10 @@ ASKING = re.compile(
     r"(?:what|whats|which|who|whom|whose|when|where|why|how|is|are|does|do|did|was|were|has|have|can|"
     r"should|could i)\b", re.IGNORECASE,
 )  # fmt: skip
-_MOST_RANKED, _MOST_FILLED = 24, 8
+_MAX_CANDIDATES, _MAX_MATCHES = 24, 8
 _ALSO_NOUNS = roots_of("book change email mark order patch place post run share store")
 _SEARCHING = roots_of("find look lookup search")
-# Other phrases for deeds, and for things that a question asks for.
+# Other phrases for actions, and for the subjects of questions.
 _HINTS = (
     (r"\b(?:give|bring|take|send)\b.{1,40}\bback\b|\b(?:bring|give|take) back\b", "return"),
     (r"\bsave\b|\bmake a note\b", "write"),
@@ -88,15 +88,15 @@ class Tool:
 
     @property
     def query(self) -> Slot | None:
-        """Return the parameter with the search query, if the tool needs nothing else."""
-        needed = [x for x in self.slots if x.is_required]
-        if len(needed) != 1 or needed[0].kind != "string" or needed[0].choices:
+        """Return the parameter for a search query, if the tool needs no other argument."""
+        slots = [x for x in self.slots if x.is_required]
+        if len(slots) != 1 or slots[0].kind != "string" or slots[0].choices:
             return None
-        return needed[0] if needed[0].topic == "query" and self.only_reads else None
+        return slots[0] if slots[0].topic == "query" and self.only_reads else None
 
     @property
     def lists_all(self) -> bool:
-        """Return whether the tool lists all that it has."""
+        """Return whether the tool lists everything it has."""
         is_list = self.only_reads and bool(self.name_roots & READING)
         return is_list and not any(x.is_required for x in self.slots)
 
@@ -126,11 +126,11 @@ class ToolMatcher:
         for span in (x for x in spans if x.kind != "name"):
             words = words[: span.start] + " " * (span.end - span.start) + words[span.end :]
         hints = hints_in(clause, {x.kind for x in spans})
-        hits = self._index.search(" ".join([words, *hints]), _MOST_RANKED)
+        hits = self._index.search(" ".join([words, *hints]), _MAX_CANDIDATES)
         keywords = [*terms(words), *hints]
         scores = [(self.tools[x.tool["name"]], x.score) for x in hits]
         scores = [(x, y) for x, y in scores if self._may_serve(x, clause, keywords)]
-        matches = [self._match(x, clause, spans, score) for x, score in scores[:_MOST_FILLED]]
+        matches = [self._match(x, clause, spans, score) for x, score in scores[:_MAX_MATCHES]]
         return sorted(matches, key=lambda x: -x.worth)
 
     def spans(self, text: str) -> list[Span]:
@@ -178,8 +178,12 @@ class ToolMatcher:
 
 
 def _as_dict(function: FunctionSpec) -> JsonObject:
-    described = {"name": function.name, "description": function.description}
-    return {"id": function.name, **described, "input_schema": function.parameters}
+    return {
+        "id": function.name,
+        "name": function.name,
+        "description": function.description,
+        "input_schema": function.parameters,
+    }
 
 
 def hints_in(clause: str, kinds: set[str]) -> list[str]:

@@ -66,7 +66,9 @@ joule j; kilojoule kj; kilocalorie kcal
 """
 _UNIT_NAMES = {x: line.split()[0] for line in _UNITS.split(";") for x in line.split()}
 _UNIT = r"(?:US |square |cubic )?[^\W\d_]+[\u00b2\u00b3]?(?:/[a-z]+| per [a-z]+)?"
-_STATED = re.compile(rf"(?<![\w.])({_AMOUNT}|\d[\d,]*)\s*(?:degrees?\s+|\u00b0\s*)?({_UNIT})")
+_AMOUNT_WITH_UNIT = re.compile(
+    rf"(?<![\w.])({_AMOUNT}|\d[\d,]*)\s*(?:degrees?\s+|\u00b0\s*)?({_UNIT})"
+)
 _ONE = re.compile(rf"\b(?:in|is|are|to) (?:an?|one) ({_UNIT})", re.IGNORECASE)
 _TARGET = re.compile(
     rf"\b(?:how many|how much|in|to|into|as) (?:degrees? )?({_UNIT})", re.IGNORECASE
@@ -201,7 +203,7 @@ def expression_in(text: str) -> str:
 
 def conversion_in(text: str) -> tuple[int | float, str, str] | None:
     """Return amount, unit and target: `5 miles in km`, `how many ounces are in a pound`."""
-    amounts = [(x[1], x[2]) for x in _STATED.finditer(text) if unit_name(x[2])]
+    amounts = [(x[1], x[2]) for x in _AMOUNT_WITH_UNIT.finditer(text) if unit_name(x[2])]
     amounts = amounts or [("1", x[1]) for x in _ONE.finditer(text) if unit_name(x[1])]
     units = [x for _, x in amounts]
     targets = [x[1] for x in _TARGET.finditer(text) if unit_name(x[1]) and x[1] not in units[:1]]

@@ -115,7 +115,7 @@ class OpenAIModel(RetryingModel):
                     return failure
                 if not failure and (text := reply.add(piece)):
                     await on_text(text)
-        if not reply.answered:
+        if not reply.has_answer:
             return unreadable_failure("answered without a reply", service)
         return reply.build(self._new_id, self._access.service_id)
 
@@ -132,12 +132,12 @@ class OpenAIModel(RetryingModel):
             return self._client
 
     async def _send(self, client: AsyncOpenAI, request: ModelRequest, service: Service) -> Any:
-        """Return the response, body unread, or the `Failure` once no more can be left out."""
+        """Return the response, body unread; or the `Failure` if no other request is worth a try."""
         # Imported here because they are heavy; making the client has loaded them already.
         import httpx2
         import openai
 
-        is_mended = False
+        is_repaired = False
         while True:
             body = self._body(request)
             try:
@@ -145,14 +145,14 @@ class OpenAIModel(RetryingModel):
                 return await client.post(
                     self.path,
                     cast_to=httpx2.Response,
-                    body=_without_surrogates(body) if is_mended else body,
+                    body=_without_surrogates(body) if is_repaired else body,
                     stream=True,
                     stream_cls=openai.AsyncStream[Any],
                 )
             except UnicodeEncodeError as cause:
-                if is_mended:
+                if is_repaired:
                     return failure_of(cause, service)
-                is_mended = True
+                is_repaired = True
             except (openai.OpenAIError, TypeError, ValueError) as cause:
                 if not self._learn_from_error(cause, body, request):
                     return failure_of(cause, service)

@@ -17,21 +17,21 @@ from ...steps.results import NotInResult, StepResult, fill, value_of
 from ..messages import ToolCall
 from .base import ModelReply, ModelRequest, OnAgain, OnText
 
-MAY_BE_MADE = (
+OUTCOME_UNKNOWN = (
     "Call {0}, {1}, may have been carried out: the run ended before it had a result. Check what "
     "came of it. Then say that call {0} is made again, or make a plan of the rest."
 )
-_MOST_NAMES = 12  # of arguments, in a message for people
-_NO_WORDS = "The plan was carried out."
+_MAX_NAMES = 12  # of arguments, in a message for people
+_DEFAULT_ANSWER = "The plan was carried out."
 
 
 class PlanModel:
     """A model that asks for a plan's calls and answers with their outcome. For one run.
 
-    Read-only calls are asked for together, once all their references have results. A call that may
-    change something is made alone and in its turn. `replacements` holds arguments that replace the
-    plan's; `reads` are the read-only calls, `doubted` the failed calls that may have been made.
-    References are filled from whole results, which arrive by `take`.
+    It asks for read-only calls together, once all their references have results, and for a call
+    that may change something alone and in its turn. `replacements` holds arguments that replace the
+    plan's. `reads` are the read-only calls, `uncertain` the failed ones that may have had an
+    effect. References are filled from whole results; see `add_result`.
 
     `status`, `problem` and `missing` say how the run ended.
 
@@ -49,11 +49,11 @@ class PlanModel:
         plan: Plan,
         replacements: Mapping[Place, object],
         reads: Collection[int],
-        doubted: Collection[int],
+        uncertain: Collection[int],
     ) -> None:
         self._plan = plan
         self._reads = reads
-        self._doubted = doubted
+        self._uncertain = uncertain
         self._steps = step_arguments(plan)
         for (number, name), value in replacements.items():
             self._steps[number][name] = value
@@ -72,8 +72,8 @@ class PlanModel:
         self.problem = ""
         self.missing: tuple[MissingArgument, ...] = ()
 
-    async def take(self, number: int, result: ToolResult, seconds: float) -> None:
-        """Store the whole result of a call; a later run repeats a failed call."""
+    async def add_result(self, number: int, result: ToolResult, seconds: float) -> None:
+        """Add the whole result of a call; a later run repeats a failed call."""
         if result.is_error:
             self._failed[number] = result.text
             return
@@ -86,14 +86,14 @@ class PlanModel:
     ) -> ModelReply:
         """Ask for the next calls, or report how the run ended."""
         if self._failed:
-            self._fail(min(self._failed))
+            self._report_failure(min(self._failed))
         elif calls := await to_thread.run_sync(self._next_calls):
             self.pending = {number_of(x.id): x for x in calls}
             return ModelReply("", calls, "tool_calls")
         if self.problem:  # not as text, so that calls quoted in it are not taken for calls
             return ModelReply("", refusal=self.problem)
         last = self.finished[max(self.finished)].text if self.finished else ""
-        return ModelReply(last or _NO_WORDS)
+        return ModelReply(last or _DEFAULT_ANSWER)
 
     async def aclose(self) -> None:
         """Do nothing: nothing is open."""
@@ -101,10 +101,10 @@ class PlanModel:
     def _next_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls that can be made now; if none can, set `missing`."""
         remaining = [n for n in range(len(self._steps)) if n not in self.finished]
-        reading = list(takewhile(lambda x: x in self._reads, remaining)) or remaining[:1]
+        candidates = list(takewhile(lambda x: x in self._reads, remaining)) or remaining[:1]
         all_missing: list[MissingArgument] = []
         calls: list[ToolCall] = []
-        for number in reading:
+        for number in candidates:
             arguments, step = dict[str, object](), self._steps[number]
             missing = [x for x in self._without_value if x.call == number]
             if any(x.result not in self.finished for x in references_in(step)):
@@ -133,7 +133,7 @@ class PlanModel:
 
     def _stop(self, missing: tuple[MissingArgument, ...]) -> None:
         first = missing[0]
-        names = join_names([f"`{x.call + 1}.{x.parameter}`" for x in missing], _MOST_NAMES)
+        names = join_names([f"`{x.call + 1}.{x.parameter}`" for x in missing], _MAX_NAMES)
         reason = first.reason if first.reason.endswith((".", "?", "!")) else f"{first.reason}."
         self.status, self.missing = "missing", missing
         self.problem = (
@@ -142,16 +142,16 @@ class PlanModel:
             "goes on there."
         )
 
-    def _fail(self, number: int) -> None:
+    def _report_failure(self, number: int) -> None:
         call, reason = self._plan.calls[number], self._failed[number]
         problem = f"Call {number + 1}, {call.name}, failed: {reason or 'it did not say why'}"
-        if number in self._doubted:
+        if number in self._uncertain:
             self.status = "unknown"
-            self.problem = f"{problem}\n{MAY_BE_MADE.format(number + 1, call.name)}"
+            self.problem = f"{problem}\n{OUTCOME_UNKNOWN.format(number + 1, call.name)}"
             return
         names = [f"`{number + 1}.{x}`" for x in call.arguments]
-        more = ["another one"] if len(names) > _MOST_NAMES else []
-        either = " or ".join([*names[:_MOST_NAMES], *more])
+        more = ["another one"] if len(names) > _MAX_NAMES else []
+        either = " or ".join([*names[:_MAX_NAMES], *more])
         other = f", or give another value for {either}," if names else ""
         self.status = "failed"
         self.problem = (

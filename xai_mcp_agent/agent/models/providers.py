@@ -43,7 +43,10 @@ from .quirks import quirks_of
 from .retries import RetryingModel
 
 _PYDANTIC_NAMES = {"vertexai": "google-cloud"}  # the others have the same name there
-_CUT_OFF: dict[str | None, FinishReason] = {"length": "length", "content_filter": "content_filter"}
+_EARLY_ENDS: dict[str | None, FinishReason] = {
+    "length": "length",
+    "content_filter": "content_filter",
+}
 
 
 class NativeModel(RetryingModel):
@@ -56,19 +59,19 @@ class NativeModel(RetryingModel):
         *,
         api_key: Secret | None = None,
         settings: ModelSettings | None = None,
-        opened: Model | None = None,
+        native: Model | None = None,
     ) -> None:
         super().__init__(settings or ModelSettings(), quirks_of(provider, model))
         self._provider, self._model, self._key = provider, model, api_key
         self._service_id = f"{provider} {family_of(model)}"
-        self._opened = opened
+        self._native = native
         self._opening = anyio.Lock()
 
     async def aclose(self) -> None:
         """Close connections. The next reply opens new ones."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            await opened.__aexit__(None, None, None)
+        native, self._native = self._native, None
+        if native is not None:
+            await native.__aexit__(None, None, None)
 
     @property
     def _service(self) -> Service:
@@ -92,7 +95,7 @@ class NativeModel(RetryingModel):
         try:
             async with self._opening:
                 # In a thread: it imports the service's own library.
-                self._opened = model = self._opened or await anyio.to_thread.run_sync(self._open)
+                self._native = model = self._native or await anyio.to_thread.run_sync(self._open)
             async with model_request_stream(
                 model,
                 _history(request.messages, self._service_id),
@@ -145,13 +148,15 @@ class NativeModel(RetryingModel):
 
     def _reply(self, response: ai.ModelResponse) -> ModelReply:
         calls, usage = _calls(response), response.usage
-        thought = usage.details.get("reasoning_tokens", 0)
+        reasoning = usage.details.get("reasoning_tokens", 0)
         (response_json,) = ai.ModelMessagesTypeAdapter.dump_python([response], mode="json")
         return ModelReply(
             _text(response),
             calls,
-            _CUT_OFF.get(response.finish_reason, "tool_calls" if calls else "stop"),
-            usage=Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, thought),
+            _EARLY_ENDS.get(response.finish_reason, "tool_calls" if calls else "stop"),
+            usage=Usage(
+                usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, reasoning
+            ),
             thinking=response.thinking or "",
             added={"service": self._service_id, "response": response_json},
         )
@@ -186,8 +191,8 @@ def _response(message: Message, service: str) -> ai.ModelResponse:
         parts.append(ai.ToolCallPart(function["name"], function["arguments"] or "", call["id"]))
     rebuilt = ai.ModelResponse(parts)
     try:
-        stored = [added_by(service, message)["response"]]
-        (response,) = cast(Any, ai.ModelMessagesTypeAdapter.validate_python(stored))
+        responses = [added_by(service, message)["response"]]
+        (response,) = cast(Any, ai.ModelMessagesTypeAdapter.validate_python(responses))
     except (KeyError, ValidationError):  # from another service, or edited
         return rebuilt
     is_same = (_text(response), _calls(response)) == (_text(rebuilt), _calls(rebuilt))

@@ -10,7 +10,7 @@ from typing import Any
 from .errors import is_overflow, words_of
 
 # Complaints about a missing field name the field just as refusals do.
-_MISSED = re.compile(r"missing|must|required", re.IGNORECASE)
+_IS_MISSING = re.compile(r"missing|must|required", re.IGNORECASE)
 # As worded by OpenAI, vLLM, llama.cpp, OpenRouter and DeepSeek; by chat templates for text.
 _NO_MEDIA = re.compile(
     r"image|picture|\bvision|multi-?modal|mmproj|audio|must be a string|expected a? ?string"
@@ -30,7 +30,7 @@ _LIMIT_NAMES = {
 
 @dataclass
 class ServiceQuirks:
-    """Request fields that this service rejects for a model, kept for the process.
+    """Request fields that this service rejects for a model, as long as the process lives.
 
     `refused` holds request fields, names of fields that the service itself added to messages, and
     `image` and `audio` for media in tool results. `limit_name` is the service's name for the answer
@@ -53,8 +53,8 @@ class ServiceQuirks:
     ) -> bool:
         """Learn from an `APIStatusError`; return True if a changed request makes sense.
 
-        `optional` are fields of `body`; `added` are the service's own fields that went back to it;
-        `media` are the kinds in tool results.
+        `optional` are fields of `body`, `added` the service's own fields in the messages, and
+        `media` the kinds of media in tool results.
         """
         words, status = words_of(error.body), error.status_code
         if is_overflow(error.code, words):
@@ -93,7 +93,7 @@ class ServiceQuirks:
 
     def _learn_added(self, words: str, added: set[str]) -> bool:
         names = {x for x in added - self.refused if _mentions(None, words, x)}
-        if not names or _MISSED.search(words):
+        if not names or _IS_MISSING.search(words):
             return False
         self.refused |= names
         return True

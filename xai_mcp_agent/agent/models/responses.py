@@ -77,7 +77,7 @@ class ResponsesModel(OpenAIModel):
 
 
 def _output_items(message: Message, added: Any) -> list[JsonObject]:
-    """Return an assistant's message as items: stored items unchanged, others made anew."""
+    """Return an assistant's message as items: the service's own, and new ones for the rest."""
     calls = {x["id"]: x["function"] for x in message.get("tool_calls") or ()}
     stored = [x for x in map(as_object, as_list(added)) if x.get("type")]
     texts = _texts(message, stored)
@@ -113,8 +113,9 @@ def _message_item(item: JsonObject, text: str) -> JsonObject:
 
 
 def _call_item(call_id: str, function: JsonObject) -> JsonObject:
-    named = {"name": function["name"], "arguments": function.get("arguments") or "{}"}
-    return {"type": "function_call", "call_id": call_id, **named}
+    arguments = function.get("arguments") or "{}"
+    name = function["name"]
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
 
 def _content(message: Message) -> Any:

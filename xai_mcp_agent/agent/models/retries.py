@@ -52,7 +52,7 @@ class RetryingModel:
     ) -> ModelReply:
         """Ask for the next message; its text goes to `on_text` as it comes.
 
-        A reply that breaks off is void and asked for anew; `on_again` is called before that.
+        A reply that breaks off is void: it calls `on_again` and repeats the request.
 
         Raises:
             ModelCannotCallFunctions: functions were offered to a model that cannot call them.
