@@ -330,4 +330,4 @@ def test_without_a_place_for_the_history_the_workflow_goes_on(
     assert history.events.value == history.tools.value == []
     assert history.text.value.startswith("The history in ")
     assert history.status.value.startswith("The history in ")
-    assert "What changed is not known" in refresh.text.value
+    assert "The changes are unknown" in refresh.text.value

@@ -48,8 +48,8 @@ def names(catalog: Catalog, source: str) -> list[str]:
     return [x.name for x in catalog.tools(source)]
 
 
-async def test_a_listing_is_there_in_its_order_and_replaces_the_one_before():
-    """A call can heal a lost connection; one that was closed is meant to be gone."""
+async def test_a_listing_keeps_its_order_and_replaces_the_one_before():
+    """Tools of a lost source stay, because a call can reconnect it; closing removes them."""
     catalog = Catalog()
     catalog.notice(SourceConnected("a", "stdio", "2026-07-28"))
     assert catalog.tools("a") == ()
@@ -70,8 +70,8 @@ async def test_a_listing_is_there_in_its_order_and_replaces_the_one_before():
     assert catalog.get(ToolKey("mcp", "a", "y")) is None
 
 
-async def test_a_tool_is_looked_up_by_its_name_or_answered_with_the_nearest():
-    """The first source that offers it has it."""
+async def test_a_tool_is_found_by_name_and_an_unknown_name_raises_with_the_nearest():
+    """The first source that offers the tool wins."""
     catalog = Catalog()
     lists(catalog, "a", "search_books", "borrow_book")
     lists(catalog, "b", "borrow_book", "two")
@@ -88,7 +88,7 @@ async def test_a_tool_is_looked_up_by_its_name_or_answered_with_the_nearest():
     assert catalog.find("two", ["a"]) is None
 
 
-async def test_a_subscriber_that_raises_hurts_nobody_and_one_that_left_is_not_called():
+async def test_a_failing_subscriber_is_ignored_and_a_removed_one_is_not_called():
     catalog, sources = Catalog(), list[str]()
 
     def fail(_: CatalogChanged) -> None:
@@ -102,7 +102,7 @@ async def test_a_subscriber_that_raises_hurts_nobody_and_one_that_left_is_not_ca
     assert sources == ["a"]
 
 
-# With a history: the catalog is what the log comes to, at once.
+# With a history: the catalog equals the fold of the log.
 
 
 class Process:
@@ -124,12 +124,12 @@ class Process:
         self.notice(SourceConnected(source, "stdio", "2025-11-25"))
         self.notice(InventoryChanged(source, Inventory(source, tools)))
 
-    async def written(self) -> None:
+    async def flush(self) -> None:
         """Wait until all reports are written and the catalog has the records."""
         await asyncio.wrap_future(self.recorder.flush())
 
     async def read(self, *sources: str) -> None:
-        """Read what other processes have written, too."""
+        """Read the records of these sources, also those of other processes."""
         with anyio.fail_after(SECONDS):
             for source in sources:
                 await self.catalog.read(source, SECONDS)
@@ -148,34 +148,34 @@ async def process(place: Place = IN_MEMORY) -> AsyncGenerator[Process]:
         await anyio.to_thread.run_sync(one.recorder.close, SECONDS)
 
 
-async def test_a_listing_as_before_is_no_change_and_gives_the_same_tuple():
+async def test_an_unchanged_listing_is_no_change_and_returns_the_same_tuple():
     async with process() as one:
-        listed = (tool("a", "t"), tool("a", "u"))
-        one.connects("a", *listed)
-        await one.written()
-        before, shown = one.catalog.version, one.catalog.tools("a")
-        one.notice(InventoryChanged("a", Inventory("a", tuple(iter(listed)))))
+        tools = (tool("a", "t"), tool("a", "u"))
+        one.connects("a", *tools)
+        await one.flush()
+        before, first = one.catalog.version, one.catalog.tools("a")
+        one.notice(InventoryChanged("a", Inventory("a", tuple(iter(tools)))))
         await one.read("a")
         assert one.catalog.version == before
-        assert one.catalog.tools("a") is shown
-        one.notice(InventoryChanged("a", Inventory("a", listed[::-1])))
+        assert one.catalog.tools("a") is first
+        one.notice(InventoryChanged("a", Inventory("a", tools[::-1])))
         assert one.catalog.version > before
-        assert one.catalog.tools("a") == listed[::-1]
+        assert one.catalog.tools("a") == tools[::-1]
 
 
-async def test_entries_that_nobody_asked_for_are_not_loaded(tmp_path: Path):
-    """A history may know a hundred thousand tools; also its dead runs are none of our business."""
+async def test_only_requested_entries_are_loaded(tmp_path: Path):
+    """A history may have a hundred thousand tools."""
     place = place_of_file(tmp_path / "history.db")
     async with process(place) as before:
         for source in "ab":
             before.connects(source, tool(source, "t"), tool(source, "u"))
-        await before.written()
+        await before.flush()
     async with process(place) as one:
         assert one.tools("a") == set()
         await one.read("a")
         assert (one.tools("a"), one.tools("b")) == ({"t", "u"}, set())
         one.connects("b", tool("b", "u"))
-        await one.written()
+        await one.flush()
         assert one.tools("b") == {"t", "u"}
 
 
@@ -190,8 +190,8 @@ _STEPS = st.tuples(
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(_STEPS, min_size=1, max_size=4), max_size=6))
-def test_the_catalog_is_what_the_log_comes_to_whatever_happens(batches: list[list[Any]]):
-    """Issue: the live view and the fold over the log are one projection."""
+def test_the_catalog_equals_the_fold_of_the_log_after_any_events(batches: list[list[Any]]):
+    """The live view and the fold over the log are one projection."""
     anyio.run(live, batches)
 
 
@@ -202,8 +202,8 @@ async def live(batches: Sequence[Sequence[Any]]) -> None:
         connected: set[str] = set()
         for batch in batches:
             for step in batch:
-                happens(one, connected, *step)
-            await one.written()
+                take_step(one, connected, *step)
+            await one.flush()
             log = await asyncio.wrap_future(one.recorder.ask(lambda x: x.records()))
             for source in ("a", "a_b"):
                 entries = one.catalog.entries(source)
@@ -223,12 +223,12 @@ def timeless(record: ToolRecord | None) -> ToolRecord | None:
     return record and replace(record, last_seen=record.created)
 
 
-def happens(
-    one: Process, connected: set[str], source: str, what: str, tools: dict[str, str]
+def take_step(
+    one: Process, connected: set[str], source: str, step: str, tools: dict[str, str]
 ) -> None:
     """Report one step of a source or a tool."""
     listed = tuple(tool(source, *x) for x in tools.items())
-    match what:
+    match step:
         case "lists" if source in connected:
             one.notice(InventoryChanged(source, Inventory(source, listed)))
         case "lists":
@@ -236,7 +236,7 @@ def happens(
             one.connects(source, *listed)
         case "is lost" | "is closed":
             connected.discard(source)
-            one.notice(SourceLost(source, "it ended.", what == "is closed"))
+            one.notice(SourceLost(source, "it ended.", step == "is closed"))
         case "fails":
             one.notice(SourceUnreachable(source, "out of memory"))
         case _:

@@ -1,4 +1,4 @@
-"""Groups of tools by selectors, and what a toolbelt takes of them."""
+"""Groups of tools by selectors, and the filters of a toolbelt."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ WRITE = tool("files", "write_file")
 ALL = (LIST, GET, DROP, TEST, READ, WRITE)
 
 
-def group(**written: Any) -> ToolGroup:
+def group(**config: Any) -> ToolGroup:
     entries = {name: {"command": "x"} for name in KINDS}
-    settings = settings_from({"mcpServers": entries, "groups": {"g": written}}).group("g")
+    settings = settings_from({"mcpServers": entries, "groups": {"g": config}}).group("g")
     assert settings is not None
     return ToolGroup(settings, KINDS)
 
 
-def test_and_within_a_selector_or_between_and_exceptions_last():
+def test_all_fields_of_one_selector_must_match_and_exclude_wins():
     cases: list[tuple[Any, Any]] = [
         ({"selectors": [{"source": "shop"}]}, (LIST, GET, DROP)),
         ({"selectors": [{"source": "shop*"}]}, (LIST, GET, DROP, TEST)),
@@ -54,8 +54,8 @@ def test_and_within_a_selector_or_between_and_exceptions_last():
         ({"selectors": [{"tags": "*"}]}, (LIST, GET, DROP, TEST, READ)),
         ({"selectors": [{"name": "Read_file"}]}, ()),
     ]
-    for written, tools in cases:
-        one = group(**written)
+    for config, tools in cases:
+        one = group(**config)
         assert tuple(x for x in ALL if one.has(x)) == tools
 
 
@@ -66,23 +66,23 @@ def test_a_group_needs_only_the_sources_that_may_have_its_tools():
         ({"selectors": [{"name": "x"}]}, ("shop", "shop_test", "files")),
         ({"selectors": [{"source": "none"}]}, ()),
     ]
-    for written, sources in cases:
-        assert group(**written).sources == sources
+    for config, sources in cases:
+        assert group(**config).sources == sources
 
 
-def test_names_that_are_not_there_are_reported_with_the_nearest():
+def test_unknown_names_are_reported_with_the_nearest():
     one = group(selectors=[{"source": "shpo"}], include=["fiels/a", "files/raed_file"])
     unknown = [*one.describe_unknown(), *one.describe_unmatched(ALL)]
     pairs = (("'shpo'", "shop"), ("'fiels'", "files"), ("'files/raed_file'", "read_file"))
     for line, words in zip(unknown, pairs, strict=False):
         assert [x for x in words if x not in line] == []
     assert unknown[3:] == ["The group 'g' has no tools: nothing matches it."]
-    written = {"selectors": [{"name": "*"}], "exclude": ["regex:(delete"]}
+    config = {"selectors": [{"name": "*"}], "exclude": ["regex:(delete"]}
     with pytest.raises(SettingsError, match="exclude: has a regular expression"):
-        settings_from({"groups": {"g": written}}).group("g")
+        settings_from({"groups": {"g": config}}).group("g")
 
 
-def test_several_filters_take_what_one_takes_and_none_leaves_out():
+def test_joined_filters_select_the_union_without_exclusions():
     cases: list[tuple[Any, Any]] = [
         ((EVERYTHING,), (READ, WRITE)),
         ((ToolFilter(("read_file",)),), (READ,)),
@@ -106,7 +106,7 @@ def test_several_filters_take_what_one_takes_and_none_leaves_out():
             assert tuple(x for x in ALL if choice.has(x)) == tools
 
 
-def test_a_tool_that_a_source_leaves_out_is_brought_back_by_no_group():
+def test_a_group_does_not_bring_back_a_tool_that_its_source_excludes():
     reading = group(selectors=[{"tags": "read"}])
     filters = {"files": ToolFilter(without=("read_file",))}
     choice = ToolChoice((), (reading,), filters)

@@ -287,4 +287,4 @@ def test_forgetting_shows_what_was_removed_also_while_a_bridge_is_open(learned: 
         changes = [x.change for x in bridge.history()]
         assert changes.count("forgotten") == 5
     assert json.loads(cli("tools usage --json").out) == {"remembered": []}
-    assert "what it was used for is forgotten" in cli("history show").text
+    assert "its learned requests are forgotten" in cli("history show").text

@@ -178,7 +178,7 @@ def test_a_refresh_shows_what_changed_and_one_that_fails_stops_no_other(folder: 
     (folder / "taken").write_text("")
     ran = cli("tools refresh shop --store taken/history.db")
     assert ran.status == 0
-    assert ran.out.startswith("shop: 2 tools. What changed is not known: The history in ")
+    assert ran.out.startswith("shop: 2 tools. The changes are unknown: The history in ")
     assert cli("tools refresh shap").status == 1
 
 

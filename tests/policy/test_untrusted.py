@@ -424,10 +424,10 @@ def test_the_command_the_node_and_python_report_marks_and_block_nothing(
     check = ("servers", "check", "--settings", str(file))
     status, out, _ = command(capsys, *check, "--descriptions")
     assert status == 3
-    assert "Odd in what shop says:" in out
+    assert "Suspicious text from shop:" in out
     assert "  instructions: tells a model to keep something from the user: " in out
     assert "  pay, description: tells a model to ignore its instructions: " in out
-    assert "Odd in what plain" not in out
+    assert "Suspicious text from plain" not in out
     status, out, _ = command(capsys, *check, "--descriptions", "--json")
     servers = {x["name"]: [y["tool"] for y in x["marks"]] for x in json.loads(out)["servers"]}
     assert servers == {"shop": ["", "pay"], "plain": []}

@@ -48,7 +48,7 @@ def wait_for_tool(bridge: Bridge, server: str, tool: str) -> Tool:
 async def listed_tool(operations: Operations, server: str, tool: str) -> Tool:
     """The same on the bridge's loop."""
     with anyio.fail_after(_TOOL_SECONDS):
-        while (entry := operations.engine.catalog.named(server, tool)) is None:
+        while (entry := operations.engine.catalog.tool(server, tool)) is None:
             await anyio.sleep(_POLL_SECONDS)
     return entry
 

@@ -1,4 +1,4 @@
-"""The page with the event graph: whole, self-contained, and safe whatever tools are called."""
+"""The page with the event graph: complete, self-contained, and safe with any name."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Elements(HTMLParser):
 
 
 def odd_graph() -> Graph:
-    """Every state a tool can be in, and every name that a page may trip over."""
+    """A graph with every state of a tool, and with hostile names."""
     with a_history() as history:
         history.seeded(a_tool("draw"))
         history.connected("git", a_tool("log"), a_tool("blame"), a_tool("reset"))
@@ -66,16 +66,16 @@ def odd_graph() -> Graph:
 
 
 def odd_flows(count: int = 0) -> Graph:
-    """Around a server whose tools fit together, and are called what a page may trip over.
+    """A graph of flows around a server whose tools and parameters have hostile names.
 
-    So are their parameters, what they give, and of `count` others a server is full.
+    The server has `count` further tools.
     """
     tools: list[Tool] = []
     for name in ODD:
         schema = an_object(f"{name} order_id")
-        key, taker = ToolKey("mcp", "", name), ToolKey("mcp", "", f"take {name}")
+        key, consumer = ToolKey("mcp", "", name), ToolKey("mcp", "", f"take {name}")
         tools.append(Tool(key, "Gives orders.", {"type": "object"}, schema))
-        tools.append(Tool(taker, "Takes orders.", schema))
+        tools.append(Tool(consumer, "Takes orders.", schema))
     with a_history() as history:
         history.connected(ODD[0], *tools, *(a_tool(f"other_{i:04}") for i in range(count)))
         return flows_around(history.store.tool_graph(When(), ODD[0], None), most=40)
@@ -85,7 +85,7 @@ def an_object(key: str) -> dict[str, object]:
     return {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}
 
 
-def test_names_of_strangers_are_only_text_and_nothing_is_fetched():
+def test_names_are_only_text_and_the_page_fetches_nothing():
     for page in (graph_page(odd_graph()), graph_page(odd_flows())):
         elements = Elements(page)
         names = {name for name, _ in elements.attributes}
@@ -106,18 +106,20 @@ def test_names_of_strangers_are_only_text_and_nothing_is_fetched():
         page.encode("utf-8")
 
 
-def test_every_name_can_be_read_and_dead_ones_say_why():
+def test_every_name_is_readable_and_missing_tools_have_a_reason():
     page = graph_page(odd_graph())
     texts = Elements(page).texts
     assert {ODD[0], ODD[1], ODD[3], ODD[5], "(no name)", "\\ud800\\x00\\x1b[31m\\u202e"} <= {*texts}
     assert page.count("<s>") == 1
     assert "<s>blame</s>" in page
     assert texts.count("It is no longer listed.") == 1
-    assert texts.count("It ended with code <1>.") == 2, "at the source, and to be heard at the tool"
+    assert texts.count("It ended with code <1>.") == 2, (
+        "at the source, and for screen readers at the tool"
+    )
     assert texts[texts.index("reset") + 1] == "(connected now, switched off)"
 
 
-def test_a_tool_says_how_it_did_and_a_server_whether_it_rests_or_failed():
+def test_tools_show_their_calls_and_servers_whether_they_failed():
     with a_history() as history:
         history.connected("git", a_tool("log"), a_tool("blame"))
         for error in ("", "", "<b>no</b>"):
@@ -140,7 +142,7 @@ def test_a_tool_says_how_it_did_and_a_server_whether_it_rests_or_failed():
     assert graph.as_mermaid().count("starts when needed") == 1
 
 
-def test_a_flow_has_its_reason_where_it_is_pointed_at_and_in_a_line():
+def test_a_flow_has_its_reason_as_a_title_and_in_its_line():
     graph = odd_flows()
     elements = Elements(graph_page(graph))
     assert elements.tags["g"] > len(graph.flows) >= 10
@@ -157,58 +159,58 @@ def running() -> Generator[Browser]:
         yield running
 
 
-def opened(
+def open_page(
     running: Browser, file: Path, width: int = 1280, scheme: Literal["light", "dark"] = "light"
 ) -> tuple[Page, list[str]]:
-    """The page in a new window, and what went wrong with it."""
+    """The page in a new window, and the list of its errors and requests."""
     page = running.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    wrong: list[str] = []
-    page.on("console", lambda x: wrong.append(x.text))
-    page.on("pageerror", lambda x: wrong.append(str(x)))
-    page.on("dialog", lambda x: (wrong.append(x.message), x.dismiss())[1])
-    page.on("request", lambda x: None if x.url == file.as_uri() else wrong.append(x.url))
+    problems: list[str] = []
+    page.on("console", lambda x: problems.append(x.text))
+    page.on("pageerror", lambda x: problems.append(str(x)))
+    page.on("dialog", lambda x: (problems.append(x.message), x.dismiss())[1])
+    page.on("request", lambda x: None if x.url == file.as_uri() else problems.append(x.url))
     page.goto(file.as_uri())
-    return page, wrong
+    return page, problems
 
 
 @pytest.mark.browser
-def test_a_browser_shows_it_in_both_schemes_wide_and_narrow(running: Browser, tmp_path: Path):
+def test_the_page_works_in_both_color_schemes_wide_and_narrow(running: Browser, tmp_path: Path):
     file = tmp_path / "graph.html"
     file.write_text(graph_page(odd_graph()), encoding="utf-8")
     backgrounds: set[str] = set()
     schemes: list[tuple[Literal["light", "dark"], int]] = [("light", 1280), ("dark", 360)]
     for scheme, width in schemes:
-        page, wrong = opened(running, file, width, scheme)
+        page, problems = open_page(running, file, width, scheme)
         assert page.evaluate("document.documentElement.scrollWidth") == width
         backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         assert page.locator("s").inner_text() == "blame"
         assert page.locator("text=It is no longer listed.").is_visible()
         page.locator("summary", has_text="git").click()
         assert not page.locator("s").is_visible()
-        assert wrong == []
+        assert problems == []
         page.close()
     assert len(backgrounds) == 2
 
 
 @pytest.mark.browser
 @pytest.mark.npm
-def test_mermaid_draws_every_name_as_text(running: Browser):
-    """The real Mermaid, where it is told to trust what it draws."""
+def test_mermaid_renders_every_name_as_text(running: Browser):
+    """The real Mermaid, with its loosest security level."""
     if not MERMAID.exists():
         pytest.skip(f"needs mermaid in {NPM} (.ci/run installs it)")
     page = running.new_page()
     page.set_content("<main></main>")
     page.add_script_tag(path=MERMAID)
-    drawn = """async ([text, label]) => {
+    render = """async ([text, label]) => {
         window.alert = () => { window.was_run = true; };
         mermaid.initialize({startOnLoad: false, securityLevel: "loose"});
         const main = document.querySelector("main");
-        main.innerHTML = (await mermaid.render("drawn", text)).svg;
+        main.innerHTML = (await mermaid.render("graph", text)).svg;
         return [...main.querySelectorAll(label)].map((x) => x.textContent);
     }"""
-    labels = page.evaluate(drawn, [odd_graph().as_mermaid(), ".nodeLabel"])
+    labels = page.evaluate(render, [odd_graph().as_mermaid(), ".nodeLabel"])
     assert {x for x in ODD if x.isprintable() and 0 < len(x) < 80} <= set(labels)
-    labels = page.evaluate(drawn, [odd_flows().as_mermaid(), ".edgeLabel"])
+    labels = page.evaluate(render, [odd_flows().as_mermaid(), ".edgeLabel"])
     assert any(ODD[1] in x for x in labels)
     assert page.locator("main").locator("img, script, a, b, i").count() == 0
     assert page.evaluate("window.was_run") is None
@@ -216,12 +218,12 @@ def test_mermaid_draws_every_name_as_text(running: Browser):
 
 
 @pytest.mark.browser
-def test_an_arrow_that_is_clicked_opens_its_line_and_a_tool_is_found(
+def test_a_click_on_an_arrow_opens_its_line_and_the_search_finds_a_tool(
     running: Browser, tmp_path: Path
 ):
     file = tmp_path / "graph.html"
     file.write_text(graph_page(odd_flows(500)), encoding="utf-8")
-    page, wrong = opened(running, file)
+    page, problems = open_page(running, file)
     arrow, line = page.locator(".flow").first, page.locator(".lines details").first
     assert line.locator("p").is_hidden()
     arrow.dispatch_event("click")
@@ -233,5 +235,5 @@ def test_an_arrow_that_is_clicked_opens_its_line_and_a_tool_is_found(
     assert page.locator(".tool:visible").count() == 1
     assert page.get_by_role("status").inner_text() == "1 tool found."
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
-    assert wrong == []
+    assert problems == []
     page.close()

@@ -1,4 +1,4 @@
-"""Events, records and times as a person reads them, and the same records for programs."""
+"""Events, records, times and plans as text, and records as JSON."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ NOT_LISTED = "It is no longer listed."
 
 
 def event(change: Change, tool: str | None = None, seconds: float = 0, **payload: Any) -> Event:
-    """Something that happened to the server `web` so long after noon."""
+    """An event of the server `web`, this many seconds after noon."""
     time, reason = NOON + timedelta(seconds=seconds), payload.pop("reason", "")
     return Event(Subject(MCP, "web", tool), change, time, payload, reason=reason, run="1")
 
 
-def called(tool: str, after: float, took: float = 0.1, **payload: Any) -> Event:
-    event_ = event("called", tool, after, **payload)
-    return replace(event_, payload={**event_.payload, "seconds": took})
+def called(tool: str, after: float, seconds: float = 0.1, **payload: Any) -> Event:
+    call = event("called", tool, after, **payload)
+    return replace(call, payload={**call.payload, "seconds": seconds})
 
 
 def lines(*events: Event) -> list[str]:
-    """The lines for these events, without the day."""
+    """The lines of these events, without the day."""
     return events_text(events, 80).splitlines()[1:]
 
 
 # Events
 
 
-def test_each_line_says_when_what_and_why_below_its_day():
-    shown = events_text(
+def test_events_are_listed_by_day_with_time_and_reason():
+    text = events_text(
         [
             event("connected", server_name="Web 1.2", transport="stdio", tool_count=1),
             event("discovered", "search"),
@@ -51,7 +51,7 @@ def test_each_line_says_when_what_and_why_below_its_day():
         ],
         80,
     )
-    assert shown.splitlines() == [
+    assert text.splitlines() == [
         "2026-11-20, Friday",
         "12:00:00  web: connected for the first time over stdio (Web 1.2), 1 tool",
         "12:00:00  web.search: new",
@@ -62,7 +62,7 @@ def test_each_line_says_when_what_and_why_below_its_day():
     assert events_text([], 80) == NOTHING
 
 
-def test_events_of_one_kind_are_reported_in_one_line():
+def test_similar_events_share_one_line():
     assert lines(*(event("discovered", f"t{n}") for n in range(10_000))) == [
         "12:00:00  web: 10,000 tools new (t0, t1, t2, t3, t4, t5 and 9,994 more)"
     ]
@@ -77,12 +77,12 @@ def test_events_of_one_kind_are_reported_in_one_line():
     assert len(lines(*(called(f"t{n % 2}", n) for n in range(13)))) == 2, "summed up by tool"
 
 
-def test_words_of_strangers_neither_move_the_cursor_nor_fill_the_screen():
-    bad = event("unavailable", "\x1b[2Ja", reason="\x1b]0;x\x07" + "word " * 100_000)
-    shown = events_text([bad], 80)
-    assert "\x1b" not in shown
-    assert max(map(len, shown.splitlines())) <= 80
-    assert len(shown) < 2000
+def test_text_of_servers_is_cleaned_and_cut():
+    untrusted = event("unavailable", "\x1b[2Ja", reason="\x1b]0;x\x07" + "word " * 100_000)
+    text = events_text([untrusted], 80)
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text) < 2000
 
 
 # Records
@@ -93,31 +93,31 @@ LISTED = (
     event("discovered", "search"),
     event("discovered", "fetch"),
 )
-GONE = event("unavailable", "fetch", 5, reason=NOT_LISTED)
+FETCH_REMOVED = event("unavailable", "fetch", 5, reason=NOT_LISTED)
 CLOSED = event("disconnected", None, 9, reason="exit code 1")
 
 
 def records(*events: Event) -> list[str]:
-    """The lines for what is known after these events."""
+    """The lines of the records after these events."""
     return records_text(records_of(events), 80).splitlines()
 
 
-def test_servers_are_shown_with_their_tools_and_how_these_did():
+def test_each_server_lists_its_tools_with_a_summary_of_their_calls():
     broken = called("search", 3, 1.0, error="too\nmany")
     assert records(*LISTED, called("search", 1), called("search", 2, 0.2), broken) == [
         "web (Web 1.2): connected, 2 tools",
         "  fetch: never called",
         "  search: 3 calls, 433 ms on average, p95 1.1 s; 1 failed, the last: too many",
     ]
-    drawn = Event(Subject(STATIC, "", "shout"), "seeded", NOON)
-    shown = records(*LISTED, drawn, event("disabled", "fetch"))
-    assert shown[:2] == ["canvas (tools that are drawn): 1 tool", "  shout: never called"]
-    assert "  fetch: switched off; never called" in shown
+    seeded = Event(Subject(STATIC, "", "shout"), "seeded", NOON)
+    text = records(*LISTED, seeded, event("disabled", "fetch"))
+    assert text[:2] == ["canvas (tools on the canvas): 1 tool", "  shout: never called"]
+    assert "  fetch: switched off; never called" in text
     assert records() == [NOTHING]
 
 
-def test_a_tool_or_server_that_is_gone_says_since_when_and_why():
-    assert records(*LISTED, GONE, CLOSED) == [
+def test_a_missing_tool_or_server_has_a_time_and_a_reason():
+    assert records(*LISTED, FETCH_REMOVED, CLOSED) == [
         "web (Web 1.2): 1 tool, not connected since 2026-11-20 12:00:09: exit code 1",
         "  search: never called",
         "  fetch: never called",
@@ -129,19 +129,21 @@ def test_a_tool_or_server_that_is_gone_says_since_when_and_why():
     assert "Since then: no such program" in " ".join(records(*LISTED, CLOSED, failed))
 
 
-def test_programs_get_the_same_facts_with_times_in_utc():
-    """A tool was seen whenever its whole server was; what is gone was not seen again."""
+def test_the_json_of_records_has_times_in_utc():
+    """An unchanged listing counts for every tool in it, and for no former tool."""
     again = event("refreshed", None, 60, tool_count=1)
-    after = records_of([*LISTED, GONE, called("search", 1, 0.5), again])
-    shown = records_json(after, "web")
-    assert [(x["name"], x["is_connected"]) for x in shown["servers"]] == [("web", True)]
-    search, fetch = shown["tools"]
+    after = records_of([*LISTED, FETCH_REMOVED, called("search", 1, 0.5), again])
+    value = records_json(after, "web")
+    assert [(x["name"], x["is_connected"]) for x in value["servers"]] == [("web", True)]
+    search, fetch = value["tools"]
     assert (search["calls"], search["mean_seconds"], fetch["state"]) == (1, 0.5, "gone")
-    assert datetime.fromisoformat(fetch["unavailable_since"]) == GONE.time
+    assert datetime.fromisoformat(fetch["unavailable_since"]) == FETCH_REMOVED.time
     assert fetch["unavailable_since"].endswith("+00:00")
-    seen = [(datetime.fromisoformat(x["last_seen"]) - NOON).seconds for x in (search, fetch)]
-    assert seen[0] == 60
-    assert seen[1] <= 5
+    search_seconds, fetch_seconds = (
+        (datetime.fromisoformat(x["last_seen"]) - NOON).seconds for x in (search, fetch)
+    )
+    assert search_seconds == 60
+    assert fetch_seconds <= 5
     assert records_json(after, "other") == {"servers": [], "tools": [], "features": []}
 
 
@@ -150,14 +152,14 @@ def test_programs_get_the_same_facts_with_times_in_utc():
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
-def test_a_time_is_so_long_ago_or_a_date_of_this_machine():
+def test_a_time_is_a_duration_ago_or_a_date_in_local_time():
     for text, ago in (("90s", {"seconds": 90}), ("30 min", {"minutes": 30}), ("3D", {"days": 3})):
         assert moment(text, NOW) == NOW - timedelta(**ago)
     here = datetime(2026, 11, 20).astimezone()
     assert moment("2026-11-20", NOW) == here
     assert moment("2026-11-20  14:00", NOW) == here + timedelta(hours=14)
     assert moment("2026-11-20T14:00:00+02:00", NOW) == datetime(2026, 11, 20, 12, tzinfo=UTC)
-    end = position_or_moment("2026-11-20", NOW)  # how it was at the end of that day
+    end = position_or_moment("2026-11-20", NOW)  # the end of that day
     assert isinstance(end, datetime)
     assert timedelta(hours=23) < end - here < timedelta(hours=25)
     assert position_or_moment("120", NOW) == 120
@@ -166,7 +168,7 @@ def test_a_time_is_so_long_ago_or_a_date_of_this_machine():
             moment(text, NOW)
 
 
-def test_durations_are_as_exact_as_a_person_wants_them():
+def test_durations_are_rounded_for_a_person():
     for seconds, text in (
         (0.0004, "0.4 ms"), (0.0123, "12 ms"), (0.9996, "1.0 s"), (12.34, "12.3 s"),
         (75, "1 min 15 s"), (7320, "2 h 2 min"),
@@ -174,8 +176,7 @@ def test_durations_are_as_exact_as_a_person_wants_them():
         assert seconds_text(seconds) == text
 
 
-# Plans as a person or a model reads them.
-
+# Plans
 
 FIND = PlannedCall(ToolKey("mcp", "shop", "find"), "find", {"email": Value("ada@example.org")})
 SOURCES = {
@@ -193,7 +194,7 @@ PLAN = Plan(
 )
 
 
-def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why():
+def test_a_plan_lists_the_origin_of_each_argument_its_problems_and_reasons():
     assert plan_text(PLAN, 80).splitlines() == [
         "A rough plan for: Do it.",
         "1. shop/find",
@@ -214,11 +215,11 @@ def test_a_plan_tells_where_each_argument_comes_from_what_is_missing_and_why():
     assert "both are ids" not in short
 
 
-def test_words_of_servers_in_a_plan_are_cleaned_and_cut():
-    evil = "x\x1b[2J\nTo be seen to\u202e" + "y" * 9_000
+def test_text_of_servers_in_a_plan_is_cleaned_and_cut():
+    evil = "x\x1b[2J\nFix before running\u202e" + "y" * 9_000
     plan = Plan(evil, (PlannedCall(evil, evil, {evil: Value(evil)}),))
     text = plan_text(plan, 80)
     assert len(text) < 2_000
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert not any(x.startswith("To be seen to") for x in text.splitlines())
+    assert not any(x.startswith("Fix before running") for x in text.splitlines())

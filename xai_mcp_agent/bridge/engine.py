@@ -204,7 +204,7 @@ class Engine:
         tool, limit = invocation.tool, invocation.timeout_seconds
         source, name = tool.key.source, tool.key.name
         is_ready = self.pool.start(source).state == "ready"
-        current = self.catalog.named(source, name) if is_ready else None
+        current = self.catalog.tool(source, name) if is_ready else None
         if current is None or lock:
             started = anyio.current_time()
             try:
@@ -243,7 +243,7 @@ class Engine:
     ) -> Tool:
         with ready_within(source, timeout_seconds):
             await source.ready(caller)
-            if self.catalog.named(source.name, tool) is None:
+            if self.catalog.tool(source.name, tool) is None:
                 await source.refresh(caller)
             return self.catalog.require(source.name, tool)
 

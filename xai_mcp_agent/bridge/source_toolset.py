@@ -191,7 +191,7 @@ class SourceToolset(Toolset):
     def _offers(self, source: str, shown_name: str) -> bool:
         own_name = shown_name.removeprefix(f"{source}_")
         catalog = self._engine.catalog
-        if any(catalog.named(source, x) is not None for x in (own_name, shown_name)):
+        if any(catalog.tool(source, x) is not None for x in (own_name, shown_name)):
             return True
         return may_be_of(shown_name, source) and not catalog.tools(source)
 

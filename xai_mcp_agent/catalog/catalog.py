@@ -21,10 +21,10 @@ from .records import ToolRecords
 logger = logging.getLogger(__name__)
 
 DISABLED = "{}: {!r} is left out by `disabledTools` of its entry in the settings."
-"""Why a tool of a source is not in the catalog, for a person."""
+"""Message for a person about a tool that is not in the catalog."""
 
 _MOST_NAMES = 10  # names in an error that a model reads
-_DIGESTED_AT_ONCE = 200  # computed at once on the event loop: some milliseconds
+_MOST_DIGESTS_ON_LOOP = 200  # some milliseconds; more are computed in a thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ class Catalog:
 
     def get(self, key: ToolKey) -> Tool | None:
         """Return one tool, if it exists now."""
-        tool = self.named(key.source, key.name)
+        tool = self.tool(key.source, key.name)
         return tool if tool is not None and tool.key == key else None
 
-    def named(self, source: str, name: str) -> Tool | None:
+    def tool(self, source: str, name: str) -> Tool | None:
         """Return one tool of a source, if it exists now. Names of sources are unique."""
         return self._by_name.get((source, name))
 
@@ -118,7 +118,7 @@ class Catalog:
         Raises:
             UnknownTool: the source does not offer it; the message names the nearest.
         """
-        tool = self.named(source, name)
+        tool = self.tool(source, name)
         if tool is None:
             if (inventory := self._inventories.get(source)) and name in inventory.disabled:
                 raise UnknownTool(DISABLED.format(source, name))
@@ -130,11 +130,11 @@ class Catalog:
 
     def find(self, name: str, sources: Iterable[str]) -> ToolKey | None:
         """Return the tool of that name from the first of these sources that has it."""
-        tools = (self.named(source, name) for source in sources)
+        tools = (self.tool(source, name) for source in sources)
         return next((tool.key for tool in tools if tool is not None), None)
 
     def digest(self, tool: Tool) -> str:
-        """Return the digest of the tool's definition; the writer thread has computed most."""
+        """Return the digest of the tool's definition; usually the writer thread computed it."""
         if not (digest := self._cached_digest(tool)):
             digest = digest_of(definition_text(tool))
             self._digests[tool.key] = tool, digest
@@ -143,9 +143,9 @@ class Catalog:
     async def digest_all(self, tools: Iterable[Tool]) -> None:
         """Compute the digests of these tools in advance; many of them in a thread."""
         new = [x for x in tools if not self._cached_digest(x)]
-        if len(new) > _DIGESTED_AT_ONCE:
-            made = await anyio.to_thread.run_sync(_digests_of, new)
-            self._digests |= {x.key: (x, digest) for x, digest in zip(new, made, strict=True)}
+        if len(new) > _MOST_DIGESTS_ON_LOOP:
+            digests = await anyio.to_thread.run_sync(_digests_of, new)
+            self._digests |= {x.key: (x, y) for x, y in zip(new, digests, strict=True)}
 
     def entry(self, key: ToolKey) -> CatalogEntry | None:
         """Return the entry of a tool, or None if it does not exist and has no record."""
@@ -159,7 +159,7 @@ class Catalog:
         return CatalogEntry(tool.key, tool, self._records.get(tool.key))
 
     def entries(self, source: str) -> tuple[CatalogEntry, ...]:
-        """Return the entries of a source: its tools in order, then those that are gone.
+        """Return the entries of a source: its tools in order, then its former tools.
 
         It is empty for a source that did not connect here and was not `read`.
         """
@@ -193,17 +193,17 @@ class Catalog:
             for tool in old:
                 self._by_name.pop((source, tool.name), None)
             self._by_name.update(((source, tool.name), tool) for tool in new)
-            for gone in [x.key for x in old if (source, x.name) not in self._by_name]:
-                self._digests.pop(gone, None)
+            for key in [x.key for x in old if (source, x.name) not in self._by_name]:
+                self._digests.pop(key, None)
         lists = zip(LISTS, _offered(before), _offered(inventory), strict=True)
         self._notify([source], {name for name, old, new in lists if old != new})
 
     def _notify(self, sources: Iterable[str], lists: Iterable[str] = ()) -> None:
         if "tools" in lists:
             self.version += 1
-        if not (concerned := frozenset(sources)):
+        if not (changed := frozenset(sources)):
             return
-        change = CatalogChanged(self.version, concerned, frozenset(lists))
+        change = CatalogChanged(self.version, changed, frozenset(lists))
         for callback in tuple(self._subscribers):
             try:
                 callback(change)
@@ -220,7 +220,7 @@ def _are_same(tools: tuple[Tool, ...], before: tuple[Tool, ...]) -> bool:
 
 
 def _offered(inventory: Inventory | None) -> tuple[object, ...]:
-    """Return the facts that count as a change of each list; unchanged tools are the same object."""
+    """Return the values of each list to compare; unchanged tools are the same object."""
     if inventory is None:
         return (), (), ()
     tools = id(inventory.tools), inventory.instructions, inventory.disabled

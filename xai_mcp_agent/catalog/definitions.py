@@ -1,4 +1,4 @@
-"""Function definitions of tools, and their tokens: made once for each version of a tool."""
+"""Function definitions of tools with their tokens, cached for each version of a tool."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..core.provider_schema import FunctionSpec, function_spec
 from ..core.tools import Tool, ToolKey
 from ..core.util import tokens_at_most
 
-# Number computed in a row before the event loop gets its turn.
+# Time after which the event loop gets its turn.
 _SECONDS_IN_A_ROW = 0.01
-_LOOKED_UP_IN_A_ROW = 1_000  # reading the clock takes as long as a lookup
+_LOOKUPS_IN_A_ROW = 1_000  # reading the clock takes as long as a lookup
 # Tokens of `{"type":"function","function":...}` around each, by the same estimate.
 _FRAME_TOKENS = 5
 # Several times the largest catalogs; tools may come and go for days.
-_MOST_KEPT = 50_000
+_MOST_DEFINITIONS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,15 @@ class Definitions:
     """Definitions of a bridge's tools, used on its event loop."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[ToolKey, str], ToolDefinition] = {}
+        self._definitions: dict[tuple[ToolKey, str], ToolDefinition] = {}
 
-    async def of(self, named: Iterable[tuple[str, Tool]]) -> tuple[ToolDefinition, ...]:
+    async def of(self, tools: Iterable[tuple[str, Tool]]) -> tuple[ToolDefinition, ...]:
         """Return the definitions of these tools under their shown names, in the same order."""
         definitions: list[ToolDefinition] = []
         began = time.thread_time()
-        for number, (name, tool) in enumerate(named):
-            definition = self._made.get((tool.key, name))
-            looks_at_clock = number % _LOOKED_UP_IN_A_ROW == 0
+        for number, (name, tool) in enumerate(tools):
+            definition = self._definitions.get((tool.key, name))
+            looks_at_clock = number % _LOOKUPS_IN_A_ROW == 0
             if definition is None or definition.tool is not tool:
                 definition, looks_at_clock = self._make(name, tool), True
             definitions.append(definition)
@@ -57,10 +57,10 @@ class Definitions:
         return tuple(definitions)
 
     def _make(self, name: str, tool: Tool) -> ToolDefinition:
-        made = self._made[tool.key, name] = definition_of(name, tool)
-        if len(self._made) > _MOST_KEPT:
-            del self._made[next(iter(self._made))]
-        return made
+        definition = self._definitions[tool.key, name] = definition_of(name, tool)
+        if len(self._definitions) > _MOST_DEFINITIONS:
+            del self._definitions[next(iter(self._definitions))]
+        return definition
 
 
 def definition_of(name: str, tool: Tool) -> ToolDefinition:
@@ -69,12 +69,12 @@ def definition_of(name: str, tool: Tool) -> ToolDefinition:
 
 
 def definition_with(definition: ToolDefinition, function: FunctionSpec) -> ToolDefinition:
-    """Return the definition of the same tool with other words."""
+    """Return the definition of the same tool with another function."""
     return _define(definition.tool, function)
 
 
 def tokens_of(function: FunctionSpec) -> int:
-    """Estimate the tokens to show it in a request, natively or in text; rather too many."""
+    """Estimate the tokens of a function in a request, native or as text; rather too many."""
     parts = {x: getattr(function, x) for x in ("name", "description", "parameters")}
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return _FRAME_TOKENS + tokens_at_most(text)

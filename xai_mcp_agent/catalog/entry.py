@@ -1,4 +1,4 @@
-"""Entries of the catalog: a tool, what was decided about it, and its usage."""
+"""Entries of the catalog: a tool, the decisions about it, and its usage."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Accepted:
 class CatalogEntry:
     """Tool that exists now, or did. `tool` is None if it is gone.
 
-    `record` is what the history knows about it, or None if it has not been read. `is_enabled`:
-    agents may use it. `accepted` is the digest of the accepted definition; `is_changed`: it has
-    another one now. `is_held`: its source is locked and this definition not accepted, so that
-    agents neither read nor call it. `policy.decisions` sets these.
+    `record` is its record in the history, or None if it has not been read. Agents may use the tool
+    if `is_enabled`. `accepted` is the digest of the accepted definition; the tool `is_changed` if
+    it has another one now. It `is_held` if its source is locked and this definition is not
+    accepted: then agents neither read nor call it. `policy.decisions` sets these.
     """
 
     key: ToolKey
@@ -45,7 +45,7 @@ class CatalogEntry:
 
     @property
     def usage(self) -> Usage:
-        """Return how often it was called, with which outcome."""
+        """Return the numbers of its calls and their outcomes."""
         return NO_USAGE if self.record is None else self.record.usage
 
     def require(self) -> Tool:
@@ -62,8 +62,8 @@ class CatalogEntry:
 class ToolListing(list[Tool]):
     """One page of tools, their `entries` in the catalog, and the `total` of all pages.
 
-    `failed` says why sources have none, `notes` which names in groups match no tool, `trouble` why
-    decisions about the tools cannot be read.
+    `failed` has the reason of each source that could not be listed, `notes` the names in groups
+    that match no tool, and `trouble` the reason why decisions cannot be read.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from ..core.patterns import Fits, fits, globs, is_wild, names_of, unmatched_patt
 from ..core.tools import Tool, ToolKey
 from ..settings.sections import GroupSettings
 
-_SUGGESTED_OF = 1_000  # with more names a search for the nearest takes too long
+_MOST_CANDIDATES = 1_000  # the search for the nearest of more names takes too long
 
 
 class ToolGroup:
@@ -51,11 +51,11 @@ class ToolGroup:
         """Return a line for each source of the group that does not exist, with the nearest name."""
         sources = [x for selector in self._settings.selectors for x in selector.get("source", ())]
         plain = [x for x in sources if not is_wild(x)]
-        named = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
+        names = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
         return tuple(
             f"The group {self.name!r} names the source {x!r}, which does not exist or is "
             f"switched off. {did_you_mean(x, self._kinds)}".rstrip()
-            for x in named
+            for x in names
             if x not in self._kinds
         )
 
@@ -221,4 +221,4 @@ class ToolChoice:
 
 
 def _some(names: Iterable[str]) -> list[str]:
-    return list(islice(names, _SUGGESTED_OF))
+    return list(islice(names, _MOST_CANDIDATES))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NOTHING = RecordUpdate({})  # if there is no history yet
-_MOST_GONE = 1000  # number of a source's former tools
+_MOST_FORMER = 1000  # former tools of a source
 
 _Records = dict[Subject, ToolRecord]
 
@@ -68,9 +68,9 @@ class ToolRecords:
         if self._recorder is None:
             return
         self.follow(source)
-        read, request = anyio.Event(), self._recorder.read(partial(records_of, source), _NOTHING)
-        request.add_done_callback(lambda x: self._on_loop(partial(self._take_read, read, x)))
-        await read.wait()
+        is_done, request = anyio.Event(), self._recorder.read(partial(records_of, source), _NOTHING)
+        request.add_done_callback(lambda x: self._on_loop(partial(self._finish_read, is_done, x)))
+        await is_done.wait()
 
     def take(self, update: RecordUpdate) -> None:
         """Store newer records."""
@@ -79,7 +79,7 @@ class ToolRecords:
                 self._records[source] = dict(records)
             else:
                 self._records.setdefault(source, {}).update(records)
-            if not update.was_requested:  # otherwise a caller wants all of them
+            if not update.was_requested:  # a caller gets all of them
                 _drop_oldest_former(self._records[source])
         self._on_update(update)
 
@@ -95,14 +95,14 @@ class ToolRecords:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(do)
 
-    def _take_read(self, read: anyio.Event, answer: Future[RecordUpdate]) -> None:
+    def _finish_read(self, is_done: anyio.Event, answer: Future[RecordUpdate]) -> None:
         try:
             self.take(answer.result())
         except StoreFailed as reason:
-            logger.debug("What tools a source had is not known: %s", reason)  # reported already
+            logger.debug("The former tools of a source are unknown: %s", reason)  # reported already
         except Exception:
-            logger.exception("What tools a source had could not be read")
-        read.set()
+            logger.exception("The former tools of a source could not be read")
+        is_done.set()
 
 
 def records_of(source: str, history: History) -> RecordUpdate:
@@ -117,7 +117,7 @@ def records_of(source: str, history: History) -> RecordUpdate:
 
 def _drop_oldest_former(records: _Records) -> None:
     """Drop the oldest former tools; the history still has them."""
-    if len(records) > _MOST_GONE:
-        gone = [k for k, x in records.items() if not x.is_available]
-        for subject in gone[:-_MOST_GONE]:
+    if len(records) > _MOST_FORMER:
+        former = [k for k, x in records.items() if not x.is_available]
+        for subject in former[:-_MOST_FORMER]:
             del records[subject]

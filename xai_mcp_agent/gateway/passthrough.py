@@ -38,7 +38,7 @@ class PassthroughEndpoint(Endpoint):
 
     def schema(self, name: str) -> Mapping[str, Any] | None:
         """Return the input schema of a listed tool."""
-        tool = self._operations.engine.catalog.named(self._server, name)
+        tool = self._operations.engine.catalog.tool(self._server, name)
         return tool and tool.input_schema
 
     async def call(

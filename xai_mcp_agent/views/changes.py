@@ -14,14 +14,14 @@ from .times import time_text, utc_text
 
 NO_CHANGE = "Nothing changed."
 
-# Limit for tools that only came or went; the first listing of a server may have thousands.
-_MOST_CAME_OR_WENT = 50
+# Names of added or removed tools; the first listing of a server may have thousands.
+_MOST_NAMES = 50
 _MOST_LINES = 200  # of one tool, which may have thousands of parameters
-_MOST_LINE_CHARS = 5000  # names instead of full texts from here on
+_MOST_LINE_CHARS = 5000
 
 
 def change_json(change: ToolChanged) -> JsonObject:
-    """Return a change with every field, its tool as names."""
+    """Return all fields of a change, with its tool as names."""
     return {
         "kind": change.tool.kind.name,
         "source": change.tool.source,
@@ -33,26 +33,26 @@ def change_json(change: ToolChanged) -> JsonObject:
 
 
 def version_json(version: Version) -> JsonObject:
-    """Return a version with every field, its time in UTC."""
+    """Return all fields of a version, with its time in UTC."""
     return {**asdict(version), "time": utc_text(version.time)}
 
 
 def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
-    """Return the changes of tools in lines of at most this many columns."""
+    """Return the changes of tools in lines of at most `width` columns."""
     lines = list[str]()
     for how, group in groupby(sorted(changes, key=_rank), lambda x: x.how):
-        some = list(group)
+        of_kind = list(group)
         if how in ("added", "removed"):
-            lines += _wrap(f"{how}: {_names(some)}", width, "", "    ")
+            lines += _wrap(f"{how}: {_names(of_kind)}", width, "", "    ")
             continue
-        for change in some:
+        for change in of_kind:
             lines += _wrap(_head(change), width, "", "    ")
             lines += _lines(change.lines, width)
     return "\n".join(lines) or NO_CHANGE
 
 
 def versions_text(versions: Sequence[Version], width: int) -> str:
-    """Return a tool's definitions: since when each holds, and how it differs from the last."""
+    """Return the versions of a tool: the start of each, and its differences from the one before."""
     lines = list[str]()
     for number, version in enumerate(versions):
         lines.append(f"{time_text(version.time)}  {'changed' if number else 'first seen'}")
@@ -72,14 +72,14 @@ def _head(change: ToolChanged) -> str:
 
 
 def _names(changes: Sequence[ToolChanged]) -> str:
-    names = [subject_text(x.tool) for x in changes[:_MOST_CAME_OR_WENT]]
-    left = len(changes) - len(names)
-    return ", ".join(names) + (f" and {left:,} more" if left else "")
+    names = [subject_text(x.tool) for x in changes[:_MOST_NAMES]]
+    remaining = len(changes) - len(names)
+    return ", ".join(names) + (f" and {remaining:,} more" if remaining else "")
 
 
 def _lines(lines: Sequence[str], width: int) -> Iterator[str]:
-    left = len(lines) - _MOST_LINES
-    more = [f"and {left:,} more changes, which JSON has"] if left > 0 else []
+    remaining = len(lines) - _MOST_LINES
+    more = [f"and {remaining:,} more changes; JSON has all"] if remaining > 0 else []
     for line in (*lines[:_MOST_LINES], *more):
         yield from _wrap(line, width, "    ", "      ")
 

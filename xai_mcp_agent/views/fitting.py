@@ -13,8 +13,8 @@ from ..planning.wires import WireProblem
 from .rules import ruling_json, ruling_lines
 
 _INDENT = " " * 6
-_NO_CALLS = "It has no calls to check: of MCPToolStep and MCPCallTool, or of a plan."
-_CHARS = 400  # of a name or a reason, which strangers wrote
+_NO_CALLS = "It has no calls to check: no MCPToolStep, no MCPCallTool, no plan."
+_CHARS = 400  # of a name or a reason from a server
 
 
 def suggestion_json(one: Suggestion) -> JsonObject:
@@ -28,17 +28,17 @@ def suggestion_json(one: Suggestion) -> JsonObject:
 
 
 def suggested_text(suggested: SuggestedTools, width: int) -> str:
-    """Return the suggestions to read, with the sources that were left out."""
+    """Return the suggestions to read, and the sources that failed."""
     lines: list[str] = []
     for one in suggested.tools:
         lines.append(f"{one.score:.2f}  {plain(str(one.tool), _CHARS)}")
         lines += wrap("; ".join(_plain(one.reasons)), width, _INDENT, _INDENT)
     if not lines:
         lines.append("No tool takes the results of these steps, or matches the request.")
-    return "\n".join([*lines, *_left_out(suggested)])
+    return "\n".join([*lines, *_failures(suggested)])
 
 
-def _left_out(suggested: SuggestedTools) -> Iterator[str]:
+def _failures(suggested: SuggestedTools) -> Iterator[str]:
     for reason in suggested.failed.values():
         yield f"Left out: {reason}"
 
@@ -57,7 +57,7 @@ def wire_problem_json(problem: WireProblem, calls: Sequence[CallToCheck]) -> Jso
 
 
 def checked_text(checked: WireReport, calls: Sequence[CallToCheck], width: int) -> str:
-    """Return the problems of calls, one line each, and how many calls were checked."""
+    """Return a line for each problem of the calls, and the number of checked calls."""
     lines: list[str] = []
     for one in checked.problems:
         call = calls[one.call]
@@ -74,11 +74,11 @@ def _summary(checked: WireReport) -> str:
         return _NO_CALLS
     share = f"{count(checked.checked, 'call')} of {checked.of} checked"
     wrong = count(len(checked.problems), "problem") if checked.problems else "nothing is wrong"
-    return f"{share}: {wrong}{'' if checked.problems else ', as far as tools say'}."
+    return f"{share}: {wrong}{'' if checked.problems else ', by the schemas of the tools'}."
 
 
 def choice_json(choice: ExplainedChoice) -> JsonObject:
-    """Return why a tool is chosen, or is not; places and steps count from 1, 0 is none."""
+    """Return why a tool is chosen or not; places and steps count from 1, and 0 means none."""
     hit = choice.match
     return {
         "server": choice.key.source,

@@ -1,4 +1,4 @@
-"""Flows between tools for the page of the graph: drawn as curves, and in lines to read."""
+"""Flows between tools for the page of the graph: as curves, and as lines to read."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _name(node: Node) -> str:
 
 
 def _ends(graph: Graph) -> list[tuple[_Place, _Place]]:
-    """Return the ends of each flow; the tool that was asked for, if any, is in the middle."""
+    """Return the ends of each flow; the requested tool, if any, is in the middle."""
     tools = {x.id for x in graph.nodes if x.kind == "tool" and x.id in graph.focus}
     return [
         (

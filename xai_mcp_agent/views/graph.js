@@ -14,31 +14,31 @@
     line.addEventListener("focusout", () => light(false));
   }
 })();
-// Only what is needed to find a tool among thousands; without it the page is complete, too.
+// Finds a tool among thousands. The page is complete without it.
 (() => {
   const label = document.querySelector(".find"), input = label.querySelector("input");
-  const found = document.querySelector(".found");
+  const status = document.querySelector(".matches");
   const tools = [...document.querySelectorAll(".tool")].map(
     (item) => [item, item.querySelector(".name").textContent.toLowerCase()]);
-  const folds = [...document.querySelectorAll(".branches details")].reverse();  // the inner ones first
+  const folds = [...document.querySelectorAll(".branches details")].reverse();  // inner ones first
   const wereOpen = new Map(folds.map((fold) => [fold, fold.open]));
   const MOST_OPENED = 300;  // tools that are laid out at once
   const out = (item, isOut) => item.toggleAttribute("data-out", isOut);
 
-  function show(wanted) {
+  function show(query) {
     let count = 0;
     for (const [item, name] of tools) {
-      const fits = name.includes(wanted);
+      const fits = name.includes(query);
       count += fits;
       out(item, !fits);
     }
     for (const fold of folds) {
-      const fits = !wanted || fold.querySelector(".tool:not([data-out])") !== null
-        || fold.querySelector("summary .name")?.textContent.toLowerCase().includes(wanted);
+      const fits = !query || fold.querySelector(".tool:not([data-out])") !== null
+        || fold.querySelector("summary .name")?.textContent.toLowerCase().includes(query);
       out(fold.closest(".branch > details") === fold ? fold.parentElement : fold, !fits);
-      fold.open = wanted ? fits && count <= MOST_OPENED : wereOpen.get(fold);
+      fold.open = query ? fits && count <= MOST_OPENED : wereOpen.get(fold);
     }
-    found.textContent = !wanted ? "" : count === 1 ? "1 tool found."
+    status.textContent = !query ? "" : count === 1 ? "1 tool found."
       : `${count.toLocaleString("en")} tools found.`;
   }
 

@@ -20,7 +20,7 @@ from .times import seconds_text
 
 _FOLDER = Path(__file__).parent
 _NAME_CHARS, _REASON_CHARS = 200, 400
-_GROUP = 100  # tools; a longer list cannot be looked through
+_GROUP = 100  # tools; nobody reads a longer list
 _OPEN_TOOLS = 120  # lines of all sources together, before the others are folded
 _TITLES = {"tools": "Drawn on the canvas", "meta": "Always there"}
 _KINDS = {
@@ -68,14 +68,14 @@ def _branches(graph: Graph) -> list[JsonObject]:
 
 
 def _group(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
-    """Yield the project's branches: tools that exist from the start, by kind, and sources."""
+    """Yield the branches of the project: seeded tools by kind, and sources with their tools."""
     children = graph.children()
     hub = children[graph.project.tools_id]
-    from_the_start: dict[str, list[Node]] = {}
+    seeded: dict[str, list[Node]] = {}
     for node in hub:
         if node.kind != "source" and node.subject is not None:
-            from_the_start.setdefault(node.subject.kind.name, []).append(node)
-    for kind, tools in from_the_start.items():
+            seeded.setdefault(node.subject.kind.name, []).append(node)
+    for kind, tools in seeded.items():
         yield _TITLES.get(kind, kind), None, tools
     for node in hub:
         if node.kind == "source":
@@ -85,7 +85,7 @@ def _group(graph: Graph) -> Iterator[tuple[str, Node | None, list[Node]]]:
 def _branch(
     name: str, node: Node | None, tools: Sequence[JsonObject], remarks: Mapping[str, str]
 ) -> JsonObject:
-    """Return a source, or tools that exist from the start, in lists short enough to read."""
+    """Return a source, or the seeded tools of a kind, in lists short enough to read."""
     kind = node.subject.kind.name if node and node.subject else ""
     has_failed = bool(node and node.has_failed)
     is_connected = bool(node and node.state == "available")
@@ -96,7 +96,7 @@ def _branch(
         "kind": _KINDS.get(kind, kind),
         "context_id": plain(node.context_id, _NAME_CHARS) if node else "",
         "state": node.state if node else None,
-        "shown_state": "connected" if is_connected else "not connected" if has_failed else RESTING,
+        "state_text": "connected" if is_connected else "not connected" if has_failed else RESTING,
         "why": plain(node.problem, _REASON_CHARS) if node and has_failed else "",
         "remark": remarks.get(node.id, "") if node else "",
         "has_failed": has_failed,
@@ -104,13 +104,13 @@ def _branch(
 
 
 def _tools(tools: Sequence[JsonObject]) -> JsonObject:
-    """Return a list of tools, with its first and last name, and its numbers."""
+    """Return a list of tools with its first and last name and its counts."""
     names = [x["name"] for x in tools]
     return {"tools": tools, "count": _counts(tools), "title": " … ".join([*names[:1], *names[-1:]])}
 
 
 def _counts(tools: Sequence[JsonObject]) -> str:
-    """Return the numbers of some tools: all, gone, switched off, calls, failed calls."""
+    """Return counts of these tools: all, gone, switched off, calls, failed calls."""
     if not tools:
         return count(0, "tool")
     usages: list[Usage] = [x["usage"] for x in tools]
@@ -126,22 +126,21 @@ def _counts(tools: Sequence[JsonObject]) -> str:
 
 
 def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> JsonObject:
-    """Return a tool for display. `is_told`: its reason is shown, not only on hovering."""
+    """Return a tool for display. With `shows_why` its reason is visible without hovering."""
     usage = node.usage
-    took = (usage.median_seconds or 0, usage.p95_seconds or 0)
-    half, most = map(seconds_text, took)
+    median, p95 = (seconds_text(x or 0) for x in (usage.median_seconds, usage.p95_seconds))
     return {
         "name": plain(node.label, _NAME_CHARS) or "(no name)",
         "item": node.kind,
         "state": node.state,
         "why": plain(node.why, _REASON_CHARS),
-        # A tool that went with its source has the source's reason, which is shown there.
-        "is_told": bool(node.problem) and (source is None or node.state == "gone"),
+        # A tool that was lost with its source has the same reason, which the source shows.
+        "shows_why": bool(node.problem) and (source is None or node.state == "gone"),
         "is_enabled": node.is_enabled,
         "remark": " · ".join(x for x in (plain(node.context_id, 99), remarks.get(node.id)) if x),
         "has_failed": bool(source and source.has_failed) and node.state == "at rest",
         "usage": usage,
-        "speed": f"median {half}, p95 {most}",
+        "speed": f"median {median}, p95 {p95}",
     }
 
 

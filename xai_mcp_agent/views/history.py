@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 NOTHING = "There is no history yet."
 
-_MOST_NAMES = 6  # in one line; the events themselves have everything
-_MOST_CALLS = 12  # calls in a row with lines of their own; more are summed up by tool
+_MOST_NAMES = 6  # in one line; JSON has all
+_MOST_CALLS = 12  # lines of calls in a row; more are summed up by tool
 _MOST_REASON_CHARS = 500
 _INDENT = " " * len("00:00:00  ")
 _MOST_DIFFERENT, _MOST_DIFFERENCES = 3, 5  # tools of a line, and changes of each
@@ -41,17 +41,17 @@ _OF_TOOLS: dict[Change, str] = {
     "withdrawn": "no longer approved for good",
     "refused": "not called",
     "begun": "called",
-    "forgotten": "what it was used for is forgotten",
+    "forgotten": "its learned requests are forgotten",
 }
 _BY_FIRST_LISTING = "listed for the first time, and so accepted with this definition"
 
 
 @dataclass(frozen=True)
 class HistoryLine:
-    """Line of similar events: some of them, and their number.
+    """Line for similar events: some of them, and their number.
 
-    `others` is the number of its tools, prompts and so on that share the fate of a source; `text`
-    is set if it has words of its own.
+    For a source, `others` counts the tools, prompts and so on that came or went with it. A line
+    with a `text` shows that instead of a summary of its events.
     """
 
     events: Sequence[Event]
@@ -82,7 +82,7 @@ Differ: TypeAlias = Callable[[Event], Sequence[str]]
 
 
 def event_json(event: Event) -> JsonObject:
-    """Return an event with every field, its links, and its subject as names."""
+    """Return all fields of an event, its links, and its subject as names."""
     return {
         "position": event.position,
         "time": utc_text(event.time),
@@ -105,12 +105,12 @@ def event_json(event: Event) -> JsonObject:
 
 
 def events_text(events: Iterable[Event], width: int) -> str:
-    """Return the events as lines of at most this many columns, each day under its date."""
+    """Return the events as lines of at most `width` columns, each day under its date."""
     return lines_text(_merge(HistoryLine([x], 1) for x in events), width) or NOTHING
 
 
 def lines_of(rows: Iterable[LogRow], *, is_all: bool = True) -> Iterator[HistoryLine]:
-    """Yield the lines of these rows, oldest first; unless all, uneventful sessions are joined."""
+    """Yield the lines of these rows, oldest first; without `is_all`, join uneventful sessions."""
     for day, group in groupby(rows if is_all else _fold_sessions(rows), _day_of_session):
         items = list(group)
         if day:
@@ -127,15 +127,15 @@ def _day_of_session(item: LogRow | _Session) -> str:
 def _fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | _Session]:
     """Yield the rows, oldest first, with each uneventful session in place of its last row."""
     rows = list(log)
-    begun: dict[tuple[object, str], list[int]] = {}
+    open_sessions: dict[tuple[object, str], list[int]] = {}
     sessions, inside = dict[int, _Session](), set[int]()
     for number, row in enumerate(rows):
         event = row.event
-        of = (event.subject.anchor, event.run)
+        key = (event.subject.anchor, event.run)
         if _is_as_before(row):
-            begun.setdefault(of, []).append(number)
+            open_sessions.setdefault(key, []).append(number)
             continue
-        session = begun.pop(of, [])
+        session = open_sessions.pop(key, [])
         if session and _is_usual_end(row) and rows[session[0]].event.change == "reconnected":
             inside.update(session)
             sessions[number] = _Session(rows[session[0]].event, event)
@@ -145,7 +145,7 @@ def _fold_sessions(log: Iterable[LogRow]) -> Iterator[LogRow | _Session]:
 
 
 def _is_as_before(row: LogRow) -> bool:
-    """Return whether a source is back, or listed again; a change would be a row of its own."""
+    """Return whether a source connected or listed again without changes."""
     event = row.event
     if event.subject.tool is not None or event.change not in ("reconnected", "refreshed"):
         return False
@@ -168,9 +168,9 @@ def _lines_of_row(row: LogRow) -> Iterator[HistoryLine]:
 def lines_text(
     lines: Iterable[HistoryLine], width: int, differ: Differ | None = None, after_day: str = ""
 ) -> str:
-    """Return lines of at most this many columns, each new day under its date.
+    """Return lines of at most `width` columns, each new day under its date.
 
-    `differ` gives the differences of a changed tool, in lines.
+    `differ` returns the differences of a changed tool, in lines.
     """
     out = list[str]()
     for day, of_day in groupby(lines, lambda x: day_text(x.first.time)):
@@ -185,7 +185,7 @@ def lines_text(
 
 
 def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
-    """Yield the differences of the first tools of a line of changed ones."""
+    """Yield the differences of the first tools in a line of changed tools."""
     if line.first.change != "changed":
         return
     for event in line.events[:_MOST_DIFFERENT]:
@@ -207,7 +207,7 @@ def subject_text(subject: Subject) -> str:
 def _merge(lines: Iterable[HistoryLine]) -> Iterator[HistoryLine]:
     """Join similar neighbours; many calls are joined by tool, wherever they are.
 
-    What was learned from a call has no line: `tools usage` shows it.
+    Learned requests have no lines: `tools usage` shows them.
     """
     visible = (x for x in lines if x.first.change != "learned")
     for is_call, group in groupby(visible, lambda x: x.first.change == "called"):
@@ -228,7 +228,7 @@ def _join(lines: Sequence[HistoryLine]) -> HistoryLine:
 
 
 def _likeness(line: HistoryLine) -> tuple[object, ...]:
-    """Return a key that is equal for lines that can be joined."""
+    """Return a key: lines with equal keys can be joined."""
     event, day = line.first, day_text(line.first.time)
     if event.change == "called":
         return event.subject, day, by_text(event)
@@ -287,7 +287,7 @@ def _of_tools(line: HistoryLine) -> str:
     if first.change == "accepted" and first.source == "executor":
         what = _BY_FIRST_LISTING
     if first.change in ("approved", "refused") and (by := first.payload.get("by")):
-        what += f" ({first.payload.get('scope', '')}, said {by})"
+        what += f" ({first.payload.get('scope', '')}, by {by})"
     why = f": {_short(first.reason)}" if first.reason else ""
     if line.count == 1:
         return f"{subject_text(first.subject)}: {what}{why}"
@@ -320,9 +320,9 @@ def _of_source(line: HistoryLine) -> str:
     match event.change:
         case "connected":
             own = next((str(x) for k, x in payload.items() if k.endswith("_name")), "")
-            named = f" ({own})" if own not in ("", event.subject.source) else ""
+            title = f" ({own})" if own not in ("", event.subject.source) else ""
             over = f" over {payload['transport']}" if payload.get("transport") else ""
-            return f"connected for the first time{over}{named}, {offered}"
+            return f"connected for the first time{over}{title}, {offered}"
         case "reconnected":
             return f"connected again{times}, {offered}{as_before}"
         case "refreshed":
@@ -351,22 +351,22 @@ def offered_in(payload: JsonObject) -> dict[str, int]:
 def _of_calls(line: HistoryLine) -> str:
     seconds = [float(x.payload.get("seconds", 0.0)) for x in line.events]
     errors = [x for x in (str(e.payload.get("error", "")) for e in line.events) if x]
-    took, who = seconds_text(max(seconds)), by_text(line.first)
+    longest, who = seconds_text(max(seconds)), by_text(line.first)
     by = f" by {who}{_run_text(line.events)}" if who else ""
     if len(line.events) == 1 and errors:
-        return f"{f'called{by}, ' if by else ''}failed after {took}: {_short(errors[0])}"
+        return f"{f'called{by}, ' if by else ''}failed after {longest}: {_short(errors[0])}"
     if len(line.events) == 1:
-        return f"called{by}, {took}"
+        return f"called{by}, {longest}"
     times = [x.time for x in line.events]
     begin, end = clock_text(min(times)), clock_text(max(times))
     until = "" if begin == end else f" until {end}"
     mean = seconds_text(sum(seconds) / len(seconds))
-    text = f"called{by} {len(line.events):,} times{until}, {mean} each, {took} at most"
+    text = f"called{by} {len(line.events):,} times{until}, {mean} each, {longest} at most"
     return f"{text}; {len(errors):,} failed, the last: {_short(errors[-1])}" if errors else text
 
 
 def _run_text(events: Sequence[Event]) -> str:
-    """Return the run that made all of these, as a transcript names it."""
+    """Return the run of all these events, as a transcript names it; "" for several runs."""
     runs = {str(x.payload.get("run_id", "")) for x in events}
     run = runs.pop() if len(runs) == 1 else ""
     return f" (run {run})" if run else ""

@@ -13,35 +13,32 @@ from ..planning.plan import FromResult, Missing, Parts, Plan, PlannedCall, Sourc
 _VALUE_CHARS = _NAME_CHARS = 200
 _REQUEST_CHARS = 300
 _UNDER, _DEEPER = " " * 3, " " * 6
-_MADE = {True: "A rough plan", False: "A plan"}
+_TITLES = {True: "A rough plan", False: "A plan"}
 _PICKED = "one of them"  # as flows call it
 NO_CALLS = "There is nothing to call."
 
 
 def plan_text(plan: Plan, width: int, *, with_reasons: bool = True) -> str:
-    """Return a plan to read: its calls with the sources of their arguments, and what is missing.
-
-    `width` is the terminal's.
-    """
+    """Return a plan to read: its calls, the origins of their arguments, and its problems."""
     return "\n".join(_lines(plan, width, with_reasons=with_reasons))
 
 
 def source_text(source: Source) -> str:
-    """Return the source of an argument in words; calls are counted from 1."""
+    """Return the origin of an argument in words; calls are counted from 1."""
     match source:
         case Value(value):
             return _value_text(value)
         case FromResult(call, field, conversion):
-            taken = f"{field} of call {call + 1}" if field else f"the result of call {call + 1}"
-            return ", ".join((taken, *_done_to_it(field or "", conversion)))
+            origin = f"{field} of call {call + 1}" if field else f"the result of call {call + 1}"
+            return ", ".join((origin, *_conversion_words(field or "", conversion)))
         case Missing(reason):
             return f"you must give it: {reason}" if reason else "you must give it"
         case Parts(parts):
             return f"[{', '.join(map(source_text, parts))}]"
 
 
-def _done_to_it(field: str, conversion: str) -> Iterator[str]:
-    """Yield the conversions of a value. Of several values one is taken: a plan has no loops."""
+def _conversion_words(field: str, conversion: str) -> Iterator[str]:
+    """Yield the conversions of a value. Only one of several values is used: plans have no loops."""
     words = conversion.split(", ") if conversion else []
     if "[]" in field or "{key}" in field or _PICKED in words:
         yield "only the first of several"
@@ -49,7 +46,7 @@ def _done_to_it(field: str, conversion: str) -> Iterator[str]:
 
 
 def _lines(plan: Plan, width: int, *, with_reasons: bool) -> Iterator[str]:
-    title = f"{_MADE[plan.is_rough]} for: {one_line(plan.request, _REQUEST_CHARS)}"
+    title = f"{_TITLES[plan.is_rough]} for: {one_line(plan.request, _REQUEST_CHARS)}"
     yield from wrap(title, width, "", _UNDER)
     for number, call in enumerate(plan.calls, 1):
         yield from _call_lines(number, call, width, with_reasons=with_reasons)

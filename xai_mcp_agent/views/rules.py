@@ -45,9 +45,9 @@ def ruling_lines(ruling: Ruling) -> Iterator[str]:
 
 
 def ruled_json(ruled: RuledTool) -> JsonObject:
-    """Return the outcome of a call of one tool."""
-    named = {"server": ruled.tool.source, "tool": ruled.tool.name}
-    return {**named, "word": ruled.word, "reason": ruled.reason, **ruling_json(ruled.ruling)}
+    """Return the ruling on calls of one tool."""
+    names = {"server": ruled.tool.source, "tool": ruled.tool.name}
+    return {**names, "word": ruled.word, "reason": ruled.reason, **ruling_json(ruled.ruling)}
 
 
 def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
@@ -77,7 +77,7 @@ def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) ->
 
 
 def ruled_text(ruled: RuledTool, width: int) -> str:
-    """Return the reasons why a call would be made, asked for or denied."""
+    """Return the reasons why a call would be allowed, asked for or denied."""
     why = ruled.reason or "nothing speaks against it"
     first = f"{_name(ruled.tool.key)} is {_VERBS[ruled.word]}: {why}."
     lines = [first, *ruling_lines(ruled.ruling)]

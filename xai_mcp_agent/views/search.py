@@ -1,4 +1,4 @@
-"""Tools in a search result, and one explained tool, as JSON and as text."""
+"""Matches of a search, the selected tool, and an explained tool, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..search.results import ExplainedTool, FoundTool, SelectedTool
 from .times import time_text, utc_text
 from .tools import marks_of, tool_json, tool_text, usage_text
 
-_INDENT = " " * 6  # under the words, beside the scores
+_INDENT = " " * 6  # under the text, beside the scores
 _DEEPER = " " * 8
 _LEVELS, _MOST_PARAMETERS = 3, 500  # nobody reads more
 
 
 def match_json(match: FoundTool) -> JsonObject:
-    """Return a search result, with the tool's definition."""
+    """Return a match of a search, with the definition of the tool."""
     why = {
         "score": round(match.score, 3),
         "confidence": round(match.confidence, 2),
@@ -32,7 +32,7 @@ def match_json(match: FoundTool) -> JsonObject:
 
 
 def match_text(match: FoundTool, width: int) -> str:
-    """Return a search result in two lines or more: how to call the tool, and why it matches."""
+    """Return a match in lines: the signature of the tool, then the reasons."""
     item, _ = item_key(match.tool)
     server = f"{match.entry.key.source}{'' if item == 'tool' else f' {item}'}"
     line = f"{match.score:.2f}  {server}: {tool_text(match.entry)}"
@@ -63,7 +63,7 @@ def selected_json(selected: SelectedTool) -> JsonObject:
 
 
 def explained_json(explained: ExplainedTool) -> JsonObject:
-    """Return a tool with its signature, example arguments, and since when it is known."""
+    """Return a tool with its signature, example arguments, dates and number of calls."""
     entry = explained.entry
     record = entry.record
     return {
@@ -107,7 +107,7 @@ def _parameter_lines(schema: JsonObject, width: int) -> Iterator[str]:
 
 
 def _age_text(explained: ExplainedTool) -> str:
-    """Return since when it is known, and how its calls went."""
+    """Return the age of a tool, and a summary of its calls."""
     record = explained.entry.record
     if record is None:
         return "Seen for the first time."

@@ -1,4 +1,4 @@
-"""Which tools a request shows, and why, as text."""
+"""The selection of tools for a request, with its reasons, as text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def selection_text(selection: Selection, width: int) -> str:
 
 def _lines(selection: Selection, width: int) -> Iterator[str]:
     yield f"{selection.in_short}."
-    for shown in selection.shown:
-        steps = f", shortened in {count(shown.shortened, 'step')}" if shown.shortened else ""
-        line = f"{shown.definition.name}: {shown.tokens:,} tokens, {shown.why}{steps}"
+    for tool in selection.shown:
+        steps = f", shortened in {count(tool.shortened, 'step')}" if tool.shortened else ""
+        line = f"{tool.definition.name}: {tool.tokens:,} tokens, {tool.why}{steps}"
         yield from wrap(line, width, "  ", "      ")
     if selection.left_out:
         yield "No room for:"
-    for left_out in selection.left_out:
-        yield from wrap(f"{left_out.definition.name}: {left_out.why}", width, "  ", "      ")
+    for tool in selection.left_out:
+        yield from wrap(f"{tool.definition.name}: {tool.why}", width, "  ", "      ")
     if selection.deferred:
         tokens = sum(x.tokens for x in selection.deferred)
         others = count(len(selection.deferred), "other tool")

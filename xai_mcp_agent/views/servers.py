@@ -28,15 +28,15 @@ from .times import time_text
 if TYPE_CHECKING:
     from ..policy.suspicion import Mark
 
-_WHAT_TO_DO = (
+_NEXT_STEP = (
     "This blocks nothing. Read it, and switch off a tool that you do not trust: "
     "`xai-mcp-agent tools disable SERVER TOOL`."
 )
-_INSTRUCTIONS_COLUMNS = 200  # of a server's own words: enough to judge them by
+_INSTRUCTIONS_COLUMNS = 200  # enough to judge them by
 
 
 def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> JsonObject:
-    """Return the status of a server: every field, and the marks in its words, if given."""
+    """Return all fields of the status of a server, and its marks, if any were looked for."""
     if marks is None:
         return asdict(status)
     own = [asdict(x) for x in marks if x.source == status.name]
@@ -44,17 +44,17 @@ def status_json(status: SourceStatus, marks: Iterable[Mark] | None = None) -> Js
 
 
 def marks_text(marks: Sequence[Mark]) -> str:
-    """Return suspicious words of servers, by server, and what to do about them."""
+    """Return suspicious texts by server, and the next step."""
     if not marks:
         return "Checked: nothing suspicious in the descriptions of their tools."
     lines = list[str]()
     for source, group in groupby(marks, lambda x: x.source):
-        lines += [f"Odd in what {source} says:", *(f"  {clean(str(x))}" for x in group)]
-    return "\n".join([*lines, _WHAT_TO_DO])
+        lines += [f"Suspicious text from {source}:", *(f"  {clean(str(x))}" for x in group)]
+    return "\n".join([*lines, _NEXT_STEP])
 
 
 def status_text(status: SourceStatus) -> str:
-    """Return a server in a line or more: what it is, or why it cannot be used and what to do."""
+    """Return the status of a server in lines: its offers, or its problem and the next step."""
     lines = [f"{status.name}: {status.state}"]
     if status.state == "ready":
         features = {"prompt": status.prompt_count, "resource": status.resource_count}
@@ -81,13 +81,17 @@ def status_text(status: SourceStatus) -> str:
 
 
 def store_json(store: StoreStatus) -> JsonObject:
-    """Return the store of the history: every field."""
+    """Return all fields of the store of the history."""
     return asdict(store)
 
 
 def store_text(store: StoreStatus) -> str:
-    """Return the store of the history, or the reason why nothing is recorded now."""
-    return f"History: not kept now. {store.error}" if store.error else f"History: {store.place}"
+    """Return the place of the history, or the reason why nothing is recorded now."""
+    return (
+        f"History: nothing is recorded now. {store.error}"
+        if store.error
+        else f"History: {store.place}"
+    )
 
 
 def refreshed_json(one: Refreshed) -> JsonObject:
@@ -108,7 +112,7 @@ def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
         return str(one.error)
     head = f"{one.server}: {count(len(one.tools), 'tool')}"
     if one.changes is None:
-        return f"{head}. What changed is not known: {one.trouble}"
+        return f"{head}. The changes are unknown: {one.trouble}"
     if one.before is None:
         return f"{head}, listed for the first time"
     if not one.changes:
@@ -119,7 +123,7 @@ def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
 
 
 def result_json(result: ToolResult) -> JsonObject:
-    """Return the result of a tool; its `meta` is for programs that ask for it."""
+    """Return the result of a tool without its `meta`, which `ToolResult` has."""
     return {
         "is_error": result.is_error,
         "text": result.text,
@@ -136,12 +140,12 @@ def parts_json(result: ToolResult) -> list[JsonObject]:
 
 
 def feature_json(feature: Resource | ResourcePart | Prompt) -> JsonObject:
-    """Return a resource, template or prompt of a server: every field."""
+    """Return all fields of a resource, template or prompt."""
     return fields_of(feature)
 
 
 def message_json(message: PromptMessage) -> JsonObject:
-    """Return a prompt's message for a model: with text, or a picture it may look at."""
+    """Return a message of a prompt for a model, with text or a picture."""
     content: str | Sequence[Any] = describe(message.content)
     if isinstance(message.content, ImagePart):
         url = f"data:{message.content.mime_type};base64,{message.content.data}"

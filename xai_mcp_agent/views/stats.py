@@ -32,7 +32,7 @@ class _Row:
 
 
 def sorted_stats(stats: Stats, order: Order) -> Stats:
-    """Sort by most calls, or by the slowest."""
+    """Sort by most calls, most errors, or the slowest."""
     by = _BY[order]
     return Stats(
         sorted(stats.tools, key=by, reverse=True), sorted(stats.sources, key=by, reverse=True)
@@ -40,7 +40,7 @@ def sorted_stats(stats: Stats, order: Order) -> Stats:
 
 
 def stats_json(stats: Stats, since: datetime | None) -> JsonObject:
-    """Return the statistics with every field, names of tools, and their start time."""
+    """Return all fields of the statistics, with names of tools, and their start time."""
     return {
         "since": utc_text(since),
         "tools": [_json(x) for x in stats.tools],
@@ -49,7 +49,7 @@ def stats_json(stats: Stats, since: datetime | None) -> JsonObject:
 
 
 def stats_text(stats: Stats, width: int) -> str:
-    """Return a line for each tool, and then one for each server, of at most this many columns."""
+    """Return a table of at most `width` columns: each tool, then each server."""
     if not stats.tools:
         return NO_CALLS
     head = _Row("", _HEAD)
@@ -68,10 +68,10 @@ def _of_source(source: CallStats, stats: Stats) -> str:
 
 
 def _row(name: str, of: CallStats) -> _Row:
-    took = (of.median_seconds, of.p95_seconds)
+    durations = (of.median_seconds, of.p95_seconds)
     last = time_text(of.last_used)[:-3] if of.last_used else ""
     failed = f"{of.errors:,}" if of.errors else "-"
-    times = (seconds_text(x) if x is not None else "" for x in took)
+    times = (seconds_text(x) if x is not None else "" for x in durations)
     return _Row(clean(name), (f"{of.calls:,}", failed, *times, last))
 
 
@@ -83,12 +83,12 @@ def _line(row: _Row, name: int, cells: Sequence[int]) -> str:
 
 def _json(of: CallStats) -> JsonObject:
     subject = of.subject
-    named = {"server": subject.source_name, "kind": subject.kind.name}
+    names = {"server": subject.source_name, "kind": subject.kind.name}
     counts: JsonObject = {
         "calls": of.calls, "errors": of.errors, "mean_seconds": of.mean_seconds,
         "last_used": utc_text(of.last_used),
     }  # fmt: skip
     if subject.tool is None:
-        return named | counts
+        return names | counts
     percentiles = {"median_seconds": of.median_seconds, "p95_seconds": of.p95_seconds}
-    return {**named, "tool": subject.tool, **counts, **percentiles}
+    return {**names, "tool": subject.tool, **counts, **percentiles}

@@ -15,11 +15,11 @@ _MOST_DIGITS = 30
 
 
 class BadTime(ValueError):
-    """A text is not a time. The message says how to write one."""
+    """A text is not a time. The message explains how to write one."""
 
 
 def moment(text: str, now: datetime, *, is_end: bool = False) -> datetime:
-    """Return the time that a text means: so long before `now`, or a date, with or without a time.
+    """Return the time that a text means: a duration before `now`, or a date, perhaps with a time.
 
     A day alone is its beginning, or its end if `is_end`. A time without a zone is local.
 
@@ -77,7 +77,7 @@ def utc_text(moment: datetime | None) -> str | None:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a duration, as exact as a person needs it."""
+    """Return a duration, rounded for a person."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.2g} ms" if seconds < 0.0095 else f"{seconds * 1000:.0f} ms"
     if seconds < _MINUTE:

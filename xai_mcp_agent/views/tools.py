@@ -39,11 +39,11 @@ _CHOSEN = {
 
 # Length of a text about one tool; a whole log as an error would bury the others.
 _MOST_CHARS = 400
-_KINDS = {STATIC: " (tools that are drawn)", META: " (tools of our own)"}
+_KINDS = {STATIC: " (tools on the canvas)", META: " (built-in tools)"}
 
 
 def tool_json(entry: CatalogEntry) -> JsonObject:
-    """Return a tool for people and programs; what it does not declare is None."""
+    """Return a tool for people and programs; fields that it does not declare are None."""
     tool = entry.require()
     return {
         "name": tool.name,
@@ -63,37 +63,37 @@ def tool_json(entry: CatalogEntry) -> JsonObject:
 
 
 def tool_text(entry: CatalogEntry) -> str:
-    """Return a tool in one line: how to call it, the decisions about it, and what it does."""
+    """Return a tool in one line: its signature, the decisions about it, and its description."""
     tool = entry.require()
     marks = f" ({x})" if (x := marks_of(entry)) else ""
     first = (tool.description.strip().splitlines() or [""])[0]
     short = clip(first, _DESCRIPTION_CHARS)
-    titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
-    words = ". ".join(x.rstrip(".") if x == titled else x for x in (titled, short) if x)
+    title = tool.title if tool.title and tool.title not in (tool.name, short) else ""
+    words = ". ".join(x.rstrip(".") if x == title else x for x in (title, short) if x)
     call = f"{tool.name}({signature(tool.input_schema)})"
     call = tool.name if tool.key.kind in (RESOURCE.name, TEMPLATE.name) else call
     return clean(f"{call}{marks}: {words}" if words else f"{call}{marks}")
 
 
 def marks_of(entry: CatalogEntry) -> str:
-    """Return decisions about a tool that were made or wait; "" without any."""
+    """Return decisions about a tool, also those that wait for a person; "" without any."""
     is_new = entry.is_held and not entry.is_changed
     return _marks_text(entry.is_enabled, entry.is_changed, is_new)
 
 
 def unknown_text(why: str) -> str:
-    """Return a warning that the decisions are unknown, or ""."""
+    """Return a warning that decisions are unknown, for this reason; "" without a reason."""
     effect = "Decisions: they cannot be looked up, so agents are offered no tools."
     return f"{effect} {why}" if why else ""
 
 
 def choice_json(choice: Choice) -> JsonObject:
-    """Return a decision about a tool: every field."""
+    """Return all fields of a decision about a tool."""
     return asdict(choice)
 
 
 def review_text(review: Review) -> str:
-    """Return a review: the lines to read before accepting a tool."""
+    """Return the lines to read before accepting a tool."""
     alike = f", and its name looks like {one_line(review.like, 80)}" if review.like else ""
     what = _STANDING[review.standing]
     title = f"{review.server}: {one_line(review.name, 80)} {what}{alike} (digest {review.digest})"
@@ -101,7 +101,7 @@ def review_text(review: Review) -> str:
 
 
 def review_json(review: Review) -> JsonObject:
-    """Return a review: every field."""
+    """Return all fields of a review."""
     return asdict(review)
 
 
@@ -112,7 +112,7 @@ def choice_text(choice: Choice) -> str:
 
 
 def records_text(records: Records, width: int, server: str | None = None) -> str:
-    """Return each source, or only `server`, with its tools, in lines of this many columns."""
+    """Return each source, or only `server`, with its tools, in lines of at most `width` columns."""
     out = list[str]()
     for subject, tools in _sources(records, server):
         source = records.sources.get(subject)
@@ -149,7 +149,7 @@ def records_json(records: Records, server: str | None = None) -> dict[str, list[
 
 
 def usage_text(usage: Usage) -> str:
-    """Return the calls of a tool: how many, how long they took, and the last error."""
+    """Return a summary of the calls of a tool: number, durations, and the last error."""
     unknown = f"{count(usage.unknown, 'call')} that may have been carried out"
     if not usage.calls:
         return unknown if usage.unknown else "never called"
@@ -162,7 +162,7 @@ def usage_text(usage: Usage) -> str:
 
 
 def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[ToolRecord]]]:
-    """Return the sources with their tools, first those without a record of their own."""
+    """Return the sources with their tools, first the kinds that do not connect."""
     tools: dict[Subject, list[ToolRecord]] = {x: [] for x in records.sources}
     for tool in records.items.values():
         tools.setdefault(tool.subject.anchor, []).append(tool)
@@ -172,32 +172,32 @@ def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[T
 
 
 def _sort(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
-    """Return the tools by name, those that are gone last."""
+    """Sort tools by name, with former tools last."""
     return sorted(
         tools, key=lambda x: (not x.subject.is_tool, state_of(x, source) == "gone", x.name)
     )
 
 
 def _source_line(subject: Subject, source: SourceRecord | None, tools: list[ToolRecord]) -> str:
-    there = Counter(x.subject.kind.item for x in tools if state_of(x, source) != "gone")
-    offered = counts({"tool": there.pop("tool", 0), **there})
+    present = Counter(x.subject.kind.item for x in tools if state_of(x, source) != "gone")
+    offered = counts({"tool": present.pop("tool", 0), **present})
     if source is None:
         return f"{subject.source_name}{_KINDS.get(subject.kind, '')}: {offered}"
     name = source.name if source.title in ("", source.name) else f"{source.name} ({source.title})"
     if source.is_connected:
-        error = f". Last error{_often(source)}: {_short(source.last_error)}"
+        error = f". Last error{_failures_text(source)}: {_short(source.last_error)}"
         error = error if source.last_error else ""
         return f"{name}: connected, {offered}{error}"
     if source.last_sync is None:
-        return f"{name}: never connected{_often(source)}: {_short(source.last_error)}"
+        return f"{name}: never connected{_failures_text(source)}: {_short(source.last_error)}"
     since = f" since {time_text(x)}" if (x := source.disconnected_since) else ""
-    error = f" Since then{_often(source)}: {_short(source.last_error)}"
+    error = f" Since then{_failures_text(source)}: {_short(source.last_error)}"
     error = error if source.last_error else ""
     return f"{name}: {offered}, not connected{since}: {_short(source.reason)}{error}"
 
 
-def _often(source: SourceRecord) -> str:
-    """Return the failures since the last good listing, if more than one."""
+def _failures_text(source: SourceRecord) -> str:
+    """Return the number of failures since the last good listing, if more than one."""
     return f" ({source.failures:,} failures)" if source.failures > 1 else ""
 
 

@@ -224,7 +224,7 @@ class Tools(Context):
         if limit is not None:
             limit = check_limit(limit)
         arguments = {} if arguments is None else arguments
-        listed = engine.catalog.named(server, tool)  # the pipeline checks that it still exists
+        listed = engine.catalog.tool(server, tool)  # the pipeline checks that it still exists
         if listed is None:
             started = anyio.current_time()
             listed = await engine.find_tool(server, tool, limit, self.caller)
