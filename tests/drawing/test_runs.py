@@ -29,7 +29,7 @@ from xai_mcp_agent.history.event import Event, Subject
 from xai_mcp_agent.steps.references import Joined, Number, Reference
 from xai_mcp_agent.steps.results import StepResult, fill
 
-FOUND = {"books": [{"id": 14}]}
+BOOK_14 = {"books": [{"id": 14}]}
 
 
 def line(event: str, run: str = "r", **values: Any) -> dict[str, Any]:
@@ -40,14 +40,14 @@ def finished(
     tool: str, source: str = "library", kind: str = "mcp", run: str = "r", **values: Any
 ) -> dict[str, Any]:
     key = {"kind": kind, "source": "" if source == "canvas" else source, "name": tool}
-    shown = {"tool": f"{source}_{tool}", "call_id": "c1", "arguments": {"q": 1}, "text": "ok"}
-    return line("ToolFinished", run, source=source, key=key, **{**shown, **values})
+    fields = {"tool": f"{source}_{tool}", "call_id": "c1", "arguments": {"q": 1}, "text": "ok"}
+    return line("ToolFinished", run, source=source, key=key, **{**fields, **values})
 
 
-def test_each_run_of_a_transcript_has_its_calls_and_the_newest_is_last():
+def test_a_transcript_is_split_into_runs_with_the_newest_last():
     lines = [
         line("RunStarted", "one", asked="Find it."),
-        finished("search", structured=FOUND, run="one"),
+        finished("search", structured=BOOK_14, run="one"),
         line("RunStarted", "two", asked="And this."),
         finished("get", is_error=True, run="two"),
         line("NodeFinished", "one", node="MCPCallTool", server="units", tool="convert",
@@ -57,15 +57,15 @@ def test_each_run_of_a_transcript_has_its_calls_and_the_newest_is_last():
     two, one = runs_in_transcript(lines)
     assert (one.id, one.question, one.agents) == ("one", "Find it.", ("helper",))
     assert one.calls == (
-        RecordedCall("library", "search", {"q": 1}, FOUND, "mcp"),
+        RecordedCall("library", "search", {"q": 1}, BOOK_14, "mcp"),
         RecordedCall("units", "convert", {"value": 5}, "8 km"),
     )
     assert two.calls[0].is_error
     assert runs_in_transcript(lines, "another") == []
 
 
-def test_a_drawn_tool_that_called_others_is_made_of_those():
-    """Calls of the same turn go on beside it, and are none of its own."""
+def test_the_calls_that_a_drawn_tool_makes_are_its_inner_calls():
+    """Other calls of the same turn run beside it and do not count."""
     inner = finished("search")
     inner["agent"] = "librarian"
     lines = [
@@ -84,7 +84,7 @@ def test_a_drawn_tool_that_called_others_is_made_of_those():
     ]  # fmt: skip
 
 
-def test_a_history_has_a_run_for_each_of_an_agent_and_else_for_each_process():
+def test_a_history_has_runs_of_agents_and_one_run_for_each_other_process():
     def called(kind: Any, source: str, run: str, **payload: Any) -> Event:
         subject = Subject(kind, source, "do")
         return Event(subject, "called", datetime.now(UTC), {"status": "ok", **payload}, run=run)
@@ -102,12 +102,12 @@ def test_a_history_has_a_run_for_each_of_an_agent_and_else_for_each_process():
     assert (third.id, third.agents, len(third.calls)) == ("r1", ("helper",), 1)
 
 
-def test_a_conversation_and_a_state_are_read():
-    asked = {"id": "c1", "type": "function",
+def test_a_run_is_read_from_a_conversation_and_from_a_state():
+    tool_call = {"id": "c1", "type": "function",
              "function": {"name": "my_lib_get_book", "arguments": '{"id": 3}'}}  # fmt: skip
     messages: list[Any] = [
         {"role": "user", "content": "Which?"},
-        {"role": "assistant", "content": None, "tool_calls": [asked]},
+        {"role": "assistant", "content": None, "tool_calls": [tool_call]},
         {"role": "tool", "tool_call_id": "c1", "content": '{"title": "X"}'},
     ]
     run = run_in_conversation(messages, {}, ["my", "my_lib"])
@@ -119,7 +119,7 @@ def test_a_conversation_and_a_state_are_read():
     assert call == RecordedCall("lib", "getBook", {"id": 3}, {"title": "Whole"}, "openapi")
 
 
-def test_the_beginning_of_a_result_that_was_cut_is_read():
+def test_the_recorded_beginning_of_a_long_result_is_read_as_data():
     whole = json.dumps({"books": [{"id": n, "title": f"Book {n}"} for n in range(400)]})
     data = data_of(f"{whole[:4000]}... ({len(whole)} characters)")
     assert data["books"][50] == {"id": 50, "title": "Book 50"}
@@ -144,19 +144,18 @@ _LINES = st.fixed_dictionaries(
 
 @settings(max_examples=40)
 @given(st.lists(_LINES, max_size=8), st.fixed_dictionaries({"additions": _JSON, "names": _JSON}))
-def test_a_file_of_anything_raises_nothing(lines: list[Any], state: dict[str, Any]):
-    """A file may come from anywhere; what it says of tools and values becomes text."""
+def test_no_file_raises_an_error_whatever_is_in_it(lines: list[Any], state: dict[str, Any]):
+    """A file may come from anywhere; its odd tools and values become text."""
     for run in [*runs_in_transcript(lines), run_in_state(state, ["it"])]:
         calls, _ = trace_calls(run.calls)
-        assert draw("made", calls, our_components()).document()
+        assert draw("anything", calls, our_components()).document()
 
 
-# Where recorded arguments come from is found by value, and never guessed of what many things are.
+# Arguments are traced by value, and ambiguous values are not.
 
 
-def made(value: Any, *, result: Any = None) -> Any:
+def trace(name: str, argument: Any, result: Any) -> Any:
     """Return the traced argument of a call that comes after one with this result."""
-    (name, argument) = value
     calls = [
         RecordedCall("library", "search", {}, result),
         RecordedCall("library", "next", {name: argument}),
@@ -193,7 +192,7 @@ TITLE = Reference(0, ("books", 0, "title"))
 def test_a_value_of_a_result_becomes_a_reference(
     argument: tuple[str, Any], result: Any, source: Any
 ):
-    assert made(argument, result=result) == source
+    assert trace(*argument, result) == source
 
 
 @pytest.mark.parametrize(
@@ -210,27 +209,27 @@ def test_a_value_of_a_result_becomes_a_reference(
         (("x", ""), {"x": ""}),
     ],
 )  # fmt: skip
-def test_a_value_that_many_things_could_be_stays_as_it_is(argument: tuple[str, Any], result: Any):
-    assert made(argument, result=result) == argument[1]
+def test_an_ambiguous_value_stays_as_it_is(argument: tuple[str, Any], result: Any):
+    assert trace(*argument, result) == argument[1]
 
 
-def test_failed_calls_and_the_agents_own_tools_are_left_out_and_told():
+def test_failed_calls_and_the_agents_own_tools_are_omitted_with_a_reason():
     calls = [
         RecordedCall("", "tool_search", {"query": "x"}, kind="meta"),
         RecordedCall("library", "get", {"id": 99}, "There is none.", is_error=True),
         RecordedCall("library", "search", {}, {"isbn": "978-0142"}),
         RecordedCall("library", "get", {"isbn": "978-0142"}),
     ]
-    drawn, left_out = trace_calls(calls)
-    assert [x.tool for x in drawn] == ["search", "get"]
-    assert drawn[1].arguments == {"isbn": Reference(0, ("isbn",))}
-    assert [(x.name, x.why) for x in left_out] == [
+    traced, omitted = trace_calls(calls)
+    assert [x.tool for x in traced] == ["search", "get"]
+    assert traced[1].arguments == {"isbn": Reference(0, ("isbn",))}
+    assert [(x.name, x.why) for x in omitted] == [
         ("tool_search", "it is a tool of the agent itself"),
         ("library/get", "it failed"),
     ]
 
 
-def test_an_argument_that_was_hidden_cut_or_not_recorded_must_be_given():
+def test_a_masked_shortened_or_unrecorded_argument_is_missing():
     arguments = {"token": "***", "text": "x" * 4000 + "... (9000 characters)", "day": "today"}
     calls = [RecordedCall("mail", "send", arguments), RecordedCall("mail", "send")]
     (first, second), _ = trace_calls(calls)
@@ -240,7 +239,7 @@ def test_an_argument_that_was_hidden_cut_or_not_recorded_must_be_given():
     assert "not recorded" in second.note
 
 
-def test_a_secret_is_taken_from_where_it_came_from_or_must_be_given():
+def test_a_secret_is_a_reference_to_an_earlier_result_or_is_missing():
     login = RecordedCall("shop", "login", {"user": "ada", "pin": "geheim"}, {"key": "geheim-2"})
     say = RecordedCall("shop", "say", {"text": "geheim", "inner": [{"geheim": 1}], "n": 5})
     list_ = RecordedCall("shop", "list", {"auth": "Bearer geheim-2"})

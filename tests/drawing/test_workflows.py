@@ -36,7 +36,7 @@ from xai_mcp_agent.steps.references import VALUE_PLACEHOLDER, Reference, Step, s
 SEARCH = CallToDraw("library", "search_books", {"query": "sea"})
 GET = CallToDraw("library", "get_book", {"book_id": Reference(1, ("books", 0, "id"))})
 HOSTILE = "<img src=x onerror=alert(1)> & `code`"
-# What could end a text, a line or a script, or is taken out by the compiler.
+# Texts that could end a text, a line or a script, or that the compiler changes.
 ODD = (
     "'''", '"""', "\\", "a\r\nb\r", "\0", "\ud800", "\u2028x\x85\x0b", "{}{x}%s{{", "\u202e\u200b",
     '" + results[0] + "', "number(results[0])", "class", "\x1b[31m", "\\N{DASH}", "\\x41", "`",
@@ -44,8 +44,8 @@ ODD = (
 )  # fmt: skip
 
 
-def drawn(*calls: CallToDraw) -> Workflow:
-    return draw("made", calls, our_components())
+def draw_calls(*calls: CallToDraw) -> Workflow:
+    return draw("calls", calls, our_components())
 
 
 def texts_in(flow: Workflow) -> list[str]:
@@ -53,19 +53,19 @@ def texts_in(flow: Workflow) -> list[str]:
     return [x["ports"][0]["label"] for x in nodes if x["name"] == "Literal String"]
 
 
-def test_each_call_is_a_node_with_its_text_and_a_wire_for_what_it_uses():
-    """Wires are counted where they arrive: the third step uses only the second result."""
-    flow = drawn(SEARCH, SEARCH, GET)
+def test_each_call_is_a_node_with_its_text_and_a_wire_for_each_result_it_uses():
+    """A step numbers its own wires: the third uses only the second result."""
+    flow = draw_calls(SEARCH, SEARCH, GET)
     assert texts_in(flow)[2] == "library/get_book\nbook_id = results[0].books[0].id"
     wires = [(x.source, x.target) for x in flow.links if x.source_port.label == "result"]
     steps = [x for x in flow.nodes if x.name == "MCPToolStep"]
     assert wires == [(steps[1], steps[2])]
     with pytest.raises(ValueError, match=r"Call 2, library/get_book, uses .* before it"):
-        drawn(SEARCH, GET)
+        draw_calls(SEARCH, GET)
 
 
 def test_a_missing_argument_is_a_literal_to_fill_in_with_a_note():
-    flow = drawn(CallToDraw("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
+    flow = draw_calls(CallToDraw("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
     literal, step = texts_in(flow)
     assert (literal, read_step(step).arguments["text"]) == (VALUE_PLACEHOLDER, Reference(0))
     (note,) = (x.extras["commentInput"] for x in flow.nodes if x.name == "You must give")
@@ -77,8 +77,10 @@ def test_a_missing_argument_is_a_literal_to_fill_in_with_a_note():
 def some_calls(draw_: st.DrawFn) -> list[CallToDraw]:
     calls: list[CallToDraw] = []
     for number in range(draw_(st.integers(1, 14))):
-        used = draw_(st.lists(st.integers(0, number - 1), max_size=3)) if number else []
-        arguments: dict[str, Any] = {f"a{n}": Reference(x, ("id",)) for n, x in enumerate(used)}
+        producers = draw_(st.lists(st.integers(0, number - 1), max_size=3)) if number else []
+        arguments: dict[str, Any] = {
+            f"a{n}": Reference(x, ("id",)) for n, x in enumerate(producers)
+        }
         arguments |= {"text": draw_(st.text("ab \n", max_size=300))}
         missing = draw_(st.dictionaries(st.sampled_from("xyz"), st.text(max_size=200), max_size=2))
         calls.append(CallToDraw("it", "do" * draw_(st.integers(1, 9)), arguments, missing))
@@ -87,17 +89,17 @@ def some_calls(draw_: st.DrawFn) -> list[CallToDraw]:
 
 @settings(max_examples=20)
 @given(some_calls())
-def test_nothing_covers_anything_however_many_calls_there_are(calls: list[CallToDraw]):
-    flow = drawn(*calls)
+def test_no_node_covers_another_however_many_calls_there_are(calls: list[CallToDraw]):
+    flow = draw_calls(*calls)
     layout = flow.layout()
     assert faults(flow) == []
     zoom = layout.view().zoom / 100
     assert zoom >= READABLE
     assert zoom * max(x.right for x in layout.boxes.values()) <= VIEW_WIDTH
-    assert problems(flow.document(), "made") == []
+    assert problems(flow.document(), "calls") == []
 
 
-def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path):
+def test_every_text_of_a_call_is_the_same_in_the_script(tmp_path: Path):
     calls = [
         call
         for x in ODD
@@ -107,8 +109,8 @@ def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path):
             CallToDraw("src", x),
         )
     ]
-    file = drawn(*calls).write(tmp_path)
-    assert load(file) == drawn(*calls).document(), "the same each time"
+    file = draw_calls(*calls).write(tmp_path)
+    assert load(file) == draw_calls(*calls).document(), "the same each time"
     script = ast.parse(compile_workflow(file).read_text(encoding="utf-8"))
     constants = {x.value for x in ast.walk(script) if isinstance(x, ast.Constant)}
     for call in calls:
@@ -117,7 +119,7 @@ def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path):
         assert read_step(step_text(step)) == step
 
 
-def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path):
+def test_python_draws_a_plan_and_never_replaces_a_file(tmp_path: Path):
     args = {"a": {"call": 0, "field": "x"}, "b": {"missing": "Ask Ada."}}
     calls: list[dict[str, Any]] = [{"tool": "it/x", "args": {}}, {"tool": "it/y", "args": args}]
     file = draw_plan({"request": "Do it.", "calls": calls}, tmp_path / "mine")
@@ -128,8 +130,8 @@ def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path):
         draw_plan({"request": "Do it.", "calls": calls}, file)
 
 
-def test_the_nodes_of_a_drawn_tool_come_along_below_and_keep_the_rules():
-    before = drawn(CallToDraw("canvas", "make_poster", {"title": "Candide"})).document()
+def test_the_nodes_of_a_drawn_tool_are_copied_below_the_others():
+    before = draw_calls(CallToDraw("canvas", "make_poster", {"title": "Candide"})).document()
     other = two_servers_and_a_drawn_tool().document()
     copied = with_drawn_tools(before, other, ["make_poster"])
     added = [x for x in nodes_of(copied) if x not in nodes_of(before)]
@@ -137,12 +139,12 @@ def test_the_nodes_of_a_drawn_tool_come_along_below_and_keep_the_rules():
     assert {"AgentDefineTool", "FormatString", "AgentToolOutput"} <= names
     assert "AgentRun" not in names
     assert min(x["y"] for x in added) > max(x["y"] for x in nodes_of(before))
-    assert problems(copied, "made") == []
+    assert problems(copied, "calls") == []
     with pytest.raises(CannotCopy, match="The tool sing is not drawn there; it has: make_poster"):
         with_drawn_tools(before, other, ["sing"])
 
 
-# Component files are read as the palette reads them, without importing anything.
+# Component files are read as the palette reads them, without an import.
 
 
 SOURCE = '''
@@ -172,7 +174,7 @@ class Plain(Component):
 '''
 
 
-def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path):
+def test_a_class_is_read_with_the_canvas_names_of_its_port_types(tmp_path: Path):
     file = tmp_path / "court_components.py"
     file.write_text(SOURCE, encoding="utf-8")
     judge, plain = read_component_file(file, "xai_court")
@@ -188,19 +190,19 @@ def test_a_class_is_read_with_its_ports_as_the_canvas_names_them(tmp_path: Path)
     assert (plain.type, plain.description, plain.ports) == ("library_component", "", ())
 
 
-def test_a_port_that_is_not_there_is_answered_with_the_existing_ones():
+def test_the_error_about_a_missing_port_lists_the_existing_ones():
     with pytest.raises(KeyError, match=r"AgentRun has no port 'metadatum'.*metadata"):
         our_components()["AgentRun"].port("metadatum")
 
 
-# Plans of five public sets are drawn, compiled by Xircuits, and make exactly their calls.
+# Plans of five public sets are drawn and compiled by Xircuits, and make exactly their calls.
 
 
 _DATA = os.environ.get("XAI_PLANNING_DATA") or Path(__file__).parents[1] / "data" / "planning"
 _NODES_A_CALL = 2.2
 
 
-def test_every_plan_makes_the_same_calls_and_a_call_takes_few_nodes():
+def test_a_drawn_plan_makes_the_same_calls_with_few_nodes():
     """All plans in one process, against one server."""
     sets = sorted(Path(_DATA).glob("*/plans.jsonl"))
     assert len(sets) >= 5

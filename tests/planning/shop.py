@@ -1,4 +1,4 @@
-"""A shop's tools, as servers offer them: some say what they give, some do not."""
+"""Tools of a shop, as servers offer them: some declare their results, some do not."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ Json = dict[str, Any]
 
 
 def tool(
-    name: str, description: str, takes: Json | None = None, gives: Json | None = None,
+    name: str, description: str, parameters: Json | None = None, results: Json | None = None,
     *, server: str = "shop", required: list[str] | None = None,
 ) -> Json:  # fmt: skip
-    """A tool as a dict; all that it takes is required, unless it says otherwise."""
-    properties = takes or {}
-    made: Json = {
+    """Return a tool as a dict; all its parameters are required by default."""
+    properties = parameters or {}
+    document: Json = {
         "id": f"{server}/{name}", "server": server, "name": name, "description": description,
         "input_schema": {
             "type": "object", "properties": properties,
             "required": list(properties) if required is None else required,
         },
     }  # fmt: skip
-    if gives is not None:
-        made["output_schema"] = {"type": "object", "properties": gives}
-    return made
+    if results is not None:
+        document["output_schema"] = {"type": "object", "properties": results}
+    return document
 
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}

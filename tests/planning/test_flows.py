@@ -12,19 +12,18 @@ from xai_mcp_agent.core.errors import UnknownTool
 from xai_mcp_agent.planning import Flow, Planner
 
 PLANNER = Planner(TOOLS)
-_STEP_SECONDS = 0.1  # an event loop stands still meanwhile
+_STEP_SECONDS = 0.1  # the event loop is blocked meanwhile
 
 
-def flow_between(gives: Any, takes: Any) -> Flow | None:
-    """The flow from a tool that gives this as `thing` to one that takes that."""
-    giving = tool("make_thing", "Make a thing.", {}, {"thing": gives})
-    return Planner([giving, tool("take_thing", "Take a thing.", {"thing": takes})]).flow(
-        "shop/make_thing", "shop/take_thing"
-    )
+def flow_between(output: Any, parameter: Any) -> Flow | None:
+    """Return the flow from a tool with this output to one with this parameter."""
+    producer = tool("make_thing", "Make a thing.", {}, {"thing": output})
+    consumer = tool("take_thing", "Take a thing.", {"thing": parameter})
+    return Planner([producer, consumer]).flow("shop/make_thing", "shop/take_thing")
 
 
 @pytest.mark.parametrize(
-    ("gives", "takes", "fits", "conversion"),
+    ("output", "parameter", "score", "conversion"),
     [
         ({"type": "string"}, {"type": "string"}, 1.0, ""),
         ({"type": "integer"}, {"type": "number"}, 1.0, ""),
@@ -40,20 +39,22 @@ def flow_between(gives: Any, takes: Any) -> Flow | None:
     ],
     ids=str,
 )  # fmt: skip
-def test_shapes_fit_so_well(gives: Any, takes: Any, fits: float, conversion: str) -> None:
-    flow = flow_between(gives, takes)
+def test_a_pair_of_shapes_has_a_score_and_a_conversion(
+    output: Any, parameter: Any, score: float, conversion: str
+) -> None:
+    flow = flow_between(output, parameter)
     assert flow
-    assert (flow.fit, flow.conversion) == (pytest.approx(fits), conversion)
+    assert (flow.fit, flow.conversion) == (pytest.approx(score), conversion)
 
 
-def test_shapes_that_hardly_fit_give_no_flow() -> None:
-    for gives, takes in (
+def test_there_is_no_flow_between_shapes_that_hardly_fit() -> None:
+    for output, parameter in (
         ({"type": "object"}, {"type": "integer"}),
         ({"enum": ["a"]}, {"enum": ["b"]}),
         ({"type": "string", "format": "date"}, {"type": "string", "format": "uri"}),
         ({"type": "string", "x-type": "a:b"}, {"type": "string", "x-type": "a:c"}),
     ):
-        assert flow_between(gives, takes) is None
+        assert flow_between(output, parameter) is None
 
 
 ROCK = {**TEXT, "@type": "geo:rock"}
@@ -71,16 +72,16 @@ TYPED = [
 
 
 def test_values_of_the_same_declared_type_flow_whatever_their_names() -> None:
-    """Spec 5: one of several, the whole result, and one that says how it went."""
+    """Spec 5: one of several, the whole result, and a status."""
     planner = Planner(TYPED)
-    for giver, taker, field, parameter in (
+    for producer, consumer, field, parameter in (
         ("dig_quarry", "carve_statue", "stones", "block"),
         ("bake_bread", "feed_ducks", "result", "meal"),
         ("press_button", "paint_wall", "status", "shade"),
     ):
-        (best, *_) = planner.next_tools([f"shop/{giver}"])
-        assert best.name == taker
-        assert best.reasons == (f"takes the {field!r} of {giver} as {parameter!r}",)
+        (best, *_) = planner.next_tools([f"shop/{producer}"])
+        assert best.name == consumer
+        assert best.reasons == (f"takes the {field!r} of {producer} as {parameter!r}",)
     flow = planner.flow("shop/press_button", "shop/paint_wall")
     assert flow
     assert flow.reasons == ("both are declared as lamp:state",)
@@ -90,16 +91,16 @@ HOSTILE: dict[str, Any] = {
     "a tree that refers to itself twice": {"properties": {x: {"$ref": "#"} for x in "abcdefgh"}},
     "all of itself": {"allOf": [{"$ref": "#"}] * 50, "anyOf": [{"$ref": "#"}] * 50},
     "thousands of properties": {"properties": {f"p{n}": {"type": "string"} for n in range(50_000)}},
-    "names that are no texts": {"properties": {1: {"type": 3}, None: True}, "required": [1]},
+    "names that are not texts": {"properties": {1: {"type": 3}, None: True}, "required": [1]},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_schema_takes_no_longer_than_a_few_steps_may(name: str) -> None:
+def test_a_hostile_schema_blocks_the_loop_for_half_a_second_at_most(name: str) -> None:
     """Schemas come from strangers."""
-    odd = {"id": 1, "server": "s", "name": "x", "description": "",
+    hostile = {"id": 1, "server": "s", "name": "x", "description": "",
            "input_schema": HOSTILE[name], "output_schema": HOSTILE[name]}  # fmt: skip
-    assert done_within(5 * _STEP_SECONDS, lambda: len(Planner([odd]))) == 1
+    assert done_within(5 * _STEP_SECONDS, lambda: len(Planner([hostile]))) == 1
 
 
 def test_the_best_flow_names_field_parameter_and_reason() -> None:
@@ -114,7 +115,7 @@ def test_the_best_flow_names_field_parameter_and_reason() -> None:
     assert flow.conversion == "its type is not declared"
 
 
-def test_a_tool_that_changes_or_goes_changes_the_flows() -> None:
+def test_flows_follow_when_a_tool_changes_or_goes_away() -> None:
     planner = Planner(TOOLS)
     planner.update(tool("list_orders", "Tell what is new.", {}, {"open": {"type": "boolean"}}))
     assert planner.flow("shop/list_orders", "shop/cancel_order") is None

@@ -1,4 +1,4 @@
-"""A planner that is kept, for tools that change."""
+"""A planner that lives on while its tools change."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def planner() -> AsyncIterator[LivePlanner]:
-    made = LivePlanner()
-    yield made
-    made.close()
+    live = LivePlanner()
+    yield live
+    live.close()
 
 
 def tools(source: str, *names: str) -> dict[ToolKey, Tool]:
@@ -31,7 +31,7 @@ def identity(planner: Planner) -> tuple[int, int]:
     return id(planner), len(planner)
 
 
-async def test_a_planner_follows_its_tools_and_is_not_made_anew_for_a_few(planner: LivePlanner):
+async def test_a_few_changed_tools_update_the_planner_instead_of_replacing_it(planner: LivePlanner):
     some = tools("a", "pay", "write", "sing", "dance")
     first, count = await planner.use(some, identity)
     assert count == 4
@@ -41,12 +41,11 @@ async def test_a_planner_follows_its_tools_and_is_not_made_anew_for_a_few(planne
     assert (await planner.use(tools("b", "post"), identity))[1] == 1
 
 
-async def test_requests_at_the_same_time_are_served_one_after_the_other(planner: LivePlanner):
+async def test_simultaneous_requests_are_served_one_after_the_other(planner: LivePlanner):
     results: dict[str, int] = {}
 
     async def use(source: str) -> None:
         names = [f"do_{n}" for n in range(50)]
-
         results[source] = await planner.use(tools(source, *names), len)
 
     async with anyio.create_task_group() as tasks:
@@ -55,7 +54,7 @@ async def test_requests_at_the_same_time_are_served_one_after_the_other(planner:
     assert results == dict.fromkeys("abc", 50)
 
 
-async def test_closing_ends_a_planner_that_is_being_made(planner: LivePlanner):
+async def test_closing_stops_the_building_of_a_planner(planner: LivePlanner):
     planner.close()
     with pytest.raises(RuntimeError, match="closed before the plan"):
         await planner.use(tools("a", "pay"), len)

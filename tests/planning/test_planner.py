@@ -1,4 +1,4 @@
-"""Rough plans: calls, where their arguments come from, what is missing. Issue: Planning."""
+"""Rough plans: calls, sources of their arguments, missing arguments. Issue: Planning."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ PLANNER = Planner(TOOLS)
 _STEP_SECONDS = 0.1
 
 
-def given_value(plan: Plan, call: int, parameter: str) -> Any:
-    """The value that the request gives."""
+def value_at(plan: Plan, call: int, parameter: str) -> Any:
+    """Return the value of an argument that comes from the request."""
     argument = plan.calls[call].arguments[parameter]
     assert isinstance(argument, Value)
     return argument.value
 
 
-def test_an_argument_that_a_tool_needs_comes_from_other_tools() -> None:
+def test_calls_of_other_tools_supply_the_arguments_that_the_request_lacks() -> None:
     plan = PLANNER.plan("Cancel my order. My email is ada@example.org.")
     assert [x.name for x in plan.calls] == ["find_user_id_by_email", "list_orders", "cancel_order"]
     assert plan.edges == (Edge(0, 1, "user_id"), Edge(1, 2, "order_id"))
-    assert given_value(plan, 0, "email") == "ada@example.org"
+    assert value_at(plan, 0, "email") == "ada@example.org"
     order = plan.calls[2].arguments["order_id"]
     assert isinstance(order, FromResult)
     assert order.field == "orders[].order_id"
@@ -36,7 +36,7 @@ def test_an_argument_that_a_tool_needs_comes_from_other_tools() -> None:
     assert plan.calls[2].reasons == ("asked for: Cancel my order.",)
 
 
-def test_a_value_of_the_request_is_not_asked_of_a_tool_and_a_missing_one_is_reported() -> None:
+def test_a_value_in_the_request_needs_no_other_tool_and_a_missing_one_is_reported() -> None:
     plan = PLANNER.plan("Cancel the order #W1234567")
     assert [x.name for x in plan.calls] == ["cancel_order"]
     order = Value("#W1234567", ("the request says '#W1234567'",))
@@ -46,7 +46,7 @@ def test_a_value_of_the_request_is_not_asked_of_a_tool_and_a_missing_one_is_repo
     assert "Call 1, translate_text: you must give 'language', 'text'." in plan.problems
 
 
-def test_a_result_that_is_pointed_at_is_used() -> None:
+def test_words_that_point_at_an_earlier_result_connect_it() -> None:
     plan = PLANNER.plan(
         "Convert an amount of 20 to the currency 'EUR' and then send the converted amount as a"
         " message to the receiver 'Ada'."
@@ -59,40 +59,40 @@ def test_a_result_that_is_pointed_at_is_used() -> None:
     )  # fmt: skip
 
 
-def test_an_amount_that_nobody_says_is_the_one_that_was_worked_out() -> None:
-    """The name of the one says nothing of the other, and no id is taken for an amount."""
-    gives = {"report_id": NUMBER, "turnover": NUMBER}
-    planner = Planner([*TOOLS, tool("sum_sales", "Sum up sales.", {"product": TEXT}, gives)])
+def test_an_amount_that_the_request_lacks_is_the_computed_one() -> None:
+    """Their names have nothing in common; an id is never an amount."""
+    results = {"report_id": NUMBER, "turnover": NUMBER}
+    planner = Planner([*TOOLS, tool("sum_sales", "Sum up sales.", {"product": TEXT}, results)])
     tools = ["shop/sum_sales", "bank/convert_amount"]
     amount = planner.wire("Sum up sales of 'lamps', to EUR", tools).calls[1].arguments["amount"]
     assert isinstance(amount, FromResult)
     assert (amount.call, amount.field) == (0, "turnover")
     plan = planner.wire("Sum up sales of 'lamps', and convert 20 to EUR", tools)
-    assert given_value(plan, 1, "amount") == 20
+    assert value_at(plan, 1, "amount") == 20
 
 
-def test_topic_receiver_and_count_are_read_in_plain_words() -> None:
+def test_topic_receiver_and_count_are_read_from_plain_words() -> None:
     books = {"type": "array", "items": {"type": "object", "properties": {"book_id": NUMBER}}}
-    takes = {"query": TEXT, "limit": {"type": "integer"}}
+    parameters = {"query": TEXT, "limit": {"type": "integer"}}
     planner = Planner([
-        tool("search_books", "Search books.", takes, {"books": books}, required=["query"]),
+        tool("search_books", "Search books.", parameters, {"books": books}, required=["query"]),
         tool("borrow_book", "Lend a book to a reader.", {"book_id": NUMBER, "reader": TEXT}),
     ])  # fmt: skip
     plan = planner.plan("Find books about old whales and lend one to Ada")
-    assert given_value(plan, 0, "query") == "old whales"
+    assert value_at(plan, 0, "query") == "old whales"
     assert not isinstance(plan.calls[0].arguments.get("limit"), Value)
-    assert given_value(plan, 1, "reader") == "Ada"
-    assert given_value(planner.plan("Find one book about whales"), 0, "limit") == 1
+    assert value_at(plan, 1, "reader") == "Ada"
+    assert value_at(planner.plan("Find one book about whales"), 0, "limit") == 1
 
 
-def test_a_request_that_fits_no_tool_gives_an_empty_plan_that_says_so() -> None:
+def test_a_request_that_fits_no_tool_has_an_empty_plan_that_says_so() -> None:
     for request in ("", "xyzzy", "的" * 50):
         plan = PLANNER.plan(request)
         assert plan.calls == ()
         assert plan.problems
 
 
-def test_tools_that_are_given_are_wired_in_their_order() -> None:
+def test_a_fixed_list_of_tools_is_wired_in_its_order() -> None:
     request = "Cancel the orders of ada@example.org"
     tools = ["shop/find_user_id_by_email", "shop/list_orders", "shop/cancel_order"]
     plan = PLANNER.wire(request, tools)
@@ -101,7 +101,7 @@ def test_tools_that_are_given_are_wired_in_their_order() -> None:
     assert PLANNER.wire(request, [TOOLS[0], TOOLS[1], TOOLS[2]]) == plan
 
 
-def test_the_same_tools_in_any_order_give_the_same_plan() -> None:
+def test_the_order_of_the_tools_does_not_change_the_plan() -> None:
     request = "Find the orders of ada@example.org, cancel one, and translate the text 'sorry'."
     plans = [PLANNER.plan(request)]
     for seed in range(5):
@@ -113,7 +113,7 @@ def test_the_same_tools_in_any_order_give_the_same_plan() -> None:
     assert plans == [plans[0]] * 6
 
 
-def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
+def test_a_plan_among_thousands_of_tools_takes_a_fifth_of_a_second() -> None:
     many = [
         tool(f"{x['name']}_{n}", x["description"], {"value": TEXT}, server=f"s{n % 50}")
         for n in range(700)
@@ -127,8 +127,8 @@ def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
     done_within(_STEP_SECONDS, lambda: planner.update(many[0]))
 
 
-def test_a_value_is_read_in_one_way() -> None:
-    """The offline model reads them with the same patterns, in every way that a parameter may."""
+def test_each_value_of_a_request_has_one_reading() -> None:
+    """The offline model uses the same patterns and tries every reading."""
     for request, values in {
         "Count the cases of COVID-19 in New York.": ["COVID-19", "New York"],
         "I have a one on one with Ada at 14:30.": ["Ada", "14:30"],
@@ -138,7 +138,7 @@ def test_a_value_is_read_in_one_way() -> None:
         assert [x.value for x in mentions_in(request)] == values
 
 
-def test_no_value_and_no_title_is_cut_where_a_request_is() -> None:
+def test_a_step_never_ends_inside_a_value_or_after_a_title() -> None:
     request = "List the orders of Dr. Ada Lovelace and send her the message 'Paid. Then closed.'."
     reasons = {x.reasons[-1] for x in PLANNER.plan(request).calls}
     assert "asked for: List the orders of Dr. Ada Lovelace" in reasons
@@ -153,8 +153,8 @@ PAYING = Planner([*TOOLS, tool("pay", "Pay.", {"amount": NUMBER, "to": TEXT})])
 ADVICE = PAYING.advice(REQUEST)
 
 
-def calls(*written: tuple[str, Any]) -> Any:
-    return {"calls": [{"tool": name, "args": args} for name, args in written]}
+def calls(*pairs: tuple[str, Any]) -> Any:
+    return {"calls": [{"tool": name, "args": args} for name, args in pairs]}
 
 
 GOOD = calls(
@@ -171,7 +171,7 @@ def test_the_question_has_the_request_the_tools_and_the_rough_plan() -> None:
     assert "There are none." in PAYING.advice(REQUEST, 1).question
 
 
-def test_a_plan_is_the_one_that_the_model_wrote() -> None:
+def test_the_plan_is_the_one_in_the_answer() -> None:
     assert ADVICE.problems(GOOD) == []
     plan = ADVICE.plan(GOOD)
     assert [x.tool for x in plan.calls] == [FIND, LIST, CANCEL]
@@ -180,7 +180,7 @@ def test_a_plan_is_the_one_that_the_model_wrote() -> None:
     assert (plan.problems, plan.is_rough, plan.request) == ((), False, REQUEST)
 
 
-def test_a_tool_may_be_called_by_its_name_alone_and_arguments_left_out_are_missing() -> None:
+def test_the_name_of_a_tool_is_enough_and_an_argument_without_a_value_is_missing() -> None:
     answer = calls(("cancel_order", {}))
     assert ADVICE.problems(answer) == []
     plan = ADVICE.plan(answer)
@@ -190,8 +190,8 @@ def test_a_tool_may_be_called_by_its_name_alone_and_arguments_left_out_are_missi
     assert plan.problems == ("Call 1, cancel_order: you must give 'order_id'.",)
 
 
-def test_the_model_is_told_what_is_wrong_with_its_plan() -> None:
-    wrong: dict[str, Any] = {
+def test_problems_of_an_answer_name_the_call_and_the_mistake() -> None:
+    answers: dict[str, Any] = {
         "it has no `calls`": 5,
         "Call 1: there is no tool 'shop/list_order'. Did you mean": calls(("shop/list_order", {})),
         "list_orders, has no parameter 'userId': it takes user_id": calls((LIST, {"userId": "x"})),
@@ -199,12 +199,12 @@ def test_the_model_is_told_what_is_wrong_with_its_plan() -> None:
         "does not come before it": calls((LIST, {"user_id": {"call": 1}})),
         "is not a source of an argument": calls((LIST, {"user_id": {"from": 1}})),
     }
-    for words, answer in wrong.items():
+    for words, answer in answers.items():
         (problem,) = ADVICE.problems(answer)
         assert words in problem
 
 
-def test_an_address_that_the_request_does_not_say_is_a_problem() -> None:
-    """It may stand in a tool's description, which are the words of a stranger."""
+def test_an_address_that_is_not_in_the_request_is_a_problem() -> None:
+    """A stranger may have put it into a tool's description."""
     for evil in ("mallory@evil.example", "https://evil.example", "/etc/passwd"):
         assert evil in ADVICE.plan(calls((FIND, {"email": evil}))).problems[0]

@@ -1,4 +1,4 @@
-"""A call written down in a few lines is read as it was written, and finds what it takes of results.
+"""A step in a few lines of text is read back unchanged, and takes its arguments from results.
 
 Who decided it: issue 16, a plan is a canvas (the call node takes `parameter = path` itself).
 """
@@ -45,32 +45,32 @@ _VALUES = st.recursive(
     st.text(min_size=1, max_size=9).filter(str.strip),
     st.dictionaries(_NAMES, _VALUES, max_size=4),
 )
-def test_a_step_is_read_back_as_it_was_written(source: str, tool: str, arguments: dict[str, Any]):
+def test_a_step_survives_writing_and_reading(source: str, tool: str, arguments: dict[str, Any]):
     step = Step(source, tool, arguments)
     text = step_text(step)
     assert read_step(text) == step
-    assert not {"\u2605", "\u25b6"} & set(text.partition("\n")[2]), "the compiler takes them out"
+    assert not {"\u2605", "\u25b6"} & set(text.partition("\n")[2]), "the compiler removes them"
 
 
-def test_a_person_may_write_remarks_and_break_lines_within_brackets():
+def test_a_step_may_have_comments_and_line_breaks_within_brackets():
     text = "library/get\n# which one\nbook = results.id  # the first\n\nmore = [1,\n  2]\n"
     assert read_step(text).arguments == {"book": Reference(0, ("id",)), "more": [1, 2]}
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "words"),
     [
         ("search_books", "`library/search_books`, not `search_books`"),
-        ("library/x\nquery = sea", "A text stands in quotation marks"),
-        ("library/x\na = 1\na = 2", "Line 3: `a` is given twice"),
+        ("library/x\nquery = sea", "Put a text in quotation marks"),
+        ("library/x\na = 1\na = 2", "Line 3: `a` has two values"),
         ("library/x\na = results[0].id oops", "`oops` does not belong there"),
         ("library/x\na = " + "[" * 99, "nested more than"),
     ],
 )  # fmt: skip
-def test_a_text_that_is_no_step_is_reported_with_its_line(text: str, says: str):
+def test_the_error_about_a_bad_step_names_the_line(text: str, words: str):
     with pytest.raises(BadStep) as caught:
         read_step(text)
-    assert says in str(caught.value)
+    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -81,17 +81,17 @@ def test_a_text_that_is_no_step_is_reported_with_its_line(text: str, says: str):
         (Reference(0, (First.VALUE, -1, "id")), 14),
         (Reference(1, after="until ", before="."), "2026-12-01"),
         (Number(Reference(1, after="book ")), 14),
-        (Reference(2, (0, "id")), 3),  # of what a server wraps in `result`
+        (Reference(2, (0, "id")), 3),  # inside the `result` that a server wraps around it
         (Joined(("Book ", Reference(0, ("total",)), "!")), "Book 1!"),
         ({"a": [Reference(0, ("total",)), True]}, {"a": [1, True]}),
     ],
 )
-def test_a_step_gets_what_it_takes_of_results(source: Any, value: Any):
+def test_each_reference_becomes_its_part_of_the_results(source: Any, value: Any):
     assert fill(source, RESULTS) == value
 
 
 @pytest.mark.parametrize(
-    ("source", "says"),
+    ("source", "words"),
     [
         (
             Reference(0, ("id",)),
@@ -103,10 +103,10 @@ def test_a_step_gets_what_it_takes_of_results(source: Any, value: Any):
         (Number(Reference(1, after="to ")), "is not a number: 'Ada'"),
     ],
 )
-def test_a_missing_part_of_a_result_is_reported_with_what_is_there(source: Any, says: str):
+def test_the_error_about_a_missing_part_lists_the_existing_ones(source: Any, words: str):
     with pytest.raises(NotInResult) as caught:
         fill(source, RESULTS)
-    assert says in str(caught.value)
+    assert words in str(caught.value)
 
 
 def test_a_path_is_read_with_or_without_its_first_dot():

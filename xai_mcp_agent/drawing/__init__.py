@@ -1,4 +1,4 @@
-"""Calls of tools as a workflow for the canvas: what a person keeps of an agent's run.
+"""Draws calls of tools as workflows for the canvas, such as those of an agent's run.
 
 The name here is public (see docs/drawing.md); inner modules may change at any time.
 """

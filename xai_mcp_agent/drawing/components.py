@@ -66,7 +66,7 @@ def our_components() -> dict[str, ComponentClass]:
 
 
 def read_component_file(file: Path, library: str) -> list[ComponentClass]:
-    """Return the component classes of one file of the library folder `library`.
+    """Return the component classes of one file of a library, by the name of its folder.
 
     Raises:
         OSError, ValueError, SyntaxError: it cannot be read, or is not Python.
@@ -120,6 +120,6 @@ def _ports(node: ast.ClassDef) -> Iterator[PortSpec]:
                 pass
 
 
-def canvas_type(written: str) -> str:
+def canvas_type(annotation: str) -> str:
     """Return the canvas's name for a Python type."""
-    return re.sub(r"\b(?:str|bool)\b", lambda word: _CANVAS_NAMES[word[0]], written)
+    return re.sub(r"\b(?:str|bool)\b", lambda word: _CANVAS_NAMES[word[0]], annotation)

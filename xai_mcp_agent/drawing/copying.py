@@ -21,7 +21,7 @@ def with_drawn_tools(document: Document, other: Document, tools: Collection[str]
     """Return the workflow with these drawn tools of another one below its own nodes.
 
     Raises:
-        CannotCopy: the other one does not have them, or they use other nodes of it.
+        CannotCopy: the other workflow does not have them, or they use other nodes of it.
     """
     begins = {name: node for node in nodes_of(other) if (name := _tool_name(other, node))}
     if missing := sorted({*tools} - begins.keys()):
@@ -40,9 +40,9 @@ def _tool_name(document: Document, node: Item) -> str:
     for port in node["ports"]:
         if port["in"] and port["label"].endswith(_NAME_PORT):
             sources = {x["id"]: x["source"] for x in links_of(document)}
-            wired = {sources[x] for x in port["links"] if x in sources}
-            named = (x["ports"][0]["label"] for x in nodes_of(document) if x["id"] in wired)
-            return next(named, "")
+            literals = {sources[x] for x in port["links"] if x in sources}
+            names = (x["ports"][0]["label"] for x in nodes_of(document) if x["id"] in literals)
+            return next(names, "")
     return ""
 
 
@@ -55,7 +55,7 @@ def _of_tool(document: Document, begin: Item, name: str) -> list[Item]:
         if link["target"] in own and source["id"] not in own:
             if "path" in source["extras"]:
                 raise CannotCopy(
-                    f"The tool {name} uses what {source['name']} gives, which is not part of it. "
+                    f"The tool {name} uses an output of {source['name']}, which is not part of it. "
                     "Copy its nodes by hand."
                 )
             own[source["id"]] = source

@@ -75,20 +75,20 @@ def lay_out(
 ) -> Layout:
     """Return one row per flow if that is readable, else rows at the largest readable zoom.
 
-    A flow that is too long for one window keeps that zoom, to be scrolled down.
+    A flow that is too long for one window keeps that zoom; a person scrolls down.
     """
-    tried = [Layout(flows, notes, links, zoom) for zoom in _ZOOMS]
-    smallest = tried[-1]
+    layouts = [Layout(flows, notes, links, zoom) for zoom in _ZOOMS]
+    smallest = layouts[-1]
     if smallest.fits and not smallest.is_wrapped:
         return smallest
-    return next((x for x in tried if x.fits), smallest)
+    return next((x for x in layouts if x.fits), smallest)
 
 
 class Layout:
     """Positions of all nodes, and the bends of links. Each flow, and each branch, begins a row.
 
-    `boxes` has every drawn node; a literal in a port is not one. `is_wrapped`: a flow takes more
-    than one row.
+    `boxes` has every drawn node, but no literal in a port. `is_wrapped`: a flow takes more than one
+    row.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class Node:
     ports: list[Port] = field(default_factory=list[Port])
     literals: list[Node] = field(default_factory=list["Node"])  # literals drawn as nodes, by port
     room_before: float = 0.0  # free space left of it, for nodes that a person adds
-    begins_row: bool = False  # if its flow takes several rows
+    begins_row: bool = False  # where its flow takes several rows
     stands_above: bool = False  # a literal above the previous node, where no panel below covers it
 
     @property

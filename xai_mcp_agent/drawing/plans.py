@@ -1,4 +1,4 @@
-"""Plans as calls to be drawn."""
+"""Plans as workflows."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .flow import CallToDraw, draw
 def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str = "") -> Path:
     """Write a plan, or its JSON, as a workflow that makes the same calls; return its path.
 
-    It has one node per call, a wire where a result is used, and a literal to fill in, with a note,
-    for a missing value. The file's name is the workflow's; no file is overwritten. `source` is the
+    It has a node for each call, a wire for each use of a result, and for a missing value a literal
+    to fill in, with a note. The file's name is the workflow's; it replaces no file. `source` is the
     default server of tools.
 
     Raises:
-        BadPlan: it is not a plan, or cannot be drawn.
+        BadPlan: this is not a plan, or cannot be drawn.
         WorkflowError: a workflow cannot have this name.
         OSError: the file exists, or cannot be written.
     """
-    parsed = plan if isinstance(plan, Plan) else plan_from_json(plan)
+    plan = plan if isinstance(plan, Plan) else plan_from_json(plan)
     target = Path(file).with_suffix(".xircuits")
-    flow = draw(target.stem, calls_of_plan(parsed, source), our_components())
-    with target.open("x", encoding="utf-8", newline="\n") as opened:
-        opened.write(flow.text())
+    flow = draw(target.stem, calls_of_plan(plan, source), our_components())
+    with target.open("x", encoding="utf-8", newline="\n") as stream:
+        stream.write(flow.text())
     return target
 
 
@@ -42,7 +42,7 @@ def calls_of_plan(plan: Plan, source: str = "") -> list[CallToDraw]:
     """Return the calls of a plan; `source` is the default server of tools.
 
     Raises:
-        BadPlan: a call names no tool that can be drawn.
+        BadPlan: a call does not name its server.
     """
     return [
         CallToDraw(*tool_of(call, source), arguments, _missing(call.arguments))

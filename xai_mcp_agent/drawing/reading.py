@@ -16,14 +16,14 @@ from .nodes import COMPULSORY_MARK
 from .rules import Document, Item, links_of, nodes_after, nodes_of
 
 ELSEWHERE = -1
-"""Stands in a reference for something that is not the result of a call."""
+"""Number in a reference to a value that is not the result of a call."""
 
 _MOST_BYTES = 32 << 20
 _STEP, _CALL = "MCPToolStep", "MCPCallTool"
 
 
 class NoWorkflow(XaiMcpError):
-    """A file is not a workflow; the message says which, and why."""
+    """A file is not a workflow; the message names it and says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class WorkflowCall:
     """Call of a tool in a workflow.
 
     `arguments` are JSON that may contain a `Reference`, `Joined` or `Number` anywhere; the `result`
-    of a reference is the position of another call, or `ELSEWHERE`. `missing` are arguments still to
-    be given. If it `is_open`, not all arguments are known. `problem` says why none is.
+    of a reference is the position of another call, or `ELSEWHERE`. `missing` are arguments that
+    have no value yet. If it `is_open`, it may have more. `problem` says why none is known.
     """
 
     source: str
@@ -51,8 +51,8 @@ def calls_in_file(file: Path) -> list[WorkflowCall]:
     """
     data = b""
     try:
-        with open(open_to_read(file), "rb") as opened:
-            data = opened.read(_MOST_BYTES + 1)
+        with open(open_to_read(file), "rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MB")
         return calls_in(json.loads(data))
@@ -67,7 +67,7 @@ def calls_in_file(file: Path) -> list[WorkflowCall]:
 
 
 def calls_in(document: Document) -> list[WorkflowCall]:
-    """Reads the calls of nodes that make one call each, in the order of the flow."""
+    """Return the calls of nodes that make one call each, in the order of the flow."""
     return _Reader(document).calls()
 
 
@@ -77,8 +77,8 @@ class _Reader:
         self._links = {x["id"]: x for x in links_of(document)}
         starts = [x["id"] for x in self._nodes.values() if x["name"] == "Start"]
         # Nodes that the flow does not reach come last.
-        ordered = dict.fromkeys((*nodes_after(document, starts), *self._nodes))
-        nodes = [self._nodes[x] for x in ordered]
+        order = dict.fromkeys((*nodes_after(document, starts), *self._nodes))
+        nodes = [self._nodes[x] for x in order]
         self._callers = [x for x in nodes if x["name"] in (_STEP, _CALL)]
         self._places = {x["id"]: n for n, x in enumerate(self._callers)}
 
@@ -94,14 +94,14 @@ class _Reader:
             step = read_step(text)
         except BadStep as reason:
             return WorkflowCall("", "", is_open=True, problem=str(reason))
-        wired = [*self._wired_ports(node, "results")]
+        ports = [*self._wired_ports(node, "results")]
         arguments = {
-            name: with_results(x, lambda n: self._place(n, wired))
+            name: with_results(x, lambda n: self._place(n, ports))
             for name, x in step.arguments.items()
         }
         missing = {
             name for name, x in step.arguments.items()
-            if isinstance(x, Reference) and self._is_missing(x, wired)
+            if isinstance(x, Reference) and self._is_missing(x, ports)
         }  # fmt: skip
         return WorkflowCall(step.source, step.tool, arguments, frozenset(missing))
 
@@ -133,19 +133,19 @@ class _Reader:
                 outputs = (x for x in source["ports"] if x["id"] == link["sourcePort"])
                 yield source, next(outputs, {"label": "", "in": False})
 
-    def _place(self, result: int, wired: list[tuple[Item, Item]]) -> int:
-        if result >= len(wired):
+    def _place(self, result: int, ports: list[tuple[Item, Item]]) -> int:
+        if result >= len(ports):
             return ELSEWHERE
-        node, port = wired[result]
+        node, port = ports[result]
         # The structure of a text result is unknown.
         is_data = _port_name(port) in ("result", "structured")
         return self._places.get(node["id"], ELSEWHERE) if is_data else ELSEWHERE
 
-    def _is_missing(self, reference: Reference, wired: list[tuple[Item, Item]]) -> bool:
+    def _is_missing(self, reference: Reference, ports: list[tuple[Item, Item]]) -> bool:
         """Return whether the port is unwired, or wired to an empty literal."""
-        if reference.result >= len(wired):
+        if reference.result >= len(ports):
             return True
-        return wired[reference.result][1]["label"] == VALUE_PLACEHOLDER
+        return ports[reference.result][1]["label"] == VALUE_PLACEHOLDER
 
 
 def _port_name(port: Item) -> str:

@@ -1,6 +1,6 @@
-"""Nodes and links of a `.xircuits` file, and what a person must correct in one before it runs.
+"""Nodes and links of a `.xircuits` file, and its faults that a person must correct.
 
-Faults that the canvas never writes are not searched for: the compiler, and our tests, find those.
+It does not search for faults that the canvas never makes: the compiler and our tests find those.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def nodes_after(document: Document, starts: Sequence[str]) -> list[str]:
     for link in links_of(document):
         if link["type"] == FLOW:
             following.setdefault(link["source"], []).append(link["target"])
-    reached, waiting = dict[str, None](), list(reversed(starts))
-    while waiting:
-        at = waiting.pop()
+    reached, stack = dict[str, None](), list(reversed(starts))
+    while stack:
+        at = stack.pop()
         if at not in reached:
             reached[at] = None
-            waiting += reversed(following.get(at, []))
+            stack += reversed(following.get(at, []))
     return list(reached)
 
 
 def problems(document: Document, name: str, classes: Classes) -> list[str]:
-    """Return what is wrong with a file called `<name>.xircuits`, as sentences.
+    """Return the problems of a file called `<name>.xircuits`, as sentences.
 
     `classes` are the installed ones, by name.
     """
@@ -64,11 +64,11 @@ def problems(document: Document, name: str, classes: Classes) -> list[str]:
     return [*([problem] if problem else ()), *node_problems, *_flow_problems(document)]
 
 
-def name_problem(name: str, used: Collection[str]) -> str:
-    """Return why a file cannot be called `<name>.xircuits`; `used` are the names of its nodes."""
+def name_problem(name: str, node_names: Collection[str]) -> str:
+    """Return why a file with these nodes cannot be called `<name>.xircuits`, or ""."""
     if not name.isidentifier() or keyword.iskeyword(name):
         return f"the file name {name!r} cannot be a Python class"
-    if name in used or name == "args":
+    if name in node_names or name == "args":
         return f"the file name {name!r} is also the name of something in the script"
     return ""
 
@@ -109,14 +109,14 @@ def _flow_problems(document: Document) -> Iterator[str]:
 
 
 def code_in(document: Document) -> list[str]:
-    """Return code that the compiler would run while it compiles, with its node."""
-    used = {x["sourcePort"] for x in links_of(document)}
+    """Return the code that the compiler would run while it compiles, with its node."""
+    wired = {x["sourcePort"] for x in links_of(document)}
     return [
         f"{node['name']}: {port['label']!r} is Python that runs when the workflow is compiled"
         for node in nodes_of(document)
         if node["extras"].get("type") not in _NOT_EVALUATED
         for port in node["ports"]
-        if port["id"] in used and _runs(port["label"].replace(COMPULSORY_MARK, "").lstrip())
+        if port["id"] in wired and _runs(port["label"].replace(COMPULSORY_MARK, "").lstrip())
     ]
 
 

@@ -1,6 +1,6 @@
-"""Recorded runs: from a transcript, the history, or the state of a run.
+"""Recorded runs: from a transcript, the history, a conversation or the state of a run.
 
-Recorded values are masked and cut: a masked or shortened value is distinguished from a whole one.
+Records mask secrets and cut long values; `is_hidden` and `is_cut` recognise such values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CALLING_NODES = ("MCPCallTool", "MCPToolStep")
 # An agent's own tools, as conversations name them: without a kind.
 _OWN_TOOLS = ("tool_search", "tool_explain", "lookup_memory", "create_memory", "read_result")
 _CUT = re.compile(r"\.\.\.(?: \(\d+ characters\))?\Z")
-_CUT_CHARS = 4_000  # a shorter text that ends in three dots was written so
+_CUT_CHARS = 4_000  # a shorter text that ends in three dots is whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class RecordedCall:
     """Recorded call and its outcome.
 
     `arguments` is None if they were not recorded, and so is `value` (the result as data, else as
-    text). `kind` is the kind of the tool's source, "" if unknown. If it `has_inner_calls`, it is
-    a drawn tool, and its calls come before it.
+    text). `kind` is the kind of the tool's source, "" if unknown. A drawn tool `has_inner_calls`,
+    which come before it.
     """
 
     source: str
@@ -46,12 +46,12 @@ class RecordedCall:
 
     @property
     def name(self) -> str:
-        """Return the tool's name to read."""
+        """Return the readable name of the tool."""
         return f"{self.source}/{self.tool}" if self.source else self.tool
 
     @property
     def is_own(self) -> bool:
-        """Return whether it is the agent's own tool: to search, to remember, to read on."""
+        """Return whether it is a tool of the agent itself, such as its search or its memory."""
         return self.kind == META.name or (not self.kind and self.tool in _OWN_TOOLS)
 
 
@@ -69,12 +69,12 @@ class RecordedRun:
 def runs_in_transcript(lines: Iterable[JsonObject], agent: str = "") -> list[RecordedRun]:
     """Return the runs of a transcript that made calls; the one that ended last comes last.
 
-    With `agent`, only the calls of that agent.
+    With `agent`, it returns only the calls of that agent.
     """
-    runs: dict[str, _Transcribed] = {}
+    runs: dict[str, _TranscriptRun] = {}
     for line in lines:
         name = str(line.get("run", ""))
-        run = runs.pop(name, None) or _Transcribed(name)
+        run = runs.pop(name, None) or _TranscriptRun(name)
         runs[name] = run
         if not agent or line.get("agent") == agent:
             run.read(line)
@@ -94,7 +94,7 @@ def runs_in_history(events: Iterable[Event]) -> list[RecordedRun]:
     return [
         RecordedRun(
             run,
-            tuple(_of_event(x) for x in calls),
+            tuple(_event_call(x) for x in calls),
             agents=tuple(
                 dict.fromkeys(str(x.payload["agent"]) for x in calls if "agent" in x.payload)
             ),
@@ -167,16 +167,16 @@ def is_hidden(value: Any) -> bool:
 
 
 @dataclass
-class _Transcribed:
-    """Run while its lines are read."""
+class _TranscriptRun:
+    """Run of a transcript whose lines are being read."""
 
     id: str
     calls: list[RecordedCall] = field(default_factory=list[RecordedCall])
     question: str = ""
     agents: dict[str, None] = field(default_factory=dict[str, None])
     time: float = 0.0
-    # Drawn tools in progress, by agent and call: whether they made calls.
-    _drawn: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
+    # Drawn tools in progress, by agent and call: whether they have made calls.
+    _open_tools: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
 
     def read(self, line: JsonObject) -> None:
         """Process one line of a transcript."""
@@ -188,14 +188,14 @@ class _Transcribed:
         if event == "RunStarted":
             self.question = self.question or str(line.get("asked", ""))
         elif event == "ToolStarted" and line.get("source") == CANVAS_SOURCE:
-            self._drawn[_of(line)] = False
+            self._open_tools[_call_key(line)] = False
         elif event == "ToolFinished":
-            has_called = self._drawn.pop(_of(line), False)
-            call = _of_agent(line)
-            self._add(call and replace(call, has_inner_calls=has_called), line)
+            has_inner_calls = self._open_tools.pop(_call_key(line), False)
+            call = _agent_call(line)
+            self._add(call and replace(call, has_inner_calls=has_inner_calls), line)
         elif event == "NodeFinished" and line.get("node") in _CALLING_NODES:
             source, tool = str(line.get("server", "")), str(line.get("tool", ""))
-            self._add(_of_line(line, source, tool), line)
+            self._add(_line_call(line, source, tool), line)
 
     def recorded_run(self) -> RecordedRun:
         return RecordedRun(self.id, tuple(self.calls), self.question, tuple(self.agents), self.time)
@@ -204,33 +204,33 @@ class _Transcribed:
         if call is None:
             return
         self.calls.append(call)
-        # Of the same agent, these are the other calls of the turn, which run beside it.
-        for agent, call_id in self._drawn:
+        # The same agent's calls are others of the same turn, which run beside the drawn tool.
+        for agent, call_id in self._open_tools:
             if str(line.get("agent")) != agent:
-                self._drawn[agent, call_id] = True
+                self._open_tools[agent, call_id] = True
 
 
-def _of(line: JsonObject) -> tuple[str, str]:
+def _call_key(line: JsonObject) -> tuple[str, str]:
     """Return the agent and the id of a line's call: agents count their calls separately."""
     return str(line.get("agent")), str(line.get("call_id"))
 
 
-def _of_agent(line: JsonObject) -> RecordedCall | None:
+def _agent_call(line: JsonObject) -> RecordedCall | None:
     if not (key := as_object(line.get("key"))):
-        return None  # there is no such tool
+        return None  # the model named a tool that does not exist
     kind = str(key.get("kind", ""))
     source = _source(kind, str(key.get("source", "")))
-    return _of_line(line, source, str(key.get("name", "")), kind)
+    return _line_call(line, source, str(key.get("name", "")), kind)
 
 
-def _of_line(line: JsonObject, source: str, tool: str, kind: str = "") -> RecordedCall:
+def _line_call(line: JsonObject, source: str, tool: str, kind: str = "") -> RecordedCall:
     structured = line.get("structured")
     value = data_of(line.get("text") if structured is None else structured)
     arguments = line.get("arguments")
     return RecordedCall(source, tool, _dict(arguments), value, kind, bool(line.get("is_error")))
 
 
-def _of_event(event: Event) -> RecordedCall:
+def _event_call(event: Event) -> RecordedCall:
     kind, payload = event.subject.kind.name, event.payload
     structured = payload.get("structured")
     return RecordedCall(

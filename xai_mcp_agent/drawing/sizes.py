@@ -1,8 +1,8 @@
 """Sizes of nodes in Xircuits, in the canvas's own pixels at 100 percent.
 
-Computed from its style sheets for Arial, which Windows and macOS have and Linux has under other
-names. A file stores the ends of its links, and the canvas draws them there until a node is moved:
-so sizes must be right, and a browser test compares them with Chromium's.
+They follow from its style sheets for Arial, which Windows and macOS have, and Linux under other
+names. A file stores the ends of its links, and the canvas draws them there until a node is moved,
+so sizes must be right: a browser test compares them with Chromium's.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _BORDER = 1.0
 _ICON, _TITLE_PADDING, _SWITCH = 25.0, 10.0, 16.4
 _TITLE_HEIGHT, _PLAIN_TITLE_HEIGHT = 26.0, 23.0  # with an icon, and without
 _SYMBOL, _LABEL_PADDING, _BETWEEN_SIDES = 21.0, 10.0, 10.0
-_PORT_HEIGHT, _HOLDING_PORT_HEIGHT, _LINE_HEIGHT = 22.0, 20.0, 12.4
+_PORT_HEIGHT, _LITERAL_PORT_HEIGHT, _LINE_HEIGHT = 22.0, 20.0, 12.4
 _WIDEST_LABEL = 40 * 0.556 * _FONT
-# Width limit of a literal inside its port; a longer one is cut.
+# Longest literal inside a port, and the length to which the canvas cuts a longer one.
 _LITERAL_CHARS, _CUT_CHARS = 18, 15
 _NOTE_WIDTH, _NOTE_HEIGHT, _NOTE_LINE, _NOTE_WIDEST = 24.0, 48.0, 16.0, 574.0
 
@@ -65,7 +65,7 @@ def port_point(node: Node, port: Port, at: Point) -> Point:
 
 
 def widest_note_text() -> float:
-    """Return how wide a line of a comment may be before the canvas hides its end."""
+    """Return the width of a comment's line beyond which the canvas hides its end."""
     return _NOTE_WIDEST - _NOTE_WIDTH
 
 
@@ -101,30 +101,30 @@ def _is_value(node: Node) -> bool:
 
 
 def _port_width(port: Port) -> float:
-    written = [_text_width(x, _FONT) for x in _label(port).splitlines()]
-    # A text that has to be broken takes the whole width.
-    return _SYMBOL + _LABEL_PADDING + min(max(written, default=0.0), _WIDEST_LABEL)
+    widths = [_text_width(x, _FONT) for x in _label(port).splitlines()]
+    # A text in several lines takes the whole width.
+    return _SYMBOL + _LABEL_PADDING + min(max(widths, default=0.0), _WIDEST_LABEL)
 
 
 def _port_height(port: Port) -> float:
-    least = _PORT_HEIGHT if port.literal is None else _HOLDING_PORT_HEIGHT
+    least = _PORT_HEIGHT if port.literal is None else _LITERAL_PORT_HEIGHT
     return max(least, _LINE_HEIGHT * len(_label_lines(port)))
 
 
 def _label(port: Port) -> str:
     text = port.label.replace(FLOW_LABEL, "").strip()
     if port.literal is not None:
-        cut = len(port.literal) > _LITERAL_CHARS
-        text += ": " + (f"{port.literal[:_CUT_CHARS]}..." if cut else port.literal)
+        is_long = len(port.literal) > _LITERAL_CHARS
+        text += ": " + (f"{port.literal[:_CUT_CHARS]}..." if is_long else port.literal)
     return text
 
 
 def _label_lines(port: Port) -> list[str]:
     """Return the lines of a port's label as the canvas breaks them."""
-    return [x for line in _label(port).splitlines() for x in _broken(line)]
+    return [x for line in _label(port).splitlines() for x in _break_line(line)]
 
 
-def _broken(line: str) -> list[str]:
+def _break_line(line: str) -> list[str]:
     if _text_width(line, _FONT) <= _WIDEST_LABEL:
         return [line]
     lines: list[str] = []

@@ -1,9 +1,9 @@
 """Traces arguments of recorded calls to earlier results.
 
 An argument that equals an earlier result, or a part of it, is a reference to it; so is an earlier
-value inside a text, or a text's own word. Ambiguous values (true, 0, 1, a short word) stay as they
-are, unless the parameter's name is the part's. Every reference is tried on the recorded results: it
-must give exactly the argument.
+value inside a text, or a word of an earlier text. Ambiguous values (true, 0, 1, a short word) stay
+as they are, unless the part has the parameter's name. Every reference is tried on the recorded
+results: it must give exactly the argument.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Hides: TypeAlias = Callable[[str, str], bool]
 
 NOT_RECORDED = "The arguments of this call were not recorded."
 _HIDDEN = "It looked like a secret, so it was not recorded."
-_SECRET = "It looks like a secret, so it is not written down."
+_SECRET = "It looks like a secret, so it is not in this file."
 _SHORTENED = "It was too long: only its beginning was recorded."
 
 _MOST_PARTS = 20_000  # values of one result, and texts of all results, that are searched
@@ -54,28 +54,28 @@ class OmittedCall:
 def trace_calls(
     calls: Sequence[RecordedCall], hides: Hides = lambda name, text: False
 ) -> tuple[list[CallToDraw], list[OmittedCall]]:
-    """Return the calls with traced arguments, and the calls left out.
+    """Return the calls with traced arguments, and the omitted calls.
 
-    Failed calls and the agent's own tools are left out. What `hides` takes for a secret is not
-    written, but must be given.
+    It omits failed calls and those of the agent's own tools. A text that `hides` takes for a secret
+    is not in the result; its argument is missing.
     """
-    drawn_calls: list[CallToDraw] = []
-    left_out: list[OmittedCall] = []
+    traced: list[CallToDraw] = []
+    omitted: list[OmittedCall] = []
     results = _Results()
     for call in calls:
         if call.is_own:
-            left_out.append(OmittedCall(call.name, "it is a tool of the agent itself"))
+            omitted.append(OmittedCall(call.name, "it is a tool of the agent itself"))
         elif call.has_inner_calls:
-            left_out.append(OmittedCall(call.name, "it was drawn; the calls that it made are here"))
+            omitted.append(OmittedCall(call.name, "it is a drawn tool; its own calls are here"))
         elif call.is_error:
-            left_out.append(OmittedCall(call.name, "it failed"))
+            omitted.append(OmittedCall(call.name, "it failed"))
         else:
-            drawn_calls.append(_draw_call(call, results, hides))
+            traced.append(_trace_call(call, results, hides))
             results.add(call.value)
-    return drawn_calls, left_out
+    return traced, omitted
 
 
-def _draw_call(call: RecordedCall, results: _Results, hides: Hides) -> CallToDraw:
+def _trace_call(call: RecordedCall, results: _Results, hides: Hides) -> CallToDraw:
     if call.arguments is None:
         return CallToDraw(call.source, call.tool, note=NOT_RECORDED)
     arguments: JsonObject = {}
@@ -93,7 +93,7 @@ def _draw_call(call: RecordedCall, results: _Results, hides: Hides) -> CallToDra
 
 
 def _has_secret(value: Any, name: str, hides: Hides) -> bool:
-    """Return whether a secret would be written; one taken from a result is not."""
+    """Return whether an argument contains a secret that no result supplies."""
     match value:
         case str():
             return hides(name, value)
@@ -129,14 +129,14 @@ class _Results:
                 self._texts.append((part, at))
 
     def source_of(self, value: Any, name: str) -> Any:
-        """Return an argument with references where it comes from results."""
+        """Return an argument with references for the parts that come from results."""
         if (source := self._equal(value, name)) is not None:
             return source
         if is_object(value):
             return {key: self.source_of(x, key) for key, x in value.items()}
         if is_list(value):
             return [self.source_of(x, name) for x in value]
-        if not _is_telling(value):
+        if not _is_distinctive(value):
             return value
         return self._word(value) or self._join(value) or value
 
@@ -153,7 +153,7 @@ class _Results:
             return None
         for other, form in forms:
             at = self._best(other, name)
-            is_sure = at and (_is_telling(value) or _affinity(name, at.path) >= _LIKE_NAME)
+            is_sure = at and (_is_distinctive(value) or _affinity(name, at.path) >= _LIKE_NAME)
             if at and is_sure and self._gives(form(at), value):
                 return form(at)
         return None
@@ -170,7 +170,7 @@ class _Results:
         """Return a text with references for earlier values: the longest, at word boundaries."""
         if not isinstance(value, str):
             return None
-        inner = {text: at for text, at in self._texts if text in value and _is_telling(text)}
+        inner = {text: at for text, at in self._texts if text in value and _is_distinctive(text)}
         parts: list[Any] = [value]
         for text in sorted(inner, key=len, reverse=True):
             parts = [y for x in parts for y in _cut_at(x, text, inner[text])]
@@ -178,7 +178,7 @@ class _Results:
         return joined if len(parts) > 1 and self._gives(joined, value) else None
 
     def _word(self, value: str | float) -> Any:
-        """Return the value as a word of a text in a result, by the words before it."""
+        """Return a reference to the value as a word of an earlier text, by the words before it."""
         word = value if isinstance(value, str) else json.dumps(value)
         for text, place in reversed(self._texts):
             for after, before in _contexts(text, word) if word in text else ():
@@ -216,8 +216,8 @@ def _key(value: Any) -> Any:
     return "json", json.dumps(value, sort_keys=True, default=str)
 
 
-def _is_telling(value: Any) -> bool:
-    """Return whether a value is distinctive enough not to occur twice by chance."""
+def _is_distinctive(value: Any) -> bool:
+    """Return whether a value is so distinctive that it does not occur twice by chance."""
     match value:
         case bool() | None:
             return False
@@ -229,7 +229,7 @@ def _is_telling(value: Any) -> bool:
         case float():
             return len(str(value).strip("-0.").replace(".", "")) >= _SHORT_WORD
         case _:
-            return any(map(_is_telling, children(value)))
+            return any(map(_is_distinctive, children(value)))
 
 
 def _affinity(name: str, path: Sequence[PathStep]) -> int:
@@ -259,7 +259,10 @@ def _cut_at(part: Any, text: str, at: Reference) -> list[Any]:
 
 
 def _contexts(text: str, word: str) -> Iterator[tuple[str, str]]:
-    """Yield the words before a word that occurs once in a text, and its end; shortest first."""
+    """Yield the words before a word that occurs once in a text, and the sign after it.
+
+    The shortest come first.
+    """
     matches = list(re.finditer(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", text))
     if len(matches) != 1 or word == text:
         return

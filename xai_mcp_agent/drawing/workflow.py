@@ -1,4 +1,4 @@
-"""Makes `.xircuits` files from a short description, as the canvas itself would save them.
+"""Writes `.xircuits` files from a short description, as the canvas itself would save them.
 
     flow = Workflow("greeting", classes)
     agent = flow.node("AgentInit", agent_name="helper")
@@ -8,8 +8,8 @@
     flow.note("Ask", "Double-click the text to change it.", below=run)
     flow.write(folder)
 
-Ports are read from the component files, so a port that is gone is an error here. Ids come from the
-names of things: the same description gives the same file, byte for byte.
+Ports come from the component files, so a missing port is an error here. Ids come from names: the
+same description gives the same file, byte for byte.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class WorkflowError(Exception):
 
 @dataclass(frozen=True)
 class LiteralNode:
-    """Literal drawn as a node of its own; a bare value sits inside the port instead.
+    """Literal with a node of its own; a bare value sits inside the port instead.
 
-    It stands below its port, or `above` the previous node.
+    The node stands below its port, or `above` the previous node.
     """
 
     value: Any
@@ -112,27 +112,27 @@ class Workflow:
         for name, value in inputs.items():
             if not cls.port(name).is_in:
                 raise WorkflowError(f"{class_name}.{name} is no input")
-            self._give(node, name, value)
+            self._connect(node, name, value)
         return node
 
     def main(self, *nodes: Node) -> None:
-        """Add the flow from Start over these to Finish."""
+        """Add the flow from Start through these nodes to Finish."""
         self.flow(self.start, *nodes, self.finish)
 
     def flow(self, *nodes: Node) -> None:
-        """Add a flow over these."""
+        """Add a flow through these nodes."""
         for source, target in itertools.pairwise(nodes):
             self._link(source, source.port("out-0"), target, target.port("in-0"), FLOW)
         self._flows.append(nodes)
 
     def outputs(self, *values: Output) -> None:
-        """Wire these to Finish; a compiled script prints them at its end."""
-        self._give(self.finish, "outputs", list(values))
+        """Wire these outputs to Finish; a compiled script prints them at its end."""
+        self._connect(self.finish, "outputs", list(values))
 
     def note(
         self, title: str, text: str, *, above: Node | None = None, below: Node | None = None
     ) -> None:
-        """Add a comment above or below a node. Its lines are shown unbroken."""
+        """Add a comment above or below a node; the canvas does not break its lines."""
         if "`" in text:
             raise WorkflowError(f"{title}: a comment is no Markdown: {text}")
         for line in text.splitlines():
@@ -147,7 +147,7 @@ class Workflow:
     # Output
 
     def layout(self) -> Layout:
-        """Return the layout."""
+        """Return the positions of all nodes and links."""
         return lay_out(self._flows, self._notes, self.links)
 
     def document(self) -> Document:
@@ -193,7 +193,7 @@ class Workflow:
         self.nodes.append(node)
         return node
 
-    def _give(self, node: Node, name: str, value: Any) -> None:
+    def _connect(self, node: Node, name: str, value: Any) -> None:
         first = next(x for x in node.ports if x.is_in and x.variable == name)
         many = first.type in DYNAMIC and is_list(value)
         for one in as_list(value) if many else [value]:
@@ -208,13 +208,13 @@ class Workflow:
         """Return the source of a value for this port of a node: another node, or a new literal."""
         if isinstance(value, Output):
             return value.node, _out_port(value), VALUE
-        is_shown = isinstance(value, LiteralNode)
-        kind, text = _literal_of(value.value if is_shown else value, target, node)
+        has_node = isinstance(value, LiteralNode)
+        kind, text = _literal_of(value.value if has_node else value, target, node)
         name, color = _LITERALS[kind]
         key = f"{node.key.partition('/')[2]}/{target.variable}{target.order or ''}"
-        extras = {"type": kind, "attached": not is_shown}
+        extras = {"type": kind, "attached": not has_node}
         literal = self._add(f"Literal {name}", color, extras, key=key)
-        if is_shown:
+        if has_node:
             literal.stands_above = value.above
             node.literals.append(literal)
         else:
@@ -267,7 +267,7 @@ def _add_port(node: Node, port: PortSpec) -> None:
 
 
 def _free_port(node: Node, port: Port) -> Port:
-    """Return the port itself; for a dynamic one the free part, and add the next."""
+    """Return the port itself; for a dynamic one, its free part, and add the next part."""
     if port.type not in DYNAMIC:
         return port
     while port.links:
@@ -329,7 +329,7 @@ def _node_json(node: Node, layout: Layout) -> dict[str, Any]:
 
 def _port_json(node: Node, port: Port, at: Point) -> dict[str, Any]:
     place = port_point(node, port, at)
-    saved: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": port.id, "type": "default", "extras": {}, "x": place.x, "y": place.y,
         "name": port.name, "alignment": "left" if port.is_in else "right", "parentNode": node.id,
         "links": port.links, "in": port.is_in, "label": port.label,
@@ -338,8 +338,8 @@ def _port_json(node: Node, port: Port, at: Point) -> dict[str, Any]:
     }  # fmt: skip
     if port.order is not None:
         neighbours = {"previous": port.before, "next": port.after}
-        saved |= {"dynaPortOrder": port.order, "dynaPortRef": neighbours}
-    return saved
+        fields |= {"dynaPortOrder": port.order, "dynaPortRef": neighbours}
+    return fields
 
 
 def _link_json(link: Link, layout: Layout) -> dict[str, Any]:

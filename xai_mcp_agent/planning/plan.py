@@ -303,8 +303,8 @@ def read_plan(file: str | Path) -> Plan:
 
     path = Path(os.path.expanduser(file))
     try:
-        with os.fdopen(open_to_read(path), "rb") as opened:
-            data = opened.read(_MOST_BYTES + 1)
+        with os.fdopen(open_to_read(path), "rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as cause:
         why = cause.strerror if isinstance(cause, OSError) else cause
         raise BadPlan(f"{path} cannot be read: {why}. Name another file.") from cause

@@ -24,14 +24,14 @@ _DEEPEST = 60
 
 
 class BadStep(XaiMcpError):
-    """A text is not a step; the message names the line and what belongs there."""
+    """A text is not a step; the message names the line and its correct form."""
 
 
 def read_step(text: str) -> Step:
     """Read a step.
 
     Raises:
-        BadStep: it is not one.
+        BadStep: the text is not a step.
     """
     return _Reader(text).step()
 
@@ -40,9 +40,9 @@ def read_path(text: str) -> tuple[PathStep, ...]:
     """Read a path, with or without its first dot; names need no quotation marks.
 
     Raises:
-        BadStep: it is not one.
+        BadStep: the text is not a path.
     """
-    text = _ODD_NAME.sub(lambda found: f'["{found[1]}"]' if found[1] else found[0], text)
+    text = _ODD_NAME.sub(lambda match: f'["{match[1]}"]' if match[1] else match[0], text)
     text = text.replace('.["', '["')
     if text and text[0] not in ".[":
         text = f".{text}"
@@ -56,7 +56,7 @@ def read_value(text: str) -> Any:
     """Read an argument, as after the `=` of a line.
 
     Raises:
-        BadStep: it is not one.
+        BadStep: the text is not a value.
     """
     reader = _Reader(text)
     value = reader.joined()
@@ -79,13 +79,13 @@ class _Reader:
         while self._match(_BLANK) and self._at < len(self._text):
             name = self._name()
             if name in arguments:
-                raise self._bad(f"`{name}` is given twice. Leave one of them.")
+                raise self._bad(f"`{name}` has two values. Remove one of them.")
             arguments[name] = self.joined()
             self.end(line=True)
         return Step(source, tool, arguments)
 
     def path(self) -> tuple[PathStep, ...]:
-        """Read the path at this position; empty if there is none."""
+        """Read the path at this position, which may be empty."""
         path: list[PathStep] = []
         while match := self._match(_BARE_PATH):
             if match[0] == "[":
@@ -131,7 +131,7 @@ class _Reader:
         elif match := self._match(BARE):
             name = match[0]
         else:
-            raise self._bad(f"{_quoted(self._rest())} is no parameter. {_FORM}")
+            raise self._bad(f"{_quoted(self._rest())} is not a parameter. {_FORM}")
         self._expect("=")
         return name
 
@@ -186,7 +186,7 @@ class _Reader:
         self._match(_SPACE)
         match = self._match(_REFERENCE)
         if match is None:
-            raise self._bad(f"{_quoted(self._rest())} is no part of a result. {_FORM}")
+            raise self._bad(f"{_quoted(self._rest())} is not a part of a result. {_FORM}")
         path, limits = self.path(), dict[str, str]()
         while word := self._match(_WORD):
             limits[word[1]] = str(self._json())
@@ -197,7 +197,7 @@ class _Reader:
             value, self._at = _DECODER.raw_decode(self._text, self._at)
         except (ValueError, RecursionError):
             raise self._bad(
-                f"{_quoted(self._rest())} is no value. A text stands in quotation marks: "
+                f"{_quoted(self._rest())} is not a value. Put a text in quotation marks: "
                 f'"Ada". {_FORM}'
             ) from None
         return value
@@ -238,12 +238,12 @@ class _Reader:
         return BadStep(f"Line {line}: {problem}")
 
 
-def _path_step(written: str | None) -> PathStep:
-    if written is None:
+def _path_step(name: str | None) -> PathStep:
+    if name is None:
         return First.ITEM
-    if written.startswith("."):
-        return Somewhere(written[1:])
-    return First.VALUE if written == "{key}" else written
+    if name.startswith("."):
+        return Somewhere(name[1:])
+    return First.VALUE if name == "{key}" else name
 
 
 def _quoted(rest: str) -> str:

@@ -1,12 +1,12 @@
-"""Steps: calls written in a few lines, as a tool and where each of its arguments comes from.
+"""Steps: calls in a few lines of text, each with a tool and the sources of its arguments.
 
     library/lend
     book_id = results[0].books[0].id
     borrower = "Ada"
 
-The first line is the tool: its source, a slash, its name. Then each parameter once: a value as JSON
-has it, or a part of an earlier result. `+` joins texts, `number(...)` reads a number in one,
-`after "until "` and `before "."` take out of a text what stands there. `#` begins a remark.
+The first line is the tool: its source, a slash, its name. Each further line is a parameter and its
+value: JSON, or a part of an earlier result. `+` joins texts, and `number(...)` reads a number in a
+text. `after "until "` and `before "."` cut a text at these words. `#` begins a comment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from ..core.json import as_object, children, is_list
 
 RESULTS = "results"
-"""Name of the earlier results in a step, by the positions of their wires."""
+"""Name of the earlier results in a step; their numbers are the positions of the wires."""
 
 VALUE_PLACEHOLDER = "(write the value here)"
 """Text of a literal in a drawn workflow, in place of an unknown value."""
@@ -39,7 +39,7 @@ class First(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Somewhere:
-    """Path step to the value of this name at any depth; without a name, to all of it."""
+    """Path step to the value with this name at any depth; without a name, to all of it."""
 
     name: str
 
@@ -92,7 +92,7 @@ class Step:
 
 def step_text(step: Step) -> str:
     """Return the step as text; `read_step` reads it back."""
-    lines = [f"{_parameter(name)} = {_written(x)}" for name, x in step.arguments.items()]
+    lines = [f"{_parameter(name)} = {_value_text(x)}" for name, x in step.arguments.items()]
     return "\n".join([step.name, *lines])
 
 
@@ -110,7 +110,7 @@ def references_in(value: Any) -> list[Reference]:
 
 
 def with_results(value: Any, place_of: Callable[[int], int]) -> Any:
-    """Return an argument whose references point to other results."""
+    """Return an argument with the numbers of its results replaced."""
     match value:
         case Reference(result):
             return replace(value, result=place_of(result))
@@ -126,15 +126,15 @@ def with_results(value: Any, place_of: Callable[[int], int]) -> Any:
 
 def reference_text(reference: Reference) -> str:
     """Return a reference as text."""
-    written = f"{RESULTS}[{reference.result}]{path_text(reference.path)}"
+    text = f"{RESULTS}[{reference.result}]{path_text(reference.path)}"
     for word in ("after", "before"):
         if words := getattr(reference, word):
-            written += f" {word} {_json(words)}"
-    return written
+            text += f" {word} {_json(words)}"
+    return text
 
 
 def path_text(path: Sequence[PathStep]) -> str:
-    """Return a path as text, as it follows the result."""
+    """Return a path as text, as it stands after the result."""
     return "".join(_path_step(x) for x in path)
 
 
@@ -145,7 +145,7 @@ _BARE_TOOL = re.compile(
     r"\w(?:[^\"\n\r\u2605\u25b6\ud800-\udfff]*[^\s\"\u2605\u25b6\ud800-\udfff])?"
 )
 _HALF = re.compile("[\ud800-\udfff]")  # lone surrogates, which no file can contain
-# Characters that the compiler and the canvas would remove from a text.
+# Characters that the compiler and the canvas remove from a text.
 _SIGNS = {"\u2605": "\\u2605", "\u25b6": "\\u25b6"}
 
 
@@ -160,21 +160,21 @@ def _json(value: Any) -> str:
     return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     match value:
         case Reference():
             return reference_text(value)
         case Joined(parts):
             # A text first: joined parts are a text, even if all of them come from results.
             summands = parts if parts and isinstance(parts[0], str) else ("", *parts)
-            return " + ".join(_written(x) for x in summands)
+            return " + ".join(_value_text(x) for x in summands)
         case Number(of):
             return f"number({reference_text(of)})"
         case dict():
             items = as_object(value).items()
-            return "{" + ", ".join(f"{_json(k)}: {_written(x)}" for k, x in items) + "}"
+            return "{" + ", ".join(f"{_json(k)}: {_value_text(x)}" for k, x in items) + "}"
         case _:
-            return f"[{', '.join(map(_written, value))}]" if is_list(value) else _json(value)
+            return f"[{', '.join(map(_value_text, value))}]" if is_list(value) else _json(value)
 
 
 def _path_step(step: PathStep) -> str:

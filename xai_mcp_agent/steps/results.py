@@ -24,7 +24,7 @@ from .references import (
 )
 
 _MOST_NAMES = 12  # properties of a result, in an error
-_MOST_LOOKED_AT = 10_000  # values searched for a name at any depth
+_MOST_VALUES = 10_000  # values searched for a name at any depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class StepResult:
 
 
 class NotInResult(XaiMcpError):
-    """An earlier result lacks the part that a step refers to; the message says what it has."""
+    """An earlier result lacks the part that a step refers to; the message lists its parts."""
 
 
 def fill(value: Any, results: Sequence[StepResult]) -> Any:
@@ -82,7 +82,7 @@ def value_of(result: ToolResult) -> Any:
 
 
 def parse_json_text(value: Any) -> Any:
-    """Return the value; for a text with a JSON object or list, the parsed value."""
+    """Return the object or list in a JSON text; any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(value)
@@ -105,8 +105,8 @@ def _resolve(reference: Reference, results: Sequence[StepResult]) -> Any:
 
 
 def _only_result(value: Any) -> Any:
-    wrapped = as_object(parse_json_text(value))
-    return wrapped["result"] if list(wrapped) == ["result"] else None
+    wrapper = as_object(parse_json_text(value))
+    return wrapper["result"] if list(wrapper) == ["result"] else None
 
 
 def _follow(value: Any, path: Sequence[PathStep], name: str) -> Any:
@@ -114,7 +114,7 @@ def _follow(value: Any, path: Sequence[PathStep], name: str) -> Any:
         value = parse_json_text(value)
         match step:
             case Somewhere(inner_name):
-                value = _named(value, inner_name)
+                value = _find(value, inner_name)
             case First.ITEM if is_list(value) and value:
                 value = value[0]
             case First.VALUE if is_object(value) and value:
@@ -124,14 +124,14 @@ def _follow(value: Any, path: Sequence[PathStep], name: str) -> Any:
             case int() if is_list(value) and -len(value) <= step < len(value):
                 value = value[step]
             case _:
-                raise _not_there(value, step, path_text(path[:number]).lstrip("."), name)
+                raise _not_in_result(value, step, path_text(path[:number]).lstrip("."), name)
     return value
 
 
-def _named(value: Any, name: str) -> Any:
-    """Return the topmost value of this name; for `book_id` else an `id`; else all of it."""
+def _find(value: Any, name: str) -> Any:
+    """Return the topmost value with this name; else an `id` for `book_id`; else all of it."""
     ids: list[Any] = []
-    for key, inner in _named_parts(value):
+    for key, inner in _properties_in(value):
         if (plain := _plain(key)) == _plain(name):
             return inner
         if plain == "id" and name.endswith(("_id", "-id", "Id", "ID")):
@@ -142,27 +142,27 @@ def _named(value: Any, name: str) -> Any:
     return value if inner is None else inner
 
 
-def _named_parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every property in a value, level by level; of a list only the first item's."""
-    waiting = deque([value])
-    for _ in range(_MOST_LOOKED_AT):
-        if not waiting:
+def _properties_in(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield every property in a value, level by level; of a list only those of its first item."""
+    queue = deque([value])
+    for _ in range(_MOST_VALUES):
+        if not queue:
             return
-        part = waiting.popleft()
+        part = queue.popleft()
         if is_object(part):
             yield from part.items()
-            waiting.extend(part.values())
+            queue.extend(part.values())
         elif is_list(part):
-            waiting.extend(part[:1])
+            queue.extend(part[:1])
 
 
 def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").casefold()
 
 
-def _not_there(value: Any, step: PathStep, where: str, name: str) -> NotInResult:
+def _not_in_result(value: Any, step: PathStep, path: str, name: str) -> NotInResult:
     missing = path_text([step]).lstrip(".")
-    place = f"`{where}` in the result of {name}" if where else f"The result of {name}"
+    place = f"`{path}` in the result of {name}" if path else f"The result of {name}"
     return NotInResult(f"{place} has no `{missing}`; {_describe(value)}.")
 
 
