@@ -63,12 +63,12 @@ def test_a_redirect_within_the_host_is_followed(service: HttpService):
 
 
 def test_a_redirect_to_another_host_or_in_a_circle_is_refused(service: HttpService):
-    for where in ("http://127.0.0.2/", "//localhost/", "http://[::1]/", "file:///"):
+    for where in ("http://127.0.0.2/", "//localhost/", "http://[::1]/"):
         service.replies["/a"] = _moved(where)
-        with pytest.raises(OSError, match="redirected to another host"):
+        with pytest.raises(OSError, match="nothing is sent to another server"):
             fetch(f"{service.url}/a", LIMITS)
     service.replies["/a"] = _moved("/a")
-    with pytest.raises(OSError, match="redirected more than 5 times"):
+    with pytest.raises(OSError, match="again and again"):
         fetch(f"{service.url}/a", LIMITS)
 
 

@@ -9,11 +9,8 @@ import anyio
 import httpx2
 from anyio.from_thread import start_blocking_portal
 
-from .http import TooLarge, WebClient
+from .http import TooLarge, WebClient, read_until
 from .web.network_errors import by_which_way, reaching_help
-from .web.origins import is_same_host, origin_of
-
-_MAX_REDIRECTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ async def _fetch_from(url: str, limits: FetchLimits, accept: str) -> tuple[bytes
     client = WebClient({"accept": accept}, read_seconds=read_seconds)
     try:
         with anyio.fail_after(limits.seconds):
-            return await _follow(client, url, limits)
+            return await _read(client, url, limits.max_bytes)
     except TimeoutError:
         raise OSError(f"it is not there after {limits.seconds:g} s") from None
     except TooLarge:
@@ -80,21 +77,14 @@ async def _fetch_from(url: str, limits: FetchLimits, accept: str) -> tuple[bytes
         await client.close()
 
 
-async def _follow(client: WebClient, url: str, limits: FetchLimits) -> tuple[bytes, str]:
-    """Fetch a URL, following redirects within its host."""
-    request = await client.build("GET", url)
-    for _ in range(_MAX_REDIRECTS):
-        response = await client.fetch(request, seconds=limits.seconds, at_most=limits.max_bytes)
-        place = str(request.url)
-        if response.is_success:
-            return response.content, place
-        if response.next_request is None:
-            raise HttpStatusError(response.status_code, response.reason_phrase)
-        request = response.next_request
-        if not is_same_host(place, str(request.url)):
-            host = origin_of(str(request.url))[1]
-            raise OSError(f"it is redirected to another host, {host}")
-    raise OSError(f"it is redirected more than {_MAX_REDIRECTS} times")
+async def _read(client: WebClient, url: str, max_bytes: int) -> tuple[bytes, str]:
+    response, _ = await client.follow(await client.build("GET", url), mask=str)
+    body, is_whole = await read_until(response, max_bytes)
+    if not is_whole:
+        raise TooLarge
+    if not response.is_success:
+        raise HttpStatusError(response.status_code, response.reason_phrase)
+    return body, str(response.request.url)
 
 
 def _innermost(cause: BaseException) -> str:

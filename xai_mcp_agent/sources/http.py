@@ -25,7 +25,7 @@ import httpcore2
 import httpx2
 
 from ..core.errors import SourceClosed, SourceError, SourceFailed
-from ..core.places import INTERNET, OutOfPlace, place_of, place_of_host
+from ..core.places import INTERNET, LINK_LOCAL, OutOfPlace, place_of, place_of_host
 from ..core.util import trusted_certificates
 from ..secrets.secrets import Mask, mask_and_cut
 from .web.network_errors import CHECK_FIRST, by_which_way, proxy_of, reaching_help
@@ -111,6 +111,54 @@ class WebClient:
             request, stream=True, auth=auth or _no_auth, follow_redirects=False
         )
 
+    async def follow(
+        self,
+        request: httpx2.Request,
+        mask: Mask,
+        places: Collection[str] | None = None,
+        auth: httpx2.Auth | None = None,
+        *,
+        leaves_host: bool = False,
+    ) -> tuple[httpx2.Response, str]:
+        """Send a request and follow its redirects, see `redirect_request`.
+
+        Return the response with an unread body, and the place of the first host. `auth` is used for
+        the request's origin only. Another origin must be on the internet or in the place of the
+        first host.
+
+        Raises:
+            OutOfPlace: the host is in none of `places`. Nothing was sent.
+            NotFollowed: a redirect is not allowed.
+            HTTPError: there is no response.
+            OSError: the certificates that the environment names cannot be read.
+        """
+        first, first_place = request, ""
+        while True:
+            try:
+                response = await self._send_with_retry(request, places, auth)
+            except OutOfPlace as cause:
+                if request is first:
+                    raise
+                problem = f"it redirects to {request.url.host}, which is {cause.place}"
+                raise NotFollowed(problem) from None
+            first_place = first_place or _place_of_response(response)
+            if not response.has_redirect_location:
+                return response, first_place
+            await response.aclose()
+            request = redirect_request(response, mask, leaves_host=leaves_host)
+            if origin_of(str(request.url)) != origin_of(str(first.url)):
+                # Clouds serve the machine's secrets at link-local addresses.
+                places, auth = {INTERNET, first_place} - {LINK_LOCAL}, None
+
+    async def _send_with_retry(
+        self, request: httpx2.Request, places: Collection[str] | None, auth: httpx2.Auth | None
+    ) -> httpx2.Response:
+        """Send a request; send a read again if an idle connection was closed at that moment."""
+        if request.method in _SAFE_METHODS:
+            with suppress(httpx2.RemoteProtocolError):
+                return await self.send(request, places, auth)
+        return await self.send(request, places, auth)
+
     async def fetch(
         self,
         request: httpx2.Request,
@@ -134,11 +182,7 @@ class WebClient:
         if len(body) > at_most:
             raise TooLarge(f"it is larger than {at_most:,} bytes")
         headers = [x for x in response.headers.items() if x[0] not in _BODY_HEADERS]
-        whole = httpx2.Response(
-            response.status_code, headers=headers, content=body, request=request
-        )
-        whole.next_request = response.next_request
-        return whole
+        return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
     async def build(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, content: bytes = b""
@@ -208,9 +252,7 @@ async def read_until(
     return b"".join(pieces), is_whole
 
 
-def failure_of(
-    source: str, request: httpx2.Request, cause: Exception, mask: Mask, key: str = "url"
-) -> SourceError:
+def failure_of(source: str, cause: Exception, mask: Mask, key: str = "url") -> SourceError:
     """Return the error for a request without a complete response.
 
     `key` is the setting that has the source's address, for error messages.
@@ -219,12 +261,12 @@ def failure_of(
         problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}."
         return SourceFailed(source, problem, reaching_help("ssl_cert_file"))
     reason = mask_and_cut(str(cause), mask) or type(cause).__name__
-    way = by_which_way(str(request.url))
     if isinstance(cause, httpx2.ConnectTimeout):
         reason = f"no connection within {CONNECT_SECONDS:g} s"
     if isinstance(cause, CONNECT_ERRORS):
-        origin = "://".join(origin_of(str(request.url)))
-        problem = f"{mask_and_cut(origin, mask)} cannot be reached{way}: {reason}."
+        url = str(cause.request.url)
+        origin = mask_and_cut("://".join(origin_of(url)), mask)
+        problem = f"{origin} cannot be reached{by_which_way(url)}: {reason}."
         return SourceFailed(source, problem, reaching_help(str(cause), key))
     if isinstance(cause, httpx2.DecodingError):
         fix = "Ask whoever runs it: the response is compressed wrongly."
@@ -232,6 +274,7 @@ def failure_of(
     if not isinstance(cause, httpx2.HTTPError) or isinstance(cause, httpx2.UnsupportedProtocol):
         fix = f"Check `{key}` and the headers."
         return SourceFailed(source, f"the request cannot be sent: {reason}.", fix)
+    way = by_which_way(str(cause.request.url))
     problem = f"the connection was lost before the response was complete{way}: {reason}."
     return SourceClosed(source, problem, CHECK_FIRST)
 
@@ -241,15 +284,15 @@ class NotFollowed(ValueError):
 
 
 def redirect_request(
-    response: httpx2.Response, mask: Mask, *, leaves_origin: bool = False
+    response: httpx2.Response, mask: Mask, *, leaves_host: bool = False
 ) -> httpx2.Request:
     """Return the request that a redirect asks for.
 
-    Within the origin it keeps its credentials. With `leaves_origin`, a read may go elsewhere
+    It keeps its credentials on the same host. With `leaves_host`, a read may go to another host
     without them.
 
     Raises:
-        NotFollowed: it leads to no valid address, or would lose or expose what is sent.
+        NotFollowed: it leads to no valid address, or would lose or expose the request's content.
     """
     original, request = response.request, response.next_request
     if request is None:
@@ -265,8 +308,8 @@ def redirect_request(
         "with credentials of its own": url.userinfo not in (b"", original.url.userinfo),
         "in a way that loses the request": request.method != original.method
         and response.status_code != _SEE_OTHER,
-        "and credentials are not taken to another server": not stays_on_host
-        and not (leaves_origin and is_safe),
+        "and nothing is sent to another server": not stays_on_host
+        and not (leaves_host and is_safe),
         "again and again": count > _MAX_REDIRECTS,
     }
     if reason := next((why for why, is_so in refusals.items() if is_so), ""):
@@ -294,6 +337,12 @@ async def check_places(url: httpx2.URL, places: Collection[str]) -> None:
     """
     with suppress(OSError):
         await _addresses_within(url.raw_host.decode("ascii"), url.port, places)
+
+
+def _place_of_response(response: httpx2.Response) -> str:
+    url = response.request.url
+    is_proxied = bool(proxy_of(str(url)))
+    return place_of_host(url.host) or (INTERNET if is_proxied else place_of_peer(response))
 
 
 def place_of_peer(response: httpx2.Response | None) -> str:

@@ -155,7 +155,7 @@ def test_a_card_cannot_send_us_elsewhere(server: AgentServer):
 def test_a_redirect_to_another_place_is_not_followed(server: AgentServer):
     moved = server.url("moved").replace("127.0.0.1", "localhost")
     error = failure_of(moved, bearer=TOKEN)
-    assert "credentials are not taken to another server" in error.problem
+    assert "nothing is sent to another server" in error.problem
     with reaching(server.url("moved")) as bridge:  # the same place: only the path differs
         assert len(bridge.list_tools("it")) == 2
 

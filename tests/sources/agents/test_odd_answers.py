@@ -44,7 +44,7 @@ UNUSABLE: tuple[tuple[int, dict[str, str], bytes, str], ...] = (
     (404, JSON, b'{"jsonrpc": "2.0", "error": {"code": -1, "message": "no task t"}}', "no task t"),
     (500, JSON, b'{"detail": "tok-secret-1234 is wrong"}', "HTTP 500: *** is wrong"),
     (500, {}, b"Traceback (most recent call last):\n  x\nKeyError: 'a'\n", "KeyError: 'a'"),
-    (307, {"location": "http://localhost:9/x"}, b"", "credentials are not taken"),
+    (307, {"location": "http://localhost:9/x"}, b"", "nothing is sent to another server"),
     (302, {}, b"", "it redirects"),
 )  # fmt: skip
 

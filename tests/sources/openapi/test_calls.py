@@ -210,7 +210,7 @@ async def test_a_redirect_against_the_rules_is_not_followed(service: HttpService
         ("http://127.0.0.1:99999/x", "not a web address"),
         ("http://[::1", "no valid address"),
         ("http://u:p@127.0.0.1/x", "credentials of its own"),
-        ("http://10.0.0.1/x", "into that network"),
+        ("http://10.0.0.1/x", "in a private network"),
     )
     for location, words in rows:
         service.replies["/things"] = lambda _, location=location: moved(location)

@@ -30,7 +30,7 @@ from .messages import (
 )
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
-_MOST_MISSES = 3  # in a row; an agent that restarts is asked again
+_MOST_MISSES = 3  # in a row: the agent may be restarting
 
 # The methods of JSON-RPC, and method and path of HTTP+JSON.
 _RPC_METHODS = {
@@ -53,7 +53,7 @@ _CODES = {
 
 
 class A2aAgent:
-    """A client of one agent. All methods raise kinds of `SourceError`."""
+    """Client of one agent. All methods raise kinds of `SourceError`."""
 
     def __init__(self, card: Card, http: AgentHttp) -> None:
         self.card = card
@@ -64,7 +64,7 @@ class A2aAgent:
         self._reader = UpdateReader(deep_data=card.interface.is_old and not self._is_rpc)
 
     async def ask(self, request: Request, answer: Answer, tell: Tell) -> None:
-        """Send a message, and collect the answer until the task is settled."""
+        """Send a message, and collect updates in `answer` until the task is settled."""
         try:
             async with aclosing(self._send(request)) as updates:
                 async for update in updates:
@@ -77,7 +77,7 @@ class A2aAgent:
                 raise
             # The task may go on without this connection.
         if not answer.task_id:
-            raise self._http.unreadable("it has no task that could be polled")
+            raise self._http.unreadable_error("it has no task that could be polled")
         await self._poll(answer, tell)
 
     async def cancel(self, task_id: str) -> None:
@@ -93,7 +93,7 @@ class A2aAgent:
                 answer.take(await self._call("get", {"id": answer.task_id, "historyLength": 0}))
             except (SourceFailed, SourceClosed) as cause:
                 if lost + 1 == _MOST_MISSES:
-                    raise self._http.gone(cause) from cause
+                    raise self._http.lost_error(cause) from cause
                 return NotYet(is_lost=True)
             if answer.words != words:
                 await tell(text_in(answer.words))
@@ -103,7 +103,7 @@ class A2aAgent:
             await poll(ask, Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS))
 
     async def _send(self, request: Request) -> AsyncGenerator[Update]:
-        """Send a message; yield the updates of a stream, or the one of a whole response."""
+        """Send a message; yield the updates of a stream, or the only update of a response."""
         streams, message = self.card.streams, build_message(request)
         params: JsonObject = {"configuration": {} if streams else {"returnImmediately": True}}
         if self._interface.is_old:
@@ -117,12 +117,12 @@ class A2aAgent:
         if response.status_code >= 400 or kind != "text/event-stream":
             yield await self._read(response)
             return
-        left = MAX_ANSWER_BYTES
+        remaining = MAX_ANSWER_BYTES
         async with aclosing(self._http.events(response)) as events:
             async for data in events:
-                left -= len(data)
-                if left < 0:
-                    raise self._http.too_large()
+                remaining -= len(data)
+                if remaining < 0:
+                    raise self._http.size_error()
                 yield await self._http.parse(data, self._update)
 
     async def _call(self, action: str, params: JsonObject) -> Update:
@@ -146,7 +146,7 @@ class A2aAgent:
             if method == "POST":
                 content = json.dumps(params).encode()
         headers = {
-            # Versions before 0.3 are nearest to it.
+            # 0.3 is the nearest to earlier versions.
             "a2a-version": "0.3"
             if interface.is_old
             else ".".join(interface.version.split(".")[:2]),
@@ -161,25 +161,25 @@ class A2aAgent:
         body, status = await self._http.body(response), response.status_code
         if status >= 400:
             self._check_refusal(body)
-            raise self._http.refused(status, body)
+            raise self._http.status_error(status, body)
         return await self._http.parse(body, self._update)
 
     def _check_refusal(self, body: bytes) -> None:
-        """Raise the error of the protocol in a refusal: it says more than the HTTP status."""
+        """Raise the error of the protocol, if any, as it says more than the HTTP status."""
         try:
             answer = as_object(json.loads(body))
         except (ValueError, RecursionError):
             return
         code = _code_of(answer)
         if code is not None:
-            raise self._http.answered(code, answer.get("error") or answer)
+            raise self._http.protocol_error(code, answer.get("error") or answer)
 
     def _update(self, answer: Any) -> Update:
         """Return the update in the JSON of a response or an event."""
         if not is_object(answer):
-            raise self._http.unreadable("it is not a JSON object")
+            raise self._http.unreadable_error("it is not a JSON object")
         if answer.get("error") is not None:
-            raise self._http.answered(_code_of(answer) or 0, answer["error"])
+            raise self._http.protocol_error(_code_of(answer) or 0, answer["error"])
         return self._reader.read(as_object(answer.get("result")) if "jsonrpc" in answer else answer)
 
 

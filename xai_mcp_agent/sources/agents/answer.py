@@ -41,7 +41,7 @@ def is_id(text: str) -> bool:
 
 @dataclass
 class Answer:
-    """The updates so far. `words` is what the agent says about its current state."""
+    """The updates so far. `words` are the agent's own about its current state."""
 
     state: str = ""
     task_id: str = ""
@@ -57,7 +57,7 @@ class Answer:
     def take(self, update: Update) -> None:
         """Add an update. Invalid ids are ignored; a new state replaces the words of the old.
 
-        An artifact replaces the one of its id, unless it is a further piece.
+        An artifact replaces an earlier one with the same id, unless it is a further piece.
         """
         self.task_id = update.task_id if is_id(update.task_id) else self.task_id
         self.context_id = update.context_id if is_id(update.context_id) else self.context_id
@@ -70,35 +70,35 @@ class Answer:
 
     def parts(self) -> Iterator[AnswerPart]:
         """Yield the parts of its message, then those of its artifacts."""
-        made = [part for parts in self._artifacts.values() for part in _join_texts(parts)]
+        results = [part for parts in self._artifacts.values() for part in _join_texts(parts)]
         # Many agents repeat their artifacts in their last message.
-        yield from (x for x in self.words if not (isinstance(x, TextPart) and x in made))
-        yield from made
+        yield from (x for x in self.words if not (isinstance(x, TextPart) and x in results))
+        yield from results
 
 
 def result_of(answer: Answer) -> ToolResult:
     """Return the result for the caller. A question is not an error: the model can answer it.
 
-    For a thread: much data takes long to be written.
+    Call it in a thread, because large data takes long to write as JSON.
     """
     parts = list(answer.parts())
     is_error = answer.state in _FAILED
-    shown = [TextPart(write_json(x.value)) if isinstance(x, DataPart) else x for x in parts]
+    contents = [TextPart(write_json(x.value)) if isinstance(x, DataPart) else x for x in parts]
     if is_error:
-        end = ":" if shown else ", and did not say why."
-        shown.insert(0, TextPart(f"{_FAILED[answer.state]}{end}"))
-    elif not shown:
-        shown = [TextPart(_NOTHING[answer.state])]
+        end = ":" if contents else ", and did not say why."
+        contents.insert(0, TextPart(f"{_FAILED[answer.state]}{end}"))
+    elif not contents:
+        contents = [TextPart(_NOTHING[answer.state])]
     ids = {"state": answer.state, "task_id": answer.task_id, "context_id": answer.context_id}
     structured: JsonObject = {name: value for name, value in ids.items() if value}
     data: list[Any] = [part.value for part in parts if isinstance(part, DataPart)]
     if data:
         structured["data"] = data[0] if len(data) == 1 else data
-    return ToolResult(tuple(shown), structured, is_error, tuple(_notes(answer)))
+    return ToolResult(tuple(contents), structured, is_error, tuple(_notes(answer)))
 
 
 def _notes(answer: Answer) -> Iterator[str]:
-    """Yield how the model can continue."""
+    """Yield notes on how the model can continue."""
     task, context = answer.task_id, answer.context_id
     of_task = f"task_id {task}" + (f" and context_id {context}" if context else "")
     if answer.state == "input_required" and task:
@@ -116,7 +116,7 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 
 def _join_texts(parts: list[AnswerPart]) -> Iterator[AnswerPart]:
-    """Yield the parts of one artifact, with consecutive texts, pieces of a stream, joined."""
+    """Yield the parts of one artifact; join consecutive texts, which are pieces of a stream."""
     for is_text, group in groupby(parts, lambda part: isinstance(part, TextPart)):
         if is_text:
             yield TextPart("".join(part.text for part in group if isinstance(part, TextPart)))

@@ -1,6 +1,6 @@
-"""Card of an agent: fetched, parsed again only when it changes, without its odd parts.
+"""Reads the card of an agent, and parses it again only when it changes.
 
-Its texts come from strangers and reach a model, so they are cleaned and cut.
+Its texts are untrusted and reach a model, so they are cleaned and cut. Invalid parts are omitted.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class CardReader:
         self._card: Card | None = None
 
     async def read(self, http: AgentHttp) -> Card:
-        """Return the card as it is now; the same object if it has not changed.
+        """Return the current card; the same object if it has not changed.
 
         Raises:
             SourceError: there is no card, or no usable one.
@@ -96,9 +96,9 @@ class CardReader:
                 return self._card
             if status not in _NOT_THERE or place == self._places[-1]:
                 if status != 404:
-                    raise http.refused(status, body)
+                    raise http.status_error(status, body)
                 fix = "Correct `url`, or write the address of the card itself."
-                raise http.failed("there is no agent card at its address (HTTP 404).", fix)
+                raise http.failure("there is no agent card at its address (HTTP 404).", fix)
         raise AssertionError("there is at least one place")
 
 
@@ -113,8 +113,8 @@ def read_card(url: str, http: AgentHttp, raw: Any) -> Card:
         why = "it is not an object"
         if is_object(raw):
             why = "it has no `name`, or neither `skills` nor `capabilities`"
-        raise http.failed(
-            f"what is at its address is not an agent card: {why}.",
+        raise http.failure(
+            f"the document at its address is not an agent card: {why}.",
             "Write the address of an A2A agent as `url`, or that of its card.",
         )
     card, clean = as_object(raw), http.words
@@ -132,18 +132,18 @@ def read_card(url: str, http: AgentHttp, raw: Any) -> Card:
 
 def _interface(card: JsonObject, url: str, http: AgentHttp) -> tuple[Interface, list[str]]:
     """Return the interface to use, the newest protocol first, and notes on forbidden ones."""
-    spoken = [x for x in _interfaces(card, url) if x.url and x.binding in _BINDINGS]
-    if not spoken:
-        raise http.failed(
+    supported = [x for x in _interfaces(card, url) if x.url and x.binding in _BINDINGS]
+    if not supported:
+        raise http.failure(
             "its card has no interface with an address that we support (JSONRPC or HTTP+JSON).",
             "Ask whoever runs the agent to offer one of them.",
         )
-    allowed = [x for x in spoken if http.may_go_to(x.url)]
+    allowed = [x for x in supported if http.may_go_to(x.url)]
     if not allowed:
-        raise http.not_allowed(spoken[0].url)
+        raise http.place_error(supported[0].url)
     notes = [
         f"An interface in its card is on another host and is not used: {x.url[:200]!a}."
-        for x in spoken
+        for x in supported
         if x not in allowed
     ]
     return next((x for x in allowed if not x.is_old), allowed[0]), notes
@@ -172,14 +172,14 @@ def _skills(listed: list[Any], http: AgentHttp, notes: list[str]) -> Iterator[Sk
         if not skill_id.strip() or len(skill_id) > _MAX_ID or _HALF.search(skill_id):
             notes.append("A skill without a usable id was left out.")
         elif skill_id in ids:
-            shown = clean(skill_id, _MAX_TITLE)
-            notes.append(f"The skill {shown!r} is listed twice; the first is used.")
+            example_text = clean(skill_id, _MAX_TITLE)
+            notes.append(f"The skill {example_text!r} is listed twice; the first is used.")
         else:
             ids.add(skill_id)
             text = clean(as_text(raw.get("description")), _MAX_DESCRIPTION)
             examples = as_texts(raw.get("examples"))[:_MOST_EXAMPLES]
-            shown = "; ".join(filter(None, (clean(x, _MAX_EXAMPLE) for x in examples)))
-            text = f"{text}\nFor example: {shown}".strip() if shown else text
+            example_text = "; ".join(filter(None, (clean(x, _MAX_EXAMPLE) for x in examples)))
+            text = f"{text}\nFor example: {example_text}".strip() if example_text else text
             yield Skill(skill_id, clean(as_text(raw.get("name")), _MAX_TITLE), text)
     if len(listed) > _MOST_SKILLS:
         notes.append(
@@ -190,14 +190,14 @@ def _skills(listed: list[Any], http: AgentHttp, notes: list[str]) -> Iterator[Sk
 _HALF = re.compile("[\ud800-\udfff]")  # of a character, which no request can hold
 
 
-def _version(written: Any, usual: str) -> str:
-    text = as_text(written)
-    return text if re.fullmatch(r"\d{1,3}(\.\d{1,3}){1,2}", text) else usual
+def _version(value: Any, default: str) -> str:
+    text = as_text(value)
+    return text if re.fullmatch(r"\d{1,3}(\.\d{1,3}){1,2}", text) else default
 
 
-def _address(card: str, written: Any) -> str:
+def _address(card: str, value: Any) -> str:
     """Return the absolute address of an interface; empty if the card has none."""
     try:
-        return urljoin(card, as_text(written)) if as_text(written) else ""
+        return urljoin(card, as_text(value)) if as_text(value) else ""
     except ValueError:
         return ""

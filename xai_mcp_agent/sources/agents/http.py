@@ -20,13 +20,7 @@ from ...core.json import is_object
 from ...core.provider_schema import function_description
 from ...secrets.secrets import Mask, mask_and_cut
 from ...settings.sources import AgentSettings
-from ..http import (
-    NotFollowed,
-    WebClient,
-    failure_of,
-    read_body,
-    redirect_request,
-)
+from ..http import NotFollowed, WebClient, failure_of, read_body
 from ..web.json_text import LONG_BYTES, read_json
 from ..web.network_errors import CHECK_FIRST, STATUS_HELP
 from ..web.origins import origin_of
@@ -84,56 +78,54 @@ class AgentHttp:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes = b""
     ) -> httpx2.Response:
-        """Return the response to a request, whatever its status; its body is still to be read."""
+        """Return the response to a request, with any status and an unread body."""
         if not self.may_go_to(url):
-            raise self.not_allowed(url)
-        request = httpx2.Request(method, url)
+            raise self.place_error(url)
         try:
             request = await self._client.build(method, url, headers, content)
-            response = await self._client.send(request)
-            while response.is_redirect and response.status_code != _NOT_MODIFIED:
+            response, _ = await self._client.follow(request, self._mask)
+            if response.is_redirect and response.status_code != _NOT_MODIFIED:
                 await response.aclose()
-                request = redirect_request(response, self._mask)
-                response = await self._client.send(request)
+                raise NotFollowed("it redirects to no valid address")
         except NotFollowed as cause:
             fix = "Write the address where the agent really is as `url`."
-            raise self.failed(f"{cause}.", fix) from None
+            raise self.failure(f"{cause}.", fix) from None
         except (OSError, httpx2.HTTPError) as cause:
-            raise failure_of(self._name, request, cause, self.words) from cause
+            raise failure_of(self._name, cause, self.words) from cause
         return response
 
     async def body(self, response: httpx2.Response) -> bytes:
-        """Return the whole body; of a refusal its beginning."""
+        """Return the whole body, or the beginning of a refusal."""
         is_refusal = response.status_code >= 400
         limit = _MAX_REFUSAL_BYTES if is_refusal else MAX_ANSWER_BYTES
         try:
             body = await read_body(response, limit)
         except httpx2.HTTPError as cause:
-            raise failure_of(self._name, response.request, cause, self.words) from cause
+            raise failure_of(self._name, cause, self.words) from cause
         if len(body) > limit and not is_refusal:
-            raise self.too_large()
+            raise self.size_error()
         return body[:limit]
 
     async def events(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
-        """Yield the data of each event of a stream, as it comes."""
+        """Yield the data of each event of a stream, as it arrives."""
         try:
             async with aclosing(response):
                 async for event in httpx2.EventSource(response, MAX_ANSWER_BYTES):
                     if event.data:
                         yield event.data.encode()
         except httpx2.SSEError:
-            raise self.too_large() from None
+            raise self.size_error() from None
         except httpx2.HTTPError as cause:
-            raise failure_of(self._name, response.request, cause, self.words) from cause
+            raise failure_of(self._name, cause, self.words) from cause
 
     async def parse(self, body: bytes, read: Callable[[Any], T]) -> T:
-        """Return the JSON in a body as `read` gives it; long ones are read in a thread."""
+        """Parse the JSON in a body and return the result of `read`; in a thread if it is long."""
         try:
             if len(body) > LONG_BYTES:
                 return await anyio.to_thread.run_sync(lambda: read(read_json(body)))
             return read(read_json(body))
         except (ValueError, RecursionError):
-            raise self.unreadable(_instead_of_json(body)) from None
+            raise self.unreadable_error(_instead_of_json(body)) from None
 
     async def aclose(self) -> None:
         """Close its connections."""
@@ -142,57 +134,57 @@ class AgentHttp:
     # Errors
 
     def words(self, text: str, at_most: int = _MAX_WORDS) -> str:
-        """Return what an agent said, as one line for people or models; of a traceback its end."""
-        seen = function_description(text)
-        if _TRACEBACK in seen:
-            seen = seen.strip().rpartition("\n")[2]
-        return mask_and_cut(" ".join(seen.split()), self._mask, at_most)
+        """Return an agent's text as one line for people or models; of a traceback, the last."""
+        clean = function_description(text)
+        if _TRACEBACK in clean:
+            clean = clean.strip().rpartition("\n")[2]
+        return mask_and_cut(" ".join(clean.split()), self._mask, at_most)
 
-    def failed(self, problem: str, next_step: str) -> SourceFailed:
-        """Return the error that it cannot be used. `problem` is in our words."""
+    def failure(self, problem: str, next_step: str) -> SourceFailed:
+        """Return the error for an agent that cannot be used. `problem` is in our words."""
         return SourceFailed(self._name, problem, next_step)
 
-    def gone(self, cause: Exception) -> SourceClosed:
-        """Return the error that it stopped answering while it worked on a task."""
+    def lost_error(self, cause: Exception) -> SourceClosed:
+        """Return the error for an agent that stopped answering while it worked on a task."""
         problem = f"the connection was lost: {self.words(str(cause))}"
         return SourceClosed(self._name, problem, CHECK_FIRST)
 
-    def not_allowed(self, url: str) -> SourceFailed:
-        """Return the error that it wants requests sent where the settings do not allow it."""
+    def place_error(self, url: str) -> SourceFailed:
+        """Return the error for an address that the settings do not allow."""
         place = self.words("://".join(origin_of(url)))
-        return self.failed(
-            f"its card wants requests sent to {place}, another place than `url`: credentials are "
-            "not taken there.",
+        return self.failure(
+            f"its card wants requests sent to {place}, another place than `url`: no credentials "
+            "are sent there.",
             "If that place is right, add its host to `allowedHosts`; else correct `url`.",
         )
 
-    def refused(self, status: int, body: bytes) -> SourceError:
-        """Return the error for an HTTP status that is one."""
+    def status_error(self, status: int, body: bytes) -> SourceError:
+        """Return the error for an HTTP error status."""
         reason = self.words(_reason_in_body(body))
         problem = f"it answered with HTTP {status}{f': {reason}' if reason else ''}."
         fix = _STATUS_HELP.get(status, _ASK_THE_AGENT)
         if status in (401, 403):
-            return self.failed(problem, fix)
+            return self.failure(problem, fix)
         return ServerError(self._name, problem, 0, fix, status=status)
 
-    def answered(self, code: int, error: Any) -> ServerError:
-        """Return the error for one of its protocol, as JSON has it."""
+    def protocol_error(self, code: int, error: Any) -> ServerError:
+        """Return the error for an error of the protocol, in JSON."""
         reason = self.words(_reason_in(error)) or "it did not say why"
         problem = f"it answered with an error: {reason.rstrip('.')}."
         return ServerError(self._name, problem, code, _CODE_HELP.get(code, _ASK_THE_AGENT))
 
-    def unreadable(self, why: str) -> ServerError:
-        """Return the error that an answer cannot be understood; `why` is in our words."""
+    def unreadable_error(self, why: str) -> ServerError:
+        """Return the error for an answer that cannot be understood; `why` is in our words."""
         fix = "It may speak another protocol, or another version: check its documentation."
         return ServerError(self._name, f"its answer cannot be understood: {why}.", 0, fix)
 
-    def too_large(self) -> ServerError:
-        """Return the error that it sends more than anybody could use."""
-        return self.unreadable(f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB")
+    def size_error(self) -> ServerError:
+        """Return the error for an answer beyond the size limit."""
+        return self.unreadable_error(f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB")
 
 
 def _place_of(url: str) -> tuple[str, int | None]:
-    """Return host and port of an address; for an invalid one a host that does not exist."""
+    """Return host and port of an address; an invalid one has a host that does not exist."""
     try:
         parts = urlsplit(url)
         return (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme)
@@ -201,7 +193,7 @@ def _place_of(url: str) -> tuple[str, int | None]:
 
 
 def _named_place(host: str) -> tuple[str, int | None]:
-    """Return a host of the settings: with its port or, without one, for every port."""
+    """Return a host of the settings and its port; None stands for every port."""
     try:
         parts = urlsplit(host if "://" in host else f"//{host}")
         return (parts.hostname or "").lower(), parts.port
@@ -226,7 +218,7 @@ def _reason_in_body(body: bytes) -> str:
 
 
 def _reason_in(value: Any) -> str:
-    """Return the reason of a refusal: in the usual places of JSON, else all of it."""
+    """Return the reason in the usual fields of a refusal, or the whole refusal."""
     for name in ("error", "message", "detail"):
         if is_object(value) and name in value:
             value = value[name]

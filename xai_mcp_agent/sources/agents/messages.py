@@ -1,7 +1,7 @@
 """Messages of A2A as JSON, in 1.0 and 0.3, over both bindings.
 
 JSON-RPC of 1.0 and HTTP+JSON use protobuf's JSON; JSON-RPC of 0.3 has a `kind` in each object.
-Unreadable parts are skipped: an odd part costs only itself.
+Unreadable parts are skipped; the others remain usable.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AnswerPart: TypeAlias = ResultPart | DataPart
 
 @dataclass(frozen=True)
 class Request:
-    """A message to an agent. `skill` is the id of the chosen one, `remark` names it in words."""
+    """A message to an agent. `skill` is the id of the chosen skill, `remark` names it in words."""
 
     message: str
     data: JsonObject | None = None
@@ -69,7 +69,7 @@ class Update:
 
 
 def text_in(parts: Iterator[AnswerPart] | list[AnswerPart] | tuple[AnswerPart, ...]) -> str:
-    """Return the texts among some parts."""
+    """Return the text of all text parts."""
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
@@ -105,7 +105,7 @@ def as_old_rest(message: JsonObject) -> JsonObject:
 class UpdateReader:
     """Reads responses and events, by their `kind` or by the name of their only field.
 
-    With `deep_data`, as HTTP+JSON of 0.3, the JSON of a part lies one level deeper.
+    With `deep_data`, as in HTTP+JSON of 0.3, the JSON of a part is one level deeper.
     """
 
     def __init__(self, *, deep_data: bool) -> None:

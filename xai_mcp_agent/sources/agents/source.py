@@ -1,4 +1,4 @@
-"""A remote agent as a source: its card is read on first use, its skills are the tools."""
+"""A remote agent as a source: it reads the card on first use, and the skills are the tools."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_GOOD_SECONDS = 300.0  # a card is trusted so long: skills change when an agent is deployed again
+_GOOD_SECONDS = 300.0  # lifetime of a card: skills change when an agent is deployed again
 _LOOK_SECONDS = 5.0  # limit for checking the card; the last one can be used
-_CANCEL_SECONDS = 2.0  # a cancelled call waits no longer for the agent to confirm
+_CANCEL_SECONDS = 2.0  # limit for the agent to confirm the cancellation of a call
 _CLOSE_SECONDS = 1.0
-_SHOWN_PROGRESS = 200  # characters
+_MAX_PROGRESS_CHARS = 200  # characters
 # After so many updates an agent is streaming words, and a screen need not show each one.
-_PROGRESS_PASSED, _PROGRESS_PAUSE_SECONDS = 100, 0.1
+_PROGRESS_AT_ONCE, _PROGRESS_PAUSE_SECONDS = 100, 0.1
 
 
 class AgentSource(ReadSource["A2aAgent"]):
@@ -65,13 +65,13 @@ class AgentSource(ReadSource["A2aAgent"]):
                     await self._http.aclose()
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Send a message to the agent, and wait until it has answered; see `Source.call`.
+        """Send a message to the agent, and wait for its answer; see `Source.call`.
 
-        The task is canceled when the call is, or when its time is over.
+        A call that is cancelled or times out cancels its task.
 
         Raises:
             UnknownTool: the agent does not have that skill any more.
-            InvalidArguments: an id in them cannot be the agent's.
+            InvalidArguments: an id cannot be the agent's.
         """
         started, name = anyio.current_time(), invocation.tool.name
         limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
@@ -123,7 +123,7 @@ class AgentSource(ReadSource["A2aAgent"]):
         return agent
 
     async def _current_agent(self) -> A2aAgent:
-        """Return the agent as it is now; the same object if its card has not changed."""
+        """Return the current agent; the same object if its card has not changed."""
         if self._http is None:
             self._http = await anyio.to_thread.run_sync(_connect, self._settings, self._mask)
         card = await self._reader.read(self._http)
@@ -151,7 +151,7 @@ class AgentSource(ReadSource["A2aAgent"]):
 
 
 class _Progress:
-    """Reports what an agent says meanwhile, but not every piece of a stream."""
+    """Reports the agent's texts during a call, but not every piece of a stream."""
 
     def __init__(
         self, listener: OnProgress | None, words: Callable[[str, int], str], notes: list[str]
@@ -166,14 +166,14 @@ class _Progress:
         if self._listener is None or not words.strip():
             return
         self._count += 1
-        if self._count <= _PROGRESS_PASSED or now >= self._next_at:
+        if self._count <= _PROGRESS_AT_ONCE or now >= self._next_at:
             self._next_at = now + _PROGRESS_PAUSE_SECONDS
-            shown = self._words(words, _SHOWN_PROGRESS)
-            await self._listener.report(self._count, None, shown)
+            text = self._words(words, _MAX_PROGRESS_CHARS)
+            await self._listener.report(self._count, None, text)
 
 
 def _connect(settings: AgentSettings, mask: Mask) -> AgentHttp:
-    """Return the connection to the agent. For a thread: its libraries take a while to load."""
+    """Return the connection to the agent. Call it in a thread: its libraries load slowly."""
     from . import a2a  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from .http import AgentHttp
 
@@ -184,7 +184,7 @@ def _request(invocation: ToolInvocation, offer: Offer, card: Card) -> Request:
     """Return the message to send.
 
     Raises:
-        InvalidArguments: an id in it cannot be the agent's.
+        InvalidArguments: an id cannot be the agent's.
     """
     arguments, skill = invocation.arguments, offer.skill
     ids = {name: arguments.get(name) or "" for name in ("task_id", "context_id")}

@@ -75,5 +75,5 @@ def _tool(source: str, name: str, title: str, description: str, card: Card) -> T
 def _name(skill: Skill) -> str:
     """Return the id of a skill as a name, or its title if the id says nothing."""
     first = (skill.title, skill.id) if _NUMBER.fullmatch(skill.id) else (skill.id, skill.title)
-    cleaned = (_NOT_ALLOWED.sub("_", x).strip("_-")[:_MAX_NAME] for x in first)
-    return next(filter(None, cleaned), "skill")
+    names = (_NOT_ALLOWED.sub("_", x).strip("_-")[:_MAX_NAME] for x in first)
+    return next(filter(None, names), "skill")

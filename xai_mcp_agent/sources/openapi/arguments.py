@@ -1,4 +1,4 @@
-"""Parameters and request bodies as tool arguments: where each goes and what it accepts.
+"""Parameters and request bodies as tool arguments: where each goes and which values it accepts.
 
 A body becomes one argument for each property if nothing is lost that way, otherwise one argument.
 """
@@ -54,16 +54,16 @@ class Argument:
 
 
 def name_arguments(arguments: Iterable[Argument]) -> list[Argument]:
-    """Name each argument for the model. When names clash, later ones say where they go."""
-    named: dict[str, Argument] = {}
+    """Name each argument for the model. If two have the same name, the later adds its location."""
+    by_name: dict[str, Argument] = {}
     for argument in arguments:
         place, number = argument.placement, 1
         name = place.name
-        while name in named:
+        while name in by_name:
             name = f"{place.name}__{place.location}{'' if number == 1 else number}"
             number += 1
-        named[name] = replace(argument, placement=replace(place, argument=name))
-    return list(named.values())
+        by_name[name] = replace(argument, placement=replace(place, argument=name))
+    return list(by_name.values())
 
 
 # Parameters
@@ -110,9 +110,9 @@ def parameter_arguments(
         BadReference: a schema refers to a place that is not allowed.
     """
     names = dict.fromkeys(_IN_PATH.findall(path))
-    sent = [x for x in parameters if _is_sent(x, names, notes)]
-    arguments = [_parameter_argument(x, schemas, notes) for x in sent]
-    described = {x["name"] for x in sent if x["in"] == "path"}
+    usable = [x for x in parameters if _is_usable(x, names, notes)]
+    arguments = [_parameter_argument(x, schemas, notes) for x in usable]
+    described = {x["name"] for x in usable if x["in"] == "path"}
     for name in (x for x in names if x not in described):
         notes.add(f"The document does not describe the path parameter {name!r}.")
         place = Placement(name, "path", name, is_required=True)
@@ -120,7 +120,7 @@ def parameter_arguments(
     return sorted(arguments, key=lambda x: _ORDER.index(x.placement.location))
 
 
-def _is_sent(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> bool:
+def _is_usable(parameter: JsonObject, in_path: Iterable[str], notes: Notes) -> bool:
     """Return whether a parameter becomes an argument.
 
     Raises:
@@ -151,8 +151,8 @@ def _parameter_argument(parameter: JsonObject, schemas: Schemas, notes: Notes) -
     name, location = parameter["name"], parameter["in"]
     content, media_type, schema = as_object(parameter.get("content")), "", parameter.get("schema")
     if content and "schema" not in parameter:
-        media_type, described = next(iter(content.items()))
-        schema = schemas.document.follow(described).get("schema")
+        media_type, content_entry = next(iter(content.items()))
+        schema = schemas.document.follow(content_entry).get("schema")
     styles = _STYLES[location]
     style = cast(Style, parameter.get("style", styles[0]))
     if style not in styles:
@@ -179,7 +179,7 @@ def _parameter_argument(parameter: JsonObject, schemas: Schemas, notes: Notes) -
 
 
 def _not_empty(schema: JsonObject | bool, schemas: Schemas) -> JsonObject | bool:
-    """Require a value: a path without it would be the address of something else."""
+    """Require a value: a path without it would be the address of another resource."""
     resolved, _ = schemas.resolve(schema)
     word = _LEAST.get(str(resolved.get("type")), "")
     return schema if not word or resolved.get(word) else {**as_object(schema), word: 1}
@@ -200,10 +200,10 @@ def describe(schema: JsonObject | bool, *descriptions: Any) -> JsonObject | bool
 def body_arguments(
     request_body: JsonObject, schemas: Schemas, notes: Notes, *, is_optional: bool
 ) -> tuple[Body | None, list[Argument]]:
-    """Return how a request body is sent and its arguments, or None if there is nothing to send.
+    """Return the body to send and its arguments, or None if there is nothing to send.
 
     If the body names an argument, it is the whole body; otherwise each argument is a property.
-    `is_optional`: the method usually has no body.
+    `is_optional` means that the method usually has no body.
 
     Raises:
         BadReference: the body refers to a place that is not allowed.
@@ -211,16 +211,16 @@ def body_arguments(
     content = as_object(request_body.get("content"))
     if not content:
         return None, []
-    offered = min(content, key=_rank)
-    described = schemas.document.follow(content[offered])
-    schema = schemas.translate(described.get("schema", {}), notes)
+    content_type = min(content, key=_rank)
+    media = schemas.document.follow(content[content_type])
+    schema = schemas.translate(media.get("schema", {}), notes)
     has_nothing = not as_object(schema).get("properties")
     if is_optional and has_nothing and as_object(schema).keys() <= {"type", "properties"}:
         return None, []
-    media_type = _sendable(offered)
+    media_type = _sendable(content_type)
     kind = base_of(media_type)
     is_form, is_required = kind in (FORM, MULTIPART), request_body.get("required") is True
-    parts = _parts(schema, as_object(described.get("encoding")), kind, schemas) if is_form else {}
+    parts = _parts(schema, as_object(media.get("encoding")), kind, schemas) if is_form else {}
     body = Body(media_type, _BODY, is_required, parts)
     flat = _flatten(schemas, schema) if is_form or is_json_type(kind) else None
     # If no property is given, no body is sent; if any is, the required ones must be.
@@ -251,7 +251,7 @@ class _Flat:
 
 
 def _flatten(schemas: Schemas, schema: Any) -> _Flat | None:
-    """Return the properties, or None if the schema says more than properties can express."""
+    """Return the properties, or None if they cannot express the whole schema."""
     flat, queue, count = _Flat(), [schema], 0
     while queue:
         part, notes = schemas.resolve(queue.pop())
@@ -298,13 +298,13 @@ def _file_schema(schema: JsonObject | bool) -> JsonObject:
 
 
 def _parts(schema: Any, encoding: JsonObject, kind: str, schemas: Schemas) -> dict[str, Part]:
-    """Return how each property of a form is written, over all its alternatives."""
+    """Return how to write each property of a form, over all its alternatives."""
     parts: dict[str, Part] = {}
-    queue, seen = [schema], set[int]()
-    while queue and len(seen) < _MAX_PARTS:
+    queue, visited = [schema], set[int]()
+    while queue and len(visited) < _MAX_PARTS:
         resolved, _ = schemas.resolve(queue.pop())
-        if id(resolved) not in seen:
-            seen.add(id(resolved))
+        if id(resolved) not in visited:
+            visited.add(id(resolved))
             for name, x in as_object(resolved.get("properties")).items():
                 parts[name] = _part(x, as_object(encoding.get(name)), kind, schemas)
             for word in ("allOf", "anyOf", "oneOf"):

@@ -106,9 +106,9 @@ def grants_for(
 
 
 class ServiceAuth(httpx2.Auth):
-    """Adds credentials to requests; when a token is refused, gets a new one, once.
+    """Adds credentials to requests. After a refusal it gets a new token, once.
 
-    Credentials that a request already has are not added twice: the same request may be sent again.
+    A request may be sent again, so credentials that it already has are not added twice.
     """
 
     def __init__(self, grants: Iterable[Grant], tokens: ClientTokens) -> None:
@@ -130,7 +130,7 @@ class ServiceAuth(httpx2.Auth):
 
 
 def add_credentials(request: httpx2.Request, grants: Iterable[Grant], token: str = "") -> None:
-    """Add the credentials of these grants to a request. `token` is for the grant that needs one.
+    """Add the credentials of these grants to a request. `token` is for the one that takes a token.
 
     Raises:
         CredentialsMissing: a secret has a line break.
@@ -163,20 +163,20 @@ def _append_pair(text: str, joint: str, pair: str) -> str:
 def read_credentials(auth: Mapping[str, Any] | str) -> Credentials:
     """Read a program's credentials and replace variables in them from the environment.
 
-    Takes the same form as `auth` in the settings. A plain text is the key or token for all schemes,
-    or for the scheme it is listed under.
+    They have the form of `auth` in the settings. A plain text is the key or token for all schemes,
+    or for the scheme that is its key.
 
     Raises:
         BadSetting: the credentials are not valid; says where, without the secret.
     """
     names = valid_keys(CredentialSettings)
-    written: dict[str, Any] = _of_text(auth) if isinstance(auth, str) else {
+    values: dict[str, Any] = _of_text(auth) if isinstance(auth, str) else {
         x: _of_text(y) if isinstance(y, str) and x not in names else y for x, y in auth.items()
     }  # fmt: skip
     adapter: TypeAdapter[Credentials] = TypeAdapter(CredentialsByScheme)
     try:
         context = ValidationContext(Variables(os.environ, ""))
-        return adapter.validate_python(written, context=context)
+        return adapter.validate_python(values, context=context)
     except ValidationError as cause:
         error = cause.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(x) for x in error["loc"] if x)
@@ -267,7 +267,7 @@ def _one_line(text: str, need: SecurityNeed) -> str:
 
 @dataclass(slots=True)
 class _Token:
-    """The token of one client; whoever needs a new one waits for the lock."""
+    """The token of one client. Calls that need a new one wait for the lock."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     text: str = ""
@@ -305,7 +305,7 @@ class ClientTokens:
         if not url.startswith("https:") and not (url.startswith("http:") and is_this_machine(url)):
             fix = "Write its https:// address as `tokenUrl`."
             raise self._failure(grant, "does not use https", fix)
-        # As it is sent, before base64; the service may repeat it in its refusal.
+        # A refusal may repeat the secret in the form before base64.
         self._secrets.add(quote(_reveal(grant.credential.client_secret), safe=""))
         how = grant.credential.client_authentication
         try:

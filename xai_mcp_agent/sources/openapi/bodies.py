@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON, text, forms and files, as their media types want them.
+"""Bodies of requests: JSON, text, forms and files, each in its media type.
 
 OpenAPI 3.2 (Media Type Object, Encoding Object) decides how a body is written. A file argument is
 one text that a model can write: its content, or a `data:` URL with its media type, its name as
@@ -169,9 +169,9 @@ def _file_of(value: Any) -> tuple[bytes, str, str]:
     if not comma:
         raise Unwritable("it begins with `data:` but has no comma before its data")
     media_type, *parameters = (x.strip() for x in head.split(";"))
-    named = [(x, *x.partition("=")[::2]) for x in parameters]
-    names = [unquote(y).strip('"') for _, key, y in named if key.lower() in _FILE_NAMES]
-    others = [x for x, key, _ in named if "=" in x and key.lower() not in _FILE_NAMES]
+    fields = [(x, *x.partition("=")[::2]) for x in parameters]
+    names = [unquote(y).strip('"') for _, key, y in fields if key.lower() in _FILE_NAMES]
+    others = [x for x, key, _ in fields if "=" in x and key.lower() not in _FILE_NAMES]
     is_base64 = any(x.lower() == "base64" for x in parameters)
     return (
         _decode(data) if is_base64 else unquote_to_bytes(data),

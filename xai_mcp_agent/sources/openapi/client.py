@@ -1,7 +1,4 @@
-"""Requests to one service and their whole responses, within limits.
-
-Redirects are followed here: a service must not send us into a private network.
-"""
+"""Requests to one service and their whole responses, within limits."""
 
 from __future__ import annotations
 
@@ -16,14 +13,11 @@ import httpx2
 
 from ...core.errors import Misdirected, SourceError
 from ...core.json import as_object
-from ...core.places import INTERNET, LINK_LOCAL, OutOfPlace, place_of_host
+from ...core.places import INTERNET
 from ...secrets.secrets import Mask, mask_and_cut
-from ..http import NotFollowed, WebClient, failure_of, place_of_peer, read_until, redirect_request
-from ..web.network_errors import proxy_of
-from ..web.origins import is_same_host, origin_of
+from ..http import NotFollowed, WebClient, failure_of, read_until
 
 _CLOSE_SECONDS = 1.0
-_READING = ("GET", "HEAD")
 _MAX_REFUSAL_BYTES = 256 * 1024  # only the beginning of an error page is useful to a reader
 _STREAM = "text/event-stream"
 _STREAM_SECONDS = 30.0  # many streams never end; the important data comes first
@@ -95,14 +89,13 @@ class ServiceClient:
         places: Collection[str] | None = None,
         *,
         auth: httpx2.Auth | None = None,
-        within_host: bool = False,
+        leaves_host: bool = True,
         redirects: bool = True,
     ) -> ServiceResponse:
-        """Return the response to a request, following the redirects that are allowed.
+        """Return the response to a request after its redirects; see `WebClient.follow`.
 
-        `places` limits where the host may be (core/places.py), by default anywhere. `auth` is used
-        for the request's origin only. With `within_host`, redirects to another host are not
-        allowed. Cancelling the call ends the request. Nothing else limits its time.
+        Without `redirects` a redirect is the response. Cancelling the call ends the request.
+        Nothing else limits its time.
 
         Raises:
             OutOfPlace: the host is in none of `places`. Nothing was sent.
@@ -111,39 +104,19 @@ class ServiceClient:
             SourceClosed: the connection was lost before the response was complete.
             ResponseTooLarge: the response is larger than the limit.
         """
-        first, first_place = request, ""
         try:
-            while True:
-                response = await self._send_once(request, places, auth)
-                first_place = first_place or _place_of(response)
-                if not redirects or not response.has_redirect_location:
-                    return await self._read(response, first_place)
-                await response.aclose()
-                request = redirect_request(response, self._mask, leaves_origin=True)
-                if within_host and not is_same_host(str(first.url), str(request.url)):
-                    raise NotFollowed(f"it redirects to another host, {request.url.host}")
-                if origin_of(str(request.url)) != origin_of(str(first.url)):
-                    # Clouds serve the machine's secrets at link-local addresses.
-                    places, auth = {INTERNET, first_place} - {LINK_LOCAL}, None
+            if not redirects:
+                return await self._read(await self._http.send(request, places, auth), INTERNET)
+            response, place = await self._http.follow(
+                request, self._mask, places, auth, leaves_host=leaves_host
+            )
+            return await self._read(response, place)
         except NotFollowed as cause:
-            raise self._misdirection(str(cause)) from None
-        except OutOfPlace:
-            if request is first:
-                raise
-            problem = f"it redirects to {request.url.host}, and may not send us into that network"
-            raise self._misdirection(problem) from None
+            problem = f"{mask_and_cut(str(cause), self._mask)}."
+            fix = f"Correct `{self._key}`, if the service has moved."
+            raise Misdirected(self.name, problem, fix) from None
         except (OSError, httpx2.HTTPError, httpx2.InvalidURL, ValueError) as cause:
-            raise failure_of(self.name, request, cause, self._mask, self._key) from cause
-
-    async def _send_once(
-        self, request: httpx2.Request, places: Collection[str] | None, auth: httpx2.Auth | None
-    ) -> httpx2.Response:
-        if request.method in _READING:
-            try:
-                return await self._http.send(request, places, auth)
-            except httpx2.RemoteProtocolError:
-                pass  # an idle connection was just closed; a read may be sent again
-        return await self._http.send(request, places, auth)
+            raise failure_of(self.name, cause, self._mask, self._key) from cause
 
     async def _read(self, response: httpx2.Response, place: str) -> ServiceResponse:
         url = response.request.url.copy_with(userinfo=b"", query=None, fragment=None)
@@ -162,17 +135,6 @@ class ServiceClient:
                 "Ask for less, such as a page or fewer fields, or raise `maxResponseBytes`.",
             )
         return replace(head, body=body, is_cut=not is_whole)
-
-    def _misdirection(self, problem: str) -> Misdirected:
-        text = mask_and_cut(problem, self._mask)
-        fix = f"Correct `{self._key}`, if the service has moved."
-        return Misdirected(self.name, f"{text}.", fix)
-
-
-def _place_of(response: httpx2.Response) -> str:
-    url = response.request.url
-    is_proxied = bool(proxy_of(str(url)))
-    return place_of_host(url.host) or (INTERNET if is_proxied else place_of_peer(response))
 
 
 def _end_of_stream() -> float:

@@ -45,7 +45,7 @@ _BUDGET = 64 * 1024 * 1024  # for all work on one document; see `Document.spend`
 _LEAST_BYTES = 4_096  # the minimum cost of a file: opening it takes time, too
 _MAX_TITLE = 200
 _MAX_VERSION = 10**12  # covers a date with a time; Python refuses to print very large numbers
-_SHOWN_CHARS = 300
+_QUOTE_CHARS = 300
 _NOTHING = object()
 
 
@@ -95,7 +95,7 @@ def _parse(text: str) -> Any:
         except RecursionError:
             raise NotReadable("it is nested too deeply") from None
         except ValueError as cause:  # it may be YAML
-            problem = f"it is not JSON: {str(cause)[:_SHOWN_CHARS]}"
+            problem = f"it is not JSON: {str(cause)[:_QUOTE_CHARS]}"
     try:
         return parse_yaml(text)
     except YamlError as cause:
@@ -172,10 +172,10 @@ class Document:
         self.title = text_of(info.get("title"), _MAX_TITLE)
         self.version = text_of(_version_text(info.get("version")), _MAX_TITLE)
         self._read = read
-        self._budget_left = _BUDGET
+        self._budget = _BUDGET
         self._files: dict[str, Any] = {uri: self.root}
         with suppress(BadReference):
-            own_name = text_of(self.root.get("$self"), _SHOWN_CHARS)
+            own_name = text_of(self.root.get("$self"), _QUOTE_CHARS)
             self._files[_join(uri, own_name.partition("#")[0])] = self.root
 
     @classmethod
@@ -212,8 +212,8 @@ class Document:
         Raises:
             BadOperation: the budget is used up.
         """
-        self._budget_left -= work
-        if self._budget_left < 0:
+        self._budget -= work
+        if self._budget < 0:
             raise BadOperation("the document is too large to be read further")
 
     # References
@@ -229,7 +229,7 @@ class Document:
             _extend(chain, reference)
             target = self.target(reference)
             if not isinstance(target, dict):
-                raise BadReference(f"{reference[:_SHOWN_CHARS]} does not lead to an object")
+                raise BadReference(f"{reference[:_QUOTE_CHARS]} does not lead to an object")
             beside = {word: x for word, x in result.items() if word != "$ref"}
             result = {**as_object(target), **beside}
         return result
@@ -242,9 +242,9 @@ class Document:
         """
         chain = [reference]
         target = self.target(reference)
-        while isinstance(following := as_object(target).get("$ref"), str) and len(target) == 1:
-            _extend(chain, following)
-            target = self.target(following)
+        while isinstance(successor := as_object(target).get("$ref"), str) and len(target) == 1:
+            _extend(chain, successor)
+            target = self.target(successor)
         key, mark, fragment = chain[-1].partition("#")
         uri = _join(self.uri, key)
         return f"{'' if self._files[uri] is self.root else uri}{mark}{fragment}", target
@@ -261,7 +261,7 @@ class Document:
         places = (at(root, x, _NOTHING) for x in (unquote(fragment), fragment))
         target = next((x for x in places if x is not _NOTHING), _NOTHING)
         if target is _NOTHING:
-            raise BadReference(f"{reference[:_SHOWN_CHARS]} leads to nothing")
+            raise BadReference(f"{reference[:_QUOTE_CHARS]} leads to nothing")
         return target
 
     def file(self, key: str) -> Any:
@@ -294,12 +294,12 @@ class Document:
         else:
             _make_absolute(content, uri)
             return content
-        return BadReference(f"{reason}: {uri[:_SHOWN_CHARS]}")
+        return BadReference(f"{reason}: {uri[:_QUOTE_CHARS]}")
 
 
 def _extend(chain: list[str], reference: str) -> None:
     if reference in chain:
-        raise EndlessReference(f"{reference[:_SHOWN_CHARS]} leads to itself")
+        raise EndlessReference(f"{reference[:_QUOTE_CHARS]} leads to itself")
     chain.append(reference)
 
 
@@ -312,26 +312,26 @@ def _join(uri: str, reference: str) -> str:
     try:
         return urljoin(uri, reference)
     except ValueError:
-        raise BadReference(f"leads to an invalid address: {reference[:_SHOWN_CHARS]}") from None
+        raise BadReference(f"leads to an invalid address: {reference[:_QUOTE_CHARS]}") from None
 
 
 def _make_absolute(content: Any, uri: str) -> None:
-    queue, seen = [content], set[int]()
+    queue, visited = [content], set[int]()
     while queue:
         part = queue.pop()
         # YAML aliases may repeat a part
-        if not (is_object(part) or is_list(part)) or id(part) in seen:
+        if not (is_object(part) or is_list(part)) or id(part) in visited:
             continue
         if is_object(part) and isinstance(reference := part.get("$ref"), str):
             key, mark, fragment = reference.partition("#")
             with suppress(BadReference):  # reported when the reference is followed
                 part["$ref"] = f"{_join(uri, key)}{mark}{fragment}"
-        seen.add(id(part))
+        visited.add(id(part))
         queue += children(part)
 
 
 def _version_text(value: Any) -> str:
-    """Return a version that was written with or without quotes."""
+    """Return a version as text; without quotes, YAML reads it as a number."""
     is_number = isinstance(value, int | float) and abs(value) < _MAX_VERSION
     return str(value) if isinstance(value, str) or is_number else ""
 
@@ -342,7 +342,7 @@ def _openapi_version(root: Mapping[str, Any], name: str) -> str:
     if is_known:
         return version
     if version:
-        problem = f"has the version {version[:_SHOWN_CHARS]!r}"
+        problem = f"has the version {version[:_QUOTE_CHARS]!r}"
     else:
         problem = "has neither `openapi` nor `swagger`"
     raise BadDocument(

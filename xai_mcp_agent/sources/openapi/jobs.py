@@ -249,20 +249,20 @@ class JobWatch:
         if _is_one_of(status, settings.failure):
             return "failed"
         if not status:
-            done = "unexpected" if settings.status_pointer else "done"
-            return "running" if is_accepted else done
+            final = "unexpected" if settings.status_pointer else "done"
+            return "running" if is_accepted else final
         if settings.running:
             return "running" if _is_one_of(status, settings.running) else "unexpected"
         # An unlisted status, such as `ready`: after answers of 202, any other code means done.
         return "running" if is_accepted or not self._was_accepted else "done"
 
     async def _report(self, response: ServiceResponse, on_progress: OnProgress) -> None:
-        done = at(response.json(), self._settings.progress_pointer)
-        done = done if isinstance(done, int | float) else 0
+        progress = at(response.json(), self._settings.progress_pointer)
+        progress = progress if isinstance(progress, int | float) else 0
         # A fraction or a percentage.
-        total = (1.0 if done <= 1 else 100.0) if done else None
+        total = (1.0 if progress <= 1 else 100.0) if progress else None
         status = mask_and_cut(self._status(response), self._mask)
-        await on_progress(float(done), total, status)
+        await on_progress(float(progress), total, status)
 
     async def _read(self, job: Job, response: ServiceResponse, whole: ToolResult) -> ToolResult:
         """Read the result: a part of the last response, or the response at another address."""
@@ -282,7 +282,7 @@ class JobWatch:
         return ToolResult((TextPart(_text(value)),), structured=value)
 
     async def _cancel(self, job: Job) -> None:
-        """Cancel the job if the settings say how: deleting a job may delete what it has made."""
+        """Cancel the job if the settings say how: a deleted job may lose its results."""
         settings = self._settings
         if not settings.cancel_url:
             return
@@ -324,7 +324,7 @@ def _reference(response: ServiceResponse, settings: AsyncSettings) -> str:
 
 
 def _fill(template: str, base_url: str, **holes: str) -> str:
-    """Fill a template for an address; a path is added to the base URL."""
+    """Return the address from a template. A path is relative to the base URL."""
 
     def fill(hole: re.Match[str]) -> str:
         text = holes.get(hole[1], "")

@@ -1,4 +1,4 @@
-"""Values of schema keywords: which are usable, and how those of older versions are adjusted."""
+"""Checks of values of schema keywords, and adjustments of values from older versions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ...core.json import JsonObject, as_object, json_type
 from .document import texts_of
 
 OMIT = object()
-"""Marks a keyword that is left out."""
+"""Marks a keyword to omit."""
 
 _NULL: JsonObject = {"type": "null"}
-_MAX_SHOWN = 200  # characters of a default or an example, as JSON
+_MAX_CHARS = 200  # characters of a default or an example, as JSON
 
 
 def json_text_of(value: Any) -> str:
@@ -27,7 +27,7 @@ def json_text_of(value: Any) -> str:
 
 def is_short(value: Any) -> bool:
     """Return whether a value can be written as short JSON."""
-    return 0 < len(json_text_of(value)) <= _MAX_SHOWN
+    return 0 < len(json_text_of(value)) <= _MAX_CHARS
 
 
 def is_example(value: Any) -> bool:
@@ -61,11 +61,11 @@ def adjust_enum(result: JsonObject) -> None:
     if not types:
         return
     values = cast(list[Any], result["enum"])
-    fitting = [x for x in values if _is_of(x, types)]
-    if len(fitting) < len(values) and types == {"string"}:
-        fitting = [x if isinstance(x, str) else json.dumps(x) for x in values if x is not None]
-    if fitting:
-        result["enum"] = fitting
+    valid = [x for x in values if _is_of(x, types)]
+    if len(valid) < len(values) and types == {"string"}:
+        valid = [x if isinstance(x, str) else json.dumps(x) for x in values if x is not None]
+    if valid:
+        result["enum"] = valid
     else:
         del result["type"]
 
@@ -89,8 +89,8 @@ def allow_null(result: JsonObject) -> None:
         return
     if "type" in result:
         types = result["type"]
-        listed: Iterable[str] = [types] if isinstance(types, str) else types
-        result["type"] = list(dict.fromkeys((*listed, "null")))
+        names: Iterable[str] = [types] if isinstance(types, str) else types
+        result["type"] = list(dict.fromkeys((*names, "null")))
     if "enum" in result and None not in result["enum"]:
         result["enum"] = [*result["enum"], None]
 

@@ -189,17 +189,17 @@ class _Converter:
     def _operation(self, endpoint: _Endpoint, name: str) -> Operation:
         document, operation, method = self._document, endpoint.operation, endpoint.method
         document.spend(_OPERATION_WORK)
-        notes, shown_path = Notes(), _clean_path(endpoint.path)
+        notes, document_path = Notes(), _clean_path(endpoint.path)
         levels = endpoint.path_item.get("parameters"), operation.get("parameters")
         merged = merge_parameters(document, *levels)
         parameters, request_body = inputs_of(document, operation, merged)
-        path = plain_path(shown_path, parameters)
+        path = plain_path(document_path, parameters)
         arguments = parameter_arguments(parameters, path, self._requests, notes)
         is_optional = method in _WITHOUT_BODY
         body, inner = body_arguments(request_body, self._requests, notes, is_optional=is_optional)
-        named = name_arguments([*arguments, *inner])
-        schema = self._input_schema(named, notes)
-        placements = [x.placement for x in named]
+        arguments = name_arguments([*arguments, *inner])
+        schema = self._input_schema(arguments, notes)
+        placements = [x.placement for x in arguments]
         if body is not None and body.argument:
             body = replace(body, argument=placements.pop().argument)  # the body is last
         responses = success_responses(document, operation)
@@ -210,21 +210,21 @@ class _Converter:
         )  # fmt: skip
         tool = Tool(
             ToolKey(OPENAPI.name, self._source, name),
-            _description(endpoint, shown_path),
+            _description(endpoint, document_path),
             schema,
             self._output_schema(responses),
             annotations=_annotations(method),
             tags=_tags(operation),
-            operation=Endpoint(method, shown_path),
+            operation=Endpoint(method, document_path),
             note=" ".join(notes.lines) or None,
         )
         return Operation(tool, plan, operation.get("deprecated") is True)
 
-    def _input_schema(self, named: list[Argument], notes: Notes) -> JsonObject:
+    def _input_schema(self, arguments: list[Argument], notes: Notes) -> JsonObject:
         """Return one schema for all arguments, and add the notes of its definitions."""
-        properties = {x.placement.argument: x.schema for x in named}
+        properties = {x.placement.argument: x.schema for x in arguments}
         schema: JsonObject = {"type": "object", "properties": properties}
-        if required := [x.placement.argument for x in named if x.placement.is_required]:
+        if required := [x.placement.argument for x in arguments if x.placement.is_required]:
             schema["required"] = required
         # Unknown arguments have no place in the request: refuse them instead of dropping them.
         schema["additionalProperties"] = False
@@ -265,22 +265,22 @@ class _Converter:
 
 
 def _with_definitions(schema: JsonObject, definitions: Sequence[Definition]) -> JsonObject:
-    named = {x.name: x.schema for x in definitions}
-    return {**schema, "$defs": named} if named else schema
+    schemas = {x.name: x.schema for x in definitions}
+    return {**schema, "$defs": schemas} if schemas else schema
 
 
 def _methods(path_item: JsonObject) -> Iterator[tuple[str, Any]]:
     """Yield the operations of a path by method; some documents write methods in capitals."""
-    written = (x for x in (*path_item, *_METHODS) if x in path_item)
-    named = {x.lower(): x for x in written if x.lower() in _METHODS}
+    keys = (x for x in (*path_item, *_METHODS) if x in path_item)
+    key_by_method = {x.lower(): x for x in keys if x.lower() in _METHODS}
     for method in _METHODS:
-        if method in named:
-            yield method.upper(), path_item[named[method]]
+        if method in key_by_method:
+            yield method.upper(), path_item[key_by_method[method]]
     more = path_item.get("additionalOperations", {})  # new in 3.2
     if not isinstance(more, dict):
         yield "", more
     for method, operation in as_object(more).items():
-        if method.upper() not in _NO_TOOLS and method.lower() not in named:
+        if method.upper() not in _NO_TOOLS and method.lower() not in key_by_method:
             yield method, operation
 
 
@@ -356,12 +356,12 @@ def _tool_names(endpoints: Iterable[_Endpoint]) -> dict[int, str]:
     for endpoint in sorted(endpoints, key=lambda x: (not _operation_id(x), x.path, x.method)):
         wishes[_operation_id(endpoint) or _name_from_path(endpoint)].append(endpoint)
     names: dict[int, str] = {}
-    taken = set(wishes)
+    all_names = set(wishes)
     for wish, several in wishes.items():
         names[id(several[0])] = wish
         for endpoint in several[1:]:
-            names[id(endpoint)] = name = _distinct_name(wish, endpoint, taken)
-            taken.add(name)
+            names[id(endpoint)] = name = _distinct_name(wish, endpoint, all_names)
+            all_names.add(name)
     return names
 
 
@@ -378,11 +378,11 @@ def _name_from_path(endpoint: _Endpoint) -> str:
     return _cut(f"{endpoint.method.lower()}_{slug}".rstrip("_"))
 
 
-def _distinct_name(wish: str, endpoint: _Endpoint, taken: set[str]) -> str:
+def _distinct_name(wish: str, endpoint: _Endpoint, all_names: set[str]) -> str:
     where = _digest(f"{endpoint.method} {endpoint.path}")
     ends = (endpoint.method.lower(), _name_from_path(endpoint), where)
     names = (_cut(f"{wish}_{end}") for end in ends)
-    return next((x for x in names if x not in taken), f"{wish}_{where}")
+    return next((x for x in names if x not in all_names), f"{wish}_{where}")
 
 
 def _cut(name: str) -> str:

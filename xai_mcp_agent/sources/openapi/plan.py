@@ -1,8 +1,8 @@
-"""The plan for an operation's requests: plain data, made once for each tool.
+"""The plan for an operation's requests: plain data, one for each tool.
 
-Terms are as in OpenAPI 3.2; Swagger 2.0 is translated into them. The second half writes values in
-each style (OpenAPI 3.2, Style Values; RFC 6570). If a style has no form for a nested value, the
-value is written as JSON; null is not written.
+It uses the terms of OpenAPI 3.2, also for Swagger 2.0. The second half writes values in each style
+(OpenAPI 3.2, Style Values; RFC 6570). If a style has no form for a nested value, the value is
+written as JSON. Null is omitted.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How one property of a form is written. `is_file`: as bytes, with a file name.
+    """The format of one property of a form.
 
-    With a `style` it is written like a query parameter, otherwise as `media_type`.
+    With `is_file` it is sent as bytes with a file name, with a `style` like a query parameter,
+    otherwise as `media_type`.
     """
 
     media_type: str = ""
@@ -97,13 +98,13 @@ class SecurityNeed:
 
 @dataclass(frozen=True, slots=True)
 class RequestPlan:
-    """How one operation is called.
+    """The plan for calls of one operation.
 
     `path` is the document's template, with only the name of each parameter. `base_url` is absolute
     with its variables filled in, or empty if the document names no server. `security` lists
-    alternatives; all needs of one alternative apply together. An empty alternative means that none
-    is needed, an empty list that the document does not say. `may_be_async`: it may answer 202 and
-    say where its result will be.
+    alternatives; all needs of one alternative apply together. An empty alternative means that no
+    credentials are needed, an empty list that the document does not say. `may_be_async` means that
+    it may answer 202 with the address of its result.
     """
 
     method: str
@@ -116,21 +117,21 @@ class RequestPlan:
     may_be_async: bool = False
 
     def as_json(self) -> JsonObject:
-        """Return the plan for people to read, without default values."""
+        """Return the plan as JSON for people, without default values."""
         return _to_json(self)
 
 
 def _to_json(value: Any) -> Any:
     if is_dataclass(value):
         members = ((x, getattr(value, x.name)) for x in fields(value))
-        return {x.name: _to_json(y) for x, y in members if _is_shown(x, y)}
+        return {x.name: _to_json(y) for x, y in members if _is_notable(x, y)}
     if isinstance(value, Mapping):
         members = cast(Mapping[str, Any], value).items()
         return {name: _to_json(x) for name, x in members}
     return [_to_json(x) for x in cast(Any, value)] if isinstance(value, list | tuple) else value
 
 
-def _is_shown(member: Field[Any], value: Any) -> bool:
+def _is_notable(member: Field[Any], value: Any) -> bool:
     is_usual = value is None or value in (member.default, "", (), {})
     return not is_usual or member.name == "base_url" or (member.name == "style" and bool(value))
 
@@ -239,8 +240,8 @@ def query_pairs(place: Placement, value: Any) -> Pairs:
 def querystring(place: Placement, value: Any) -> str:
     """Write a parameter that is the whole query. A text is used as the query itself."""
     if "x-www-form-urlencoded" in place.media_type and is_object(value):
-        written = (pairs(key, x, "form", explode=True, encode=in_url) for key, x in value.items())
-        return "&".join(f"{key}={x}" for several in written for key, x in several)
+        groups = (pairs(key, x, "form", explode=True, encode=in_url) for key, x in value.items())
+        return "&".join(f"{key}={x}" for several in groups for key, x in several)
     text = content_text(value, place.media_type)
     return _encode_unreserved(text, f"{_IN_QUERY}&=+") if isinstance(value, str) else in_url(text)
 
@@ -320,10 +321,10 @@ def cookie_pairs(place: Placement, value: Any) -> Pairs:
     if place.media_type:
         return [(in_url(place.name), in_url(content_text(value, place.media_type)))]
     encode = str if place.style == "cookie" else in_url
-    written = pairs(place.name, value, place.style, place.explode, encode)
-    if encode is str and not all(_COOKIE_TEXT.fullmatch(x) for pair in written for x in pair):
+    cookies = pairs(place.name, value, place.style, place.explode, encode)
+    if encode is str and not all(_COOKIE_TEXT.fullmatch(x) for pair in cookies for x in pair):
         raise Unwritable("it has a character that a cookie cannot hold")
-    return written
+    return cookies
 
 
 def _simple(value: Any, explode: bool, encode: Encode, delimiter: str = ",") -> str:

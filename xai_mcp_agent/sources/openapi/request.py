@@ -1,7 +1,6 @@
 """The HTTP request of a call: a plan filled in with arguments.
 
-Nothing in the arguments is lost and nothing is added; a value that cannot be written is refused
-before anything is sent.
+It loses and adds nothing. A value that cannot be written is refused before anything is sent.
 """
 
 from __future__ import annotations
@@ -178,14 +177,14 @@ class _Filling:
         path, mark, query = self._plan.path.partition("?")
         path, query = self._fill(path), self._fill(query)
         self._check(path, lambda: refuse_dot_segments(path))
-        written = [y for x in self._places("query") for y in self._write(x, query_pairs)]
-        added = [f"{name}={text}" for name, text in written]
-        added += [self._write(x, querystring) for x in self._places("querystring", nulls=False)]
+        query_arguments = [y for x in self._places("query") for y in self._write(x, query_pairs)]
+        parts = [f"{name}={text}" for name, text in query_arguments]
+        parts += [self._write(x, querystring) for x in self._places("querystring", nulls=False)]
         url = path + mark + query
-        if not (added := [x for x in added if x]):
+        if not (parts := [x for x in parts if x]):
             return url
         between = "" if url.endswith(("?", "&")) else "&" if "?" in url else "?"
-        return url + between + "&".join(added)
+        return url + between + "&".join(parts)
 
     def _fill(self, template: str) -> str:
         """Fill path arguments into a template. Other braces stay, encoded."""

@@ -1,8 +1,7 @@
 """Responses of services as tool results: JSON, text, images, files, refusals.
 
-Secrets are masked here only before a text is cut: all results are masked later
-(secrets/masking.py). Binary answers become files: a model cannot read them, but a person or another
-tool can open them.
+It masks secrets only before it cuts a text; `secrets/masking.py` masks all results later. Binary
+answers become files: a model cannot read them, but a person or another tool can open them.
 """
 
 from __future__ import annotations
@@ -55,14 +54,14 @@ _HELP = {
     404: "Check the ids and names in the arguments: one does not exist, or you may not see it.",
     429: "Too many calls: wait before the next one.",
 }
-_DAYS = 7  # files are kept long enough to be looked at, and need no manual cleanup
+_DAYS = 7  # time to look at a file; nobody has to clean up
 _DIGEST_CHARS = 16
 
 
 async def result_of(response: ServiceResponse, mask: Mask) -> ToolResult:
     """Return the tool result for a response. A refusal becomes an error that the model reads.
 
-    A large response is read in a thread, so that the event loop goes on.
+    It reads a large response in a thread, so that the event loop goes on.
     """
     if len(response.body) < LONG_BYTES:
         return _result(response, mask)

@@ -1,8 +1,8 @@
 """Tool schemas from a document's schemas: JSON Schema 2020-12 with a closure of definitions.
 
-References are kept, never expanded: the schemas that a tool needs stand once in its `$defs`, and
-tools share them. Keywords that are not JSON Schema are translated (OpenAPI 3.0 has `nullable`) or
-left out; a wrong keyword costs only that keyword.
+References stay: a tool has each schema that it needs once in its `$defs`, and tools share them.
+Keywords that are not JSON Schema are translated (OpenAPI 3.0 has `nullable`) or omitted. An
+invalid keyword costs only that keyword.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _CHOICES = ("oneOf", "anyOf")
 
 
 class Notes:
-    """Notes for a person: how a tool differs from what the document says."""
+    """Notes for a person on differences between a tool and its document."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -103,14 +103,14 @@ class Schemas:
         """
         names = _uses_of(schema)
         if names not in self._closures:
-            needed: dict[str, Definition] = {}
+            by_name: dict[str, Definition] = {}
             queue = list(names)
             while queue:
                 name = queue.pop()
-                if name not in needed:
-                    needed[name] = self._complete(self._by_name[name])
-                    queue += needed[name].uses or ()
-            self._closures[names] = [needed[name] for name in sorted(needed)]
+                if name not in by_name:
+                    by_name[name] = self._complete(self._by_name[name])
+                    queue += by_name[name].uses or ()
+            self._closures[names] = [by_name[name] for name in sorted(by_name)]
         definitions = self._closures[names]
         self.document.spend(_DEFINITION_WORK * len(definitions))
         return definitions
@@ -147,9 +147,9 @@ class Schemas:
     def base_of(self, reference: str, child: Definition) -> str:
         """Return the reference to the base of a child that refers to its parent in `allOf`.
 
-        `Pet` is one of `Cat` and `Dog`, and `Cat` is a `Pet` with more: documents of 3.0 say it so,
-        and rely on `discriminator`. In JSON Schema that never ends, so `Cat` refers to a `Pet`
-        without its choices.
+        In documents of 3.0, `Pet` may be one of `Cat` and `Dog`, and `Cat` a `Pet` with more,
+        because they rely on `discriminator`. In JSON Schema that recursion never ends, so `Cat`
+        refers to a `Pet` without its choices.
         """
         parent = self._by_name[reference.removeprefix(PREFIX)]
         target = as_object(parent.target)
@@ -169,23 +169,23 @@ class Schemas:
             return False
 
     def is_hidden(self, schema: Any) -> bool:
-        """Return whether a property is left out in this direction."""
+        """Return whether a property is omitted in this direction."""
         try:
             return self.document.follow(schema).get(self._hides) is True
         except BadReference:
             return False  # reported when it is translated
 
     def hidden_names(self, schema: JsonObject) -> set[str]:
-        """Return the properties of a schema and its `allOf` parts that are left out."""
-        hidden, seen, queue = set[str](), set[str](), [schema]
+        """Return the omitted properties of a schema and its `allOf` parts."""
+        hidden, visited, queue = set[str](), set[str](), [schema]
         while queue:
             part = queue.pop()
             properties = as_object(part.get("properties")).items()
             hidden |= {name for name, x in properties if self.is_hidden(x)}
             for inner in map(as_object, as_list(part.get("allOf"))):
                 reference = str(inner.get("$ref", ""))
-                if reference not in seen:
-                    seen |= {reference} - {""}
+                if reference not in visited:
+                    visited |= {reference} - {""}
                     with suppress(BadReference):  # reported when it is translated
                         queue.append(self.document.follow(inner))
         return hidden
@@ -371,7 +371,7 @@ def _as(change: Callable[[Any], Any]) -> _Rule:
     return lambda _translation, _word, value: OMIT if (x := change(value)) in ("", []) else x
 
 
-# All other keywords are left out, such as OpenAPI's `discriminator`, `xml` and `x-...`.
+# All other keywords are omitted, such as OpenAPI's `discriminator`, `xml` and `x-...`.
 _RULE_OF_WORDS: Mapping[str, _Rule] = {
     "$ref $recursiveRef": _Translation.reference,
     "description": _as(lambda value: text_of(value, _MAX_DESCRIPTION)),

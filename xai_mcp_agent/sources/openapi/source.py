@@ -67,7 +67,7 @@ class Offer:
 
 
 class OpenApiSource(ReadSource[Offer]):
-    """A `Source` over one service. Nothing is sent to it before an operation is called."""
+    """A `Source` over one service. It sends nothing to the service before the first call."""
 
     kind = OPENAPI
 
@@ -76,16 +76,16 @@ class OpenApiSource(ReadSource[Offer]):
         self._settings = settings
         self.is_remote = settings.is_remote
         self._reader = DocumentReader(settings, mask)
-        self._opened: ServiceCalls | None = None
+        self._calls: ServiceCalls | None = None
 
     async def own(self, observer: Observer) -> None:
         """Read the document, and stay until stopped. Run by exactly one task."""
         try:
             await super().own(observer)
         finally:
-            for opened in (self._opened, self._reader):
-                if opened is not None:
-                    await opened.close()
+            for client in (self._calls, self._reader):
+                if client is not None:
+                    await client.close()
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one operation; see `Source.call`.
@@ -105,9 +105,9 @@ class OpenApiSource(ReadSource[Offer]):
         if operation is None:
             raise UnknownTool(f"{self.name} has no operation {name!r} any more.")
         base_url = operation.plan.base_url
-        self._opened = self._opened or ServiceCalls(self._settings, self._mask)
+        self._calls = self._calls or ServiceCalls(self._settings, self._mask)
         try:
-            result = await self._opened.call(
+            result = await self._calls.call(
                 operation.plan,
                 invocation.arguments,
                 self._settings.operations.get(name),
@@ -168,7 +168,7 @@ class DocumentReader:
         self._settings = settings
         self._mask = mask
         self._threads = Threads(f"openapi {settings.name}")
-        self._opened: ServiceClient | None = None
+        self._client: ServiceClient | None = None
         self._validators: Mapping[str, str] = {}  # headers for a conditional request
         self._parts: Mapping[str, object] = {}
         self.document_place = INTERNET
@@ -176,8 +176,8 @@ class DocumentReader:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._opened is not None:
-            await self._opened.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def stamp(self) -> object:
         """Return a value that changes when one of the files is saved; None for a URL.
@@ -247,7 +247,7 @@ class DocumentReader:
         return offer
 
     async def _get(
-        self, url: str, validators: Mapping[str, str], *, within_host: bool = False
+        self, url: str, validators: Mapping[str, str], *, leaves_host: bool = True
     ) -> ServiceResponse:
         import httpx2  # here, because importing it is slow and a document may be a file
 
@@ -257,12 +257,12 @@ class DocumentReader:
         headers = {"Accept": _MEDIA_TYPES, **validators}
         if not settings.base_url or origin_of(settings.base_url) == origin_of(settings.spec):
             headers |= settings.headers  # the headers are meant for the service
-        self._opened = self._opened or ServiceClient(
+        self._client = self._client or ServiceClient(
             settings.name, self._mask, max_bytes=MAX_BYTES, key="spec"
         )
         try:
             request = httpx2.Request("GET", url, headers=headers)
-            response = await self._opened.send(request, within_host=within_host)
+            response = await self._client.send(request, leaves_host=leaves_host)
         except SourceClosed as cause:
             problem = f"its document was not read: {cause.problem}"
             raise self._failure(problem, "Check its server.") from cause
@@ -282,7 +282,7 @@ class DocumentReader:
 
     def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop, is_over: threading.Event) -> Read:
         async def get(uri: str) -> bytes:
-            return (await self._get(uri, {}, within_host=True)).body
+            return (await self._get(uri, {}, leaves_host=False)).body
 
         def fetch(uri: str) -> bytes:
             if is_over.is_set():  # a thread cannot be stopped, but it sends no more requests

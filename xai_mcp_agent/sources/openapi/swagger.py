@@ -49,7 +49,7 @@ class NoServer(ValueError):
 def inputs_of(
     document: Document, operation: JsonObject, parameters: list[JsonObject]
 ) -> tuple[list[JsonObject], JsonObject]:
-    """Return an operation's parameters and request body, from all these `parameters`.
+    """Return an operation's parameters and its request body. `parameters` may include the body.
 
     Raises:
         BadReference: the body leads nowhere, or to a place that is not allowed.
@@ -184,8 +184,8 @@ def _swagger_urls(root: JsonObject, schemes: Any) -> list[str]:
     path = path if isinstance(path, str) else ""
     if not isinstance(host, str) or not host:
         return [path or "/"]
-    named = texts_of(schemes) or texts_of(root.get("schemes"))
-    usable = sorted((x for x in named if x in ("http", "https")), reverse=True)
+    names = texts_of(schemes) or texts_of(root.get("schemes"))
+    usable = sorted((x for x in names if x in ("http", "https")), reverse=True)
     return [f"{scheme}://{host}{path}" for scheme in usable] or [f"//{host}{path}"]
 
 
@@ -231,9 +231,9 @@ def security_needs(
     alternatives: dict[tuple[SecurityNeed, ...], None] = {}
     for schemes in filter(is_object, as_list(security)):
         needs = [_need(document, name, scopes) for name, scopes in schemes.items()]
-        described = tuple(x for x in needs if x is not None)
-        if len(described) == len(needs):
-            alternatives[described] = None
+        usable = tuple(x for x in needs if x is not None)
+        if len(usable) == len(needs):
+            alternatives[usable] = None
     return tuple(alternatives)
 
 

@@ -1,8 +1,8 @@
 """Templates from the settings that replace a plan's URL, headers or body.
 
-They are Jinja2, written in the settings, never taken from a document, and rendered in a sandbox.
-Values are encoded for their place unless a filter has done that. `templates_of` turns a plan into
-such templates, to be copied and changed.
+They are Jinja2 from the settings, never from a document, and run in a sandbox. Values are encoded
+for their place unless a filter has done that. `templates_of` turns a plan into such templates, for
+people to copy and change.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Encoded(str):
 def override(
     parts: RequestParts, operation: OperationSettings, arguments: Mapping[str, Any], base_url: str
 ) -> RequestParts:
-    """Return a request with the parts replaced that the settings have templates for.
+    """Return a request in which the templates of the settings replace some parts.
 
     Raises:
         BadSetting: a template is wrong, or leads to another server.
@@ -88,15 +88,15 @@ def check_templates(operation: OperationSettings) -> None:
     Raises:
         BadSetting: a template is wrong; says which and why.
     """
-    named = {"url": operation.url, "body": operation.body}
-    named |= {f"headers.{name}": text for name, text in operation.headers.items()}
-    for where, text in named.items():
+    templates = {"url": operation.url, "body": operation.body}
+    templates |= {f"headers.{name}": text for name, text in operation.headers.items()}
+    for where, text in templates.items():
         _compile(text or "", "text", where)
 
 
 def _with_body(parts: RequestParts, template: str, values: Mapping[str, Any]) -> RequestParts:
-    named = (text for name, text in parts.headers.items() if name.lower() == "content-type")
-    media_type = next(named, JSON)
+    media_types = (text for name, text in parts.headers.items() if name.lower() == "content-type")
+    media_type = next(media_types, JSON)
     context = _context_of(media_type)
     if context is None:
         raise BadSetting("`body` of an operation: a multipart form cannot be a template.")
@@ -210,10 +210,10 @@ def _writer(
         value: Any, name: str = "", style: Style = usual_style, explode: bool = bool(joint),
         media_type: str = "",
     ) -> _Encoded:  # fmt: skip
-        written = write(Placement("", location, name, style, explode, False, media_type), value)
-        if isinstance(written, str):
-            return _Encoded(written)
-        return _Encoded(joint.join(f"{key}={text}" for key, text in written))
+        output = write(Placement("", location, name, style, explode, False, media_type), value)
+        if isinstance(output, str):
+            return _Encoded(output)
+        return _Encoded(joint.join(f"{key}={text}" for key, text in output))
 
     return filter_
 
