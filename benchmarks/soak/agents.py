@@ -10,7 +10,7 @@ from typing import Any
 
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.agents import init_agent
-from xai_mcp_agent.canvas.sources import Chosen, use_source
+from xai_mcp_agent.canvas.sources import SourceChoice, use_source
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 from xai_mcp_agent.core.tools import MCP
 
@@ -52,7 +52,7 @@ class Agents:
         """Make one run of one agent, as its nodes would."""
         ctx: dict[str, Any] = {}
         for server in generator.sample(self._servers, min(_SERVERS_EACH, len(self._servers))):
-            use_source(ctx, MCP, server, Chosen())
+            use_source(ctx, MCP, server, SourceChoice())
         init_agent(
             ctx, name, provider="openai", model="random",
             model_settings={"base_url": self._model, "api_key": "sk-none"},

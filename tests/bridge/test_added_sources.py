@@ -11,7 +11,7 @@ import pytest
 from tests.support.bridges import names_of, status_of
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.canvas.lease import bridge_of
-from xai_mcp_agent.canvas.sources import Chosen, add_source
+from xai_mcp_agent.canvas.sources import SourceChoice, add_source
 from xai_mcp_agent.canvas.toolbelts import SOURCES, make_toolbelt
 from xai_mcp_agent.core.tools import FUNCTIONS
 from xai_mcp_agent.settings.sources import FunctionSettings
@@ -63,7 +63,7 @@ def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
     """An added source does not count as a change of the settings file."""
     file_with(settings_file.parent, "one")
     first: dict[str, object] = {}
-    add_source(first, FUNCTIONS, FunctionSettings, "it", {"file": "tools.py"}, Chosen("belt"))
+    add_source(first, FUNCTIONS, FunctionSettings, "it", {"file": "tools.py"}, SourceChoice("belt"))
     assert make_toolbelt(first, "belt")[SOURCES] == ["it"]
     second: dict[str, object] = {}
     assert bridge_of(first) is bridge_of(second)
@@ -90,7 +90,7 @@ def test_two_runs_at_the_same_time_may_configure_a_source_differently(tmp_path: 
     first, second, third, later = (dict[str, object]() for _ in range(4))
 
     def add(ctx: dict[str, object], options: dict[str, object]) -> str:
-        return add_source(ctx, FUNCTIONS, FunctionSettings, "it", options, Chosen("b"))
+        return add_source(ctx, FUNCTIONS, FunctionSettings, "it", options, SourceChoice("b"))
 
     assert [add(first, shut), add(second, open_to_all)] == ["it", "it_2"]
     assert bridge_of(first).list_tools("it") == []

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commands import SERVERS, Cli, Ran
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.canvas.person import shown_text
+from xai_mcp_agent.canvas.person import describe_parts
 from xai_mcp_agent.core.visible import escape_hidden
 from xai_mcp_agent.secrets.redactor import redact_args
 from xai_mcp_agent.secrets.secrets import Secrets
@@ -193,7 +193,7 @@ def test_a_command_behind_a_secret_is_shown(folder: Path):
     def shown(entry: dict[str, Any]) -> str:
         file.write_text(json.dumps({"it": entry}))
         loaded = load_settings(file)
-        text = shown_text(loaded, loaded.parts)
+        text = describe_parts(loaded, loaded.parts)
         assert "abcdefgh1" not in text
         return text
 

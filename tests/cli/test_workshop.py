@@ -18,7 +18,7 @@ from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from tools.build_lessons import start_of
 from tools.workflows import LiteralNode, Workflow
-from xai_mcp_agent.canvas.workshop.check import Checked, check_lesson, find_workflow
+from xai_mcp_agent.canvas.workshop.check import LessonCheck, check_lesson, find_workflow
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS
 from xai_mcp_agent.canvas.workshop.problems import why_not_compiled, why_stopped
 from xai_mcp_agent.cli.init import init_folder
@@ -50,7 +50,7 @@ def save(folder: Path, document: Document | Workflow) -> None:
     (folder / HOME / FIRST.workflow).write_text(text, encoding="utf-8")
 
 
-def problem_of(checked: Checked) -> str:
+def problem_of(checked: LessonCheck) -> str:
     assert checked.problem is not None
     assert not checked.is_done
     assert checked.goals[0].missing == checked.problem.sentence
@@ -108,7 +108,7 @@ def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path):
 # Programs of learners; Python runs one of this name before anything else.
 
 
-def run_program(folder: Path, text: str, seconds: float = 60.0) -> Checked:
+def run_program(folder: Path, text: str, seconds: float = 60.0) -> LessonCheck:
     (folder / "sitecustomize.py").write_text(textwrap.dedent(text), encoding="utf-8")
     flow = Workflow(FIRST.name)  # without a server, which would be one more process
     flow.main(flow.node("Print", msg="Hello!"))

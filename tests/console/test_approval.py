@@ -10,7 +10,7 @@ import pytest
 
 from xai_mcp_agent import ApprovalRequest
 from xai_mcp_agent.bridge.callback_host import CallbackHost
-from xai_mcp_agent.console.approval import ApprovalPage, ask_approval, shown_arguments
+from xai_mcp_agent.console.approval import ApprovalPage, argument_lines, ask_approval
 from xai_mcp_agent.console.question_page import serving
 
 REQUEST = ApprovalRequest(
@@ -19,7 +19,7 @@ REQUEST = ApprovalRequest(
 
 
 def test_no_value_can_pass_for_another_argument() -> None:
-    assert shown_arguments(REQUEST) == [
+    assert argument_lines(REQUEST) == [
         ("path", ('"/a"',)),
         ("text", ("", "| x", "| path: /b")),
         ("n", ("[", "  1", "]")),

@@ -15,7 +15,7 @@ from xai_mcp_agent import Answer, Question
 from xai_mcp_agent.agent.events import ModelAsked, TextArrived
 from xai_mcp_agent.agent.models.base import ModelRequest
 from xai_mcp_agent.console.surface import Detail
-from xai_mcp_agent.console.terminal_questions import Ended, ask_in_terminal, read_line
+from xai_mcp_agent.console.terminal_questions import QuestionsEnded, ask_in_terminal, read_line
 from xai_mcp_agent.console.text import Line
 
 
@@ -108,7 +108,7 @@ def test_a_prompt_ends_when_its_call_has_ended(monkeypatch: pytest.MonkeyPatch) 
         os.write(ours, b"typed\n")
         assert read_line(time.monotonic() + 10, over) == "typed"
         over.set()
-        with pytest.raises(Ended, match="has ended"):
+        with pytest.raises(QuestionsEnded, match="has ended"):
             read_line(time.monotonic() + 10, over)
         with pytest.raises(TimeoutError):
             read_line(time.monotonic(), threading.Event())

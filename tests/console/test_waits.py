@@ -55,13 +55,13 @@ def test_nothing_is_left_of_a_wait_that_an_interrupt_ended() -> None:
 def test_servers_that_start_are_named_until_they_are_there() -> None:
     paper = Paper("terminal")
     with paper.console() as console:
-        console.servers_awaited(["slow", "slower"])
+        console.wait_for_servers(["slow", "slower"])
         paper.pass_time(2, console)
         assert paper.lines == [".. waiting for the servers slow, slower: 2 s"]
-        console.servers_awaited(["slower"])
+        console.wait_for_servers(["slower"])
         paper.pass_time(1, console)
         assert paper.lines == [".. waiting for the server slower: 3 s"]
-        console.servers_awaited([])
+        console.wait_for_servers([])
         paper.pass_time(5, console)
         console.show(STARTED)
     assert paper.lines == ["== helper: offline rules, 1 tool"]

@@ -27,7 +27,7 @@ from tests.support.model_endpoint import calls
 from tests.support.processes import wait_until
 from tests.support.watchdog import done_within
 from xai_mcp_agent import Answer, Bridge, Question, ServerError, SourceFailed, Tool, ToolKey
-from xai_mcp_agent.canvas.sources import Chosen, use_source
+from xai_mcp_agent.canvas.sources import SourceChoice, use_source
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.cli import main
 from xai_mcp_agent.console.form import fields_of
@@ -243,7 +243,7 @@ def test_nothing_that_a_server_hides_reaches_the_model(
     (tmp_path / "own.py").write_text(text, encoding="utf-8")
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    use_source(ctx, FUNCTIONS, "own", Chosen())
+    use_source(ctx, FUNCTIONS, "own", SourceChoice())
     drawings: list[Any] = []
 
     def draw(_: Any, __: str, arguments: dict[str, Any] | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from xai_mcp_agent.canvas import agents
 from xai_mcp_agent.canvas.ports import DEFAULT_TOOLBELT
-from xai_mcp_agent.canvas.sources import Chosen, use_source
+from xai_mcp_agent.canvas.sources import SourceChoice, use_source
 from xai_mcp_agent.core.tools import MCP
 
 _OF_AGENT = signature(agents.init_agent).parameters
@@ -19,7 +19,7 @@ _OF_AGENT = signature(agents.init_agent).parameters
 
 def use_server(ctx: dict[str, Any], server: str, toolbelt: str | None = None) -> None:
     """Add all tools of an MCP server to a toolbelt."""
-    use_source(ctx, MCP, server, Chosen(toolbelt or DEFAULT_TOOLBELT))
+    use_source(ctx, MCP, server, SourceChoice(toolbelt or DEFAULT_TOOLBELT))
 
 
 def init_agent(ctx: dict[str, Any], name: str, **values: Any) -> None:

@@ -408,7 +408,7 @@ class _AgentWork:
         )
 
     def _show_waiting(self, servers: tuple[str, ...]) -> None:
-        self.stage.post(lambda: self.stage.console.servers_awaited(servers))
+        self.stage.post(lambda: self.stage.console.wait_for_servers(servers))
 
 
 def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:

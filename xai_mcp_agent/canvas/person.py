@@ -102,7 +102,7 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
     return settings
 
 
-def shown_text(settings: Settings, parts: Iterable[Part]) -> str:
+def describe_parts(settings: Settings, parts: Iterable[Part]) -> str:
     """Return what these parts of a file do and what it withholds, without secrets."""
     does = [(x.key_path, y) for x in parts for y in x.facts]
     holds = [(x.key_path, x.description) for x in settings.guards if not x.source]
@@ -202,7 +202,7 @@ class InteractiveHost:
             try:
                 return await asyncio.wrap_future(page.answer)
             finally:
-                self._thread.post(lambda: console.person_awaited(page.server))
+                self._thread.post(lambda: console.wait_for_person(page.server))
 
     def _tell(self, text: str) -> None:
         self._thread.post(lambda: self._console.tell("??", text))
@@ -219,7 +219,7 @@ def _invite(page: AnswerPage, console: Console, *, in_panel: bool) -> None:
     if not in_panel:
         console.tell("??", invitation.title)
         console.link(invitation.link, page.url)
-    console.person_awaited(page.server, invitation.waits_for)
+    console.wait_for_person(page.server, invitation.waits_for)
 
 
 def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -230,7 +230,7 @@ def _by_place(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 def _question(settings: Settings, parts: Iterable[Part]) -> Question:
     file = Path(settings.file)
-    message = f"{shown_text(settings, parts)}\nFrom: {file}\n{_WHY}"
+    message = f"{describe_parts(settings, parts)}\nFrom: {file}\n{_WHY}"
     heading = f"Start these programs? They are new in {file.name}."
     return Question(
         settings.file, message, _NOTHING_TO_FILL_IN, heading=heading, yes="Start them", no="Not now"

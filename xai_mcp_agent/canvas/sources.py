@@ -47,7 +47,7 @@ _KINDS = {node: kind for kind, (node, _) in _NODES.items()}
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SourceChoice:
     """A node's use of a source: for which toolbelt, which tools, and whether it is required."""
 
     toolbelt: str = DEFAULT_TOOLBELT
@@ -55,7 +55,7 @@ class Chosen:
     is_required: bool = False
 
     @classmethod
-    def of(cls, ports: Mapping[str, Any]) -> Chosen:
+    def of(cls, ports: Mapping[str, Any]) -> SourceChoice:
         """Read the ports. An empty list on `tools` means no tools."""
         only = ports.get("tools")
         tools = ToolFilter(
@@ -78,10 +78,10 @@ def use(ctx: Any, node: Any) -> None:
     """
     ports, kind = inputs(node), _KINDS.get(type(node).__name__)
     port = _NODES[kind][1] if kind else "group_name"
-    use_source(ctx, kind, ports[port], Chosen.of(ports))
+    use_source(ctx, kind, ports[port], SourceChoice.of(ports))
 
 
-def use_source(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
+def use_source(ctx: Any, kind: SourceKind | None, name: str, choice: SourceChoice) -> None:
     """Add a source of one kind; without a kind, a source of any kind or a group. See `use`."""
     settings = bridge_of(ctx).settings
     if kind:
@@ -91,7 +91,7 @@ def use_source(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> 
         kind = settings.kind_of(name)
         if kind is None:
             raise _no_source(settings, name)
-    _declare(ctx, kind, name, chosen)
+    _declare(ctx, kind, name, choice)
 
 
 def add_source(
@@ -100,7 +100,7 @@ def add_source(
     cls: type[SourceSettings],
     name: str,
     entry: Mapping[str, Any],
-    chosen: Chosen,
+    choice: SourceChoice,
 ) -> str:
     """Add a source that is not in the settings to a toolbelt, and start to connect it.
 
@@ -121,17 +121,17 @@ def add_source(
         raise BadSetting(str(wrong)) from None
     # Another node, or another run at the same time, may use this name with other arguments.
     name = add_to_run(ctx, source)
-    _declare(ctx, kind, name, chosen)
+    _declare(ctx, kind, name, choice)
     return name
 
 
-def _declare(ctx: Any, kind: SourceKind | None, name: str, chosen: Chosen) -> None:
+def _declare(ctx: Any, kind: SourceKind | None, name: str, choice: SourceChoice) -> None:
     """Put a source, or without a kind a group, into the toolbelt and start to connect it."""
-    belt, bridge = chosen.toolbelt, bridge_of(ctx)
+    belt, bridge = choice.toolbelt, bridge_of(ctx)
     is_first = _listed(ctx, f"{SERVERS if kind == MCP else SOURCES}_{belt}", name)
-    if chosen.is_required:
+    if choice.is_required:
         _listed(ctx, f"{REQUIRED}_{belt}", name)
-    _join_filter(ctx, belt, name, chosen.tools, is_first=is_first)
+    _join_filter(ctx, belt, name, choice.tools, is_first=is_first)
     bridge.start(*([name] if kind else bridge.aio.operations.choice([name]).all_sources))
 
 
@@ -192,10 +192,10 @@ def use_builtin_tools(ctx: Any, node: Any) -> None:
             f"some of {', '.join(ALL_BUILTIN_TOOLS)}."
         )
     if entry:
-        use_source(ctx, BUILTIN, entry, Chosen.of(ports))
+        use_source(ctx, BUILTIN, entry, SourceChoice.of(ports))
         return
     values = {"tools": tools, "workspace": ports["workspace"]}
-    add_source(ctx, BUILTIN, BuiltinSettings, BUILTIN.name, values, Chosen.of(ports))
+    add_source(ctx, BUILTIN, BuiltinSettings, BUILTIN.name, values, SourceChoice.of(ports))
 
 
 def use_openapi(ctx: Any, node: Any) -> None:
@@ -218,7 +218,7 @@ def use_openapi(ctx: Any, node: Any) -> None:
         auth = {"apiKey": key, "bearer": key} if key else None
         entry = {"spec": document, "baseUrl": base, "auth": auth}
         name = name or _name_of(document)
-        add_source(ctx, OPENAPI, OpenApiSettings, name, entry, Chosen.of(ports))
+        add_source(ctx, OPENAPI, OpenApiSettings, name, entry, SourceChoice.of(ports))
         return
     if not name:
         raise BadSetting(
@@ -229,7 +229,7 @@ def use_openapi(ctx: Any, node: Any) -> None:
             f"base_url and api_key of {name!r} are in the settings. Set them there, or name the "
             "document itself as `spec` of AgentUseOpenAPI."
         )
-    use_source(ctx, OPENAPI, name, Chosen.of(ports))
+    use_source(ctx, OPENAPI, name, SourceChoice.of(ports))
 
 
 def _name_of(document: str) -> str:
@@ -250,7 +250,11 @@ def use_workflow(ctx: Any, node: Any) -> None:
             invalid value, such as a variable that is not set.
     """
     ports = inputs(node)
-    name, chosen, settings = ports["workflow"].strip(), Chosen.of(ports), bridge_of(ctx).settings
+    name, choice, settings = (
+        ports["workflow"].strip(),
+        SourceChoice.of(ports),
+        bridge_of(ctx).settings,
+    )
     more = {
         "description": ports["description"],
         "arguments": ports["arguments"],
@@ -258,7 +262,7 @@ def use_workflow(ctx: Any, node: Any) -> None:
     }
     if name.lower().endswith(WORKFLOW_SUFFIXES) and name not in settings.of_file:
         entry = {"file": file_on(name, "workflow", "AgentUseWorkflow", settings.file), **more}
-        add_source(ctx, WORKFLOW, WorkflowSettings, tool_name(name), entry, chosen)
+        add_source(ctx, WORKFLOW, WorkflowSettings, tool_name(name), entry, choice)
         return
     if extra := [x for x in more if more[x]]:
         raise BadSetting(
@@ -266,7 +270,7 @@ def use_workflow(ctx: Any, node: Any) -> None:
             "entry in the settings. Set that there, or name the file itself."
         )
     try:
-        use_source(ctx, WORKFLOW, name, chosen)
+        use_source(ctx, WORKFLOW, name, choice)
     except UnknownServer as reason:
         text = f"{reason} Or set `workflow` to a file that ends in .xircuits."
         raise UnknownServer(text, reason.server, reason.known) from None

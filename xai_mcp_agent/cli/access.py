@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ..canvas.person import shown_text
-from ..console.terminal_questions import Ended, open_page, read_line, why_not_here
+from ..canvas.person import describe_parts
+from ..console.terminal_questions import QuestionsEnded, open_page, read_line, why_not_here
 from ..console.text import count
 from ..core.errors import SettingsError, XaiMcpError
 from ..core.questions import SignInRequest
@@ -62,7 +62,7 @@ def _agree(frame: Frame, store: TrustStore, loaded: Settings, *, yes: bool) -> R
     approved = approvals_in(loaded)
     parts = store.untrusted_parts(loaded, approved)
     if parts and not frame.as_json:
-        say(f"{loaded.file} starts, reaches or lets through:\n{shown_text(loaded, parts)}")
+        say(f"{loaded.file} starts, reaches or lets through:\n{describe_parts(loaded, parts)}")
     is_agreed = yes or not parts or (not frame.as_json and says_yes("Trust it?", _READ_IT))
     if parts and is_agreed:
         store.agree(loaded, approved)
@@ -136,7 +136,7 @@ class _Visit:
         while True:
             try:
                 line = read_line(deadline, self.over).strip()
-            except (Ended, TimeoutError):
+            except (QuestionsEnded, TimeoutError):
                 return None
             if line:
                 return line

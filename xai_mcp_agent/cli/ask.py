@@ -178,7 +178,7 @@ def _play(bridge: Bridge, agent: Agent, messages: list[Any], console: Console) -
                 stage.show(event)
 
         def watch(servers: tuple[str, ...]) -> None:
-            stage.post(lambda: console.servers_awaited(servers))
+            stage.post(lambda: console.wait_for_servers(servers))
 
         async def do(operations: Operations) -> AgentResult:
             return await agent.aio.play(messages, tell, operations.caller.host, watch)

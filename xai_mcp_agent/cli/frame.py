@@ -197,7 +197,7 @@ def connect(bridge: Bridge, names: Sequence[str]) -> None:
     """Connect servers; a line at the terminal shows which are awaited."""
     console = console_beside("servers", "normal" if surface_of(sys.stderr).rewrites else None)
     with on_stage(bridge, console) as stage:
-        stage.console.servers_awaited(names)
+        stage.console.wait_for_servers(names)
         stage.perform(lambda operations: operations.connect(*names, wait=True))
 
 

@@ -19,7 +19,14 @@ from typing import Any, TextIO
 import typer
 
 from ..console.surface import surface_of
-from ..console.terminal_questions import Ended, Read, agrees, forget_typed, read_line, why_not_here
+from ..console.terminal_questions import (
+    QuestionsEnded,
+    Read,
+    agrees,
+    discard_input,
+    read_line,
+    why_not_here,
+)
 from ..console.text import clean, columns
 from ..core.errors import XaiMcpError
 from ..core.questions import ANSWER_SECONDS
@@ -101,11 +108,11 @@ def says_yes(question: str, otherwise: str = "") -> bool:
     """
     if why_not := why_not_here():
         raise XaiMcpError(f"Nobody can be asked: {why_not}. {otherwise}".rstrip())
-    forget_typed()  # keys typed before the question are not an answer to it
+    discard_input()  # keys typed before the question are not an answer to it
     try:
         read = reader_until(ANSWER_SECONDS)
         return agrees(f"{question} (yes or no): ", lambda _, text: say(text), read)
-    except (Ended, TimeoutError):
+    except (QuestionsEnded, TimeoutError):
         return False
 
 

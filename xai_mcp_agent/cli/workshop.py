@@ -16,14 +16,14 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ..canvas.workshop.check import (
+    BACKUP_MARK,
     DEFAULT_SECONDS,
-    PUT_ASIDE,
-    Checked,
+    LessonCheck,
     check_lesson,
     find_workflow,
-    is_lost,
+    why_unusable,
 )
-from ..canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, lesson_called
+from ..canvas.workshop.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, find_lesson
 from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.shell import shell_command
@@ -82,7 +82,7 @@ def check(
         say(f"note: skipped {name!r}, which is neither a folder nor a lesson.", to_stderr=True)
     if watch:
         _watch(names, seconds)
-    checked: list[Checked] = []
+    checked: list[LessonCheck] = []
     for one in _check_all(names, seconds):
         checked.append(one)
         frame.print_lines(_lines(one, names))
@@ -97,7 +97,7 @@ def check(
 
 def reset(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Restore a lesson. Your changed workflow stays beside it; nothing else changes."""
-    chosen_lesson = lesson_called(lesson)
+    chosen_lesson = find_lesson(lesson)
     done = restore(_learners_folder(folder), chosen_lesson)
     lines = [f"restored  {path}" for path in done.restored]
     lines += [f"kept      {path}  (yours, under a new name)" for path in done.kept]
@@ -108,9 +108,9 @@ def reset(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
 
 def solution(frame: Output, lesson: LessonName, folder: Folder = Path()) -> Report:
     """Put a solution beside a lesson's workflow, so that you can open and compare it."""
-    chosen_lesson = lesson_called(lesson)
+    chosen_lesson = find_lesson(lesson)
     target = _learners_folder(folder) / WORKSHOP / chosen_lesson.folder / chosen_lesson.solution
-    _place(chosen_lesson.shipped_solution, target)
+    _place(chosen_lesson.solution_file, target)
     return Report({"solution": target}, f"{target}: one of many. Open it in the lab.")
 
 
@@ -124,7 +124,7 @@ def _read_names(words: Sequence[str]) -> _Names:
             names.homes.append(_working_folder(Path(word)))
             continue
         try:
-            names.lessons.append(lesson_called(word))
+            names.lessons.append(find_lesson(word))
         except UnknownLesson:
             names.unknown.append(word)
     if names.unknown and not names.homes:
@@ -165,12 +165,12 @@ def _is_learners(folder: Path) -> bool:
 # Checking
 
 
-def _check_all(names: _Names, seconds: float) -> Iterator[Checked]:
+def _check_all(names: _Names, seconds: float) -> Iterator[LessonCheck]:
     """Check several lessons in parallel, and yield the results in order."""
     stop = threading.Event()
     pairs = [(home, lesson) for home in names.homes for lesson in names.lessons]
 
-    def check_pair(pair: tuple[Path, Lesson]) -> Checked:
+    def check_pair(pair: tuple[Path, Lesson]) -> LessonCheck:
         return check_lesson(*pair, seconds=seconds, stop=stop)
 
     with ThreadPoolExecutor(min(_MAX_WORKERS, os.cpu_count() or 1)) as pool:
@@ -223,7 +223,7 @@ def restore(folder: Path, lesson: Lesson) -> Reset:
     """
     restored: list[str] = []
     renamed: list[str] = []
-    for source in sorted(lesson.shipped.iterdir()):
+    for source in sorted(lesson.original_folder.iterdir()):
         target = folder / WORKSHOP / lesson.folder / source.name
         if target.is_file() and target.read_bytes() == source.read_bytes():
             continue
@@ -257,9 +257,9 @@ def _place(source: Path, target: Path) -> Path | None:
 
 def _free_name(file: Path) -> Path:
     """Return a free name beside the file that Xircuits can still compile."""
-    number, free = 2, file.with_stem(f"{file.stem}_{PUT_ASIDE}")
+    number, free = 2, file.with_stem(f"{file.stem}_{BACKUP_MARK}")
     while os.path.lexists(free):
-        free = file.with_stem(f"{file.stem}_{PUT_ASIDE}_{number}")
+        free = file.with_stem(f"{file.stem}_{BACKUP_MARK}_{number}")
         number += 1
     return free
 
@@ -267,9 +267,9 @@ def _free_name(file: Path) -> Path:
 # Output
 
 
-def _lines(checked: Checked, names: _Names) -> Iterator[str]:
+def _lines(checked: LessonCheck, names: _Names) -> Iterator[str]:
     """Yield the lines about a lesson; a folder without lessons is reported once."""
-    if lost := is_lost(Path(checked.folder)):
+    if lost := why_unusable(Path(checked.folder)):
         if checked.lesson == names.lessons[0].folder:
             yield line(f"{checked.folder}: {lost.sentence}")
     elif len(names.homes) > 1:
@@ -278,7 +278,7 @@ def _lines(checked: Checked, names: _Names) -> Iterator[str]:
         yield from _full(checked)
 
 
-def _brief(checked: Checked) -> Iterator[str]:
+def _brief(checked: LessonCheck) -> Iterator[str]:
     """Yield the lines about a lesson of one of many folders: what is missing, and what to do."""
     name = _short(Path(checked.folder).name or checked.folder)
     score = "-" if checked.is_untouched else f"{checked.met_count} of {len(checked.goals)}"
@@ -293,8 +293,8 @@ def _brief(checked: Checked) -> Iterator[str]:
     yield from (line(f"Note: {note}", "  ") for note in checked.notes)
 
 
-def _full(checked: Checked) -> Iterator[str]:
-    lesson = lesson_called(checked.lesson)
+def _full(checked: LessonCheck) -> Iterator[str]:
+    lesson = find_lesson(checked.lesson)
     how = f"{checked.met_count} of {len(checked.goals)} goals, {checked.seconds:.1f} s"
     how = "not begun" if checked.is_untouched else how
     yield f"{checked.lesson}: {lesson.title} ({how})"
@@ -315,7 +315,7 @@ def _full(checked: Checked) -> Iterator[str]:
     yield ""
 
 
-def _table(checked: Sequence[Checked], names: _Names) -> Iterator[str]:
+def _table(checked: Sequence[LessonCheck], names: _Names) -> Iterator[str]:
     """Yield the table: a row for each folder, a column for each lesson."""
     width = len(names.lessons)
     yield f"{'folder':{_NAME_WIDTH}} " + " ".join(f"{x.number:>6}" for x in names.lessons)
@@ -324,10 +324,10 @@ def _table(checked: Sequence[Checked], names: _Names) -> Iterator[str]:
         yield f"{_short(str(home)):{_NAME_WIDTH}} " + " ".join(f"{_cell(x):>6}" for x in row)
 
 
-def _cell(checked: Checked) -> str:
+def _cell(checked: LessonCheck) -> str:
     if checked.is_untouched:
         return "-"
-    if is_lost(Path(checked.folder)):
+    if why_unusable(Path(checked.folder)):
         return "?"
     return "done" if checked.is_done else f"{checked.met_count}/{len(checked.goals)}"
 

@@ -19,7 +19,7 @@ from ..core.tools import ToolAnnotations
 from ..core.visible import escape_hidden
 from .form import Unfit
 from .question_page import AnswerPage, Invitation
-from .terminal_questions import Ended, Read, Say, ask_until, forget_typed
+from .terminal_questions import QuestionsEnded, Read, Say, ask_until, discard_input
 
 SCOPE_WORDS: Mapping[ApprovalScope, str] = {
     "once": "this call, with these arguments",
@@ -41,7 +41,7 @@ _CLAIMS = {
 }
 
 
-def shown_arguments(request: ApprovalRequest) -> list[tuple[str, tuple[str, ...]]]:
+def argument_lines(request: ApprovalRequest) -> list[tuple[str, tuple[str, ...]]]:
     """Return all arguments by name, as JSON; a text of several lines keeps them all."""
     return [(escape_hidden(name), _lines(value)) for name, value in request.arguments.items()]
 
@@ -59,13 +59,13 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
         say("  ", f"You are asked because {request.reason}.")
     for line in request_lines(request):
         say("  ", line)
-    forget_typed()  # keys typed before the question are not an answer to it
+    discard_input()  # keys typed before the question are not an answer to it
     try:
         answer = _typed_answer(request, say, read)
     except TimeoutError:
         answer = approval_too_late(request)
-    except Ended as ended:
-        answer = ApprovalAnswer.no(ended.answer.reason)
+    except QuestionsEnded as end:
+        answer = ApprovalAnswer.no(end.answer.reason)
     if answer.scope == "no":
         say("??", f"not approved: {answer.reason}")
     return answer
@@ -90,7 +90,7 @@ class ApprovalPage(AnswerPage):
         return {
             "title": escape_hidden(request.title),
             "message": f"You are asked because {request.reason}." if request.reason else "",
-            "arguments": [[x, "\n".join(y).lstrip("\n")] for x, y in shown_arguments(request)],
+            "arguments": [[x, "\n".join(y).lstrip("\n")] for x, y in argument_lines(request)],
             "server": escape_hidden(request.server),
             "said": [x for x in words if x] if request.server else [],
             "buttons": [[x, y, "" if x == "no" else SCOPE_WORDS[x]] for x, y in _BUTTONS.items()],
@@ -107,7 +107,7 @@ class ApprovalPage(AnswerPage):
 def request_lines(request: ApprovalRequest) -> list[str]:
     """Return the lines of a call and of the possible answers."""
     lines = ["With these arguments:" if request.arguments else "Without arguments."]
-    for name, (first, *rest) in shown_arguments(request):
+    for name, (first, *rest) in argument_lines(request):
         lines += [f"  {name}: {first}", *(f"    {x}" for x in rest)]
     if request.server:
         lines.append(f"{escape_hidden(request.server)} says of the tool, in its own words:")

@@ -93,7 +93,7 @@ class Console:
         if isinstance(event, ToolProgressed):
             self.tick()
 
-    def servers_awaited(self, names: Sequence[str]) -> None:
+    def wait_for_servers(self, names: Sequence[str]) -> None:
         """Show that these servers are awaited; none means they are ready."""
         if not names:
             self._waiting.end(_SERVERS)
@@ -134,7 +134,7 @@ class Console:
         self._lines.end_speech()
         self._voice.link(clean(self._mask(text)), url)
 
-    def person_awaited(self, server: str, what: str = "") -> None:
+    def wait_for_person(self, server: str, what: str = "") -> None:
         """Show that this server waits for the person; "" ends it."""
         key = f"{_PERSON} {server}"
         if what:

@@ -33,7 +33,7 @@ _LOOK_SECONDS = 0.2  # seconds between checks whether the answer is still needed
 _POLL_SECONDS = 0.05  # if a console cannot be awaited
 
 
-class Ended(Exception):
+class QuestionsEnded(Exception):
     """The person ended the questions with this answer."""
 
     def __init__(self, answer: Answer) -> None:
@@ -67,8 +67,8 @@ def ask_in_terminal(question: Question, say: Say, read: Read) -> Answer:
         if not fields:
             return _ask_to_accept(f"{words.yes}?", say, read)
         return _Form(fields, say, read).answer(question.server)
-    except Ended as ended:
-        answer = ended.answer
+    except QuestionsEnded as end:
+        answer = end.answer
     except TimeoutError:
         answer = too_late(question)
     say("??", f"not answered: {answer.reason}")
@@ -90,11 +90,11 @@ def read_line(deadline: float, over: threading.Event) -> str:
     # `sys.stdin` may read ahead, and then waiting for more input would hang.
     typed = os.read(file, _LINE_BYTES)
     if not typed:
-        raise Ended(Answer.cancelled("the terminal's input ended"))
+        raise QuestionsEnded(Answer.cancelled("the terminal's input ended"))
     return typed.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r\n")
 
 
-def forget_typed() -> None:
+def discard_input() -> None:
     """Discard typed input that was not read yet."""
     try:
         if sys.platform == "win32":
@@ -112,7 +112,7 @@ def forget_typed() -> None:
 
 def _go_on(deadline: float, over: threading.Event) -> None:
     if over.is_set():
-        raise Ended(Answer.cancelled("the call that it belongs to has ended"))
+        raise QuestionsEnded(Answer.cancelled("the call that it belongs to has ended"))
     if time.monotonic() >= deadline:
         raise TimeoutError
 
@@ -178,7 +178,7 @@ def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
 
 def _ask_to_accept(question: str, say: Say, read: Read) -> Answer:
     if not agrees(f"{question} (yes or no; {_CANCEL} stops asking): ", say, read):
-        raise Ended(Answer.declined("the person said no"))
+        raise QuestionsEnded(Answer.declined("the person said no"))
     return Answer.accepted()
 
 
@@ -209,9 +209,9 @@ def ask_until(value_of: Callable[[str], T], prompt: str, say: Say, read: Read) -
     for _ in range(_MOST_TRIES):
         typed = read(prompt)
         if typed.strip() == _DECLINE:
-            raise Ended(Answer.declined("the person said no"))
+            raise QuestionsEnded(Answer.declined("the person said no"))
         if typed.strip() == _CANCEL:
-            raise Ended(Answer.cancelled("the person stopped the questions"))
+            raise QuestionsEnded(Answer.cancelled("the person stopped the questions"))
         try:
             return value_of(typed)
         except Unfit as why:
@@ -219,8 +219,8 @@ def ask_until(value_of: Callable[[str], T], prompt: str, say: Say, read: Read) -
     raise _too_often()
 
 
-def _too_often() -> Ended:
-    return Ended(Answer.cancelled(f"no valid answer in {_MOST_TRIES} tries"))
+def _too_often() -> QuestionsEnded:
+    return QuestionsEnded(Answer.cancelled(f"no valid answer in {_MOST_TRIES} tries"))
 
 
 def _read_console(deadline: float, over: threading.Event) -> str:
@@ -242,7 +242,7 @@ def _read_console(deadline: float, over: threading.Event) -> str:
             case "\x03":
                 raise KeyboardInterrupt
             case "\x1a":
-                raise Ended(Answer.cancelled("the terminal's input ended"))
+                raise QuestionsEnded(Answer.cancelled("the terminal's input ended"))
             case "\b":
                 typed = typed[:-1]
                 msvcrt.putwch(" ")

@@ -15,7 +15,7 @@ from tests.support.lab_mouse import Mouse
 from tests.support.lab_palette import Palette, assert_it_tells
 from tests.support.lab_panel import Panel
 from tests.support.lesson_steps import Learner
-from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, lesson_called
+from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, find_lesson
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.drawing.components import our_components
 
@@ -77,7 +77,7 @@ def test_a_learner_builds_an_agent_by_dropping_nodes_onto_the_dashed_line(
 ) -> None:
     """Each step of the last lesson, until all its goals are met."""
     init_folder(folder, workshop=True)
-    lesson = lesson_called("5")
+    lesson = find_lesson("5")
     Learner(canvas, lesson).take_all()
     goals = canvas.page.locator("#xircuit-output-panel .jp-OutputArea-child", has_text="goals met")
     expect(goals.last).to_be_in_viewport(ratio=0.95)  # it has a margin

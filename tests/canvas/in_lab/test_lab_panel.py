@@ -19,7 +19,7 @@ from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow
 from tests.support.small_workflows import agent_workflow, calling_workflow
 from tools.workflows import Workflow
-from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, lesson_called
+from xai_mcp_agent.canvas.workshop.lessons import WORKSHOP, find_lesson
 from xai_mcp_agent.cli.init import init_folder
 
 pytestmark = pytest.mark.browser
@@ -280,7 +280,7 @@ def test_a_run_is_shown_and_answered_in_a_window_that_comes_later(
 
 def test_the_panel_ticks_the_goals_of_a_lesson(canvas: Canvas, panel: Panel, folder: Path) -> None:
     init_folder(folder, workshop=True)
-    lesson = lesson_called("1")
+    lesson = find_lesson("1")
     canvas.open_workflow(f"{WORKSHOP}/{lesson.folder}/{lesson.workflow}")
     panel.begin_anew().run()
     goals = panel.turns.last.locator(".xai-goals")

@@ -21,7 +21,7 @@ from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from tools.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
 from tools.components import all_components
-from xai_mcp_agent.canvas.workshop.check import Checked, check_lesson
+from xai_mcp_agent.canvas.workshop.check import LessonCheck, check_lesson
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS, Lesson
 from xai_mcp_agent.cli.init import init_folder
 
@@ -34,7 +34,7 @@ NO_PORTS = re.compile(
 each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
-def checked(folder: Path, texts: dict[str, str]) -> dict[str, Checked]:
+def checked(folder: Path, texts: dict[str, str]) -> dict[str, LessonCheck]:
     """What the check says of each lesson in a new learner's folder, saved with these texts."""
     made = init_folder(folder / "lab", workshop=True).folder
     for lesson in LESSONS:
@@ -48,14 +48,14 @@ def checked(folder: Path, texts: dict[str, str]) -> dict[str, Checked]:
 
 
 @pytest.fixture(scope="module")
-def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checked]:
+def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LessonCheck]:
     """The lessons as a learner finds them, saved once more."""
     texts = {x.folder: f"{start_of(x).text()}\n" for x in LESSONS}
     return checked(tmp_path_factory.mktemp("start"), texts)
 
 
 @pytest.fixture(scope="module")
-def solutions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Checked]:
+def solutions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LessonCheck]:
     texts = {x.folder: solution_of(x).text() for x in LESSONS}
     return checked(tmp_path_factory.mktemp("done"), texts)
 
@@ -87,7 +87,7 @@ def test_a_lesson_is_what_its_description_makes_and_has_no_faults() -> None:
 
 @each_lesson
 def test_an_untouched_lesson_runs_and_says_what_to_do_next(
-    lesson: Lesson, starts: dict[str, Checked]
+    lesson: Lesson, starts: dict[str, LessonCheck]
 ) -> None:
     """The learner has something real to do, and sees a workflow run before that."""
     check = starts[lesson.folder]
@@ -100,7 +100,7 @@ def test_an_untouched_lesson_runs_and_says_what_to_do_next(
 
 @each_lesson
 def test_the_solution_meets_its_goals_and_prints_what_the_page_shows(
-    lesson: Lesson, solutions: dict[str, Checked]
+    lesson: Lesson, solutions: dict[str, LessonCheck]
 ) -> None:
     """The page shows the card's lines, the solution prints those of a terminal."""
     check = solutions[lesson.folder]

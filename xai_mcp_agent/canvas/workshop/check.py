@@ -29,7 +29,7 @@ from .goals import Judged, judge_run
 from .lessons import WORKSHOP, Lesson
 from .problems import last_lines, why_not_compiled, why_stopped
 
-PUT_ASIDE = "before_reset"
+BACKUP_MARK = "before_reset"
 """Part of the name of a file that was put aside."""
 
 DEFAULT_SECONDS = 60.0  # a lesson takes two or three; thirty of them share a teacher's machine
@@ -55,7 +55,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Checked:
+class LessonCheck:
     """A checked lesson. `notes` say which file was checked; `output` is what it printed.
 
     A lesson that the learner has not changed (`is_untouched`) is not run.
@@ -98,7 +98,7 @@ def check_lesson(
     *,
     seconds: float = DEFAULT_SECONDS,
     stop: threading.Event | None = None,
-) -> Checked:
+) -> LessonCheck:
     """Run the learner's workflow of this lesson and judge its goals.
 
     Never raises for a learner's mistake. Output and events stay in `workshop/checked`. Setting
@@ -106,8 +106,10 @@ def check_lesson(
     """
     started = time.monotonic()
     workflow, notes = find_workflow(folder, lesson)
-    checked = Checked(str(folder), lesson.folder, workflow and str(workflow), notes=tuple(notes))
-    if problem := is_lost(folder) or _why_not_run(folder, lesson, workflow):
+    checked = LessonCheck(
+        str(folder), lesson.folder, workflow and str(workflow), notes=tuple(notes)
+    )
+    if problem := why_unusable(folder) or _why_not_run(folder, lesson, workflow):
         goals = judge_run(lesson.goals, [], problem.sentence)
         return replace(checked, goals=tuple(goals), problem=problem)
     assert workflow is not None
@@ -134,7 +136,7 @@ def check_lesson(
     )
 
 
-def is_lost(folder: Path) -> Problem | None:
+def why_unusable(folder: Path) -> Problem | None:
     """Return why no lesson of this folder can run, or None if lessons can."""
     if (folder / COMPONENTS / LIBRARY).is_dir():
         return None
@@ -170,11 +172,11 @@ def _others(folder: Path, home: Path, lesson: Lesson) -> list[Path]:
     for place in (folder / WORKSHOP, folder):
         files += place.glob(f"{lesson.name}*.xircuits")
     ours = {home / lesson.workflow, *(x for x in files if x.name == lesson.solution)}
-    return [x for x in files if x.is_file() and x not in ours and PUT_ASIDE not in x.name]
+    return [x for x in files if x.is_file() and x not in ours and BACKUP_MARK not in x.name]
 
 
 def _is_untouched(file: Path, lesson: Lesson) -> bool:
-    return file.read_bytes() == (lesson.shipped / lesson.workflow).read_bytes()
+    return file.read_bytes() == (lesson.original_folder / lesson.workflow).read_bytes()
 
 
 def _why_not_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Problem | None:

@@ -51,17 +51,17 @@ class Lesson:
         return f"{self.name}_solution.xircuits"
 
     @property
-    def shipped(self) -> Path:
+    def original_folder(self) -> Path:
         """The folder with the lesson as shipped."""
         return starter_folder() / "examples" / WORKSHOP / self.folder
 
     @property
-    def shipped_solution(self) -> Path:
+    def solution_file(self) -> Path:
         """The shipped file with a solution."""
         return starter_folder() / "examples" / WORKSHOP / SOLUTIONS / self.solution
 
 
-def lesson_called(name: str) -> Lesson:
+def find_lesson(name: str) -> Lesson:
     """Return the lesson with this number, name, or folder name.
 
     Raises:
