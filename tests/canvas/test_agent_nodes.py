@@ -35,7 +35,7 @@ from xai_mcp_agent.agent_components import (
     AgentUseMCPTools,
     AgentVectoMemory,
 )
-from xai_mcp_agent.canvas.model_settings import revealed
+from xai_mcp_agent.canvas.model_settings import reveal
 
 from .conftest import UseServers
 
@@ -121,7 +121,7 @@ def test_only_the_same_service_keeps_its_key() -> None:
         play(ctx, *agent_with(**old, base_url=url, api_key="sk-old"))
         play(ctx, make(AgentUpdate, agent_name="a", **moved))
         settings = ctx["agent_a"]["model_settings"]
-        assert revealed(settings.get("api_key")) == key
+        assert reveal(settings.get("api_key")) == key
         assert ("extra_body" in settings) is (key is not None)
 
 

@@ -37,7 +37,7 @@ from ..core.visible import visible
 from ..sources.canvas import drawn_tools
 from ..views.plans import plan_text
 from ..views.tools import review_text
-from .agents import agent_in, agent_named, notes_on, settings_of, spec_of
+from .agents import agent_in, notes_on, resolve_agent_name, settings_of, spec_of
 from .at_node import Stage, on_stage, recorder
 from .conversations import conversation_with, is_nothing, long_results_in, store_long_results
 from .lease import BridgeLease, busy
@@ -46,10 +46,10 @@ from .panel.chat import note_conversation, take_question
 from .ports import as_text, inputs, outputs
 from .run_state import ResumableRun, resumable_run
 from .sampling import AgentSampler
-from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tools_chosen
+from .toolbelts import PLANNING_TOOLS, REQUIRED, preferences_of, tool_choice
 
 # Keys of `ctx`, for the length of the workflow's run.
-_APPROVED, _FACTS = "approved_calls", "facts_for_rules"
+_APPROVALS, _FACTS = "approved_calls", "facts_for_rules"
 
 _MODEL_WIDTH = 1_000  # columns: a model does not need lines broken
 _ID_BYTES = 6  # of a call by hand: an id that no model's call has
@@ -111,7 +111,7 @@ def run_agent(
         NestedTooDeep: a tool of the agent runs the agent itself, again and again.
     """
     start = _read_request(question, conversation, outcome)
-    name = agent_named(ctx, name, "AgentRun", runs=True)
+    name = resolve_agent_name(ctx, name, "AgentRun", runs=True)
     with (
         resumable_run(
             run_state, wait_for_approval, name, start, granted_in(ctx), facts_in(ctx)
@@ -141,11 +141,11 @@ def run_agent(
             work.approve_by(on_approval)
         work.results = long_results_in(ctx, outcome.conversation)
         try:
-            finished = work.stage.perform(
+            result = work.stage.perform(
                 partial(_carry_out, run, spec.model, work, waiting, needs_sources)
             )
-            outcome.answer, outcome.stopped = finished.answer, finished.stopped
-            outcome.structured = finished.structured
+            outcome.answer, outcome.stopped = result.answer, result.stopped
+            outcome.structured = result.structured
         finally:
             outcome.follow(run)
             note_conversation(outcome.conversation)
@@ -181,13 +181,13 @@ async def _carry_out(
     try:
         ready = await work.tools(operations, run.state)
         no_tools = ready.no_tools if needs_sources else None
-        finished = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
-        if waiting is not None and finished.stopped == "waiting":
+        result = await run.go(ready.tools, ready.pages, ready.left_out, no_tools)
+        if waiting is not None and result.stopped == "waiting":
             for line in await waiting.wait(run.state):
                 work.tell(line)
         elif waiting is not None:
             await to_thread.run_sync(waiting.end)
-        return finished
+        return result
     finally:
         await model.aclose()
 
@@ -256,15 +256,15 @@ def learn(ctx: Any, name: str, conversation: Any, **options: Any) -> None:
         MemoryFailed: the agent has no memory.
         UnknownAgent, BadConversation, ModelError: as in `run_agent`.
     """
-    name = agent_named(ctx, name, "AgentLearn", runs=True)
+    name = resolve_agent_name(ctx, name, "AgentLearn", runs=True)
     if agent_in(ctx, name, "AgentLearn").get("agent_memory") is None:
         raise MemoryFailed(
             f"Agent {name!r} has no memory to learn with. Wire a memory node to `agent_memory` "
             "of its AgentInit."
         )
     messages = Conversation(conversation).messages
-    asked: list[Message] = [*messages, {"role": "user", "content": _LEARN}]
-    run_agent(ctx, name, asked, needs_sources=False, **options)
+    request: list[Message] = [*messages, {"role": "user", "content": _LEARN}]
+    run_agent(ctx, name, request, needs_sources=False, **options)
 
 
 def run_tool(
@@ -280,7 +280,7 @@ def run_tool(
         SettingsError: the settings file cannot be read.
         RuntimeError: the bridge was closed meanwhile.
     """
-    name, chat = agent_named(ctx, agent_name, "AgentRunTool"), Conversation(conversation)
+    name, chat = resolve_agent_name(ctx, agent_name, "AgentRunTool"), Conversation(conversation)
     text = "" if tool_args is None else as_text(tool_args)
     call = ToolCall(f"call_{token_hex(_ID_BYTES)}", tool_name, text)
     with _at_work(ctx, name, "AgentRunTool") as work:
@@ -296,15 +296,15 @@ def run_tool(
             await ready.tools.available()
             await calls.make(state, "")
             (event,) = calls.answers(state, "")
-            (shown,) = ready.pages.show([event.result])
+            (excerpt,) = ready.pages.show([event.result])
             store_long_results(ctx, ready.pages.texts)
             await emit(event)
-            return event.result, shown
+            return event.result, excerpt
 
         work.lend_model(lambda _: None)  # the node has no total to add the usage to
         work.results = long_results_in(ctx, chat.messages)
-        result, shown = work.stage.perform(go)
-    chat = chat.with_messages(call_message("", [call]), *result_messages([(call, shown, result)]))
+        result, excerpt = work.stage.perform(go)
+    chat = chat.with_messages(call_message("", [call]), *result_messages([(call, excerpt, result)]))
     return CanvasRun(chat.messages, visible(text_of_result(result)))
 
 
@@ -355,15 +355,15 @@ class _AgentWork:
     """
 
     def __init__(
-        self, lease: BridgeLease, stage: Stage, writing: Recorder, agent: Mapping[str, Any]
+        self, lease: BridgeLease, stage: Stage, transcript: Recorder, agent: Mapping[str, Any]
     ) -> None:
         self.stage = stage
         self.agent = agent
         self.results: Mapping[str, str] = {}
         self.notes: Sequence[tuple[str, str]] = ()
         self.on_thought: Callable[[ToolFinished], None] | None = None
-        self._failed = lease.failed
-        self._recorder = writing
+        self._failures = lease.failures
+        self._recorder = transcript
 
     def show(self, event: RunEvent) -> None:
         """Write an event to the screen, and to the transcript if there is one."""
@@ -392,13 +392,16 @@ class _AgentWork:
     async def tools(self, operations: Operations, state: RunState | None = None) -> ReadyTools:
         """Return the agent's tools, as far as its servers work; see `ready_tools`."""
         agent, memory = self.agent, self.agent.get("agent_memory")
-        remembering = [] if memory is None else [MemoryToolset(memory)]
+        memory_tools = [] if memory is None else [MemoryToolset(memory)]
         spec = ToolSpec(
-            tools_chosen(agent, operations),
-            [*remembering, self.stage.drawn(drawn_tools(agent.get("agent_toolbelt") or {}))],
+            tool_choice(agent, operations),
+            [
+                *memory_tools,
+                self.stage.drawn_toolset(drawn_tools(agent.get("agent_toolbelt") or {})),
+            ],
             preferences_of(agent),
             settings_of(agent).get("tool_token_budget"),
-            self._failed,
+            self._failures,
             partial(plan_text, width=_MODEL_WIDTH) if agent.get(PLANNING_TOOLS) else None,
             agent.get(REQUIRED) or (),
         )
@@ -413,7 +416,7 @@ class _AgentWork:
 
 def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:
     """Return the calls that a person approved for the workflow's run, for all its agents."""
-    return ctx.setdefault(_APPROVED, set())
+    return ctx.setdefault(_APPROVALS, set())
 
 
 def facts_in(ctx: Any) -> RunFacts:

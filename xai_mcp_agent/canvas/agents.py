@@ -21,25 +21,25 @@ from .model_settings import (
 from .model_settings import (
     as_run_limits,
     env_of,
-    of_another_service,
     provider_on,
-    revealed,
+    reveal,
     secrets_in,
     settings_on,
     with_prices,
+    without_service,
 )
 from .ports import BELT, inputs, mapping, names, optional
 from .toolbelts import (
     APPROVAL,
     FILTERS,
-    MADE,
     PLANNING_TOOLS,
     PREFERENCES,
     REQUIRED,
     SERVERS,
     SOURCES,
+    TOOLBELTS,
     approval_in,
-    collected,
+    collect_spec,
     declared_toolbelts,
     filter_in,
 )
@@ -57,14 +57,14 @@ _REPLACES = "replaces_another"
 # Without these keys, the entry of `ctx` is something else of that name.
 _FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
 _INIT, _UPDATE = "AgentInit", "AgentUpdate"
-_IS_TAKEN = "is_taken"  # key of a toolbelt's spec and of an agent: taken without a wire
+_IS_IMPLICIT = "is_implicit"  # key of a toolbelt's spec and of an agent: no wire leads from it
 
 
 def set_up_agent(ctx: Any, node: Any) -> None:
     """Set up the agent of an AgentInit; see `init_agent`."""
     ports = _agent_ports(node)
     if not ports["toolbelt_spec"] and (belt := _only_toolbelt(ctx, node)):
-        ports["toolbelt_spec"] = {**collected(ctx, belt), _IS_TAKEN: True}
+        ports["toolbelt_spec"] = {**collect_spec(ctx, belt), _IS_IMPLICIT: True}
     init_agent(ctx, **ports)
 
 
@@ -81,7 +81,7 @@ def _agent_ports(node: Any) -> dict[str, Any]:
 def _only_toolbelt(ctx: Any, node: Any) -> str:
     """Return the only declared toolbelt, if the workflow has no AgentMakeToolbelt."""
     belts, following = declared_toolbelts(ctx), node.next
-    if ctx.get(MADE) or len(belts) != 1:
+    if ctx.get(TOOLBELTS) or len(belts) != 1:
         return ""
     while following is not None:
         if type(following).__name__ == "AgentMakeToolbelt":
@@ -149,23 +149,23 @@ def update_agent(
         UnknownProvider: there is no such model provider.
         BadSetting: a value is invalid, or two contradict each other.
     """
-    agent = agent_in(ctx, agent_named(ctx, name, _UPDATE), _UPDATE)
+    agent = agent_in(ctx, resolve_agent_name(ctx, name, _UPDATE), _UPDATE)
     settings = settings_on(model_settings, "new_model_settings", _UPDATE, env_of(ctx))
     provider, model = _model_in(provider, model, settings, _UPDATE, agent["agent_provider"])
-    changed: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "agent_provider": provider,
         "agent_model": model,
         "agent_system_prompt": system_prompt,
         "max_thoughts": max_thoughts,
-        "model_settings": with_prices(_changed(agent, provider, settings)),
+        "model_settings": with_prices(_merge_settings(agent, provider, settings)),
     }
-    changed = {key: x for key, x in changed.items() if x not in ("", None)}
+    changes = {key: x for key, x in changes.items() if x not in ("", None)}
     if toolbelt_spec:
-        changed |= tools_in(toolbelt_spec, "new_toolbelt_spec", _UPDATE)
-    agent.update(changed)
+        changes |= tools_in(toolbelt_spec, "new_toolbelt_spec", _UPDATE)
+    agent.update(changes)
 
 
-def agent_named(ctx: Any, name: str, node: str, *, runs: bool = False) -> str:
+def resolve_agent_name(ctx: Any, name: str, node: str, *, runs: bool = False) -> str:
     """Return the agent's name on a port, or else the agent set up last in this run.
 
     With `runs` the agent is about to run: an agent runs inside itself only if it is named.
@@ -192,17 +192,17 @@ def agent_named(ctx: Any, name: str, node: str, *, runs: bool = False) -> str:
 
 @contextmanager
 def own_agents(ctx: Any) -> Generator[None]:
-    """Run the nodes of a drawn tool, a route or a branch; the agents they set up count only there.
+    """Run the nodes of a drawn tool, a route or a branch; agents set up there stay local.
 
-    This is for nodes that name no agent: by its name, others find such an agent afterwards too.
+    This matters for nodes that name no agent. By its name, such an agent is found afterwards too.
     """
-    last, usual = ctx.get(_LAST), ctx.get(_PREFIX + DEFAULT_AGENT)
+    last, default = ctx.get(_LAST), ctx.get(_PREFIX + DEFAULT_AGENT)
     try:
         yield
     finally:
         ctx[_LAST] = last
-        if usual is not None:
-            ctx[_PREFIX + DEFAULT_AGENT] = usual
+        if default is not None:
+            ctx[_PREFIX + DEFAULT_AGENT] = default
 
 
 def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
@@ -214,9 +214,9 @@ def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
     agent = ctx.get(f"{_PREFIX}{name}")
     if not _is_agent(agent):
         agents = [str(k).removeprefix(_PREFIX) for k, v in ctx.items() if _is_agent(v)]
-        having = f"There are: {', '.join(agents)}." if agents else "There is none yet."
+        names = f"There are: {', '.join(agents)}." if agents else "There is none yet."
         raise UnknownAgent(
-            f"No agent {name!r} in this run. {did_you_mean(name, agents) or having} "
+            f"No agent {name!r} in this run. {did_you_mean(name, agents) or names} "
             "Put an AgentInit with this `agent_name` before the node."
         )
     return agent
@@ -228,13 +228,13 @@ def model_of(agent: Mapping[str, Any]) -> AgentModel:
     return AgentModel(
         provider=agent["agent_provider"],
         name=agent["agent_model"],
-        base_url=revealed(own.get("base_url") or ""),
-        api_key=revealed(own.get("api_key")) or None,
+        base_url=reveal(own.get("base_url") or ""),
+        api_key=reveal(own.get("api_key")) or None,
         context_tokens=own.get("context_tokens"),
         temperature=own.get("temperature"),
         max_output_tokens=own.get("max_output_tokens"),
         reasoning_effort=own.get("reasoning_effort"),
-        extra_body=revealed(own.get("extra_body") or {}),
+        extra_body=reveal(own.get("extra_body") or {}),
         timeout_seconds=own.get("timeout_seconds"),
         turn_timeout_seconds=own.get("turn_timeout_seconds"),
     )
@@ -288,13 +288,13 @@ def notes_on(ctx: Any, name: str, agent: Mapping[str, Any]) -> list[tuple[str, s
 
 def _toolbelt_note(ctx: Any, agent: Mapping[str, Any]) -> tuple[str, str]:
     name = agent.get("toolbelt_name")
-    if agent.get(_IS_TAKEN):
+    if agent.get(_IS_IMPLICIT):
         return "--", f"this agent has the toolbelt {name!r}: it is the only one, and none is wired."
     keys = ("toolbelt_name", "agent_toolbelt", f"enabled_{SERVERS}", f"enabled_{SOURCES}")
     if any(map(agent.get, keys)):
         return "", ""
-    taken = {x.get("toolbelt_name") for x in list(ctx.values()) if _is_agent(x)}
-    free = [x for x in ctx.get(MADE) or () if x not in taken]
+    belts_in_use = {x.get("toolbelt_name") for x in list(ctx.values()) if _is_agent(x)}
+    free = [x for x in ctx.get(TOOLBELTS) or () if x not in belts_in_use]
     if not free:
         return "", ""
     return "!!", (
@@ -321,24 +321,24 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
         BadSetting: the value on that port is not a toolbelt's spec.
     """
     values = mapping(spec, port, node)
-    drawn = mapping(values.get("standard_tools"), f"{port}.standard_tools", node)
+    drawn_tools = mapping(values.get("standard_tools"), f"{port}.standard_tools", node)
     lock = values.get("lock_tools")
     lock = lock if lock == "first" else bool(lock)
-    tools: dict[str, Any] = {"agent_toolbelt": drawn, "lock_tools": lock}
+    tools: dict[str, Any] = {"agent_toolbelt": drawn_tools, "lock_tools": lock}
     tools[PLANNING_TOOLS] = bool(values.get(PLANNING_TOOLS))
     tools["toolbelt_name"] = optional(values.get("toolbelt"), f"{port}.toolbelt", node)
     tools["tool_approval"] = approval_in(values.get(APPROVAL), f"{port}.{APPROVAL}", node)
     lists = (*PREFERENCES, REQUIRED)
     tools |= {key: names(values.get(key), f"{port}.{key}", node) for key in lists}
     tools[FILTERS] = mapping(values.get(FILTERS), f"{port}.{FILTERS}", node)
-    for name, written in tools[FILTERS].items():
-        filter_in(written, f"{port}.{FILTERS}.{name}")
-    tools[_IS_TAKEN] = bool(values.get(_IS_TAKEN))
+    for name, value in tools[FILTERS].items():
+        filter_in(value, f"{port}.{FILTERS}.{name}")
+    tools[_IS_IMPLICIT] = bool(values.get(_IS_IMPLICIT))
     for key in (SERVERS, SOURCES):
-        listed: Any = values.get(key) or []
-        if not isinstance(listed, list | tuple):
+        entries: Any = values.get(key) or []
+        if not isinstance(entries, list | tuple):
             raise BadSetting(f"`{key}` in `{port}` of {node} is not a list. Wire {BELT} to it.")
-        tools[f"enabled_{key}"] = list(cast(list[str], listed))
+        tools[f"enabled_{key}"] = list(cast(list[str], entries))
     return tools
 
 
@@ -350,9 +350,9 @@ def _model_in(
     own = provider_on(provider, f"{new}agent_provider", node)
     provider = _one_of(own, settings, "provider", new, node)
     model = _one_of(model, settings, "model", new, node)
-    named, name = split_name(model)
-    if named and named == (provider or named):
-        return named, name
+    named_provider, name = split_name(model)
+    if named_provider and named_provider == (provider or named_provider):
+        return named_provider, name
     # A bare name is a model of the agent's service, or of `openai` as everywhere else.
     return provider or (OPENAI if model and provider_now == OFFLINE else ""), model
 
@@ -376,11 +376,11 @@ def _require_provider(settings: JsonObject) -> None:
         )
 
 
-def _changed(agent: dict[str, Any], provider: str, settings: JsonObject) -> JsonObject:
+def _merge_settings(agent: dict[str, Any], provider: str, settings: JsonObject) -> JsonObject:
     """Return the agent's settings with these on top; another service gets no old secrets."""
     old = settings_of(agent)
-    address = revealed(settings.get("base_url"))
-    moves = address not in (None, revealed(old.get("base_url")))
+    address = reveal(settings.get("base_url"))
+    moves = address not in (None, reveal(old.get("base_url")))
     if moves or provider not in ("", agent["agent_provider"]):
-        old = of_another_service(old)
+        old = without_service(old)
     return {**old, **settings}

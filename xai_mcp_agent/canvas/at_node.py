@@ -62,8 +62,8 @@ class Stage(WorkflowThread):
 
         return await self.run(run)
 
-    def drawn(self, tools: Mapping[str, DrawnTool]) -> DrawnToolset:
-        """Return a toolset of drawn tools, with their nodes run here."""
+    def drawn_toolset(self, tools: Mapping[str, DrawnTool]) -> DrawnToolset:
+        """Return a toolset of drawn tools, whose nodes run in this thread."""
 
         async def run(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
             return await self.run_nodes(lambda ctx: tool.call(ctx, arguments))
@@ -152,13 +152,13 @@ class AtNode:
         name, console = f"{server}.{tool}", Console(server)
         with on_stage(self.bridge, console, node=self.node, run_id=self.run_id) as stage:
 
-            def on_progress(done: float, total: float | None, message: str) -> None:
-                stage.show(ToolProgressed(_CALL, name, done, total, message))
+            def on_progress(current: float, total: float | None, message: str) -> None:
+                stage.show(ToolProgressed(_CALL, name, current, total, message))
 
             async def do(operations: Operations) -> ToolResult:
                 """Call the tool, and print a line before and a line after."""
                 stage.show(ToolStarted(_CALL, name, arguments, server))
-                started = time.monotonic()
+                start = time.monotonic()
                 result = await operations.call_tool(
                     server,
                     tool,
@@ -166,7 +166,7 @@ class AtNode:
                     timeout_seconds=timeout_seconds,
                     on_progress=on_progress,
                 )
-                seconds = time.monotonic() - started
+                seconds = time.monotonic() - start
                 stage.show(ToolFinished(_CALL, name, arguments, result, seconds, "", server))
                 return result
 
@@ -186,16 +186,16 @@ def at_node(ctx: Any, node: str, label: str, run_id: str = "", **fields: Any) ->
     The transcript has `NodeStarted` with these `fields`, and `NodeFinished` or `NodeFailed`.
     """
     fields = {"run_id": run_id, **fields} if run_id else fields
-    bridge, started = bridge_of(ctx), time.monotonic()
+    bridge, start = bridge_of(ctx), time.monotonic()
     note = partial(recorder(ctx, bridge, node=node).note, **fields)
     note("NodeStarted")
     work = AtNode(bridge, node, label, run_id)
     try:
         yield work
     except BaseException as error:
-        note("NodeFailed", error=str(error) or type(error).__name__, seconds=_since(started))
+        note("NodeFailed", error=str(error) or type(error).__name__, seconds=_since(start))
         raise
-    note("NodeFinished", **work.answer, seconds=_since(started))
+    note("NodeFinished", **work.answer, seconds=_since(start))
 
 
 def call_here(
@@ -219,5 +219,5 @@ def call_here(
         )
 
 
-def _since(started: float) -> float:
-    return round(time.monotonic() - started, 3)
+def _since(start: float) -> float:
+    return round(time.monotonic() - start, 3)

@@ -23,7 +23,7 @@ from ..core.tools import Tool
 from ..sources.canvas import DrawnTool, drawn_tools
 from .workflow_thread import OutOfTime
 
-RunDrawn: TypeAlias = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
+RunDrawnTool: TypeAlias = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
 """A function that runs a drawn tool in the thread of its workflow."""
 
 _TOOLBELT = "toolbelt_"
@@ -32,36 +32,36 @@ _OVERRUN = (
     "result. What it has done so far is done, and its nodes may go on for a while. Go on without "
     "it, or say that it takes too long (its limit is `timeout_seconds` of AgentDefineTool)."
 )
-_NOT_BEGUN = (
+_NO_START = (
     "The drawn tool {name!r} did not start within {seconds:g} seconds: drawn tools run one at a "
     "time, and the nodes of {late!r}, which ran over its limit, still go on. Go on without them."
 )
 
 
-def drawn_in(ctx: Mapping[str, Any]) -> list[Tool]:
+def list_drawn_tools(ctx: Mapping[str, Any]) -> list[Tool]:
     """Return all tools drawn so far, of all toolbelts; of two with one name, the last."""
-    return [x.tool() for x in all_drawn(ctx).values()]
+    return [x.tool() for x in collect_drawn_tools(ctx).values()]
 
 
-def all_drawn(ctx: Mapping[str, Any]) -> dict[str, DrawnTool]:
-    """Return the same tools by name, as they can be called in the workflow's thread."""
+def collect_drawn_tools(ctx: Mapping[str, Any]) -> dict[str, DrawnTool]:
+    """Return the same tools by name, ready to be called in the workflow's thread."""
     # Copy first: agents in other threads write to the same `ctx`.
     belts = [x for name, x in list(ctx.items()) if str(name).startswith(_TOOLBELT)]
-    drawn: dict[str, Any] = {}
+    tools: dict[str, Any] = {}
     for belt in belts:
         if isinstance(belt, Mapping):  # else it is a value that a person put there
-            drawn |= cast(Mapping[str, Any], belt)
-    usable = {n: x for n, x in drawn.items() if isinstance(x, DrawnTool) or callable(x)}
+            tools |= cast(Mapping[str, Any], belt)
+    usable = {n: x for n, x in tools.items() if isinstance(x, DrawnTool) or callable(x)}
     return drawn_tools(usable)
 
 
 class DrawnToolset(FixedToolset):
     """The drawn tools of one agent. They run one at a time, each with its limit."""
 
-    def __init__(self, drawn: Mapping[str, DrawnTool], run: RunDrawn) -> None:
-        self._drawn = drawn
+    def __init__(self, tools: Mapping[str, DrawnTool], run: RunDrawnTool) -> None:
+        self._by_name = tools
         self._run = run
-        self._tools = tuple(x.tool() for x in drawn.values())
+        self._tools = tuple(x.tool() for x in tools.values())
         self._alone = anyio.Lock()
         self._running = ""  # the tool with running nodes, also after its caller stopped waiting
 
@@ -70,35 +70,35 @@ class DrawnToolset(FixedToolset):
         name = invocation.tool.name
         try:
             async with self._alone:
-                return await self._in_time(self._drawn[name], invocation.arguments)
+                return await self._in_time(self._by_name[name], invocation.arguments)
         except (OutOfTime, DefinitionChanged):  # of this tool; of a tool that its nodes call
             raise
         except Exception as cause:
             # Whatever a person's nodes raise, the model should read it and the run go on.
             raise XaiMcpError(_failure(name, cause)) from cause
 
-    async def _in_time(self, drawn: DrawnTool, arguments: JsonObject) -> ToolResult:
-        loop, late, begun = asyncio.get_running_loop(), self._running, list[bool]()
+    async def _in_time(self, tool: DrawnTool, arguments: JsonObject) -> ToolResult:
+        loop, late, has_begun = asyncio.get_running_loop(), self._running, False
 
         def begin() -> None:
-            scope.deadline = loop.time() + drawn.timeout_seconds
+            scope.deadline = loop.time() + tool.timeout_seconds
 
         def run(ctx: Any, text: str, values: JsonObject | None) -> Any:
-            begun.append(True)
-            self._running = drawn.name
+            nonlocal has_begun
+            has_begun, self._running = True, tool.name
             # The time limit starts here: waiting for a person in the same thread does not count.
             loop.call_soon_threadsafe(begin)
             try:
-                return drawn.run(ctx, text, values)
+                return tool.run(ctx, text, values)
             finally:
                 self._running = ""
 
         with anyio.CancelScope() as scope:
             if late:
                 begin()
-            return await self._run(replace(drawn, run=run), arguments)
-        words = _OVERRUN if begun else _NOT_BEGUN
-        raise OutOfTime(words.format(name=drawn.name, seconds=drawn.timeout_seconds, late=late))
+            return await self._run(replace(tool, run=run), arguments)
+        words = _OVERRUN if has_begun else _NO_START
+        raise OutOfTime(words.format(name=tool.name, seconds=tool.timeout_seconds, late=late))
 
 
 def _failure(name: str, cause: Exception) -> str:

@@ -39,11 +39,11 @@ def why_stale(file: Path) -> str:
 
 
 def _is_installed(file: Path) -> bool:
-    installed = installed_components_folder() / file.name
+    original = installed_components_folder() / file.name
     try:
-        if not installed.exists():
+        if not original.exists():
             return False  # a component file that this version no longer has
-        return installed.samefile(file) or installed.read_bytes() == file.read_bytes()
+        return original.samefile(file) or original.read_bytes() == file.read_bytes()
     except OSError:
         return True  # unreadable: assume the best, because the workflow can go on
 

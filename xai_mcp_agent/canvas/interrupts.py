@@ -19,7 +19,7 @@ from types import TracebackType
 
 from ..core.errors import XaiMcpError
 
-_interrupted = threading.Event()
+_interrupt = threading.Event()
 
 
 def show_endings_shortly() -> None:
@@ -33,7 +33,7 @@ def _show(kind: type[BaseException], error: BaseException, where: TracebackType 
     is_verbose = os.environ.get("XAI_MCP_SHOW", "").strip().lower() == "verbose"
     # Python 3.11 turns a KeyboardInterrupt into a RuntimeError while a class is being made.
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
-        _interrupted.set()
+        _interrupt.set()
         # The coroutines that the interrupt kept it from awaiting.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         words = f"\nInterrupted{_place(where)}; all that it started was stopped.\nKeyboardInterrupt"
@@ -50,7 +50,7 @@ def _end_by_signal() -> None:
 
     Python forgets that it was interrupted if any thread imports a library meanwhile.
     """
-    if _interrupted.is_set() and os.name == "posix":
+    if _interrupt.is_set() and os.name == "posix":
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -31,7 +31,7 @@ from ..settings.entry import SourceSettings
 from ..settings.load import find_settings, load_settings
 from ..settings.models import Settings
 from ..settings.trust import without_untrusted
-from .drawn_tools import drawn_in
+from .drawn_tools import list_drawn_tools
 from .installation import warn_of_stale_components
 from .person import agreed_settings
 from .workshop.run import watch
@@ -46,22 +46,22 @@ _adding = threading.Lock()
 _bridges: dict[str, Bridge] = {}
 _resting: dict[Bridge, Future[None]] = {}  # bridges without a run, until their time is over
 _leases: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
-_announced = threading.Event()
+_has_announced = threading.Event()
 
 
 class BridgeLease:
     """One run's claim on a bridge. `busy` counts the operations in progress in the run.
 
-    `failed` has the servers that an agent of the run could not use when it last waited for them.
-    `added` are the names of sources that the run's nodes added.
+    `failures` has the servers that an agent of the run could not use when it last waited for them.
+    `source_names` are the sources that the run's nodes added.
     """
 
     def __init__(self, name: str, bridge: Bridge) -> None:
         self.bridge = bridge
         self.thread = threading.current_thread()
         self.busy = 0
-        self.failed: dict[str, Failure] = {}
-        self.added: set[str] = set()
+        self.failures: dict[str, Failure] = {}
+        self.source_names: set[str] = set()
         end = partial(_end_unused, name, bridge)
         self._finalizer = weakref.finalize(self, _end_where_it_is_safe, self.thread, end)
         self._finalizer.atexit = False  # at exit, every bridge closes itself
@@ -73,8 +73,8 @@ class BridgeLease:
 
     def release(self) -> None:
         """Release the claim; the last one closes the bridge. May be called more than once."""
-        if detached := self._finalizer.detach():
-            _, _, (_, end), _ = detached
+        if call := self._finalizer.detach():
+            _, _, (_, end), _ = call
             end()
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
@@ -110,9 +110,9 @@ def add_to_run(ctx: Any, source: SourceSettings) -> str:
     """
     lease = _lease_of(ctx)
     with _adding:
-        taken = {name for x in _leases_on(lease.bridge) for name in x.added}
-        name = lease.bridge.add_source(source, taken)
-        lease.added.add(name)
+        names = {name for x in _leases_on(lease.bridge) for name in x.source_names}
+        name = lease.bridge.add_source(source, names)
+        lease.source_names.add(name)
     return name
 
 
@@ -125,10 +125,10 @@ def _lease_of(ctx: Any) -> BridgeLease:
         watch(ctx)
     lease = ctx[_KEY] = _take_lease()
     if before is not None:
-        lease.added |= before.added
+        lease.source_names |= before.source_names
     # Before any server starts, so that drawn tools are in the history from the start.
-    if drawn := drawn_in(ctx):
-        lease.bridge.record_canvas_tools(drawn)
+    if tools := list_drawn_tools(ctx):
+        lease.bridge.record_canvas_tools(tools)
     return lease
 
 
@@ -199,10 +199,10 @@ def _end_where_it_is_safe(thread: threading.Thread, end: Callable[[], None]) -> 
     if thread.ident == threading.get_ident() and thread.is_alive():
         end()
     else:
-        _aside(end)
+        _run_in_thread(end)
 
 
-def _aside(do: Callable[[], None]) -> None:
+def _run_in_thread(do: Callable[[], None]) -> None:
     """Run `do` in a new thread; not with `threading`, because its locks may be held right here."""
 
     def run() -> None:
@@ -223,12 +223,12 @@ def _end_unused(name: str, bridge: Bridge) -> None:
         if _bridges.get(name) is bridge:
             del _bridges[name]  # a run that begins meanwhile gets another
         _resting.pop(bridge, None)
-    if not _stays(name, bridge):
+    if not _keep_warm(name, bridge):
         bridge.close()
 
 
-def _stays(name: str, bridge: Bridge) -> bool:
-    """Leave the bridge to the next run of the kernel, if some of its servers stay."""
+def _keep_warm(name: str, bridge: Bridge) -> bool:
+    """Keep the bridge for the next run of the kernel; return whether any server stays."""
     is_ending = not threading.main_thread().is_alive()  # of Python: no run follows
     keeps_warm = kernel() and os.getpid() == _PROCESS and bridge.settings.keep_warm_seconds
     if not keeps_warm or is_ending or not bridge.is_open:
@@ -240,16 +240,16 @@ def _stays(name: str, bridge: Bridge) -> bool:
         _bridges[name] = bridge
         _resting[bridge] = rest = bridge.submit(Operations.rest)
     end = partial(_end_unused, name, bridge)
-    rest.add_done_callback(lambda rested: rested.cancelled() or _aside(end))
+    rest.add_done_callback(lambda future: future.cancelled() or _run_in_thread(end))
     _announce(len(seconds), max(seconds))
     return True
 
 
 def _announce(count: int, seconds: float) -> None:
-    """Print that servers stay, the first time that happens in this kernel."""
-    if _announced.is_set():
+    """Print that servers stay, once in each kernel."""
+    if _has_announced.is_set():
         return
-    _announced.set()
+    _has_announced.set()
     stay, end = (
         ("1 server stays", "it ends") if count == 1 else (f"{count} servers stay", "they end")
     )
@@ -258,7 +258,7 @@ def _announce(count: int, seconds: float) -> None:
         console.tell("--", f"{stay} for the next run, for {time}; {end} with the kernel")
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     """Forget the parent's bridges and locks in a forked child: a lock may be held."""
     global _lock, _adding
     _lock, _adding = threading.RLock(), threading.Lock()
@@ -267,4 +267,4 @@ def _begin_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -43,9 +43,9 @@ class Hidden(str):
 
     secret: Secret
 
-    def __new__(cls, secret: Secret, shown: str = MASK) -> Hidden:
-        """Make a text that reads as `shown`; only `revealed` returns the secret."""
-        text = super().__new__(cls, shown)
+    def __new__(cls, secret: Secret, visible_text: str = MASK) -> Hidden:
+        """Make a text that reads as `visible_text`; only `reveal` returns the secret."""
+        text = super().__new__(cls, visible_text)
         text.secret = secret
         return text
 
@@ -53,13 +53,13 @@ class Hidden(str):
         return type(self), (self.secret, str(self))
 
 
-def revealed(value: Any) -> Any:
-    """Return a value with its hidden texts revealed."""
+def reveal(value: Any) -> Any:
+    """Return a value with its secrets in place of the hidden texts."""
     if isinstance(value, Hidden):
         return value.secret.reveal()
     if isinstance(value, dict):
-        return {k: revealed(x) for k, x in cast(JsonObject, value).items()}
-    return [revealed(x) for x in cast(list[Any], value)] if isinstance(value, list) else value
+        return {k: reveal(x) for k, x in cast(JsonObject, value).items()}
+    return [reveal(x) for x in cast(list[Any], value)] if isinstance(value, list) else value
 
 
 def secrets_in(value: Any) -> Iterator[Secret]:
@@ -84,7 +84,7 @@ def gather_settings(ctx: Any, node: Any) -> JsonObject:
     """
     ports, name, env = raw_inputs(node), type(node).__name__, env_of(ctx)
     before = settings_on(ports.pop("from_model", None), "from_model", name, env)
-    return before | _checked(ports, name, lambda port: port, env)
+    return before | _read_settings(ports, name, lambda port: port, env)
 
 
 def env_of(ctx: Any) -> Env:
@@ -103,10 +103,10 @@ def settings_on(value: Any, port: str, node: str, env: Env = dict) -> JsonObject
     if unknown := [x for x in values if x not in _READERS]:
         hint = did_you_mean(str(unknown[0]), _READERS) or f"Known: {', '.join(_READERS)}."
         raise BadSetting(f"`{port}` of {node} has the unknown key {unknown[0]!r}. {hint}")
-    return _checked(values, node, lambda key: f"{port}.{key}", env)
+    return _read_settings(values, node, lambda key: f"{port}.{key}", env)
 
 
-def of_another_service(settings: JsonObject) -> JsonObject:
+def without_service(settings: JsonObject) -> JsonObject:
     """Return the settings without the secrets and addresses of their service."""
     return {key: x for key, x in settings.items() if key not in _OF_ONE_SERVICE}
 
@@ -127,8 +127,8 @@ def with_prices(settings: JsonObject) -> JsonObject:
     Raises:
         BadSetting: the prices are missing.
     """
-    priced = settings.get("input_price") or settings.get("output_price")
-    if settings.get("max_run_cost") and not priced:
+    has_prices = settings.get("input_price") or settings.get("output_price")
+    if settings.get("max_run_cost") and not has_prices:
         raise BadSetting(
             "`max_run_cost` of AgentModelLimits has no prices to count with. Set `input_price` and "
             "`output_price`, the prices of a million tokens."
@@ -148,7 +148,7 @@ def provider_on(value: Any, port: str, node: str) -> str:
     return provider
 
 
-def _checked(
+def _read_settings(
     values: Mapping[str, Any], node: str, port: Callable[[str], str], env: Env
 ) -> JsonObject:
     readers = {**_READERS, "api_key": partial(_key, env=env)}
@@ -164,8 +164,8 @@ def _address(url: Any, port: str, node: str) -> str:
             "where its prompts went. Write that address there, such as http://localhost:11434/v1, "
             "or https://api.openai.com/v1 for OpenAI itself."
         )
-    shown = text if isinstance(text, Hidden) else redact_url(text)
-    return Hidden(Secret(text), shown) if shown != text else text
+    visible_text = text if isinstance(text, Hidden) else redact_url(text)
+    return Hidden(Secret(text), visible_text) if visible_text != text else text
 
 
 def _key(value: Any, port: str, node: str, env: Env = dict) -> Hidden | None:

@@ -1,8 +1,8 @@
-"""The person in front of a run: asked at the terminal, in the lab's panel, or else on a page.
+"""The person in front of a run, who answers at the terminal, in the lab's panel, or on a page.
 
-Xircuits' output panel has no place to type: a run that asks there would wait unseen, without end.
-This process serves the page, to this machine only. Before the first run the person is asked whether
-a settings file may start what it names.
+Xircuits' output panel has no place to type, so a run that asks there would wait for ever. This
+process serves the page, to this machine only. Before the first run, it asks whether the programs
+of a settings file may start.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def ask_here(question: Question, console: Console) -> Answer:
 def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Settings:
     """Return the settings with all parts that the person agreed to, now or before."""
     store = store or TrustStore()
-    approved = approvals_in(settings)
-    parts = store.untrusted_parts(settings, approved)
+    approvals = approvals_in(settings)
+    parts = store.untrusted_parts(settings, approvals)
     if not parts:
         return settings
     with Console("settings") as console:
@@ -96,21 +96,21 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
             console.tell("!!", f"{settings.file} is not trusted: {answer.reason}. {how}")
             return without_parts(settings, parts)
         try:
-            store.agree(settings, approved)
+            store.agree(settings, approvals)
         except SettingsError as reason:
             console.tell("!!", f"{reason} You will be asked again.")
     return settings
 
 
 def describe_parts(settings: Settings, parts: Iterable[Part]) -> str:
-    """Return what these parts of a file do and what it withholds, without secrets."""
+    """Describe what these parts of a file do, and what the file withholds, without secrets."""
     does = [(x.key_path, y) for x in parts for y in x.facts]
     holds = [(x.key_path, x.description) for x in settings.guards if not x.source]
     return "\n".join((*_by_place(does), *(["It holds back:"] if holds else []), *_by_place(holds)))
 
 
 class InteractiveHost:
-    """The person in front of one run. Made in its thread; the methods are for the bridge's loop.
+    """The person in front of one run. It is made in the run's thread, and called from the loop.
 
     `sampler` lends the model of the agent that makes the run's calls. With `branch`, drawn nodes
     approve calls in place of the person.

@@ -24,9 +24,9 @@ from ..views.plans import plan_text
 from .agent_run import facts_in, granted_in
 from .agents import tools_in
 from .at_node import Stage, at_node, on_stage, recorder
-from .drawn_tools import all_drawn
+from .drawn_tools import collect_drawn_tools
 from .ports import file_on, inputs, outputs
-from .toolbelts import preferences_of, tools_chosen
+from .toolbelts import preferences_of, tool_choice
 
 _PLAN, _RUN = "MCPPlan", "MCPRunPlan"
 _WIDTH = 1_000  # of a text on a port: whoever shows it wraps it
@@ -53,7 +53,7 @@ def plan_request(
             request,
             model=model,
             base_url=base_url,
-            choice=tools_chosen(agent, operations) if toolbelt_spec else None,
+            choice=tool_choice(agent, operations) if toolbelt_spec else None,
             preferences=preferences_of(agent),
             own=own,
         )
@@ -90,10 +90,10 @@ def run_plan(
     """
     name, run_id = agent_name or PLAN, new_run_id()
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _RUN)
-    drawn = drawn_tools(agent["agent_toolbelt"]) if toolbelt_spec else all_drawn(ctx)
+    tools = drawn_tools(agent["agent_toolbelt"]) if toolbelt_spec else collect_drawn_tools(ctx)
     with at_node(ctx, _RUN, name, run_id, agent=name) as work:
-        planned = _plan_on(plan, work.bridge)
-        writing = recorder(ctx, work.bridge, run_id=run_id, agent=name, node=_RUN)
+        plan = _plan_on(plan, work.bridge)
+        transcript = recorder(ctx, work.bridge, run_id=run_id, agent=name, node=_RUN)
         options: dict[str, Any] = {
             "given": given,
             "resume": run_state or None,
@@ -108,7 +108,7 @@ def run_plan(
 
             def show(event: RunEvent, at: float) -> None:
                 stage.console.show(event)
-                writing.event(event, at)
+                transcript.event(event, at)
 
             stage.caller = replace(
                 stage.caller,
@@ -116,7 +116,7 @@ def run_plan(
                 approval=agent["tool_approval"],
                 locks=agent["lock_tools"],
             )
-            run = perform(stage, planned, options, show, drawn)
+            run = perform(stage, plan, options, show, tools)
             stage.console.note("--", f"{name}: {run.status}")
         work.answer.update(status=run.status, calls=len(run.calls), problem=run.problem)
     return run
@@ -127,12 +127,12 @@ def perform(
     plan: Plan,
     options: Mapping[str, Any],
     show: Callable[[RunEvent, float], None],
-    drawn: Mapping[str, DrawnTool] | None = None,
+    tools: Mapping[str, DrawnTool] | None = None,
 ) -> PlanRun:
     """Run a plan, and ask the person in front of this stage whatever has to be asked.
 
     `options` are passed to `Bridge.run_plan`. `show` gets each call and its result, with the time,
-    in this thread. `drawn` are the drawn tools, `canvas/name` in the plan.
+    in this thread. `tools` are the drawn tools, `canvas/name` in the plan.
 
     Raises:
         XaiMcpError: nothing was called; see `Bridge.run_plan`.
@@ -142,8 +142,8 @@ def perform(
         stage.post(partial(show, event, time.time()))
 
     async def go(operations: Operations) -> PlanRun:
-        if drawn is not None:
-            toolset = stage.drawn(drawn)
+        if tools is not None:
+            toolset = stage.drawn_toolset(tools)
             own = OwnTools(tuple(toolset.initial_tools()), toolset.call)
             await operations.record_canvas_tools(own.tools)
             operations = operations.for_caller(operations.caller, own)
@@ -170,8 +170,8 @@ def run_for_node(node: Any, ctx: Any) -> None:
         missing = [{**asdict(x), "call": x.call + 1} for x in run.missing]
         names = ("result", "results", "text", "status", "problem")
         outputs(node, {x: getattr(run, x) for x in names} | {"missing": missing})
-    is_led = {"missing": node.on_missing, "waiting": True}.get(run.status, node.on_error)
-    if not run.is_finished and not is_led:
+    branch = {"missing": node.on_missing, "waiting": True}.get(run.status, node.on_error)
+    if not run.is_finished and not branch:
         raise PlanStopped(run.problem)
 
 

@@ -123,7 +123,7 @@ def optional(value: Any, port: str, node: str) -> str:
 
 
 def mapping(value: Any, port: str, node: str) -> dict[str, Any]:
-    """Return a copy of the dict on a port, or an empty dict; `a.b` is `b` in that of the port `a`.
+    """Return a copy of the dict on a port, or an empty dict; the port `a.b` is `b` in the dict `a`.
 
     Raises:
         BadSetting: the port has a value that is not a dict.
@@ -144,7 +144,7 @@ def names(value: Any, port: str, node: str) -> list[str]:
     Raises:
         BadSetting: the port has another value.
     """
-    items: Any = _parted(value) if isinstance(value, str) else value or []
+    items: Any = _split_names(value) if isinstance(value, str) else value or []
     if not isinstance(items, list | tuple):
         raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire a list or a text to it.")
     texts = [x for x in cast(list[Any], items) if isinstance(x, str)]
@@ -155,7 +155,7 @@ def names(value: Any, port: str, node: str) -> list[str]:
     return [x.strip() for x in texts if x.strip()]
 
 
-def _parted(text: str) -> list[Any]:
+def _split_names(text: str) -> list[Any]:
     """Return the names in a text."""
     bare = text.strip().removeprefix("[").removesuffix("]")
     if bare.startswith('"'):
@@ -199,10 +199,10 @@ def secret_on(
         BadSetting: there is no such variable, or the value is not text.
     """
     text = value.reveal() if isinstance(value, Secret) else optional(value or None, port, node)
-    named = _VARIABLE.fullmatch(text.strip())
-    if not named:
+    variable = _VARIABLE.fullmatch(text.strip())
+    if not variable:
         return Secret(text) if text else None
-    name = named[1] or named[2]
+    name = variable[1] or variable[2]
     if secret := (os.environ.get(name, "").strip() or env().get(name, "").strip()):
         return Secret(secret)
     raise BadSetting(
@@ -211,18 +211,18 @@ def secret_on(
     )
 
 
-def file_on(named: str, port: str, node: str, settings_file: str) -> str:
+def file_on(name: str, port: str, node: str, settings_file: str) -> str:
     """Find a file beside the running workflow, in the working folder, or beside the settings.
 
     Raises:
         BadSetting: it is in none of these places.
     """
     folders = (os.path.dirname(sys.argv[0]), os.curdir, os.path.dirname(settings_file))
-    places = [os.path.abspath(os.path.join(x, os.path.expanduser(named))) for x in folders]
+    places = [os.path.abspath(os.path.join(x, os.path.expanduser(name))) for x in folders]
     path = next((x for x in places if os.path.isfile(x)), None)
     if path is None:
-        looked = ", ".join(dict.fromkeys(places))
-        raise BadSetting(f"{node} finds no file {named!r}. Looked for {looked}. Correct `{port}`.")
+        searched = ", ".join(dict.fromkeys(places))
+        raise BadSetting(f"{node} finds no file {name!r}. Looked for {searched}. Correct `{port}`.")
     return path
 
 

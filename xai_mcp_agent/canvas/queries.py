@@ -25,7 +25,7 @@ from ..views.times import BadTime, moment, now
 from ..views.tools import records_json, records_text
 from .agents import tools_in
 from .at_node import AtNode, at_node
-from .toolbelts import preferences_of, tools_chosen
+from .toolbelts import preferences_of, tool_choice
 
 _SEARCH, _EXPLAIN, _HISTORY = "MCPSearchTools", "MCPExplainTool", "MCPToolHistory"
 _DEFAULT_LIMIT = 10
@@ -51,7 +51,7 @@ def find_tools(
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _SEARCH)
 
     def search(operations: Operations) -> Awaitable[FoundTools]:
-        choice = tools_chosen(agent, operations) if toolbelt_spec else None
+        choice = tool_choice(agent, operations) if toolbelt_spec else None
         return operations.search_tools(
             query,
             limit=limit or _DEFAULT_LIMIT,
@@ -98,7 +98,7 @@ def explain_tool(
     fields = {"server": server_name, "tool": tool_name} | ({"request": request} if request else {})
     with at_node(ctx, _EXPLAIN, server_name, **fields) as work:
         work.bridge.settings.source(server_name)
-        tool = _explained(work, server_name, tool_name)
+        tool = _explain(work, server_name, tool_name)
         work.answer["example"] = tool.example
         choice = _choice(work, server_name, tool_name, request, agent, bool(spec))
     lines = [explained_text(tool, _WIDTH), *([choice_text(choice, _WIDTH)] if choice else [])]
@@ -111,7 +111,7 @@ def explain_tool(
     }
 
 
-def _explained(work: AtNode, server: str, tool: str) -> ExplainedTool:
+def _explain(work: AtNode, server: str, tool: str) -> ExplainedTool:
     return work.wait(
         lambda operations: operations.explain_tool(server, tool),
         waiting_for=f"the server {server}",
@@ -126,7 +126,7 @@ def _choice(
         return None
 
     def explain(operations: Operations) -> Awaitable[ExplainedChoice]:
-        choice = tools_chosen(agent, operations) if has_toolbelt else None
+        choice = tool_choice(agent, operations) if has_toolbelt else None
         return operations.explain_choice(request, server, tool, choice, preferences_of(agent))
 
     choice = work.wait(
@@ -148,8 +148,8 @@ def tool_history(
         UnknownServer, UnknownTool: the name is neither in the settings nor in the history.
     """
     options, limit = _history_options(ports), ports.get("limit") or _USUAL_LIMIT
-    named = {"server_name": server_name, "tool_name": tool_name, **ports}
-    fields = {port: value for port, value in named.items() if value}
+    inputs = {"server_name": server_name, "tool_name": tool_name, **ports}
+    fields = {port: value for port, value in inputs.items() if value}
 
     async def read(operations: Operations) -> tuple[list[Event], bool, Records | None]:
         events = await _events(operations, server_name, tool_name, {**options, "limit": limit + 1})

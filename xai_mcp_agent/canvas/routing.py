@@ -8,7 +8,7 @@ from typing import Any
 
 from ..agent.routing import Route, choose_route
 from ..bridge.operations import Operations
-from .agents import agent_in, agent_named, own_agents, spec_of
+from .agents import agent_in, own_agents, resolve_agent_name, spec_of
 from .at_node import AtNode, at_node
 from .conversations import conversation_with
 from .lease import busy
@@ -52,7 +52,7 @@ def follow_route(
     """
     routes: dict[str, DrawnRoute] = ctx.get(_ROUTES) or {}
     key = final_context_key or DEFAULT_RESULT_KEY
-    agent_name = agent_named(ctx, agent_name, _NODE)
+    agent_name = resolve_agent_name(ctx, agent_name, _NODE)
     question, conversation = take_question(question, conversation)
     conversation = conversation_with(conversation, question)
     with at_node(ctx, _NODE, agent_name, agent=agent_name, routes=list(routes)) as work:
@@ -74,11 +74,11 @@ def _choose(
     env = work.bridge.settings.env
     spec = spec_of(agent_in(ctx, agent_name, _NODE), agent_name, env)
     model = spec.model
-    offered = [Route(name, route.description) for name, route in routes.items()]
+    choices = [Route(name, route.description) for name, route in routes.items()]
 
     async def choose(_: Operations) -> str:
         try:
-            return await choose_route(model, offered, conversation, spec.window)
+            return await choose_route(model, choices, conversation, spec.window)
         finally:
             await model.aclose()
 

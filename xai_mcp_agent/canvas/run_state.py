@@ -34,11 +34,11 @@ _NODE = "AgentRun"
 
 
 class ResumableRun:
-    """One run and its file. Made in the workflow's thread, within `resumable_run`.
+    """One run and its file. It is made in the workflow's thread, within `resumable_run`.
 
-    `start` is what the run begins with, `approvals` the answers so far, `mask` hides secrets. The
+    The run begins from `start`; `approvals` has the answers so far, and `mask` hides secrets. The
     file exists from the first wait until the run ends with an answer. A resumed run writes each
-    call there before it makes it, so that nothing is done twice even if its process dies.
+    call there before it makes it, so that no call is made twice even if its process dies.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class ResumableRun:
             self._resume(WaitingRun.read(file), conversation)
 
     async def note(self, event: RunEvent, progress: Callable[[], RunState]) -> None:
-        """Write down what a resumed run is about to do, or has done."""
+        """Write the progress of a resumed run before and after each call."""
         if self.is_resumed and isinstance(event, ToolStarted | ToolFinished):
             await self._write(progress)
 
     async def wait(self, state: RunState) -> list[str]:
-        """Write down that the run waits, and return lines for a person.
+        """Write the waiting run to its file, and return lines for a person.
 
         Raises:
             RunFileError: the file cannot be written.
@@ -93,21 +93,21 @@ class ResumableRun:
                 await to_thread.run_sync(partial(run.write, self.mask))
 
     def _resume(self, run: WaitingRun, conversation: Conversation) -> None:
-        mine = self._run
-        if (run.agent, run.request_digest) != (mine.agent, mine.request_digest):
-            what = "agent" if run.agent != mine.agent else "conversation"
+        own = self._run
+        if (run.agent, run.request_digest) != (own.agent, own.request_digest):
+            what = "agent" if run.agent != own.agent else "conversation"
             raise RunFileError(
-                f"A run with another {what} is waiting in {mine.file}. Continue that run first, "
+                f"A run with another {what} is waiting in {own.file}. Continue that run first, "
                 f"delete the file, or give this {_NODE} another `run_state`."
             )
-        self._run = replace(mine, stamp=run.stamp)
-        resumed = Conversation(conversation.messages, run.state.conversation.additions)
-        self.start = replace(run.state, conversation=resumed)
+        self._run = replace(own, stamp=run.stamp)
+        whole = Conversation(conversation.messages, run.state.conversation.additions)
+        self.start = replace(run.state, conversation=whole)
         self._granted.update(run.granted)
         self._facts.merge(run.facts)
         # An answer to a call that was made, or may have been, is used up.
-        used = {*run.state.made, *run.state.begun}
-        waiting = [x for n, x in sorted(run.state.awaiting.items()) if n not in used]
+        past_calls = {*run.state.made, *run.state.begun}
+        waiting = [x for n, x in sorted(run.state.awaiting.items()) if n not in past_calls]
         self.approvals.answers = [x for x in waiting if x.answer is not None]
 
 

@@ -36,7 +36,7 @@ from ..core.visible import own_names
 from .agents import model_of
 from .at_node import Stage
 
-_SHOWN_CHARS = 300
+_QUOTE_CHARS = 300
 
 
 class AgentSampler:
@@ -63,14 +63,14 @@ class AgentSampler:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
             model_request = self._model_request(request)
             limit = f"{request.max_tokens} tokens at most"
-            shown = one_line(_last_words(request), _SHOWN_CHARS)
-            self._tell(f"{request.server} asks the model of {self._name} ({limit}): {shown}")
+            quote = one_line(_last_words(request), _QUOTE_CHARS)
+            self._tell(f"{request.server} asks the model of {self._name} ({limit}): {quote}")
             try:
                 reply = await model.reply(model_request, _drop_text)
             except XaiMcpError as cause:
                 raise SamplingRefused(f"the model gave no answer: {cause}") from cause
             self._count(reply.usage)
-            answer = one_line(reply.text or "(a tool)", _SHOWN_CHARS)
+            answer = one_line(reply.text or "(a tool)", _QUOTE_CHARS)
             self._tell(f"it answered {request.server}: {answer}")
             chars = sum(len(x.arguments) for x in reply.calls)
             return await beside_loop(chars, lambda: self._reply_of(reply, model.name, request))
@@ -92,12 +92,12 @@ class AgentSampler:
         )
 
     def _model_request(self, request: SamplingRequest) -> ModelRequest:
-        sees = self._agent.get("agent_provider") != "offline"
+        has_vision = self._agent.get("agent_provider") != "offline"
         messages: list[Message] = []
         if request.system:
             messages.append({"role": "system", "content": request.system})
         for message in request.messages:
-            messages += _messages_of(message, sees=sees)
+            messages += _messages_of(message, has_vision=has_vision)
         functions = tuple(
             FunctionSpec(
                 x.name, function_description(x.description), function_parameters(x.input_schema)
@@ -118,10 +118,14 @@ class AgentSampler:
         return SamplingReply(self._stage.console.masked(reply.text), model, uses, stop)
 
 
-def _messages_of(message: SamplingMessage, *, sees: bool) -> list[Message]:
+def _messages_of(message: SamplingMessage, *, has_vision: bool) -> list[Message]:
     """Return a message as models take it: tool results become messages of their own."""
     answers: list[Message] = [
-        {"role": "tool", "tool_call_id": x.id, "content": _shown(x.parts, sees=sees)}
+        {
+            "role": "tool",
+            "tool_call_id": x.id,
+            "content": _result_content(x.parts, has_vision=has_vision),
+        }
         for x in message.parts
         if isinstance(x, ToolUseResult)
     ]
@@ -130,15 +134,15 @@ def _messages_of(message: SamplingMessage, *, sees: bool) -> list[Message]:
     if uses:
         calls = [ToolCall(x.id, x.name, json.dumps(x.arguments)) for x in uses]
         return [call_message(_text(parts), calls)]
-    own: Message = {"role": message.role, "content": _content(parts, sees=sees)}
+    own: Message = {"role": message.role, "content": _content(parts, has_vision=has_vision)}
     return [*answers, own] if parts else answers
 
 
-def _content(parts: Sequence[ResultPart], *, sees: bool) -> Any:
+def _content(parts: Sequence[ResultPart], *, has_vision: bool) -> Any:
     if all(isinstance(x, TextPart) for x in parts):
         return _text(parts)
     for part in parts:
-        if not isinstance(part, TextPart) and not (sees and isinstance(part, ImagePart)):
+        if not isinstance(part, TextPart) and not (has_vision and isinstance(part, ImagePart)):
             kind = type(part).__name__.removesuffix("Part").lower()
             raise SamplingRefused(f"this model does not take content of the kind {kind}")
     return [_as_content(x) for x in parts]
@@ -151,9 +155,9 @@ def _as_content(part: ResultPart) -> JsonObject:
     return {"type": "text", "text": describe(part)}
 
 
-def _shown(parts: tuple[ResultPart, ...], *, sees: bool) -> Any:
+def _result_content(parts: tuple[ResultPart, ...], *, has_vision: bool) -> Any:
     text = _text(parts)
-    return content_of(text, ToolResult(parts)) if sees else text
+    return content_of(text, ToolResult(parts)) if has_vision else text
 
 
 def _text(parts: Sequence[ResultPart]) -> str:

@@ -42,7 +42,7 @@ class CannotSave(XaiMcpError):
 
 def list_tools(ctx: Any, server_name: str) -> dict[str, Any]:
     """Return the tools of a server, or of a group."""
-    listing = _listed(ctx, "MCPListTools", server_name, Operations.list_tools, "tool")
+    listing = _list_features(ctx, "MCPListTools", server_name, Operations.list_tools, "tool")
     lines = [*map(tool_text, listing.entries), *(f"Left out: {x}" for x in listing.failed.values())]
     lines += [unknown_text(listing.trouble)] if listing.trouble else []
     return {"tools": [tool_json(x) for x in listing.entries], "summary": "\n".join(lines)}
@@ -87,21 +87,23 @@ def read_resource(
 
 
 def _list_resources(ctx: Any, server: str) -> dict[str, Any]:
-    resources = _listed(ctx, "MCPReadResource", server, Operations.list_resources, "resource")
+    resources = _list_features(
+        ctx, "MCPReadResource", server, Operations.list_resources, "resource"
+    )
     text = "\n".join(_line(x.uri, x.description or x.name) for x in resources)
     return {"text": text, "contents": [feature_json(x) for x in resources], "files": []}
 
 
-def _listed(
+def _list_features(
     ctx: Any,
     node: str,
     server: str,
-    list_them: Callable[[Operations, str], Awaitable[L]],
+    list_features: Callable[[Operations, str], Awaitable[L]],
     thing: str,
 ) -> L:
     with at_node(ctx, node, server, server=server) as work:
         things = work.wait(
-            lambda operations: list_them(operations, server),
+            lambda operations: list_features(operations, server),
             waiting_for=f"the server {server}",
             summary=lambda x: count(len(x), thing),
         )
@@ -132,7 +134,7 @@ def get_prompt(
 
 
 def _list_prompts(ctx: Any, server: str) -> dict[str, Any]:
-    prompts = _listed(ctx, "MCPGetPrompt", server, Operations.list_prompts, "prompt")
+    prompts = _list_features(ctx, "MCPGetPrompt", server, Operations.list_prompts, "prompt")
     text = "\n".join(_line(x.name, x.description) for x in prompts)
     return {"conversation": [], "text": text, "prompts": [feature_json(x) for x in prompts]}
 
@@ -203,8 +205,8 @@ def save(contents: Sequence[ResourcePart], file: str) -> list[str]:
         CannotSave: the file cannot be written.
     """
     target = Path(file).expanduser()
-    numbered = (target.with_stem(f"{target.stem}-{n}") for n in range(2, len(contents) + 1))
-    files = [target, *numbered][: len(contents)]
+    further = (target.with_stem(f"{target.stem}-{n}") for n in range(2, len(contents) + 1))
+    files = [target, *further][: len(contents)]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         for path, part in zip(files, contents, strict=True):

@@ -33,7 +33,7 @@ from .ports import DEFAULT_TOOLBELT, file_on, inputs, secret_on
 from .toolbelts import FILTERS, REQUIRED, SERVERS, SOURCES, filter_in
 
 _ANY = "AgentUseTools"
-_NO_NAMES = ("api", "docs", "openapi", "spec", "swagger", "v1", "v2", "v3", "www")
+_GENERIC_WORDS = ("api", "docs", "openapi", "spec", "swagger", "v1", "v2", "v3", "www")
 # The node for each kind of source, and its port with the source's name.
 _NODES: dict[SourceKind, tuple[str, str]] = {
     MCP: ("AgentUseMCPTools", "server_name"),
@@ -128,19 +128,19 @@ def add_source(
 def _declare(ctx: Any, kind: SourceKind | None, name: str, choice: SourceChoice) -> None:
     """Put a source, or without a kind a group, into the toolbelt and start to connect it."""
     belt, bridge = choice.toolbelt, bridge_of(ctx)
-    is_first = _listed(ctx, f"{SERVERS if kind == MCP else SOURCES}_{belt}", name)
+    is_first = _append_new(ctx, f"{SERVERS if kind == MCP else SOURCES}_{belt}", name)
     if choice.is_required:
-        _listed(ctx, f"{REQUIRED}_{belt}", name)
+        _append_new(ctx, f"{REQUIRED}_{belt}", name)
     _join_filter(ctx, belt, name, choice.tools, is_first=is_first)
     bridge.start(*([name] if kind else bridge.aio.operations.choice([name]).all_sources))
 
 
-def _listed(ctx: Any, key: str, name: str) -> bool:
+def _append_new(ctx: Any, key: str, name: str) -> bool:
     """Put a name into a list of `ctx`, and return whether it is new."""
-    listed = ctx.setdefault(key, [])
-    if name in listed:
+    names = ctx.setdefault(key, [])
+    if name in names:
         return False
-    listed.append(name)
+    names.append(name)
     return True
 
 
@@ -236,7 +236,7 @@ def _name_of(document: str) -> str:
     """Return a readable name of the service, from the file or the host."""
     parts = urlsplit(document)
     if parts.hostname:
-        words = [x for x in parts.hostname.split(".")[:-1] if x not in _NO_NAMES]
+        words = [x for x in parts.hostname.split(".")[:-1] if x not in _GENERIC_WORDS]
         return re.sub(r"[^A-Za-z0-9_-]", "_", (words or [parts.hostname])[-1])
     return "_".join(re.findall(r"[A-Za-z0-9_-]+", PurePosixPath(document).stem)) or "service"
 

@@ -26,10 +26,10 @@ from ..steps.references import (
 from ..steps.results import NotInResult, StepResult, fill, value_of
 from ..views.fitting import wire_problem_json
 from .at_node import AtNode, at_node
-from .drawn_tools import all_drawn
+from .drawn_tools import collect_drawn_tools
 
 _NODE = "MCPToolStep"
-_DONE = "tool_steps"  # key of `ctx`: the results of the steps so far, each with its name
+_RESULTS = "tool_steps"  # key of `ctx`: the results of the steps so far, each with its name
 
 
 class StepFailed(XaiMcpError):
@@ -37,7 +37,7 @@ class StepFailed(XaiMcpError):
 
 
 def call_step(ctx: Any, call: str, results: Any) -> dict[str, Any]:
-    """Make the written call; return its result as data, if it has any, and as text.
+    """Make the call that `call` describes; return its result as data, if it has any, and as text.
 
     Raises:
         BadSetting: `call` is not a step, or uses something that the results do not have.
@@ -81,24 +81,24 @@ def _wired_result(ctx: Any, number: int, value: Any) -> StepResult:
 
 
 def _steps_of(ctx: Any) -> list[StepResult]:
-    return cast(list[StepResult], ctx.setdefault(_DONE, []))
+    return cast(list[StepResult], ctx.setdefault(_RESULTS, []))
 
 
 def _result_of(ctx: Any, work: AtNode, step: Step, arguments: JsonObject) -> ToolResult:
     if step.source != CANVAS_SOURCE or step.source in work.bridge.settings.sources:
         return work.call(step.source, step.tool, arguments, None)
-    drawn = all_drawn(ctx)
-    if step.tool not in drawn:
+    tools = collect_drawn_tools(ctx)
+    if step.tool not in tools:
         raise UnknownTool(
-            f"No tool {step.tool!r} is drawn in this workflow. {did_you_mean(step.tool, drawn)} "
+            f"No tool {step.tool!r} is drawn in this workflow. {did_you_mean(step.tool, tools)} "
             "Copy its nodes, from AgentDefineTool on, out of the workflow that has it."
         )
-    return drawn[step.tool].call(ctx, arguments)
+    return tools[step.tool].call(ctx, arguments)
 
 
-def problems_json(checked: WireReport, calls: Sequence[CallToCheck]) -> list[JsonObject]:
+def problems_json(report: WireReport, calls: Sequence[CallToCheck]) -> list[JsonObject]:
     """Return the problems as dicts."""
-    return [wire_problem_json(x, calls) for x in checked.problems]
+    return [wire_problem_json(x, calls) for x in report.problems]
 
 
 def calls_of_workflow(file: Path) -> list[CallToCheck]:
@@ -107,10 +107,10 @@ def calls_of_workflow(file: Path) -> list[CallToCheck]:
     Raises:
         NoWorkflow: the file is not a workflow.
     """
-    return [_named(x) for x in calls_in_file(file)]
+    return [_as_call(x) for x in calls_in_file(file)]
 
 
-def _named(call: WorkflowCall) -> CallToCheck:
+def _as_call(call: WorkflowCall) -> CallToCheck:
     arguments = {
         name: Missing("it has no value yet") if name in call.missing else _source(x)
         for name, x in call.arguments.items()

@@ -30,7 +30,7 @@ APPROVAL = "approval"
 """Key of a toolbelt's spec: approval words for patterns of tools."""
 PLANNING_TOOLS = "planning_tools"
 """Key of a toolbelt's spec and of an agent: whether it has the tools for choosing and planning."""
-MADE = "made_toolbelts"
+TOOLBELTS = "made_toolbelts"
 """Key of `ctx`: the names of the toolbelts that were made in this run."""
 PREFERENCES = "always_shown_tools", "blocked_tools", "trusted_tools"
 """Keys of a toolbelt's spec and of an agent; with the toolbelt's name, of `ctx`."""
@@ -64,15 +64,15 @@ def define_tool(
     )
 
 
-def filter_in(written: Any, where: str) -> ToolFilter:
+def filter_in(value: Any, where: str) -> ToolFilter:
     """Return a filter from a toolbelt's spec.
 
     Raises:
         BadSetting: it is not a filter; a guess could let in unwanted tools.
     """
-    if not isinstance(written, Mapping):
+    if not isinstance(value, Mapping):
         raise BadSetting(f"`{where}` contains something that is not a dict. {_WIRE_FILTER}")
-    values = cast(Mapping[str, Any], written)
+    values = cast(Mapping[str, Any], value)
     if wrong := [x for x in values if x not in ("only", "except")]:
         raise BadSetting(f"`{where}` has the unknown key {wrong[0]!r}. {_WIRE_FILTER}")
     only, without = values.get("only"), values.get("except")
@@ -101,22 +101,22 @@ def make_toolbelt(
     """
     watch(ctx)  # a lesson without an agent has goals too
     toolbelt = optional(name, "name", _MAKE) or DEFAULT_TOOLBELT
-    ctx[MADE] = [*(x for x in ctx.get(MADE) or () if x != toolbelt), toolbelt]
+    ctx[TOOLBELTS] = [*(x for x in ctx.get(TOOLBELTS) or () if x != toolbelt), toolbelt]
     lock: DefinitionLock = "first" if lock_first else bool(lock_tools)
     more = {
         APPROVAL: approval_in(approval, APPROVAL, _MAKE),
         PLANNING_TOOLS: bool(planning_tools),
         "lock_tools": lock,
     }
-    return {**collected(ctx, toolbelt), **{key: value for key, value in more.items() if value}}
+    return {**collect_spec(ctx, toolbelt), **{key: value for key, value in more.items() if value}}
 
 
-def collected(ctx: Any, toolbelt: str) -> dict[str, Any]:
+def collect_spec(ctx: Any, toolbelt: str) -> dict[str, Any]:
     """Return a toolbelt's spec as far as earlier nodes have set it."""
-    declared = cast(Mapping[str, Any], ctx.get(f"{FILTERS}_{toolbelt}") or {})
+    filters = cast(Mapping[str, Any], ctx.get(f"{FILTERS}_{toolbelt}") or {})
     more = {
         SOURCES: list(ctx.get(f"{SOURCES}_{toolbelt}") or []),
-        FILTERS: {x: y for x, y in declared.items() if filter_in(y, FILTERS) != EVERYTHING},
+        FILTERS: {x: y for x, y in filters.items() if filter_in(y, FILTERS) != EVERYTHING},
         REQUIRED: list(ctx.get(f"{REQUIRED}_{toolbelt}") or []),
         **{key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in PREFERENCES},
     }
@@ -136,30 +136,30 @@ def declared_toolbelts(ctx: Any) -> list[str]:
     return list(dict.fromkeys(belts))
 
 
-def approval_in(written: Any, port: str, node: str) -> dict[str, ApprovalWord]:
+def approval_in(value: Any, port: str, node: str) -> dict[str, ApprovalWord]:
     """Read approval words: a text such as `delete_*: ask, files: deny`, or a dict.
 
     Raises:
         BadSetting: it is something else; ignoring it could let a call run without approval.
     """
-    if not written:
+    if not value:
         return {}
     try:
-        return words_in_text(written) if isinstance(written, str) else read_words(written)
+        return words_in_text(value) if isinstance(value, str) else read_words(value)
     except ValueError as why:
         fix = "Set it to `ask`, or to `delete_*: ask, files: deny`."
         raise BadSetting(f"`{port}` of {node}: {why} {fix}") from None
 
 
-def tools_chosen(agent: Mapping[str, Any], context: Context) -> ToolChoice:
+def tool_choice(agent: Mapping[str, Any], context: Context) -> ToolChoice:
     """Return the sources' tools that an agent may use: servers first, as they were declared.
 
     Raises:
         SettingsError: one of its groups is invalid.
     """
     lists = [cast(list[str], agent.get(f"enabled_{x}") or []) for x in (SERVERS, SOURCES)]
-    declared: Mapping[str, Any] = agent.get(FILTERS) or {}
-    filters = {name: filter_in(x, FILTERS) for name, x in declared.items()}
+    specs: Mapping[str, Any] = agent.get(FILTERS) or {}
+    filters = {name: filter_in(x, FILTERS) for name, x in specs.items()}
     return context.choice([name for names in lists for name in names], filters)
 
 
@@ -186,5 +186,5 @@ def preferences_of(agent: Mapping[str, Any]) -> Preferences:
 
 
 def _add(ctx: Any, key: str, toolbelt: str, patterns: list[str]) -> None:
-    listed = ctx.setdefault(f"{key}_{toolbelt}", [])
-    listed += [x for x in dict.fromkeys(patterns) if x not in listed]
+    entries = ctx.setdefault(f"{key}_{toolbelt}", [])
+    entries += [x for x in dict.fromkeys(patterns) if x not in entries]

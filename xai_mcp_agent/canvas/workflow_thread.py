@@ -72,7 +72,7 @@ def _running_agents() -> Iterator[str]:
 
 
 class WorkflowThread:
-    """One run in the thread of a workflow. Made there; the thread then waits in `perform`.
+    """One run in the thread of a workflow, which makes it and then waits in `perform`.
 
     `perform` calls `tick` now and then while there is nothing to do. `agent` is the running agent,
     if the run is an agent's.
@@ -87,23 +87,23 @@ class WorkflowThread:
         self._tick = tick
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._is_abandoned = False  # the caller has stopped waiting for what the thread does now
-        self._interrupted: Future[Any] | None = None  # of the nodes that an interrupt hit
+        self._interrupted_work: Future[Any] | None = None  # of the nodes that an interrupt hit
 
     async def run(self, do: Callable[[], T]) -> T:
         """Run `do` in the workflow's thread, and wait for its outcome. Called from the loop.
 
         Cancelling the wait does not stop `do`, but it stops the runs of agents in it.
         """
-        done: Future[T] = Future()
-        self._work.put(partial(self._do, do, done))
+        future: Future[T] = Future()
+        self._work.put(partial(self._do, do, future))
         try:
-            return await asyncio.wrap_future(done)
+            return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if done.running():
+            if future.running():
                 self._stop_inner()
             raise
         finally:
-            del done  # as in `Portal.call`: an error must not hold the run
+            del future  # as in `Portal.call`: an error must not hold the run
 
     def post(self, do: Callable[[], None]) -> None:
         """Run `do` in the workflow's thread soon, in order, without waiting. From the loop."""
@@ -142,18 +142,18 @@ class WorkflowThread:
             )
 
     def _perform(self, do: Callable[[Operations], Awaitable[T]]) -> T:
-        ended = threading.Event()
+        end = threading.Event()
 
         async def play(operations: Operations) -> T:
             try:
                 return await do(operations.for_caller(self.caller))
             finally:
-                ended.set()
+                end.set()
                 self._work.put(_nothing)
 
         future = self.bridge.submit(play)
         try:
-            while not (ended.is_set() or future.done()):
+            while not (end.is_set() or future.done()):
                 self._next_work()()
             while not self._work.empty():  # the last posts; nothing more can come
                 self._work.get()()
@@ -162,32 +162,34 @@ class WorkflowThread:
             raise closed_meanwhile() from None
         except BaseException as error:
             future.cancel()
-            ended.wait(_UNWIND_SECONDS)
+            end.wait(_UNWIND_SECONDS)
             # After the run's calls are cancelled, so that they do not count as failed.
-            if self._interrupted is not None and not self._interrupted.done():
-                self._interrupted.set_exception(RuntimeError(f"stopped by {type(error).__name__}"))
+            if self._interrupted_work is not None and not self._interrupted_work.done():
+                self._interrupted_work.set_exception(
+                    RuntimeError(f"stopped by {type(error).__name__}")
+                )
             raise
         finally:
             del future  # as in `run`
 
-    def _do(self, do: Callable[[], T], done: Future[T]) -> None:
-        if not done.set_running_or_notify_cancel():
+    def _do(self, do: Callable[[], T], future: Future[T]) -> None:
+        if not future.set_running_or_notify_cancel():
             return
         try:
-            done.set_result(do())
+            future.set_result(do())
         except (StopIteration, concurrent.futures.CancelledError) as error:
             # A task cannot take these: the waiting task would hang, or end as cancelled.
-            stopped = RuntimeError(f"a node raised {type(error).__name__}")
-            stopped.__cause__ = error
-            done.set_exception(stopped)
+            failure = RuntimeError(f"a node raised {type(error).__name__}")
+            failure.__cause__ = error
+            future.set_exception(failure)
         except Exception as error:  # noqa: BLE001 - raised again in the task that asked
-            done.set_exception(error)
+            future.set_exception(error)
         except BaseException:
-            self._interrupted = done
+            self._interrupted_work = future
             raise
         finally:
             self._is_abandoned = False
-            del done  # as in `run`
+            del future  # as in `run`
 
     def _stop_inner(self) -> None:
         self._is_abandoned = True

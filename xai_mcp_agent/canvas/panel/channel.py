@@ -49,8 +49,8 @@ class Run:
     events: list[JsonObject] = field(default_factory=list[JsonObject])
     nodes: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     is_over: bool = False
-    _changed: set[str] = field(default_factory=set[str])
-    _printed: list[str] = field(default_factory=list[str])
+    _changed_nodes: set[str] = field(default_factory=set[str])
+    _lines: list[str] = field(default_factory=list[str])
     _timer: threading.Timer | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -58,13 +58,13 @@ class Run:
         """Set the state of a node."""
         with self._lock:
             self.nodes[node] = {**self.nodes.get(node, {"node": node}), **values}
-            self._changed.add(node)
+            self._changed_nodes.add(node)
             self._flush_soon()
 
     def print(self, line: str) -> None:
         """Add a printed line."""
         with self._lock:
-            self._printed.append(line)
+            self._lines.append(line)
             self._flush_soon()
 
     def keep(self, message: JsonObject) -> None:
@@ -76,14 +76,14 @@ class Run:
     def flush(self) -> None:
         """Send the batch."""
         with self._lock:
-            changed, self._changed = self._changed, set[str]()
-            printed, self._printed = self._printed, list[str]()
+            ids, self._changed_nodes = self._changed_nodes, set[str]()
+            lines, self._lines = self._lines, list[str]()
             self._timer = None
-        if changed:
-            nodes = [self.nodes[x] for x in changed]
+        if ids:
+            nodes = [self.nodes[x] for x in ids]
             _send({"run": self.id, "event": "Nodes", "nodes": nodes})
-        if printed:
-            text = clean(_COLOURS.sub("", _redacted("\n".join(printed))))
+        if lines:
+            text = clean(_COLOURS.sub("", _redact("\n".join(lines))))
             message = {"run": self.id, "event": "Printed", "text": text}
             self.keep(message)
             _send(message)
@@ -116,8 +116,8 @@ def tell(event: str, **values: Any) -> None:
     _send(message)
 
 
-class _Stopped(KeyboardInterrupt):
-    """A person pressed Stop in the lab, which shows the sentence in place of a traceback."""
+class _Stop(KeyboardInterrupt):
+    """A person pressed Stop in the lab, which shows this sentence in place of a traceback."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -125,7 +125,7 @@ class _Stopped(KeyboardInterrupt):
 
 def _stop(*_: object) -> NoReturn:
     """Handle SIGINT in a kernel of the lab."""
-    raise _Stopped("Stopped by you.")
+    raise _Stop("Stopped by you.")
 
 
 def begin(path: str, **values: Any) -> None:
@@ -135,7 +135,7 @@ def begin(path: str, **values: Any) -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _stop)  # until the cell's end: the kernel sets its own then
 
-    close = _show_prints(run)
+    close = _forward_prints(run)
 
     def end(error: BaseException | None) -> None:
         """End the run with its cell."""
@@ -146,7 +146,7 @@ def begin(path: str, **values: Any) -> None:
     tell("Began", path=path, time=time.time(), **values)
 
 
-def _show_prints(run: Run) -> Callable[[], None]:
+def _forward_prints(run: Run) -> Callable[[], None]:
     """Send printed lines, except Xircuits' own, until the returned function is called."""
     out, line, is_blank = sys.stdout, "", False
     write = out.write
@@ -155,15 +155,15 @@ def _show_prints(run: Run) -> Callable[[], None]:
         """Send the complete lines of a text, and write the text."""
         nonlocal line, is_blank
         *lines, line = f"{line}{text}".split("\n")
-        for whole in lines:
-            if whole.startswith(_OWN_LINES):
+        for complete in lines:
+            if complete.startswith(_OWN_LINES):
                 is_blank = False  # Xircuits prints an empty line before its own
                 continue
             if is_blank:
                 run.print("")
-            is_blank = not whole
-            if whole:
-                run.print(whole.rpartition("\r")[2])
+            is_blank = not complete
+            if complete:
+                run.print(complete.rpartition("\r")[2])
         return write(text)
 
     def close() -> None:
@@ -191,21 +191,21 @@ class _NodeLogger:
 
     def __init__(self, own: Any) -> None:
         self._own = own
-        self._began = dict[str, float]()
+        self._start_times = dict[str, float]()
 
     def log_before_execution(self, comp: Any, ctx: Any) -> None:
         """Report that a node begins."""
         self._own.log_before_execution(comp, ctx)
         if node := _id_of(comp):
-            self._began[node] = time.monotonic()
+            self._start_times[node] = time.monotonic()
             if run := _current_run():
                 run.node(node, state="running", time=time.time())
 
     def log_after_execution(self, comp: Any, ctx: Any) -> None:
         """Report that a node has ended."""
         self._own.log_after_execution(comp, ctx)
-        if began := self._began.pop(_id_of(comp), 0.0):
-            ms = round((time.monotonic() - began) * 1_000)
+        if start := self._start_times.pop(_id_of(comp), 0.0):
+            ms = round((time.monotonic() - start) * 1_000)
             if run := _current_run():
                 run.node(_id_of(comp), state="done", ms=ms)
 
@@ -233,10 +233,10 @@ def _end(run: Run, error: BaseException | None) -> None:
     for node in [x["node"] for x in run.nodes.values() if x["state"] == "running"]:
         run.node(node, state=state)  # the nodes that were running
     run.is_over = True
-    tell("Ended", state=state, error="" if error is None else _redacted(_words_of(error)))
+    tell("Ended", state=state, error="" if error is None else _redact(_words_of(error)))
 
 
-def _redacted(text: str) -> str:
+def _redact(text: str) -> str:
     return Redactor([], guesses=True, environ=os.environ)(text)
 
 

@@ -20,14 +20,14 @@ from ..workflow_thread import is_inside_an_agent
 class Chat:
     """The conversation with one workflow: its messages, and its memories in this process.
 
-    During a turn `question` waits to be taken, and `is_asked` says that a node has taken it.
+    During a turn `question` waits for a node to ask it; then `is_asked` is true.
     """
 
     conversation: list[Message] = field(default_factory=list[Message])
     memories: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any])
     question: str = ""
     is_asked: bool = False
-    memories_used: int = 0
+    memory_count: int = 0
 
 
 chats = dict[str, Chat]()
@@ -38,7 +38,7 @@ _turns: list[Chat] = []  # the chat that has its turn, if any
 def turn(path: str, question: str) -> Generator[Chat]:
     """Have the workflow in the block answer this; without a question its nodes ask their own."""
     chat = chats.setdefault(path, Chat())
-    chat.question, chat.is_asked, chat.memories_used = question, False, 0
+    chat.question, chat.is_asked, chat.memory_count = question, False, 0
     _turns[:] = [chat]
     try:
         yield chat
@@ -77,8 +77,8 @@ def chat_memory(key: Hashable, make: Callable[[], Any]) -> Any:
     if not _turns:
         return make()
     chat = _turns[0]
-    chat.memories_used += 1
-    place = chat.memories_used, key
+    chat.memory_count += 1
+    place = chat.memory_count, key
     if place not in chat.memories:
         chat.memories[place] = make()
     return chat.memories[place]

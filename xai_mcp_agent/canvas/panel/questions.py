@@ -18,31 +18,31 @@ from . import channel
 _ATTEND_SECONDS = 2.0  # a first run begins before the lab's page has found its kernel
 _ID_BYTES = 6
 _open = dict[str, AnswerPage]()
-_attended = threading.Event()
+_has_page = threading.Event()
 
 
 def attend(page: str, *, answers: bool) -> None:
-    """Register a page of the lab that shows this kernel's runs, and send it all it missed.
+    """Register a page of the lab that shows this kernel's runs, and send it the events so far.
 
     The page `answers` questions if the kernel can take answers.
     """
     if answers:
-        _attended.set()
+        _has_page.set()
     runs = [{"events": x.events, "nodes": x.nodes, "is_over": x.is_over} for x in channel.runs]
-    asked = [{"id": id, **page_.as_json()} for id, page_ in _open.items()]
-    channel.send("Replay", page=page, runs=runs, questions=asked)
+    questions = [{"id": id, **page_.as_json()} for id, page_ in _open.items()]
+    channel.send("Replay", page=page, runs=runs, questions=questions)
 
 
 def is_attended() -> bool:
-    """Return whether the panel can ask; wait a moment for its page to come."""
+    """Return whether the panel can ask; wait a moment for its page."""
     if not is_in_lab() or not getattr(kernel(), "_supports_kernel_subshells", False):
         return False
-    return _attended.wait(_ATTEND_SECONDS)
+    return _has_page.wait(_ATTEND_SECONDS)
 
 
 @contextmanager
 def asking(question: AnswerPage, *, in_panel: bool) -> Generator[None]:
-    """Ask for the length of the block: in the panel, or on a page, which then gets an address."""
+    """Show a question during the block: in the panel, or on a page, which then gets an address."""
     if not in_panel:
         with serving(question):
             channel.tell("Page", title=question.as_json()["title"], url=question.url)
@@ -58,11 +58,11 @@ def asking(question: AnswerPage, *, in_panel: bool) -> Generator[None]:
         channel.send("QuestionClosed", id=id)
 
 
-def answer(id: str, sent: Mapping[str, list[str]]) -> None:
+def answer(id: str, form: Mapping[str, list[str]]) -> None:
     """Take a pressed button; the first answer counts, and an invalid one is asked again."""
     question = _open.get(id)
     if question is None or question.answer.done():
         return
-    question.take(sent)
+    question.take(form)
     if not question.answer.done():
         channel.send("Question", id=id, **question.as_json())

@@ -14,7 +14,7 @@ from .channel import BRIEF, tell
 
 _STREAM_SECONDS = 0.08  # between two events of streamed text, or of a tool's progress
 _STREAM_PAUSE = 10.0  # or this many times the rendering time
-_SENT = BRIEF | {
+_EVENTS = BRIEF | {
     "RunStarted", "ToolStarted", "ToolFinished", "ThoughtFinished", "ModelAskedAgain",
     "RunFinished", "RunFailed", "NodeStarted", "NodeFinished", "NodeFailed",
 }  # fmt: skip
@@ -30,35 +30,35 @@ class PanelRecorder(Recorder):
         secrets: Iterable[Secrets],
         listen: Callable[[JsonObject], None] | None,
     ) -> None:
-        super().__init__(file, who, secrets, self._hear)
-        self._also = listen
+        super().__init__(file, who, secrets, self._forward)
+        self._listen = listen
         self._page = ""
-        self._streamed = ""
+        self._text = ""
         self._next = 0.0
 
     def event(self, event: RunEvent, at: float) -> None:
         """Record an event, and send streamed text too."""
         match event:
             case TextArrived(text):
-                self._streamed += text
+                self._text += text
                 self._stream()
                 return
             case ThoughtFinished(text=text) | RunFinished(answer=text):
-                self._streamed, self._page = "", self._as_html(text.strip())
+                self._text, self._page = "", self._as_html(text.strip())
             case ModelAskedAgain():
-                self._streamed = ""
+                self._text = ""
             case _:
                 pass
         super().event(event, at)
 
-    def _hear(self, line: JsonObject) -> None:
-        if self._also:
-            self._also(line)
+    def _forward(self, line: JsonObject) -> None:
+        if self._listen:
+            self._listen(line)
         if line["event"] == "ToolProgressed":
             if (now := time.monotonic()) < self._next:
                 return
             self._next = now + _STREAM_SECONDS
-        if line["event"] in _SENT:
+        if line["event"] in _EVENTS:
             tell(**_without_run(line), html=self._page)
         self._page = ""
 
@@ -66,8 +66,8 @@ class PanelRecorder(Recorder):
         if (now := time.monotonic()) < self._next:
             return
         # An incomplete word may be the beginning of a secret.
-        whole = max(self._streamed.rfind(" "), self._streamed.rfind("\n")) + 1
-        tell("Text", **_without_run(self._who), html=self._as_html(self._streamed[:whole]))
+        whole = max(self._text.rfind(" "), self._text.rfind("\n")) + 1
+        tell("Text", **_without_run(self._who), html=self._as_html(self._text[:whole]))
         pause = (time.monotonic() - now) * _STREAM_PAUSE
         self._next = time.monotonic() + max(_STREAM_SECONDS, pause)
 
@@ -76,8 +76,8 @@ class PanelRecorder(Recorder):
         from ...console.markdown import first_paragraphs, markdown_as_html
         from ...console.text import MOST_CHARS
 
-        shown = first_paragraphs(self._redactor(text), MOST_CHARS)
-        return markdown_as_html(shown) if shown else ""
+        head = first_paragraphs(self._redactor(text), MOST_CHARS)
+        return markdown_as_html(head) if head else ""
 
 
 def _without_run(values: Mapping[str, Any]) -> JsonObject:

@@ -13,7 +13,7 @@ from ...core.errors import BadSetting
 from . import channel
 from .chat import chats, turn
 
-_changed = dict[str, int]()
+_modified_times = dict[str, int]()
 
 
 def ask(path: str, question: str = "") -> None:
@@ -28,14 +28,14 @@ def ask(path: str, question: str = "") -> None:
     script = _compile(Path(path))
     _drop_changed_modules()
     sys.path.insert(0, str(script.parent))
-    words, sys.argv = sys.argv, [str(script)]  # Xircuits reads its arguments there
+    argv, sys.argv = sys.argv, [str(script)]  # Xircuits reads its arguments there
     try:
         with turn(path, question) as chat:
             runpy.run_path(str(script), run_name="__main__")
     finally:
-        sys.argv = words
+        sys.argv = argv
         sys.path.remove(str(script.parent))
-        _drop_changed_modules()  # from now on, their times are known
+        _drop_changed_modules()  # this also records the times of new modules
     if question and not chat.is_asked:
         raise BadSetting("No agent of this workflow took the question; it ran as drawn.")
 
@@ -54,20 +54,20 @@ def _compile(workflow: Path) -> Path:
         recursive_compile,  # pyright: ignore[reportUnknownVariableType]
     )
 
-    script, printed = workflow.absolute().with_suffix(".py"), io.StringIO()
-    with redirect_stdout(printed), suppress(ValueError):
+    script, output = workflow.absolute().with_suffix(".py"), io.StringIO()
+    with redirect_stdout(output), suppress(ValueError):
         recursive_compile(str(workflow))
-    if f"Compiled {workflow.absolute()} to" not in printed.getvalue():
-        raise BadSetting(f"{workflow} cannot be compiled. {printed.getvalue().strip()}")
+    if f"Compiled {workflow.absolute()} to" not in output.getvalue():
+        raise BadSetting(f"{workflow} cannot be compiled. {output.getvalue().strip()}")
     return script
 
 
 def _drop_changed_modules() -> None:
-    """Drop rewritten files of nodes, except Xircuits' own, so that they are imported again."""
+    """Unload node files that changed on disk, except Xircuits' own, to import them again."""
     for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         if not name.startswith("xai_components.") or name == "xai_components.base" or not file:
             continue
-        changed = os.stat(file).st_mtime_ns if os.path.exists(file) else 0
-        if _changed.setdefault(name, changed) != changed:
-            del sys.modules[name], _changed[name]
+        modified = os.stat(file).st_mtime_ns if os.path.exists(file) else 0
+        if _modified_times.setdefault(name, modified) != modified:
+            del sys.modules[name], _modified_times[name]
