@@ -70,7 +70,7 @@ def test_any_stream_and_none_is_written_to_without_an_error(
 def test_a_reader_that_is_gone_does_not_end_a_run_and_is_reported_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(surface, "_reported", set())
+    monkeypatch.setattr(surface, "_reported_errors", set())
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb", buffering=0) as raw:

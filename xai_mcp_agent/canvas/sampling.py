@@ -115,7 +115,7 @@ class AgentSampler:
         if reply.finish == "length":
             stop = "maxTokens"
         # The model knows no secret of ours, but the server's conversation may contain one.
-        return SamplingReply(self._stage.console.masked(reply.text), model, uses, stop)
+        return SamplingReply(self._stage.console.mask(reply.text), model, uses, stop)
 
 
 def _messages_of(message: SamplingMessage, *, has_vision: bool) -> list[Message]:

@@ -31,7 +31,7 @@ SCOPE_WORDS: Mapping[ApprovalScope, str] = {
 _BUTTONS: Mapping[ApprovalScope, str] = {
     "once": "Allow once", "run": "For this answer", "always": "Always", "no": "Do not call",
 }  # fmt: skip
-_SAID_NO = "the person said no"
+_REFUSAL = "the person said no"
 _AT_THE_TERMINAL, _ON_THE_PAGE = "the person at the terminal", "the person in the lab"
 _CLAIMS = {
     "read_only": ("it only reads", "it changes something"),
@@ -47,7 +47,7 @@ def argument_lines(request: ApprovalRequest) -> list[tuple[str, tuple[str, ...]]
 
 
 def claims(annotations: ToolAnnotations) -> list[str]:
-    """Return in words what a tool claims about its effects."""
+    """Return a tool's claims about its effects, in words."""
     values = {name: getattr(annotations, name) for name in _CLAIMS}
     return [_CLAIMS[name][0 if value else 1] for name, value in values.items() if value is not None]
 
@@ -61,7 +61,7 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
         say("  ", line)
     discard_input()  # keys typed before the question are not an answer to it
     try:
-        answer = _typed_answer(request, say, read)
+        answer = _read_answer(request, say, read)
     except TimeoutError:
         answer = approval_too_late(request)
     except QuestionsEnded as end:
@@ -96,12 +96,12 @@ class ApprovalPage(AnswerPage):
             "buttons": [[x, y, "" if x == "no" else SCOPE_WORDS[x]] for x, y in _BUTTONS.items()],
         }
 
-    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
+    def take(self, form: Mapping[str, list[str]]) -> tuple[str, str]:
         """Process the form and return the next page. Only our own buttons approve."""
-        scope = scope_of(sent.get("action", [""])[0]) or "no"
-        reason = _SAID_NO if scope == "no" else ""
-        done = "It was not approved." if scope == "no" else f"Approved: {SCOPE_WORDS[scope]}."
-        return self._settle(ApprovalAnswer(scope, reason, by=_ON_THE_PAGE), done), ""
+        scope = scope_of(form.get("action", [""])[0]) or "no"
+        reason = _REFUSAL if scope == "no" else ""
+        text = "It was not approved." if scope == "no" else f"Approved: {SCOPE_WORDS[scope]}."
+        return self._settle(ApprovalAnswer(scope, reason, by=_ON_THE_PAGE), text), ""
 
 
 def request_lines(request: ApprovalRequest) -> list[str]:
@@ -116,15 +116,15 @@ def request_lines(request: ApprovalRequest) -> list[str]:
     return [*lines, *(f"{scope}: {words}" for scope, words in SCOPE_WORDS.items())]
 
 
-def _typed_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
+def _read_answer(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
     # Repeated, because long arguments may have scrolled the title away.
     prompt = f"Approve {escape_hidden(request.full_name)}? ({', '.join(SCOPES)}): "
-    scope = ask_until(_typed_scope, prompt, say, read)
-    return ApprovalAnswer(scope, _SAID_NO if scope == "no" else "", by=_AT_THE_TERMINAL)
+    scope = ask_until(_parse_scope, prompt, say, read)
+    return ApprovalAnswer(scope, _REFUSAL if scope == "no" else "", by=_AT_THE_TERMINAL)
 
 
-def _typed_scope(typed: str) -> ApprovalScope:
-    word = typed.strip().casefold()
+def _parse_scope(text: str) -> ApprovalScope:
+    word = text.strip().casefold()
     scope = "no" if word == "n" else scope_of(word)
     if scope is None:
         raise Unfit(f"Type one of these words: {', '.join(SCOPES)}.")

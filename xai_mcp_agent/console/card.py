@@ -1,4 +1,4 @@
-"""A run as a card: question, calls that unfold, notes, answer; in plain text the last alone."""
+"""A run as a card: question, calls that unfold, notes, answer; its plain text is the answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .text import (
     as_it_is,
     clean,
     count,
-    laid_out,
+    lay_out,
     opening,
     short_arguments,
     template,
@@ -59,7 +59,7 @@ Draw: TypeAlias = Callable[[str, str, bool], None]
 
 @dataclass
 class _Call:
-    """Call as the card shows it."""
+    """A call on the card."""
 
     key: int
     title: str
@@ -116,7 +116,7 @@ class RunCard:
         self._next_drawing = 0.0
         self._is_old = False
         self.is_over = False
-        self.ended_with = ""  # the error it shows
+        self.last_error = ""  # of the run, as the card shows it
 
     def show(self, event: RunEvent) -> None:
         """Process an event; the card is drawn now, or soon."""
@@ -201,7 +201,7 @@ class RunCard:
         text = self._mask(event.result.text.strip()) or "(nothing)"
         notes = "".join(f"\nnote: {self._mask(x)}" for x in event.result.notes)
         # Masked again: pretty-printing decodes JSON's escapes.
-        call.result = self._cut(self._mask(laid_out(text, 2)) + notes)
+        call.result = self._cut(self._mask(lay_out(text, 2)) + notes)
         if call.is_error:
             call.opening = code_marks_as_html(clean(opening(text, _OPENING_LINES, _OPENING_CHARS)))
         self._view.entries[call.key] = _macros().fold(call, call.key)
@@ -215,7 +215,7 @@ class RunCard:
         self._end(totals_text(event))
 
     def _fail(self, event: RunFailed) -> None:
-        self.ended_with = event.error
+        self.last_error = event.error
         error = clean(opening(self._mask(event.error), _FOLD_CHARS, _FOLD_CHARS))
         self._view.error = code_marks_as_html(error)
         self._view.has_failed = True
@@ -249,22 +249,22 @@ class RunCard:
 
     def _answer(self, text: str) -> Markup:
         head = first_paragraphs(text, _ANSWER_CHARS)
-        left = len(text) - len(head)
+        rest = len(text) - len(head)
         page = markdown_as_html(head)
-        return page + _macros().rest(count(left, "more character")) if left else page
+        return page + _macros().rest(count(rest, "more character")) if rest else page
 
     def _draw_soon(self) -> None:
         if self._is_old and not self.is_over and self._clock() >= self._next_drawing:
             self._draw_now()
 
     def _draw_now(self) -> None:
-        begun = self._clock()
+        start = self._clock()
         page = self._page()
         text = "\n".join(self._plain) if self.is_over else f"== {self._name} is at work"
         self._draw(page, text, self.is_over)
         self._is_old = False
         now = self._clock()
-        work, size = (now - begun) * _PAUSE_FOR_WORK, len(page) / _CHARS_PER_SECOND
+        work, size = (now - start) * _PAUSE_FOR_WORK, len(page) / _CHARS_PER_SECOND
         self._next_drawing = now + max(_PAUSE_SECONDS, work, size)
 
     def _page(self) -> str:

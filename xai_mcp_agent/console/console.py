@@ -14,7 +14,7 @@ from ..secrets.secrets import Mask
 from .card import RunCard
 from .lines import RunLines
 from .screen import SCREEN, Screen, Voice
-from .surface import VARIABLE, Detail, ShownCard, detail_in_environment, detail_on
+from .surface import VARIABLE, CardOutput, Detail, detail_in_environment, detail_on
 from .text import as_it_is, clean
 from .waiting import Clock, Waiting
 
@@ -50,14 +50,14 @@ class Console:
         self._card: RunCard | None = None
 
     def __enter__(self) -> Console:
-        around = self._screen.current()
+        outer = self._screen.current()
         detail = self._detail
-        if detail is None and around is not None:
-            detail = around.detail
+        if detail is None and outer is not None:
+            detail = outer.detail
         if detail is None:
             detail = detail_in_environment(os.environ.get(VARIABLE, ""))
         self._voice = self._screen.enter(self._name, detail)
-        self._lines = RunLines(self._name, self._screen, self._voice, self._clock, self.masked)
+        self._lines = RunLines(self._name, self._screen, self._voice, self._clock, self.mask)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
@@ -66,16 +66,16 @@ class Console:
                 words, by_person = str(error), isinstance(error, KeyboardInterrupt)
                 self._card.stop(words or type(error).__name__, by_person=by_person)
                 if isinstance(error, XaiMcpError):
-                    error.is_in_card = self._card.ended_with == str(error)
+                    error.is_in_card = self._card.last_error == str(error)
             self._lines.end_speech()
         finally:
             self._screen.leave(self._voice)
 
     def hide(self, mask: Mask) -> None:
-        """Mask these secrets in all texts of strangers from now on."""
+        """Mask secrets in all texts of servers and models from now on."""
         self._mask = mask
 
-    def masked(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """Return the text without the secrets that are masked here."""
         return self._mask(text)
 
@@ -86,7 +86,7 @@ class Console:
             self._card = self._new_card()
         try:
             (self._card or self._lines).show(event)
-        except Exception as reason:  # noqa: BLE001 - no stranger's words end a run by their looks
+        except Exception as reason:  # noqa: BLE001 - a text that cannot be shown must not end a run
             # Only the kind: the text of the error may contain a secret.
             what, why = type(event).__name__, type(reason).__name__
             logger.warning("%s: %s is not shown (%s). The run goes on.", self._name, what, why)
@@ -94,7 +94,7 @@ class Console:
             self.tick()
 
     def wait_for_servers(self, names: Sequence[str]) -> None:
-        """Show that these servers are awaited; none means they are ready."""
+        """Show that the run waits for these servers; no names mean that it goes on."""
         if not names:
             self._waiting.end(_SERVERS)
             return
@@ -102,11 +102,11 @@ class Console:
         self._waiting.begin(_SERVERS, what, anew=False)
 
     def wait_for(self, what: str) -> None:
-        """Show that this is awaited until the end of the run."""
+        """Show that the run waits for this until its end."""
         self._waiting.begin(what, what)
 
     def tick(self) -> None:
-        """Show what is awaited, if it is time to; called whenever nothing else happens."""
+        """Show the current waits, if it is time to; called whenever nothing else happens."""
         if self._voice.detail != Detail.QUIET:
             (self._card or self._lines).tick(self._waiting)
 
@@ -117,7 +117,7 @@ class Console:
         return do()
 
     def tell(self, mark: str, text: str, *, in_card: bool = False) -> None:
-        """Write a line that a person must see at any detail; in the card if possible."""
+        """Write a line that is shown at any detail; in the card if possible."""
         if in_card and self._card is not None:
             self._card.note(mark, text)
         else:
@@ -150,11 +150,11 @@ class Console:
             self._lines.say(mark, text)
 
     def _new_card(self) -> RunCard:
-        voice, card = self._voice, ShownCard()
+        voice, card = self._voice, CardOutput()
 
         def draw(page: str, text: str, is_last: bool) -> None:
             voice.card(lambda: card.draw(page, text, is_last))
 
         return RunCard(
-            self._name, voice.detail, draw, self._clock, mask=self.masked, margin=voice.margin
+            self._name, voice.detail, draw, self._clock, mask=self.mask, margin=voice.margin
         )

@@ -79,13 +79,13 @@ class Field:
                 sizes = _range(self.schema, "minLength", "maxLength")
                 return _join(format_, sizes and f"{sizes} characters")
 
-    def read(self, typed: str) -> Any:
+    def read(self, text: str) -> Any:
         """Return the typed value.
 
         Raises:
             Unfit: it does not fit; the message says what would.
         """
-        value = self._value(typed.strip() if self.kind != "text" else typed)
+        value = self._value(text.strip() if self.kind != "text" else text)
         problems = self.problems(value)
         if problems:
             raise Unfit(f"{problems[0]}.")
@@ -107,36 +107,36 @@ class Field:
             return [f"{value!r} is not {_FORMATS[format_]}"]
         return SchemaCheck(self.schema).problems(value)
 
-    def _value(self, typed: str) -> Any:
+    def _value(self, text: str) -> Any:
         match self.kind:
             case "boolean":
-                return yes_or_no(typed)
+                return yes_or_no(text)
             case "integer" | "number":
-                return _number(typed, self.kind)
+                return _number(text, self.kind)
             case "one":
-                return self._choice(typed)
+                return self._choice(text)
             case "many":
-                texts = (x.strip() for x in typed.split(","))
+                texts = (x.strip() for x in text.split(","))
                 return list(dict.fromkeys(self._choice(x) for x in texts if x))
             case "text":
-                return value_from_text(typed, self.schema)
+                return value_from_text(text, self.schema)
 
-    def _choice(self, typed: str) -> str:
+    def _choice(self, text: str) -> str:
         """Return the choice with this value, label, or number in the list."""
-        if typed in self.choices:
-            return typed
+        if text in self.choices:
+            return text
         for value, label in self.choices.items():
-            if typed.casefold() == label.casefold():
+            if text.casefold() == label.casefold():
                 return value
-        if typed.isascii() and typed.isdigit() and 0 < int(typed[:9]) <= len(self.choices):
-            return list(self.choices)[int(typed[:9]) - 1]
-        raise Unfit(f"{typed!r} is not one of them. Type a number from the list, or the words.")
+        if text.isascii() and text.isdigit() and 0 < int(text[:9]) <= len(self.choices):
+            return list(self.choices)[int(text[:9]) - 1]
+        raise Unfit(f"{text!r} is not one of them. Type a number from the list, or the words.")
 
 
 def fields_of(schema: Mapping[str, Any]) -> list[Field]:
     """Return the fields of a form, in its order."""
-    needed = required(schema)
-    return [_field(name, spec, name in needed) for name, spec in properties(schema).items()]
+    required_names = required(schema)
+    return [_field(name, spec, name in required_names) for name, spec in properties(schema).items()]
 
 
 def _field(name: str, spec: JsonObject, is_needed: bool) -> Field:
@@ -153,9 +153,9 @@ def _field(name: str, spec: JsonObject, is_needed: bool) -> Field:
 
 def _choices(spec: JsonObject) -> dict[str, str]:
     for key in ("oneOf", "anyOf"):
-        titled = [cast(JsonObject, x) for x in as_list(spec.get(key)) if isinstance(x, dict)]
-        if titled and all(isinstance(x.get("const"), str) for x in titled):
-            pairs = [(as_text(x["const"]), as_text(x.get("title"))) for x in titled]
+        options = [cast(JsonObject, x) for x in as_list(spec.get(key)) if isinstance(x, dict)]
+        if options and all(isinstance(x.get("const"), str) for x in options):
+            pairs = [(as_text(x["const"]), as_text(x.get("title"))) for x in options]
             return {value: title or visible_label(value) for value, title in pairs}
     values = as_list(spec.get("enum"))
     if not values or not all(isinstance(x, str) for x in values):
@@ -164,22 +164,22 @@ def _choices(spec: JsonObject) -> dict[str, str]:
     return {x: name or visible_label(x) for x, name in zip_longest(values, names[: len(values)])}
 
 
-def yes_or_no(typed: str) -> bool:
+def yes_or_no(text: str) -> bool:
     """Return whether a yes was typed; raise `Unfit` for anything but yes and no."""
-    word = typed.strip().casefold()
+    word = text.strip().casefold()
     if word in (*_YES, *_NO):
         return word in _YES
     raise Unfit("Type yes or no.")
 
 
-def _number(typed: str, kind: str) -> float:
+def _number(text: str, kind: str) -> float:
     try:
-        number = int(typed) if kind == "integer" else float(typed)
+        number = int(text) if kind == "integer" else float(text)
     except ValueError:
         number = math.nan
     # Not checked for whole numbers: they may be larger than any float.
     if isinstance(number, float) and not math.isfinite(number):
-        raise Unfit(f"{typed!r} is not {_NUMBERS[kind]}.")
+        raise Unfit(f"{text!r} is not {_NUMBERS[kind]}.")
     return number
 
 

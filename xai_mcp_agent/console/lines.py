@@ -25,7 +25,7 @@ from .text import (
     Style,
     clean,
     columns,
-    laid_out,
+    lay_out,
     marked_lines,
     opening,
     short_arguments,
@@ -43,7 +43,7 @@ _MOST_WORD = 10_000  # characters
 class RunLines:
     """Writes the events of one run, in the thread of its workflow.
 
-    `mask` hides secrets in all texts of strangers.
+    `mask` hides secrets in all texts of servers and models.
     """
 
     def __init__(self, name: str, screen: Screen, voice: Voice, clock: Clock, mask: Mask) -> None:
@@ -94,7 +94,7 @@ class RunLines:
             self.say("==", f"{self._name}: {totals_text(event)}", style="bold")
 
     def tick(self, waiting: Waiting) -> None:
-        """Write what is awaited, if it is time to."""
+        """Write the current waits, if it is time to."""
         rewrites = self._screen.can_rewrite(self._voice)
         text = self._mask(waiting.to_rewrite() if rewrites else waiting.to_add())
         if not text:
@@ -120,7 +120,7 @@ class RunLines:
             self._write_speech(self._wrap(self._mask(text)))
 
     def _show_trouble(self, event: RunEvent) -> None:
-        """Write what went wrong, and in which run."""
+        """Write an error with the name of its run."""
         match event:
             case ToolFinished(tool=tool, result=result) if result.is_error:
                 self.say("!!", f"{self._name}, {tool}: {self._short_error(result)}")
@@ -170,7 +170,7 @@ class RunLines:
             self.say("!!", f"{title}: {self._short_error(event.result)}")
             return
         text = event.result.text.strip() or "(nothing)"
-        self._show_text("<-", title, text if self._is_verbose else laid_out(text, None))
+        self._show_text("<-", title, text if self._is_verbose else lay_out(text, None))
         for note in event.result.notes:
             self.say("  ", f"note: {note}")
 
@@ -188,7 +188,7 @@ class RunLines:
         self._voice.lines(*(Line(x.rstrip()) for x in wrap(head, width, after, after)))
         if more and self._voice.surface.kind == "lab":
             # Masked again: pretty-printing decodes JSON's escapes.
-            whole = self._mask(laid_out(text, 2))
+            whole = self._mask(lay_out(text, 2))
             self._voice.fold(more, clean(opening(whole, MOST_CHARS, MOST_CHARS)), len(after))
         elif more:
             self._voice.lines(Line(after + more, "faint"))

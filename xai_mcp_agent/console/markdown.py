@@ -1,4 +1,4 @@
-"""Strangers' Markdown as safe HTML: no HTML of theirs, no pictures, links that show their host."""
+"""Untrusted Markdown as safe HTML: without its HTML and pictures; links show their host."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _link_close(
 
 
 def _image(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
-    """Name a picture and its host: fetching it would tell a stranger that the text was read."""
+    """Name a picture and its host: fetching it would tell its author that the text was read."""
     name = html.escape(tokens[at].content) or "without a name"
     return f"[picture {name}: {_where(str(tokens[at].attrs.get('src', '')))}]"
 

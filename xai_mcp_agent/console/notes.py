@@ -27,8 +27,8 @@ from .text import count, tokens_text
 from .waiting import Clock
 
 _MOST_NAMES = 20  # names of tools in a line
-_MOST_LEFT_OUT = 3  # tools listed one per line
-_STOPPED = {
+_MOST_OMITTED = 3  # tools listed one per line
+_STOP_TEXTS = {
     "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
     "limit": "at its limit: raise `max_run_tokens` or `max_run_cost` of AgentModelLimits",
     "length": "cut off at the output limit: raise `max_output_tokens` of AgentModelLimits",
@@ -38,7 +38,7 @@ _STOPPED = {
 
 @dataclass(frozen=True)
 class Note:
-    """Note with its mark, `!!` for trouble; it may be the title of a long `body`."""
+    """A note with its mark, `!!` for trouble; it may be the title of a long `body`."""
 
     mark: str
     text: str
@@ -51,10 +51,10 @@ class Notes:
     def __init__(self, detail: Detail, clock: Clock) -> None:
         self._is_verbose = detail == Detail.VERBOSE
         self._clock = clock
-        self._asked_at = 0.0
+        self._request_time = 0.0
         self._is_speaking = False
-        self._shown_tools = frozenset[str]()
-        self._left_out = frozenset[str]()
+        self._visible_tools = frozenset[str]()
+        self._omitted_tools = frozenset[str]()
 
     def of(self, event: RunEvent) -> list[Note]:
         """Return the notes of this event; most have none."""
@@ -65,7 +65,7 @@ class Notes:
             case RunStarted(left_out=reasons):
                 yield from (Note("!!", f"left out: {x}") for x in reasons)
             case ModelAsked():
-                self._asked_at = self._clock()
+                self._request_time = self._clock()
                 if event.step == 1 and self._is_verbose:
                     yield from _request(event.request)
             case TextArrived():
@@ -75,7 +75,7 @@ class Notes:
             case ThoughtFinished():
                 self._is_speaking = False
                 if self._is_verbose:
-                    took = f"took {self._clock() - self._asked_at:.1f} s"
+                    took = f"took {self._clock() - self._request_time:.1f} s"
                     yield Note("--", ", ".join(filter(None, (took, tokens_text(event.usage)))))
             case ProtocolChanged(protocol):
                 text = f"the service does not support functions; {protocol} protocol from here"
@@ -89,8 +89,8 @@ class Notes:
                 yield from self._note_selection(selection)
             case ConversationFolded():
                 yield _note_folding(event)
-            case RunFinished(stopped=stopped) if stopped in _STOPPED:
-                yield Note("!!", _STOPPED[stopped])
+            case RunFinished(stopped=stop) if stop in _STOP_TEXTS:
+                yield Note("!!", _STOP_TEXTS[stop])
             case _:
                 pass
 
@@ -103,15 +103,15 @@ class Notes:
     def _note_selection(self, selection: Selection) -> Iterator[Note]:
         """Yield the number of shown tools, once, and then the tools that did not fit."""
         names = frozenset(x.definition.name for x in selection.shown)
-        before, self._shown_tools = self._shown_tools, names
+        before, self._visible_tools = self._visible_tools, names
         if not selection.is_whole and (not before or self._is_verbose):
             yield Note("--", selection.in_short)
-        left_out = [x for x in selection.left_out if x.definition.name not in self._left_out]
-        for one in left_out[:_MOST_LEFT_OUT]:
+        omitted = [x for x in selection.left_out if x.definition.name not in self._omitted_tools]
+        for one in omitted[:_MOST_OMITTED]:
             yield Note("--", f"not shown: {one.definition.name} ({one.why})")
-        if (more := len(left_out) - _MOST_LEFT_OUT) > 0:
+        if (more := len(omitted) - _MOST_OMITTED) > 0:
             yield Note("--", f"nor are {more:,} more")
-        self._left_out |= {x.definition.name for x in left_out}
+        self._omitted_tools |= {x.definition.name for x in omitted}
 
 
 def about_text(event: RunStarted) -> str:
@@ -147,8 +147,8 @@ def _request(request: ModelRequest) -> Iterator[Note]:
 
 
 def _note_folding(event: ConversationFolded) -> Note:
-    gone = "summed up" if event.summed_up else "not"
-    ways = ((event.shortened, "in part"), (event.left_out, gone))
-    sent = " and ".join(f"{count(number, 'message')} {how}" for number, how in ways if number)
+    rest = "summed up" if event.summed_up else "not"
+    ways = ((event.shortened, "in part"), (event.left_out, rest))
+    parts = " and ".join(f"{count(number, 'message')} {how}" for number, how in ways if number)
     size = f"{event.tokens:,} of {event.window_tokens:,} tokens"
-    return Note("--", f"to fit the model's window, {sent} sent from here: about {size}")
+    return Note("--", f"to fit the model's window, {parts} sent from here: about {size}")

@@ -35,7 +35,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_ANSWERED = "This has already been answered."
+_ALREADY_ANSWERED = "This has already been answered."
 _HTML = Path(__file__).with_suffix(".html")
 
 
@@ -51,8 +51,8 @@ class Invitation:
 class AnswerPage(ABC):
     """A page, or a question of the lab's panel, that takes one answer.
 
-    `server` is on whose behalf it asks, and `origin` names the program that serves it. `answer` is
-    set when the person has sent it; `url` exists while the page is served.
+    It asks on behalf of `server`, and `origin` names the program that serves it. `answer` is set
+    when the person sends it; `url` exists while the page is served.
     """
 
     def __init__(self, server: str, origin: str = "") -> None:
@@ -71,13 +71,13 @@ class AnswerPage(ABC):
         """Return the lines that lead to the page."""
 
     @abstractmethod
-    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
-        """Process the form; return the next page, and an address to redirect to."""
+    def take(self, form: Mapping[str, list[str]]) -> tuple[str, str]:
+        """Process the submitted form; return the next page, and an address to redirect to."""
 
     def first(self) -> str:
         """Return the first page."""
         if self.answer.done():
-            return closing(_ANSWERED)
+            return closing(_ALREADY_ANSWERED)
         return html(**self._page_values(), origin=self._origin)
 
     def _page_values(self) -> JsonObject:
@@ -88,7 +88,7 @@ class AnswerPage(ABC):
         try:
             self.answer.set_result(answer)
         except InvalidStateError:
-            return closing(_ANSWERED)
+            return closing(_ALREADY_ANSWERED)
         return closing(f"{words} You may close this page.".lstrip())
 
 
@@ -102,23 +102,23 @@ class Page(AnswerPage):
         super().__init__(question.server, origin)
         self._question = question
         self._fields = fields_of(question.schema or {})
-        self._sent: Mapping[str, list[str]] = {}
-        self._wrong: Mapping[str, str] = {}
+        self._form: Mapping[str, list[str]] = {}
+        self._errors: Mapping[str, str] = {}
 
     def _page_values(self) -> JsonObject:
         url = "" if self._question.is_sign_in else self._question.url  # that is too long for an eye
         return {**self.as_json(), "url": url}
 
-    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
+    def take(self, form: Mapping[str, list[str]]) -> tuple[str, str]:
         """Process the form; return the next page, and an address to redirect to."""
-        match sent.get("action", [""])[0]:
+        match form.get("action", [""])[0]:
             # Not answered yet: somebody who closes the other page can open it here again.
             case "accept" if self._question.is_sign_in:
                 return closing("You may close this page."), _for_a_header(self._question.url)
             case "accept" if self._question.schema is None:
                 return self._settle(Answer.accepted(), ""), _for_a_header(self._question.url)
             case "accept":
-                return self._check(sent), ""
+                return self._check(form), ""
             case "decline":
                 answer = Answer.declined("the person said no")
             case _:
@@ -156,23 +156,23 @@ class Page(AnswerPage):
             "wanted": field.expected(),
             "choices": [*map(list, field.choices.items())],
             "is_needed": field.is_needed,
-            "values": self._sent.get(name, _defaults(field)),
-            "wrong": self._wrong.get(field.name, ""),
+            "values": self._form.get(name, _defaults(field)),
+            "wrong": self._errors.get(field.name, ""),
         }
 
-    def _check(self, sent: Mapping[str, list[str]]) -> str:
+    def _check(self, form: Mapping[str, list[str]]) -> str:
         content: dict[str, Any] = {}
-        wrong: dict[str, str] = {}
+        errors: dict[str, str] = {}
         for number, field in enumerate(self._fields):
             try:
-                value = _value(field, sent.get(f"f{number}", []))
+                value = _value(field, form.get(f"f{number}", []))
             except Unfit as why:
-                wrong[field.name] = str(why)
+                errors[field.name] = str(why)
             else:
                 if value is not NO_DEFAULT:
                     content[field.name] = value
-        if wrong:
-            self._sent, self._wrong = sent, wrong
+        if errors:
+            self._form, self._errors = form, errors
             return self.first()
         return self._settle(Answer.accepted(content), "Your answer was sent.")
 
@@ -232,10 +232,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdecimal() or int(length) > _MOST_BYTES:
             self._send(413, closing("That is too much."))
             return
-        sent = self.rfile.read(int(length))
-        if len(sent) < int(length):
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
             return  # the browser has disconnected: half a form is not an answer
-        fields = parse_qs(sent.decode("utf-8", "replace"), keep_blank_values=True)
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
         following, elsewhere = self._page.take(fields)
         self._send(303 if elsewhere else 200, following, elsewhere)
 
@@ -263,19 +263,19 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing to stderr."""
 
 
-def _value(field: Field, sent: list[str]) -> Any:
+def _value(field: Field, values: list[str]) -> Any:
     """Return the submitted value of one field, or `NO_DEFAULT` if it is empty."""
     if field.kind == "boolean":
-        return bool(sent) if field.is_needed or sent or field.default is True else NO_DEFAULT
+        return bool(values) if field.is_needed or values or field.default is True else NO_DEFAULT
     if field.kind == "many":
-        if not sent and not field.is_needed:
+        if not values and not field.is_needed:
             return NO_DEFAULT
-        if problems := field.problems(sent):
+        if problems := field.problems(values):
             raise Unfit(f"{problems[0]}.")
-        return sent
-    typed = sent[0] if sent else ""
-    if typed.strip():
-        return field.read(typed)
+        return values
+    text = values[0] if values else ""
+    if text.strip():
+        return field.read(text)
     if field.is_needed:
         raise Unfit("An answer is needed here.")
     return NO_DEFAULT

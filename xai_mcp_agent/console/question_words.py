@@ -25,7 +25,7 @@ class Words:
 
 
 def words_of(question: Question) -> Words:
-    """Return the words of a question; the message is a stranger's, and cleaned."""
+    """Return the words of a question; the server's message is cleaned."""
     server, host = question.server, host_of(question.url)
     title, message = f"{server} asks", clean(question.message)
     if question.is_sign_in:

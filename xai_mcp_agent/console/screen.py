@@ -1,6 +1,4 @@
-"""The screen of the process: a queue of whole lines that all runs share, and one last line that
-is written again.
-"""
+"""The screen of the process: a queue of whole lines for all runs, and one rewritable line."""
 
 from __future__ import annotations
 
@@ -34,14 +32,14 @@ Write: TypeAlias = Callable[[str], None]
 
 
 class Screen:
-    """Queue of lines for all threads. `SCREEN` is the process's."""
+    """A queue of lines for all threads. `SCREEN` is the process's."""
 
     def __init__(self, write: Write = write_to_stdout, surface: Surface | None = None) -> None:
         self._write = write
         self._surface = surface
-        self.begin_anew()
+        self.reset()
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Remove all runs: none of them continues in a fork."""
         self._lock = threading.RLock()
         self._here = threading.local()
@@ -124,7 +122,7 @@ class Screen:
 
     def write_line(self, voice: Voice, line: Line) -> None:
         """Write one whole line; only from functions passed to `put`."""
-        content = line.painted() if voice.surface.has_colours else line.text
+        content = line.with_colours() if voice.surface.has_colours else line.text
         self._write(f"{voice.prefix}{content}".rstrip() + "\n")
 
     def _wipe(self) -> None:
@@ -135,7 +133,7 @@ class Screen:
 
 
 class Voice:
-    """One run on the screen, used in its thread. Made by `Screen.enter`."""
+    """One run on the screen, for use in its thread. `Screen.enter` makes it."""
 
     def __init__(
         self, screen: Screen, name: str, detail: Detail, surface: Surface, parent: Voice | None
@@ -163,7 +161,7 @@ class Voice:
         return self.surface.width - columns(self.prefix)
 
     def lines(self, *lines: Line) -> None:
-        """Write whole lines without another run's between them; none ends a status line."""
+        """Write whole lines without another run's between them; no lines only end a status line."""
 
         def write() -> None:
             for line in lines:
@@ -222,4 +220,4 @@ def _leading(text: str) -> int:
 SCREEN = Screen()
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
     # Another thread may have held the lock, and would never release it in the child.
-    os.register_at_fork(after_in_child=SCREEN.begin_anew)
+    os.register_at_fork(after_in_child=SCREEN.reset)

@@ -29,7 +29,7 @@ _LEAST_WIDTH = 40  # below this, one word per line; the terminal's own wrapping 
 _MOST_WIDTH = 100  # longer lines are hard to read
 EM_PER_COLUMN = 0.6  # of the lab's code font; its sanitizer allows no finer unit
 _ID_BYTES = 8  # of a card
-_reported: set[type[Exception]] = set()
+_reported_errors: set[type[Exception]] = set()
 _FOLD = (
     '<details style="margin-left:{margin:.1f}em"><summary>{title}</summary>'
     '<pre style="max-height:40em;overflow:auto">{more}</pre></details>'
@@ -53,7 +53,7 @@ _CHOICES = ", ".join(x.name.lower() for x in Detail)
 
 @dataclass(frozen=True)
 class Surface:
-    """Surface and its abilities. A terminal that knows its width has a `file` number."""
+    """A surface and its abilities. A terminal that knows its width has a `file` number."""
 
     kind: Kind = "plain"
     has_colours: bool = False
@@ -147,11 +147,11 @@ def show_link(text: str, url: str, indent: int) -> None:
     _display(_LINK, text, f": {url}", url, indent)
 
 
-class ShownCard:
-    """Show HTML that can be drawn again, in the lab. `is_last`: it ends up last in the output.
+class CardOutput:
+    """An output of the lab that can be drawn again; with `is_last` it moves to the end.
 
-    A viewer without HTML shows the text, and may not know about redrawing: so the last one is a new
-    output, and the one before is removed.
+    A viewer without HTML shows the text, and may not know about redrawing: so the last drawing is a
+    new output, and the one before is removed.
     """
 
     def __init__(self) -> None:
@@ -201,8 +201,8 @@ def _detail(value: Any) -> Detail | None:
 
 
 def _report_once(reason: Exception) -> None:
-    if type(reason) not in _reported:
-        _reported.add(type(reason))
+    if type(reason) not in _reported_errors:
+        _reported_errors.add(type(reason))
         logger.warning("What runs print is not shown: %s. They go on.", str(reason).rstrip("."))
 
 

@@ -88,10 +88,10 @@ def read_line(deadline: float, over: threading.Event) -> str:
     while not select.select([file], [], [], _LOOK_SECONDS)[0]:
         _go_on(deadline, over)
     # `sys.stdin` may read ahead, and then waiting for more input would hang.
-    typed = os.read(file, _LINE_BYTES)
-    if not typed:
+    data = os.read(file, _LINE_BYTES)
+    if not data:
         raise QuestionsEnded(Answer.cancelled("the terminal's input ended"))
-    return typed.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r\n")
+    return data.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r\n")
 
 
 def discard_input() -> None:
@@ -140,11 +140,11 @@ class _Form:
         for number, label in enumerate(field.choices.values(), 1):
             self._say("  ", f"  {number}. {label}")
 
-        def value_of(typed: str) -> Any:
-            if typed.strip() == _SKIP and not field.is_needed:
+        def value_of(text: str) -> Any:
+            if text.strip() == _SKIP and not field.is_needed:
                 return NO_DEFAULT
-            if typed.strip():
-                return field.read(typed)
+            if text.strip():
+                return field.read(text)
             if field.is_needed and field.default is NO_DEFAULT:
                 raise Unfit(f"An answer is needed here: {field.expected()}.")
             return field.default
@@ -153,8 +153,8 @@ class _Form:
 
     def _prompt(self, field: Field) -> str:
         if field.default is not NO_DEFAULT:
-            left_out = f", {_SKIP} to leave it out" if not field.is_needed else ""
-            empty = f"; Enter: {field.value_text(field.default)}{left_out}"
+            skip = f", {_SKIP} to leave it out" if not field.is_needed else ""
+            empty = f"; Enter: {field.value_text(field.default)}{skip}"
         else:
             empty = "" if field.is_needed else "; Enter to leave it out"
         commas = " separated by commas" if field.kind == "many" else ""
@@ -170,10 +170,10 @@ class _Form:
 
 def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
     say("  ", url)
-    accepted = _ask_to_accept(f"Open {host_of(url)}?", say, read)
+    answer = _ask_to_accept(f"Open {host_of(url)}?", say, read)
     if not open_page(url):
         say("  ", "Open it in your browser: copy the address above.")
-    return accepted
+    return answer
 
 
 def _ask_to_accept(question: str, say: Say, read: Read) -> Answer:
@@ -205,15 +205,15 @@ def agrees(prompt: str, say: Say, read: Read) -> bool:
 
 
 def ask_until(value_of: Callable[[str], T], prompt: str, say: Say, read: Read) -> T:
-    """Ask until the value of what is typed is no `Unfit`; raise as `agrees` does."""
+    """Ask until the typed text has a value that fits; raise as `agrees` does."""
     for _ in range(_MOST_TRIES):
-        typed = read(prompt)
-        if typed.strip() == _DECLINE:
+        text = read(prompt)
+        if text.strip() == _DECLINE:
             raise QuestionsEnded(Answer.declined("the person said no"))
-        if typed.strip() == _CANCEL:
+        if text.strip() == _CANCEL:
             raise QuestionsEnded(Answer.cancelled("the person stopped the questions"))
         try:
-            return value_of(typed)
+            return value_of(text)
         except Unfit as why:
             say("!!", str(why))
     raise _too_often()
@@ -229,7 +229,7 @@ def _read_console(deadline: float, over: threading.Event) -> str:
         raise AssertionError("only there")
     import msvcrt
 
-    typed = ""
+    line = ""
     while True:
         _go_on(deadline, over)
         if not msvcrt.kbhit():
@@ -238,14 +238,14 @@ def _read_console(deadline: float, over: threading.Event) -> str:
         match msvcrt.getwche():
             case "\r" | "\n":
                 msvcrt.putwch("\n")
-                return typed
+                return line
             case "\x03":
                 raise KeyboardInterrupt
             case "\x1a":
                 raise QuestionsEnded(Answer.cancelled("the terminal's input ended"))
             case "\b":
-                typed = typed[:-1]
+                line = line[:-1]
                 msvcrt.putwch(" ")
                 msvcrt.putwch("\b")
             case letter:
-                typed += letter
+                line += letter

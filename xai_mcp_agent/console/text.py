@@ -44,7 +44,7 @@ class Line:
     style: Style = ""
     mark: str = ""
 
-    def painted(self) -> str:
+    def with_colours(self) -> str:
         """Return the line with colours."""
         if not self.mark:
             return _paint(self.text, self.style)
@@ -107,7 +107,7 @@ def count(number: int, thing: str) -> str:
 
 
 def counts(numbers: Mapping[str, int]) -> str:
-    """Return several numbers of things: `3 tools, 1 prompt`."""
+    """Return several counts: `3 tools, 1 prompt`."""
     return ", ".join(count(number, thing) for thing, number in numbers.items())
 
 
@@ -199,13 +199,13 @@ def short_arguments(
     return ", ".join(f"{name}={_value(value, most_chars, mask)}" for name, value in pairs)
 
 
-def progress_text(done: float, total: float | None, message: str) -> str:
+def progress_text(current: float, total: float | None, message: str) -> str:
     """Return the progress of a call in words."""
-    share = f"{done:g} of {total:g}" if total else f"{done:g}"
+    share = f"{current:g} of {total:g}" if total else f"{current:g}"
     return f"{share} {message}".rstrip()
 
 
-def laid_out(text: str, indent: int | None) -> str:
+def lay_out(text: str, indent: int | None) -> str:
     """Return JSON with this indent, or on one line; other text, and a long one, as it is."""
     if text[:1] not in ("{", "[") or len(text) > MOST_CHARS:
         return text

@@ -33,7 +33,7 @@ _REWRITE_SECONDS = 0.2  # a tool may report progress thousands of times in a sec
 
 
 class Waiting:
-    """Waits of one run, of which several may overlap."""
+    """The waits of one run; several may overlap."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -42,7 +42,7 @@ class Waiting:
         self._what = dict[str, str]()
         self._news = ""
         self._next_line = 0.0
-        self._last_written = 0.0
+        self._last_time = 0.0
         self._patience = _PATIENCE_SECONDS
 
     def follow(self, event: RunEvent) -> None:
@@ -71,7 +71,7 @@ class Waiting:
                 pass
 
     def begin(self, key: str, what: str, *, anew: bool = True) -> None:
-        """Begin a wait; unless `anew`, one in progress continues."""
+        """Begin a wait; unless `anew`, a wait in progress continues."""
         if not self._since:
             self._next_line = _FIRST_LINE_SECONDS
             self._patience = _PATIENCE_SECONDS
@@ -89,9 +89,9 @@ class Waiting:
         """Return the text for a rewritable line, or "" if nothing is new."""
         seconds, now = self._seconds(), self._clock()
         is_early = seconds < self._patience and not self._news
-        if not self._since or is_early or now - self._last_written < _REWRITE_SECONDS:
+        if not self._since or is_early or now - self._last_time < _REWRITE_SECONDS:
             return ""
-        self._last_written = now
+        self._last_time = now
         return self._text(seconds)
 
     def to_add(self) -> str:

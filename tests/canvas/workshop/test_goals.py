@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import JsonObject
-from xai_mcp_agent.canvas.workshop.goals import Hint, Judged, Like, Other, goal, judge, seen
+from xai_mcp_agent.canvas.workshop.goals import GoalResult, Hint, Like, Other, event, goal, judge
 from xai_mcp_agent.canvas.workshop.lessons import LESSONS
 from xai_mcp_agent.canvas.workshop.run import LessonRun, goal_lines
 
@@ -22,10 +22,10 @@ def test_an_interrupted_run_of_a_circle_is_not_taken_for_one_that_ended(
     run = LessonRun(LESSONS[0], node)
     for _ in range(10_000):
         run.note({"event": "NodeStarted"})
-    assert [x.is_met for x in run.judged()] == [True, False, False, False]
+    assert [x.is_met for x in run.judge()] == [True, False, False, False]
     monkeypatch.setattr(sys, "last_value", KeyboardInterrupt(), raising=False)
-    ran, *others = run.judged()
-    assert "stopped before its end" in ran.missing
+    first, *others = run.judge()
+    assert "stopped before its end" in first.missing
     assert not any(x.missing for x in others), "first things first"
 
 
@@ -33,7 +33,7 @@ def test_what_strangers_wrote_moves_no_cursor_in_a_hint() -> None:
     flow = LessonRun(LESSONS[1], None)
     flow.note({"event": "RunStarted", "tool_names": ["library_x"], "asked": "x"})
     flow.note({"event": "RunFinished", "tool_calls": 0, "answer": "\x1b[2J<b>all</b>\u202e done"})
-    lines = "\n".join(goal_lines(LESSONS[1], flow.judged()))
+    lines = "\n".join(goal_lines(LESSONS[1], flow.judge()))
     assert "The agent answered without a tool: ?[2J<b>all</b>? done" in lines
 
 
@@ -53,18 +53,18 @@ def test_a_field_is_the_expected_one_or_not() -> None:
         ("Ada", Other(("Ada",)), False),
         (" ", Other(("Ada",)), False),
     ):
-        assert seen("Used", tool=expected).fits(used(value)) is fits, value
-    need = seen("Used", arguments__value=5)
+        assert event("Used", tool=expected).fits(used(value)) is fits, value
+    need = event("Used", arguments__value=5)
     assert need.fits(used("x", arguments={"value": 5}))
     assert not need.fits(used("x", arguments=None))
 
 
 def test_the_first_hint_that_fits_quotes_what_happened() -> None:
-    hint = Hint("It used {tool}: {result__text}", seen("Used"))
-    adds = goal("add was used.", seen("Used", tool="add"), hint, "It used nothing.")
+    hint = Hint("It used {tool}: {result__text}", event("Used"))
+    adds = goal("add was used.", event("Used", tool="add"), hint, "It used nothing.")
     judged = judge(adds, [used("sub", result={"text": "a\n  b"})])
     assert judged.missing == "It used sub: a b"
-    assert judge(adds, []) == Judged("add was used.", False, "It used nothing.")
+    assert judge(adds, []) == GoalResult("add was used.", False, "It used nothing.")
     judged = judge(adds, [used("{tool}", result={"text": "{x} " * 100})])
     assert judged.missing.startswith("It used {tool}: {x} {x}")
     assert judged.missing.endswith("...")

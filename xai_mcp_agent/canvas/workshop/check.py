@@ -25,7 +25,7 @@ from ...secrets.private_files import make_private_folder, replace_private
 from ...settings.load import FILE_NAME
 from ...settings.trust import TRUST_VARIABLE
 from .child import NOT_COMPILED
-from .goals import Judged, judge_run
+from .goals import GoalResult, judge_run
 from .lessons import WORKSHOP, Lesson
 from .problems import last_lines, why_not_compiled, why_stopped
 
@@ -33,17 +33,17 @@ BACKUP_MARK = "before_reset"
 """Part of the name of a file that was put aside."""
 
 DEFAULT_SECONDS = 60.0  # a lesson takes two or three; thirty of them share a teacher's machine
-_CHECKED = "checked"
+_CHECK_FOLDER = "checked"
 _LOOK_SECONDS = 0.1
 _MOST_BYTES = 2_000_000  # of a run's output; a workflow in a circle prints without end
 # Environment variables that programs need to run at all; passed on, and not read here.
-_NEEDED = (
+_VARIABLES = (
     "PATH LANG LANGUAGE TZ TMPDIR TEMP TMP VIRTUAL_ENV LD_LIBRARY_PATH DYLD_LIBRARY_PATH COMSPEC "
     "PATHEXT SYSTEMDRIVE SYSTEMROOT WINDIR"
 )
 _HOMES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")
-_EXECUTED = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
-_FINISHED = "Finished Executing"
+_NODE_LINE = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
+_LAST_LINE = "Finished Executing"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class LessonCheck:
-    """A checked lesson. `notes` say which file was checked; `output` is what it printed.
+    """The check of a lesson. `notes` name the file that was checked; `output` is the file with its
+    output.
 
     A lesson that the learner has not changed (`is_untouched`) is not run.
     """
@@ -64,7 +65,7 @@ class LessonCheck:
     folder: str
     lesson: str
     workflow: str | None
-    goals: tuple[Judged, ...] = ()
+    goals: tuple[GoalResult, ...] = ()
     problem: Problem | None = None
     notes: tuple[str, ...] = ()
     output: str | None = None
@@ -83,7 +84,7 @@ class LessonCheck:
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _Outcome:
     """A process that ended; `cut_short` says why it was stopped."""
 
     status: int
@@ -104,35 +105,33 @@ def check_lesson(
     Never raises for a learner's mistake. Output and events stay in `workshop/checked`. Setting
     `stop` ends the process soon. A workflow that is still as shipped is not run.
     """
-    started = time.monotonic()
+    start = time.monotonic()
     workflow, notes = find_workflow(folder, lesson)
-    checked = LessonCheck(
-        str(folder), lesson.folder, workflow and str(workflow), notes=tuple(notes)
-    )
+    check = LessonCheck(str(folder), lesson.folder, workflow and str(workflow), notes=tuple(notes))
     if problem := why_unusable(folder) or _why_not_run(folder, lesson, workflow):
         goals = judge_run(lesson.goals, [], problem.sentence)
-        return replace(checked, goals=tuple(goals), problem=problem)
+        return replace(check, goals=tuple(goals), problem=problem)
     assert workflow is not None
     if _is_untouched(workflow, lesson):
         where = workflow.relative_to(folder).as_posix()
         step = f"Nothing is changed yet. Open {where} in the lab, take its steps, and save."
-        first, *others = (Judged(x.sentence, False) for x in lesson.all_goals)
+        first, *others = (GoalResult(x.sentence, False) for x in lesson.all_goals)
         goals = (replace(first, missing=step), *others)
-        return replace(checked, goals=goals, is_untouched=True)
+        return replace(check, goals=goals, is_untouched=True)
     with tempfile.TemporaryDirectory(prefix="xai-lesson-") as scratch:
-        ended = _run(folder, lesson, workflow, Path(scratch), seconds, stop or threading.Event())
+        outcome = _run(folder, lesson, workflow, Path(scratch), seconds, stop or threading.Event())
         events = read_transcript(Path(scratch) / "transcript.jsonl")
-        output, complaints = _store(folder, lesson, ended, Path(scratch))
-    problem = _problem_of(ended, events)
-    events += _executed(ended.output)
+        output, complaints = _store(folder, lesson, outcome, Path(scratch))
+    problem = _problem_of(outcome, events)
+    events += _node_events(outcome.output)
     goals = judge_run(lesson.goals, events, problem and problem.sentence)
     return replace(
-        checked,
+        check,
         goals=tuple(goals),
         problem=problem,
         notes=(*notes, *complaints),
         output=output,
-        seconds=round(time.monotonic() - started, 1),
+        seconds=round(time.monotonic() - start, 1),
     )
 
 
@@ -150,18 +149,18 @@ def why_unusable(folder: Path) -> Problem | None:
 def find_workflow(folder: Path, lesson: Lesson) -> tuple[Path | None, list[str]]:
     """Return the learner's workflow, and notes if it has another place or name.
 
-    A newer file beside an untouched lesson counts as theirs: it was saved under another name.
+    A newer file beside an untouched lesson is the learner's: it was saved under another name.
     """
     home = folder / WORKSHOP / lesson.folder
-    expected = home / lesson.workflow
+    own_file = home / lesson.workflow
     others = _others(folder, home, lesson)
-    if expected.is_file() and not (others and _is_untouched(expected, lesson)):
-        return expected, []
+    if own_file.is_file() and not (others and _is_untouched(own_file, lesson)):
+        return own_file, []
     if not others:
         return None, []
     other = max(others, key=lambda file: file.stat().st_mtime)
     where = other.relative_to(folder).as_posix()
-    is_there = "is as it was" if expected.is_file() else "is not there"
+    is_there = "is as it was" if own_file.is_file() else "is not there"
     note = f"{lesson.workflow} {is_there}; {where} was checked, under another name."
     return other, [note]
 
@@ -203,7 +202,7 @@ def _run(
     scratch: Path,
     seconds: float,
     stop: threading.Event,
-) -> _Ended:
+) -> _Outcome:
     # Use the lesson's name: the compiler makes a class of it, and not every file name can be one.
     script = scratch / f"{lesson.name}.py"
     module, limit = f"{__package__}.child", str(math.ceil(seconds) + 1)
@@ -220,17 +219,17 @@ def _run(
             cut_short = _wait(process, (out, err), seconds, stop)
         finally:
             _end(process)
-    return _Ended(process.returncode, _text(out), _text(err), cut_short)
+    return _Outcome(process.returncode, _text(out), _text(err), cut_short)
 
 
 def _environment(folder: Path, scratch: Path) -> dict[str, str]:
-    """Return what Python and programs need to start, without the teacher's keys and home."""
+    """Return the variables that Python and programs need, without the teacher's keys and home."""
     home = scratch / "home"
     home.mkdir()
     environment = {
         name: value
         for name, value in os.environ.items()
-        if name.upper() in _NEEDED.split() or name.upper().startswith("LC_")
+        if name.upper() in _VARIABLES.split() or name.upper().startswith("LC_")
     }
     if not (folder / FILE_NAME).is_file():  # else a settings file in a folder above would count
         environment["XAI_MCP_SETTINGS"] = str(folder.absolute() / FILE_NAME)
@@ -284,24 +283,24 @@ def _text(file: Path) -> str:
 # Its outcome
 
 
-def _problem_of(ended: _Ended, events: list[JsonObject]) -> Problem | None:
-    lines = last_lines(ended.errors)
-    if ended.cut_short:
-        return Problem(f"The workflow was stopped: {ended.cut_short}.{_where(events)}", lines)
-    if ended.status == NOT_COMPILED:
-        return Problem(why_not_compiled(ended.errors), lines)
-    if ended.status:
-        return Problem(why_stopped(ended.errors, ended.output), lines)
+def _problem_of(outcome: _Outcome, events: list[JsonObject]) -> Problem | None:
+    lines = last_lines(outcome.errors)
+    if outcome.cut_short:
+        return Problem(f"The workflow was stopped: {outcome.cut_short}.{_where(events)}", lines)
+    if outcome.status == NOT_COMPILED:
+        return Problem(why_not_compiled(outcome.errors), lines)
+    if outcome.status:
+        return Problem(why_stopped(outcome.errors, outcome.output), lines)
     return None
 
 
 def _where(events: list[JsonObject]) -> str:
-    """Return what was running last, for a run that did not end by itself."""
+    """Describe the last activity of a run that did not end by itself."""
     last = events[-1] if events else {}
     match last.get("event"):
         case "NodeStarted":
-            waited = f" {last['node']} was still waiting for its server."
-            return f"{waited} See what that says: xai-mcp-agent servers check"
+            text = f" {last['node']} was still waiting for its server."
+            return f"{text} See what that says: xai-mcp-agent servers check"
         case "ToolStarted":
             return f" The tool {last['tool']} was still running."
         case _:
@@ -311,23 +310,23 @@ def _where(events: list[JsonObject]) -> str:
             )
 
 
-def _executed(output: str) -> Iterator[JsonObject]:
-    """Yield an event for every node that ran, with what was printed from then on."""
-    pieces = _EXECUTED.split(output)[1:]
+def _node_events(output: str) -> Iterator[JsonObject]:
+    """Yield an event for every node that ran, with the output that follows."""
+    pieces = _NODE_LINE.split(output)[1:]
     for node, text in zip(pieces[::2], pieces[1::2], strict=True):
-        shown = text.partition(f"\n{_FINISHED}")[0].strip()
-        yield {"event": "Executed", "node": node, "text": shown}
+        output = text.partition(f"\n{_LAST_LINE}")[0].strip()
+        yield {"event": "Executed", "node": node, "text": output}
 
 
 def _store(
-    folder: Path, lesson: Lesson, ended: _Ended, scratch: Path
+    folder: Path, lesson: Lesson, outcome: _Outcome, scratch: Path
 ) -> tuple[str | None, list[str]]:
     """Write output and events into the folder; return the file, and complaints."""
-    file = folder / WORKSHOP / _CHECKED / f"{lesson.folder}.txt"
+    file = folder / WORKSHOP / _CHECK_FOLDER / f"{lesson.folder}.txt"
     try:
         make_private_folder(file.parent)
-        printed = f"{ended.output}\n{ended.errors}".strip() + "\n"
-        replace_private(file, printed.encode("utf-8", "backslashreplace"))
+        text = f"{outcome.output}\n{outcome.errors}".strip() + "\n"
+        replace_private(file, text.encode("utf-8", "backslashreplace"))
         transcript = scratch / "transcript.jsonl"
         if transcript.is_file():
             replace_private(file.with_suffix(".jsonl"), transcript.read_bytes())

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from ...core.json import JsonObject
 
-_MOST_QUOTED = 160  # characters of a text that a hint quotes: two lines
+_QUOTE_CHARS = 160  # characters of a text that a hint quotes: two lines
 _WHOLE = ("problem", "error", "left_out")  # these end with what to do, and are not cut
 
 
@@ -28,16 +28,16 @@ class Other:
     than: tuple[Any, ...]
 
 
-Expected: TypeAlias = Like | Other | str | int | float | bool | list[Any]
-"""Expected value of a field: the same value, or a match of `Like` or `Other`."""
+FieldPattern: TypeAlias = Like | Other | str | int | float | bool | list[Any]
+"""The value of a field, or a pattern for it."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """An event of this type with these fields; `a__b` is `b` in the field `a`."""
+class EventPattern:
+    """A pattern for events of one type with these fields; `a__b` is `b` in the field `a`."""
 
     event: str
-    fields: tuple[tuple[str, Expected], ...]
+    fields: tuple[tuple[str, FieldPattern], ...]
 
     def fits(self, event: JsonObject) -> bool:
         """Return whether the event matches."""
@@ -48,26 +48,26 @@ class Seen:
 
 @dataclass(frozen=True)
 class Hint:
-    """A text for a goal that is not met, if `when` was seen; `{field}` quotes that event."""
+    """A text for a goal that is not met, if `when` matches an event; `{field}` quotes the event."""
 
     say: str
-    when: Seen
+    when: EventPattern
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A sentence that is true if all of `needs` were seen; otherwise the first matching hint helps.
+    """A sentence that is true if all of `needs` match events; otherwise the first fitting hint helps.
 
     A hint that is a text always matches.
     """
 
     sentence: str
-    needs: tuple[Seen, ...]
+    needs: tuple[EventPattern, ...]
     hints: tuple[Hint | str, ...]
 
 
 @dataclass(frozen=True)
-class Judged:
+class GoalResult:
     """A goal after a run; `missing` says what to do next if it is not met."""
 
     sentence: str
@@ -75,43 +75,43 @@ class Judged:
     missing: str = ""
 
 
-def seen(event: str, **fields: Expected) -> Seen:
+def event(name: str, /, **fields: FieldPattern) -> EventPattern:
     """Return a pattern for an event of this type with these fields."""
-    return Seen(event, tuple(fields.items()))
+    return EventPattern(name, tuple(fields.items()))
 
 
-def goal(sentence: str, needs: Seen | tuple[Seen, ...], *hints: Hint | str) -> Goal:
+def goal(sentence: str, needs: EventPattern | tuple[EventPattern, ...], *hints: Hint | str) -> Goal:
     """Return a goal with its hints in order."""
     return Goal(sentence, needs if isinstance(needs, tuple) else (needs,), hints)
 
 
-RAN = goal(
+RUN_GOAL = goal(
     "The workflow ran to its end.",
-    seen("WorkflowFinished"),
-    Hint("{problem}", seen("WorkflowFailed")),
+    event("WorkflowFinished"),
+    Hint("{problem}", event("WorkflowFailed")),
 )
 """The first goal of every lesson."""
 
 
 def judge_run(
     goals: Sequence[Goal], events: Sequence[JsonObject], problem: str | None
-) -> list[Judged]:
-    """Judge `RAN` and a lesson's goals by the events; `problem` is why the run did not finish.
+) -> list[GoalResult]:
+    """Judge `RUN_GOAL` and a lesson's goals by the events; `problem` is why the run did not finish.
 
     A problem is the only next step: other gaps show once the workflow runs.
     """
     last: JsonObject = {"event": "WorkflowFinished"}
     if problem is not None:
         last = {"event": "WorkflowFailed", "problem": problem}
-    ran, *others = (judge(x, [*events, last]) for x in (RAN, *goals))
-    return [ran, *(others if problem is None else [replace(x, missing="") for x in others])]
+    first, *others = (judge(x, [*events, last]) for x in (RUN_GOAL, *goals))
+    return [first, *(others if problem is None else [replace(x, missing="") for x in others])]
 
 
-def judge(goal: Goal, events: Sequence[JsonObject]) -> Judged:
+def judge(goal: Goal, events: Sequence[JsonObject]) -> GoalResult:
     """Return whether a goal is met, and if not, what to do."""
     if all(any(need.fits(event) for event in events) for need in goal.needs):
-        return Judged(goal.sentence, True)
-    return Judged(goal.sentence, False, next(_hints(goal, events), ""))
+        return GoalResult(goal.sentence, True)
+    return GoalResult(goal.sentence, False, next(_hints(goal, events), ""))
 
 
 def _hints(goal: Goal, events: Sequence[JsonObject]) -> Iterator[str]:
@@ -128,8 +128,8 @@ def _fill(say: str, event: JsonObject) -> str:
 
 def _quote(event: JsonObject, name: str) -> str:
     text = " ".join(_as_text(_field(event, name)).split())
-    is_short = len(text) <= _MOST_QUOTED or name in _WHOLE
-    return text if is_short else f"{text[:_MOST_QUOTED].rsplit(' ', 1)[0]} ..."
+    is_short = len(text) <= _QUOTE_CHARS or name in _WHOLE
+    return text if is_short else f"{text[:_QUOTE_CHARS].rsplit(' ', 1)[0]} ..."
 
 
 def _field(event: JsonObject, name: str) -> Any:
@@ -139,7 +139,7 @@ def _field(event: JsonObject, name: str) -> Any:
     return value
 
 
-def _is(value: Any, expected: Expected) -> bool:
+def _is(value: Any, expected: FieldPattern) -> bool:
     match expected:
         case Like(pattern):
             return re.search(pattern, _as_text(value), re.IGNORECASE | re.MULTILINE) is not None

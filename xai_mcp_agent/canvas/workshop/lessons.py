@@ -8,7 +8,7 @@ from pathlib import Path
 from ...core.errors import XaiMcpError
 from ...core.util import starter_folder
 from ...sources.canvas import NO_RESULT_TEXT
-from .goals import RAN, Goal, Hint, Like, Other, goal, seen
+from .goals import RUN_GOAL, Goal, Hint, Like, Other, event, goal
 
 WORKSHOP = "workshop"
 """The folder with the lessons, in a learner's folder."""
@@ -33,7 +33,7 @@ class Lesson:
     @property
     def all_goals(self) -> tuple[Goal, ...]:
         """The lesson's own goals, after the one that every lesson has."""
-        return (RAN, *self.goals)
+        return (RUN_GOAL, *self.goals)
 
     @property
     def folder(self) -> str:
@@ -52,7 +52,7 @@ class Lesson:
 
     @property
     def original_folder(self) -> Path:
-        """The folder with the lesson as shipped."""
+        """The folder with the shipped files of the lesson."""
         return starter_folder() / "examples" / WORKSHOP / self.folder
 
     @property
@@ -83,38 +83,40 @@ def lesson_of_file(file: Path) -> Lesson | None:
 
 # Hints of several lessons
 
-_NONE_GIVEN = Other(("None", NO_RESULT_TEXT))
+_SOME_RESULT = Other(("None", NO_RESULT_TEXT))
 _MEMORY_TOOLS = ("lookup_memory", "create_memory")
-_STARTED = seen("RunStarted")
-_FAILED = Hint("The agent stopped: {error}", seen("RunFailed"))
-_LEFT_OUT = Hint("A server could not be used: {left_out}", seen("RunStarted", left_out=Like(".")))
+_RUN_START = event("RunStarted")
+_FAILURE_HINT = Hint("The agent stopped: {error}", event("RunFailed"))
+_SERVER_HINT = Hint(
+    "A server could not be used: {left_out}", event("RunStarted", left_out=Like("."))
+)
 _NO_AGENT = (
     "No agent ran. Draw the dashed lines from Start over every node to Finish, in "
     "their order, and save."
 )
 _TOOL_ERROR = Hint(
-    "The tool {tool} answered with an error: {text}", seen("ToolFinished", is_error=True)
+    "The tool {tool} answered with an error: {text}", event("ToolFinished", is_error=True)
 )
 _NO_TOOLS = Hint(
     "The agent had no tools. Draw a line from toolbelt_spec of AgentMakeToolbelt to toolbelt_spec "
     "of AgentInit, and save.",
-    seen("RunStarted", tool_names=[]),
+    event("RunStarted", tool_names=[]),
 )
-_NO_TOOL = Hint("The agent answered without a tool: {answer}", seen("RunFinished", tool_calls=0))
-_PRINTED = seen("Executed", node="Print", text=Other(("None",)))
-_SHOWN = goal(
+_NO_TOOL = Hint("The agent answered without a tool: {answer}", event("RunFinished", tool_calls=0))
+_PRINT_TEXT = event("Executed", node="Print", text=Other(("None",)))
+_PRINT_GOAL = goal(
     "Print showed the answer.",
-    _PRINTED,
+    _PRINT_TEXT,
     Hint(
         "Print had nothing to show. Draw a line from last_response of AgentRun to msg of Print.",
-        seen("Executed", node="Print"),
+        event("Executed", node="Print"),
     ),
     "Print did not run. Draw the dashed lines from AgentRun over Print to Finish.",
 )
-_CONVERTED = seen(
+_CONVERSION = event(
     "NodeFinished", node="MCPCallTool", server="units", tool="convert_units", is_error=False
 )
-_MARATHON = seen(
+_MARATHON = event(
     "NodeFinished",
     tool="convert_units",
     is_error=False,
@@ -122,9 +124,9 @@ _MARATHON = seen(
     arguments__from_unit=Like("^mi"),
     arguments__to_unit=Like("^(k|km)"),
 )
-_USED_OWN = seen("ToolStarted", source="canvas", tool=Other(_MEMORY_TOOLS))
-_OWN_GAVE = seen(
-    "ToolFinished", source="canvas", tool=Other(_MEMORY_TOOLS), is_error=False, text=_NONE_GIVEN
+_OWN_CALL = event("ToolStarted", source="canvas", tool=Other(_MEMORY_TOOLS))
+_OWN_RESULT = event(
+    "ToolFinished", source="canvas", tool=Other(_MEMORY_TOOLS), is_error=False, text=_SOME_RESULT
 )
 
 LESSONS: tuple[Lesson, ...] = (
@@ -135,23 +137,23 @@ LESSONS: tuple[Lesson, ...] = (
         (
             goal(
                 "convert_units of the server units was called.",
-                _CONVERTED,
+                _CONVERSION,
                 Hint(
-                    "The tool answered with an error: {text}", seen("NodeFinished", is_error=True)
+                    "The tool answered with an error: {text}", event("NodeFinished", is_error=True)
                 ),
-                Hint("The call failed: {error}", seen("NodeFailed")),
+                Hint("The call failed: {error}", event("NodeFailed")),
                 "MCPCallTool did not run. Draw the dashed lines: Start, MCPCallTool, Print, "
                 "Finish. Then save.",
             ),
             goal(
                 "Print showed the result.",
-                seen("Executed", node="Print", text=Like("km|kilomet")),
+                event("Executed", node="Print", text=Like("km|kilomet")),
                 Hint(
                     "Print had nothing to show. Draw a line from text of MCPCallTool to msg of "
                     "Print, and save.",
-                    seen("Executed", node="Print", text="None"),
+                    event("Executed", node="Print", text="None"),
                 ),
-                Hint("Print showed something else: {text}", seen("Executed", node="Print")),
+                Hint("Print showed something else: {text}", event("Executed", node="Print")),
                 "Print did not run. Draw the dashed lines MCPCallTool, Print, Finish.",
             ),
             goal(
@@ -160,7 +162,7 @@ LESSONS: tuple[Lesson, ...] = (
                 Hint(
                     "It converted {arguments}. Double-click the box of arguments, write 26.2 "
                     "instead of 5, and save.",
-                    _CONVERTED,
+                    _CONVERSION,
                 ),
                 "Double-click the box of arguments, write 26.2 there, and save.",
             ),
@@ -173,26 +175,26 @@ LESSONS: tuple[Lesson, ...] = (
         (
             goal(
                 "The agent had the tools of the server library.",
-                seen("RunStarted", tool_names=Like("^library_")),
-                _LEFT_OUT, _NO_TOOLS, _NO_AGENT,
+                event("RunStarted", tool_names=Like("^library_")),
+                _SERVER_HINT, _NO_TOOLS, _NO_AGENT,
             ),
             goal(
                 "It searched the catalogue of the library.",
-                seen("ToolFinished", tool="library_search_books", is_error=False),
-                _TOOL_ERROR, _NO_TOOL, _FAILED,
+                event("ToolFinished", tool="library_search_books", is_error=False),
+                _TOOL_ERROR, _NO_TOOL, _FAILURE_HINT,
                 "Ask for books: `Which books do you have about travel?`",
             ),
             goal(
                 "You asked a question of your own.",
-                seen("RunStarted", asked=Other(("Which books do you have about the sea?",))),
+                event("RunStarted", asked=Other(("Which books do you have about the sea?",))),
                 Hint(
                     "It was asked: {asked} Double-click that text and ask about something else, "
                     "such as travel.",
-                    _STARTED,
+                    _RUN_START,
                 ),
                 _NO_AGENT,
             ),
-            _SHOWN,
+            _PRINT_GOAL,
         ),
     ),
     Lesson(
@@ -201,23 +203,25 @@ LESSONS: tuple[Lesson, ...] = (
         "Draw a tool of your own",
         (
             goal(
-                "The agent used the tool that you draw.", _USED_OWN, _NO_TOOL, _FAILED, _NO_AGENT
+                "The agent used the tool that you draw.",
+                _OWN_CALL,
+                _NO_TOOL, _FAILURE_HINT, _NO_AGENT,
             ),
             goal(
                 "The tool returned the badge to the agent.",
-                seen("ToolFinished", source="canvas", is_error=False, text=_NONE_GIVEN),
+                event("ToolFinished", source="canvas", is_error=False, text=_SOME_RESULT),
                 _TOOL_ERROR,
                 Hint(
                     "The tool {tool} returned: {text} Put AgentToolOutput behind FormatString, "
                     "join their arrows, and draw a line from out_str to results.",
-                    seen("ToolFinished", source="canvas", text=Like(".")),
+                    event("ToolFinished", source="canvas", text=Like(".")),
                 ),
                 "The tool returned nothing. Put AgentToolOutput behind FormatString, join "
                 "their arrows, and draw a line from out_str to results.",
             ),
             goal(
                 "The badge has a name that you chose.",
-                seen(
+                event(
                     "ToolFinished",
                     source="canvas",
                     is_error=False,
@@ -225,11 +229,11 @@ LESSONS: tuple[Lesson, ...] = (
                 ),
                 Hint(
                     "It was asked: {asked} Double-click that text and write another name.",
-                    _STARTED,
+                    _RUN_START,
                 ),
                 _NO_AGENT,
             ),
-            _SHOWN,
+            _PRINT_GOAL,
         ),
     ),
     Lesson(
@@ -240,44 +244,44 @@ LESSONS: tuple[Lesson, ...] = (
             goal(
                 "The agent had the tools of two servers, library and units.",
                 (
-                    seen("RunStarted", tool_names=Like("^library_")),
-                    seen("RunStarted", tool_names=Like("^units_")),
+                    event("RunStarted", tool_names=Like("^library_")),
+                    event("RunStarted", tool_names=Like("^units_")),
                 ),
-                _LEFT_OUT,
+                _SERVER_HINT,
                 Hint(
                     "One server is missing. Put an AgentUseMCPTools for each into the chain "
                     "before AgentMakeToolbelt, with server_name library and units.",
-                    _STARTED,
+                    _RUN_START,
                 ),
                 _NO_AGENT,
             ),
             goal(
                 "It used a tool of each.",
                 (
-                    seen("ToolFinished", source="library", is_error=False),
-                    seen("ToolFinished", source="units", is_error=False),
+                    event("ToolFinished", source="library", is_error=False),
+                    event("ToolFinished", source="units", is_error=False),
                 ),
-                _TOOL_ERROR, _FAILED,
+                _TOOL_ERROR, _FAILURE_HINT,
                 Hint(
-                    "It was not asked for both, or could not: {answer}", seen("RunFinished")
+                    "It was not asked for both, or could not: {answer}", event("RunFinished")
                 ),
                 _NO_AGENT,
             ),
             goal(
                 "It noted something in its memory.",
-                seen("ToolFinished", tool="create_memory", is_error=False),
+                event("ToolFinished", tool="create_memory", is_error=False),
                 Hint(
                     "The agent has no memory. Draw a line from memory of AgentNumpyMemory to "
                     "agent_memory of AgentInit, and save.",
-                    seen("RunStarted", tool_names=Like(r"\A(?![\s\S]*create_memory)")),
+                    event("RunStarted", tool_names=Like(r"\A(?![\s\S]*create_memory)")),
                 ),
                 Hint(
                     "It has a memory and noted nothing. Ask: `Remember that I like the sea.`",
-                    _STARTED,
+                    _RUN_START,
                 ),
                 _NO_AGENT,
             ),
-            _SHOWN,
+            _PRINT_GOAL,
         ),
     ),
     Lesson(
@@ -287,32 +291,32 @@ LESSONS: tuple[Lesson, ...] = (
         (
             goal(
                 "An agent of yours answered.",
-                seen("RunFinished", stopped="answered"),
-                _FAILED,
+                event("RunFinished", stopped="answered"),
+                _FAILURE_HINT,
                 "No agent ran. Drag AgentInit and AgentRun onto the dashed line between "
                 "AgentMakeToolbelt and Print.",
             ),
             goal(
                 "It used a tool of a server.",
-                seen("ToolFinished", source=Other(("canvas",)), is_error=False),
-                _LEFT_OUT, _TOOL_ERROR, _NO_TOOLS,
+                event("ToolFinished", source=Other(("canvas",)), is_error=False),
+                _SERVER_HINT, _TOOL_ERROR, _NO_TOOLS,
                 "Put an AgentUseMCPTools before AgentMakeToolbelt, and ask for something that "
                 "its server can do.",
             ),
             goal(
                 "It used a tool that you drew.",
-                _OWN_GAVE,
+                _OWN_RESULT,
                 Hint(
                     "The tool returned nothing. End it with AgentToolOutput, and wire the result "
                     "to results.",
-                    _USED_OWN,
+                    _OWN_CALL,
                 ),
                 "Draw a tool from AgentDefineTool to AgentToolOutput, and ask for it in the "
                 "question, by the words of its description.",
             ),
             goal(
                 "Print showed the answer.",
-                _PRINTED,
+                _PRINT_TEXT,
                 "Draw a line from last_response of AgentRun to msg of Print.",
             ),
         ),

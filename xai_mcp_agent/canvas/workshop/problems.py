@@ -28,7 +28,7 @@ def last_lines(errors: str) -> tuple[str, ...]:
 
 
 def why_not_compiled(errors: str) -> str:
-    """Return what is wrong with a workflow on which Xircuits' compiler (1.19.2) failed."""
+    """Return why Xircuits' compiler (1.19.2) failed on a workflow, and what to do."""
     last = (last_lines(errors) or ("",))[-1]
     if "finish_node" in errors:
         return (

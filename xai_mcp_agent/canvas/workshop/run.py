@@ -1,4 +1,4 @@
-"""A run in a lesson's folder: its events are judged when it has ended, and the result is printed.
+"""A run in a lesson's folder: its events are judged at its end, and the result is printed.
 
 Recording begins when a run takes its claim on a bridge or makes a toolbelt. It ends with the cell
 that ran it, in a notebook or the lab, or with a script's process: after an error too. In other
@@ -22,7 +22,7 @@ from ...console.text import wrap
 from ...core.errors import node_in
 from ...core.json import JsonObject
 from ..panel.channel import tell
-from .goals import Judged, judge_run
+from .goals import GoalResult, judge_run
 from .lessons import LESSONS, Lesson, lesson_of_file
 from .problems import why_stopped
 
@@ -49,26 +49,26 @@ class LessonRun:
             self._events.append(event)
 
     def report(self) -> None:
-        """Print which goals are met and what to do next."""
-        judged = self.judged()
-        _show("\n".join(goal_lines(self._lesson, judged)))
+        """Print the goals, each met or with its next step."""
+        results = self.judge()
+        _show("\n".join(goal_lines(self._lesson, results)))
         title = f"Lesson {self._lesson.number}, {self._lesson.title}"
-        following = _next_lesson(self._lesson) if all(x.is_met for x in judged) else ""
-        tell("Goals", title=title, goals=[asdict(x) for x in judged], next=following)
+        following = _next_lesson(self._lesson) if all(x.is_met for x in results) else ""
+        tell("Goals", title=title, goals=[asdict(x) for x in results], next=following)
 
-    def judged(self) -> list[Judged]:
-        """Return the judged goals, after the run's end or the error that stopped it."""
+    def judge(self) -> list[GoalResult]:
+        """Return the results of the goals, after the run's end or the error that stopped it."""
         error = last_error()
         if error is not None and error is not self._error_before:
             return judge_run(self._lesson.goals, self._events, _problem_of(error))
-        return judge_run(self._lesson.goals, [*self._events, *_executed(self._first)], None)
+        return judge_run(self._lesson.goals, [*self._events, *_node_events(self._first)], None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LessonRun:
         """Return this object: a copied `ctx` belongs to the same run."""
         return self
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Reduce to None: events in another process are not seen here."""
+        """Reduce to None: this process gets no events of another one."""
         return type(None), ()
 
 
@@ -87,17 +87,17 @@ def lesson_run(ctx: Any) -> LessonRun | None:
     return run if isinstance(run, LessonRun) else None
 
 
-def goal_lines(lesson: Lesson, goals: list[Judged]) -> Iterator[str]:
+def goal_lines(lesson: Lesson, goals: list[GoalResult]) -> Iterator[str]:
     """Yield the goals after a run, each with its next step; if all are met, the next lesson."""
     width = surface_of(sys.stdout).width
-    met = sum(x.is_met for x in goals)
+    met_count = sum(x.is_met for x in goals)
     yield ""
-    yield f"== Lesson {lesson.number}, {lesson.title}: {met} of {len(goals)} goals met"
+    yield f"== Lesson {lesson.number}, {lesson.title}: {met_count} of {len(goals)} goals met"
     for goal in goals:
         yield from wrap(goal.sentence, width, "[x] " if goal.is_met else "[ ] ", "    ")
         if goal.missing:
             yield from wrap(goal.missing, width, "    ", "    ")
-    if met == len(goals):
+    if met_count == len(goals):
         yield from wrap(_next_lesson(lesson), width, "Next: ", "      ")
 
 
@@ -138,11 +138,11 @@ def _first_node() -> Any:
     return first
 
 
-def _executed(first: Any) -> Iterator[JsonObject]:
+def _node_events(first: Any) -> Iterator[JsonObject]:
     """Yield an event for every node of the main flow, which has finished; Print's with its text."""
-    node, seen = first, set[int]()
-    while node is not None and id(node) not in seen:
-        seen.add(id(node))
+    node, visited = first, set[int]()
+    while node is not None and id(node) not in visited:
+        visited.add(id(node))
         name = type(node).__name__
         text = str(node.msg.value)[:_MOST_CHARS].strip() if name == "Print" else ""
         yield {"event": "Executed", "node": name, "text": text}
