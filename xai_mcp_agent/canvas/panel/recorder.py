@@ -31,7 +31,7 @@ class PanelRecorder(Recorder):
         listen: Callable[[JsonObject], None] | None,
     ) -> None:
         super().__init__(file, who, secrets, self._forward)
-        self._listen = listen
+        self._other_listener = listen
         self._page = ""
         self._text = ""
         self._next = 0.0
@@ -52,8 +52,8 @@ class PanelRecorder(Recorder):
         super().event(event, at)
 
     def _forward(self, line: JsonObject) -> None:
-        if self._listen:
-            self._listen(line)
+        if self._other_listener:
+            self._other_listener(line)
         if line["event"] == "ToolProgressed":
             if (now := time.monotonic()) < self._next:
                 return

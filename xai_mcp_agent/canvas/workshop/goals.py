@@ -56,7 +56,7 @@ class Hint:
 
 @dataclass(frozen=True)
 class Goal:
-    """A sentence that is true if all of `needs` match events; otherwise the first fitting hint helps.
+    """A sentence that is true if all of `needs` match events; else the first fitting hint helps.
 
     A hint that is a text always matches.
     """
