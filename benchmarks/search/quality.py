@@ -122,7 +122,7 @@ def _index_with_vectors(of: ToolSet, embed: CachedVectors) -> ToolIndex[Json]:
     index = ToolIndex(of.tools, dense)
     while dense.fill():
         pass
-    if (count := dense.prepared([x["id"] for x in of.tools])) < len(of.tools):
+    if (count := dense.count_ready([x["id"] for x in of.tools])) < len(of.tools):
         raise TimeoutError(f"only {count:,} of {len(of.tools):,} tools of {of.name} have vectors")
     for query in of.queries:
         embed([x.strip() for x in (query, *clauses(query)) if x.strip()])

@@ -1,4 +1,4 @@
-"""Finding tools by their meaning, with models that are slow, fail, or answer nonsense."""
+"""Search by meaning, with models that are slow, fail, or answer nonsense."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ TOOLS = (FORECAST, LETTER, INVOICE, OTHER)
 
 
 class Model:
-    """The model of `meanings`; notes what it is asked, and does `instead` while that is set."""
+    """The model of `meanings`; records its batches, and calls `instead` while that is set."""
 
     def __init__(self) -> None:
-        self.asked: list[list[str]] = []
+        self.batches: list[list[str]] = []
         self.instead: Callable[[list[str]], Any] | None = None
 
     def __call__(self, texts: list[str]) -> Any:
-        self.asked.append(texts)
+        self.batches.append(texts)
         return self.instead(texts) if self.instead else meanings(texts)
 
     @property
     def texts(self) -> list[str]:
-        return [x for texts in self.asked for x in texts]
+        return [x for texts in self.batches for x in texts]
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def names(hits: Sequence[Hit[Tool]]) -> list[str]:
     return [x.tool.name for x in hits]
 
 
-def test_words_and_meaning_count_together_and_each_finds_alone(embed: Model) -> None:
+def test_words_and_meaning_count_together_and_either_is_enough(embed: Model) -> None:
     (hit,) = ToolIndex(TOOLS, embed).search("an umbrella?")
     assert (hit.tool, hit.score, hit.reasons) == (FORECAST, 1, ("meaning is near (1.00)",))
     assert ToolIndex(TOOLS).search("an umbrella?") == []
@@ -73,9 +73,9 @@ def test_words_and_meaning_count_together_and_each_finds_alone(embed: Model) -> 
 def test_each_different_text_is_embedded_once_in_batches(embed: Model) -> None:
     index = ToolIndex([tool(f"t{n}", str(n)) for n in range(40)] * 2, embed)
     index.update(tool("t0", "0", server="another"))
-    assert embed.asked == []
+    assert embed.batches == []
     index.search("rain")
-    assert [len(x) for x in embed.asked] == [16, 16, 8, 1]
+    assert [len(x) for x in embed.batches] == [16, 16, 8, 1]
     index.search("rain")
     index.update(tool("t1", "1", parameters={"place": {}}))
     index.update(tool("t2", "\u4e00" * 5_000 + "\ud800"))
@@ -94,20 +94,20 @@ def test_each_different_text_is_embedded_once_in_batches(embed: Model) -> None:
         (lambda texts: 1 / 0, "ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_failure_leaves_the_words_and_is_logged_once(
+def test_after_a_failure_words_alone_count_and_one_warning_is_logged(
     embed: Model, warnings: Callable[[], list[str]], answer: Any, problem: str
 ) -> None:
     embed.instead = answer
     index = ToolIndex(TOOLS, embed)
     for _ in range(3):
         assert names(index.search("forecast")) == ["forecast"]
-    assert len(embed.asked) == 1
+    assert len(embed.batches) == 1
     (warning,) = warnings()
     assert problem in warning
     assert "the function passed as `embed`" in warning
 
 
-def test_a_failed_model_is_asked_again_after_a_pause_one_text_at_a_time(
+def test_a_model_that_failed_gets_one_text_at_a_time_after_a_pause(
     embed: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One text that it refuses does not keep the others out."""
@@ -121,7 +121,7 @@ def test_a_failed_model_is_asked_again_after_a_pause_one_text_at_a_time(
     embed.instead = refuse
     index = ToolIndex(tools, embed)
     assert index.search("umbrella") == index.search("umbrella") == []
-    assert len(embed.asked) == 1
+    assert len(embed.batches) == 1
     monkeypatch.setattr(embeddings, "PAUSE_SECONDS", 0.0)
     index = ToolIndex(tools, embed)
     assert max(len(index.search("umbrella")) for _ in range(30)) == 8
@@ -140,7 +140,7 @@ def settings_for(endpoint: EmbeddingsEndpoint) -> EmbeddingSettings:
     return EmbeddingSettings("m", endpoint.base_url, Secret("sk-a-secret-key"))
 
 
-def test_an_endpoint_that_fails_leaves_the_words_and_the_log_says_where(
+def test_if_an_endpoint_fails_words_alone_count_and_the_log_names_the_endpoint(
     endpoint: EmbeddingsEndpoint, warnings: Callable[[], list[str]]
 ) -> None:
     endpoint.status, error = 401, {"message": "Incorrect API key sk-a-secret-key."}
@@ -156,7 +156,7 @@ def test_an_endpoint_that_fails_leaves_the_words_and_the_log_says_where(
     assert len(warning) < 1_000
 
 
-def filled(
+def fill_index(
     embed: Callable[[list[str]], Any], place: Place, tools: Sequence[Tool] = TOOLS, model: str = "m"
 ) -> ToolIndex[Tool]:
     """An index whose vectors come from the store, or are made and stored."""
@@ -171,24 +171,24 @@ def filled(
     return index
 
 
-def test_a_restart_embeds_nothing_and_a_changed_tool_alone(
+def test_after_a_restart_only_changed_tools_are_embedded(
     embed: Model, lasting_place: Place
 ) -> None:
     changed = (*TOOLS[1:], tool("forecast", "Whether an umbrella is needed."))
-    made: list[list[str]] = []
+    texts: list[list[str]] = []
     for tools in (TOOLS, TOOLS, changed, changed):
-        embed.asked.clear()
-        index = filled(embed, lasting_place, tools)
-        made.append(embed.texts)
+        embed.batches.clear()
+        index = fill_index(embed, lasting_place, tools)
+        texts.append(embed.texts)
         assert names(index.search("rain")) == ["forecast"]
-    assert [len(x) for x in made] == [4, 0, 1, 0]
-    assert made[2] == ["forecast. Whether an umbrella is needed."]
-    embed.asked.clear()
-    filled(embed, lasting_place, model="another model")
+    assert [len(x) for x in texts] == [4, 0, 1, 0]
+    assert texts[2] == ["forecast. Whether an umbrella is needed."]
+    embed.batches.clear()
+    fill_index(embed, lasting_place, model="another model")
     assert len(embed.texts) == 4
 
 
-def test_a_query_waits_no_longer_than_its_limit_and_a_late_answer_is_of_use(
+def test_a_query_waits_no_longer_than_its_limit_and_a_late_answer_counts_afterwards(
     embed: Model, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
 ) -> None:
     monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.05)
@@ -204,18 +204,18 @@ def test_a_query_waits_no_longer_than_its_limit_and_a_late_answer_is_of_use(
     try:
         assert index.search("an umbrella") == []
         assert index.search("an umbrella") == []  # this one did not ask
-        assert len(embed.asked) == 3
+        assert len(embed.batches) == 3
         assert "no answer within" in warnings()[0]
     finally:
         go_on.set()
     wait_until(lambda: bool(index.search("an umbrella")), "the answer is there")
-    assert len(embed.asked) == 3
+    assert len(embed.batches) == 3
 
 
-def test_the_words_of_a_person_are_in_no_log(
+def test_the_log_contains_no_words_of_a_person(
     embed: Model, warnings: Callable[[], list[str]]
 ) -> None:
-    """Services repeat what they refuse, and others read the log."""
+    """Services repeat a text that they refuse, and others read the log."""
     index = ToolIndex(TOOLS, embed)
     index.search("rain")
 

@@ -1,4 +1,4 @@
-"""The one search of a bridge: beside its loop, for several agents at once, to its end."""
+"""The search of a bridge: in a thread of its own, for several agents at once."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from xai_mcp_agent.search.live import ToolSearch
 pytestmark = pytest.mark.anyio
 
 
-def drawn(name: str, description: str) -> dict[ToolKey, Tool]:
+def canvas_tools(name: str, description: str) -> dict[ToolKey, Tool]:
     key = ToolKey("tools", "", name)
     return {key: Tool(key, description, {})}
 
 
 @pytest.fixture
 def search() -> Iterator[ToolSearch]:
-    made = ToolSearch(Catalog())
-    yield made
-    made.close()
+    search = ToolSearch(Catalog())
+    yield search
+    search.close()
 
 
-async def test_agents_whose_tools_differ_only_in_what_they_say_find_their_own(search: ToolSearch):
+async def test_agents_whose_tools_differ_only_in_descriptions_find_their_own(search: ToolSearch):
     """Drawn tools of the same name, or a tool as it was accepted and as it is listed now."""
     results: dict[str, list[str]] = {}
 
@@ -39,12 +39,12 @@ async def test_agents_whose_tools_differ_only_in_what_they_say_find_their_own(se
 
     async with anyio.create_task_group() as tasks:
         for thing in ("hammer", "song", "letter", "parcel"):
-            tasks.start_soon(find, thing, drawn("x", f"Brings a {thing}."))
+            tasks.start_soon(find, thing, canvas_tools("x", f"Brings a {thing}."))
     assert results == {x: [f"Brings a {x}."] for x in ("hammer", "song", "letter", "parcel")}
 
 
-async def test_closing_ends_the_thread_also_while_it_has_thousands_of_tools_to_read():
-    """Python waits at its end for the threads of pools."""
+async def test_closing_ends_the_thread_even_while_it_reads_thousands_of_tools():
+    """Python waits at its exit for the threads of pools."""
     search = ToolSearch(Catalog())
     has_begun = threading.Event()
 
@@ -52,7 +52,7 @@ async def test_closing_ends_the_thread_also_while_it_has_thousands_of_tools_to_r
         def values(self) -> Any:
             for number in range(100_000):
                 has_begun.set()
-                yield from drawn(f"t{number}", f"Does thing {number}.").values()
+                yield from canvas_tools(f"t{number}", f"Does thing {number}.").values()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(search.search, "x", Endless(), 5)

@@ -1,4 +1,4 @@
-"""The model in a folder: what it computes, and what is said of folders that hold none."""
+"""The model in a folder: its vectors, and the error for a folder without one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from xai_mcp_agent.search.embeddings import NoEmbeddings  # noqa: E402
 from xai_mcp_agent.search.local_model import local_embedder  # noqa: E402
 from xai_mcp_agent.settings.sections import EmbeddingSettings  # noqa: E402
 
-# "The mails!", as the vocabulary has it: lower case, a word in two pieces, one that it has not.
+# For the vocabulary: lower case, a word in two pieces, and one that it lacks.
 _TEXT = "The mails!"
 
 # The same computation number by number in plain Python, with the weights of `small_model`.
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return write_model(tmp_path / "mini")
 
 
-def test_it_computes_as_the_model_and_cuts_long_texts(folder: Path) -> None:
+def test_vectors_are_those_of_the_model_and_long_texts_are_cut(folder: Path) -> None:
     """A vector does not depend on the other texts."""
     (vector,) = local_embedder(folder).embed([_TEXT])
     assert list(vector) == pytest.approx(_VECTOR, abs=2e-5)

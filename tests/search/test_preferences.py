@@ -10,11 +10,11 @@ from xai_mcp_agent.search.preferences import Preferences
 READ = ToolKey("mcp", "files", "read_file")
 WRITE = ToolKey("mcp", "files", "write_file")
 BOOKS = ToolKey("mcp", "library", "search_books")
-DRAWN = ToolKey("static", "", "shout")
+SHOUT = ToolKey("static", "", "shout")
 
 
 @pytest.mark.parametrize(
-    ("pattern", "named"),
+    ("pattern", "tools"),
     [
         ("read_file", {READ}),
         ("files", {READ, WRITE}),
@@ -25,12 +25,12 @@ DRAWN = ToolKey("static", "", "shout")
         ("[rw]*_file", set[ToolKey]()),
     ],
 )
-def test_a_pattern_names_tools_servers_and_parts_of_their_names(pattern: str, named: set[ToolKey]):
+def test_a_pattern_names_tools_servers_and_parts_of_their_names(pattern: str, tools: set[ToolKey]):
     preferences = Preferences(always_shown=(pattern,))
-    assert {x for x in (READ, WRITE, BOOKS) if preferences.is_always_shown(x)} == named
+    assert {x for x in (READ, WRITE, BOOKS) if preferences.is_always_shown(x)} == tools
 
 
-def test_a_group_stands_for_what_is_in_it_however_deep():
+def test_a_group_means_all_its_tools_at_any_depth():
     names = [f"g{i}" for i in range(30)]
     groups = {name: (inner,) for name, inner in zip(names, [*names[1:], "files/*"], strict=True)}
     preferences = Preferences(blocked=("g0",), always_shown=("g29",), groups=groups)
@@ -39,7 +39,7 @@ def test_a_group_stands_for_what_is_in_it_however_deep():
     assert not preferences.is_blocked(BOOKS)
 
 
-def test_a_group_that_is_no_pattern_is_named_like_any_other():
+def test_a_group_without_patterns_is_used_like_any_other():
     def is_book(key: ToolKey) -> bool:
         return "books" in key.name
 
@@ -50,35 +50,37 @@ def test_a_group_that_is_no_pattern_is_named_like_any_other():
     assert inner.is_trusted(BOOKS)
     assert not inner.is_trusted(READ)
     both = Preferences(blocked=("read_file",), sets=sets)
-    assert {x for x in (READ, WRITE, BOOKS) if both.is_blocked(x)} == {READ, BOOKS}, "all it means"
-    assert Preferences(blocked=("reading", "other"), sets=sets).idle([READ]) == ("other",)
+    assert {x for x in (READ, WRITE, BOOKS) if both.is_blocked(x)} == {READ, BOOKS}, (
+        "the group and the tool"
+    )
+    assert Preferences(blocked=("reading", "other"), sets=sets).unmatched([READ]) == ("other",)
 
 
-def test_groups_may_be_named_by_patterns_and_name_each_other():
+def test_patterns_may_match_groups_and_groups_may_contain_each_other():
     groups = {"dangerous": ("b", "dangerous"), "b": ("dangerous", "library")}
     preferences = Preferences(blocked=("danger*",), groups=groups)
     assert preferences.is_blocked(BOOKS)
     assert not preferences.is_blocked(READ)
-    drawn = Preferences(always_shown=("shout",), blocked=("shout", "*"))
-    assert drawn.is_always_shown(DRAWN)
-    assert not drawn.is_blocked(DRAWN), "somebody drew it for this very agent"
+    everything = Preferences(always_shown=("shout",), blocked=("shout", "*"))
+    assert everything.is_always_shown(SHOUT)
+    assert not everything.is_blocked(SHOUT), "somebody drew it for this very agent"
 
 
-def test_joined_preferences_block_what_either_blocks():
+def test_merged_preferences_block_what_either_blocks():
     """A group of the same name in both blocks the tools of either."""
     one = Preferences(blocked=("bad",), groups={"bad": ("files",)})
     other = Preferences(blocked=("search_books",), groups={"bad": ()})
-    for joined in (one.joined(other), other.joined(one)):
-        assert joined.is_blocked(READ)
-        assert joined.is_blocked(BOOKS)
+    for both in (one.merge(other), other.merge(one)):
+        assert both.is_blocked(READ)
+        assert both.is_blocked(BOOKS)
 
 
-def test_patterns_that_name_nothing_are_reported():
+def test_patterns_that_match_nothing_are_reported():
     preferences = Preferences(
         always_shown=("files/reed_file", "read_file", "shout"), blocked=("empty", "bad", "librar*"),
         trusted=("library", "files/reed_file"), groups={"bad": ()},
     )  # fmt: skip
-    assert preferences.idle([READ, BOOKS, DRAWN], ["empty"]) == ("files/reed_file",)
-    assert preferences.idle([READ]) == (
+    assert preferences.unmatched([READ, BOOKS, SHOUT], ["empty"]) == ("files/reed_file",)
+    assert preferences.unmatched([READ]) == (
         "files/reed_file", "shout", "empty", "librar*", "library",
     )  # fmt: skip

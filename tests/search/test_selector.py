@@ -13,7 +13,7 @@ from xai_mcp_agent import Tool, ToolKey
 from xai_mcp_agent.catalog.definitions import ToolDefinition, definition_of
 from xai_mcp_agent.search.meta_tools import META_TOOLS
 from xai_mcp_agent.search.selector import BudgetSelector, Selection
-from xai_mcp_agent.search.shortening import MAX_STEPS, shortened
+from xai_mcp_agent.search.shortening import MAX_STEPS, shorten
 
 META = [definition_of(x.name, x) for x in META_TOOLS]
 PARAMETER = {
@@ -32,8 +32,8 @@ def tool(name: str, parameters: int = 3, *, kind: str = "mcp", words: int = 60) 
         "required": ["p0"] if parameters else [],
     }
     text = f"Does {name}. {'More words follow here. ' * (words // 4)}"
-    source, shown = ("s", f"s_{name}") if kind == "mcp" else ("", name)
-    return definition_of(shown, Tool(ToolKey(kind, source, name), text.strip(), schema))
+    source, shown_name = ("s", f"s_{name}") if kind == "mcp" else ("", name)
+    return definition_of(shown_name, Tool(ToolKey(kind, source, name), text.strip(), schema))
 
 
 def selector(budget: int, *always_shown: str) -> BudgetSelector:
@@ -51,14 +51,14 @@ def keys(*definitions: ToolDefinition) -> list[ToolKey]:
 MANY = [tool(f"t{n}") for n in range(50)]
 
 
-def test_everything_is_shown_where_it_fits_or_else_the_core_and_the_others_can_be_found():
+def test_all_tools_are_shown_if_they_fit_or_else_the_core_tools():
     selection = selector(100_000).select([*MANY, *META])
     assert names(selection) == [f"t{n}" for n in range(50)]
     assert selection.is_whole
     assert {x.why for x in selection.shown} == {"all tools fit"}
     assert selection.tokens == sum(x.tokens for x in MANY)
-    drawn = tool("drawn", kind="tools", words=4)
-    selection = selector(1_000, "t7").select([drawn, *MANY, *META])
+    canvas_tool = tool("drawn", kind="tools", words=4)
+    selection = selector(1_000, "t7").select([canvas_tool, *MANY, *META])
     assert {x.definition.tool.name: x.why for x in selection.shown} == {
         "drawn": "drawn on the canvas", "t7": "always shown",
         "tool_search": "always there", "tool_explain": "always there",
@@ -66,7 +66,7 @@ def test_everything_is_shown_where_it_fits_or_else_the_core_and_the_others_can_b
     assert list(selection.deferred) == [x for x in MANY if x is not MANY[7]]
 
 
-def test_found_tools_come_last_in_the_order_in_which_they_were_found():
+def test_tools_of_the_run_come_last_in_the_order_of_their_first_use():
     choose, available = selector(1_500), [*MANY, *META]
     first = choose.select(available, keys(MANY[9]))
     assert names(first)[2:] == ["t9"]
@@ -77,13 +77,13 @@ def test_found_tools_come_last_in_the_order_in_which_they_were_found():
     assert "t9" not in names(choose.select([*MANY[:9], *META], keys(MANY[3], MANY[9])))
 
 
-def test_the_oldest_found_goes_when_even_the_shortest_forms_take_too_much():
+def test_the_oldest_tools_of_the_run_are_omitted_if_even_the_shortest_forms_do_not_fit():
     choose, available = selector(700), [*MANY, *META]
     selection = choose.select(available, keys(*MANY[:25]))
-    shown = names(selection)[2:]
-    assert shown == [f"t{n}" for n in range(25 - len(shown), 25)]
-    gone = [x.definition.tool.name for x in selection.left_out]
-    assert gone == [f"t{n}" for n in range(25 - len(shown))]
+    newest = names(selection)[2:]
+    assert newest == [f"t{n}" for n in range(25 - len(newest), 25)]
+    oldest = [x.definition.tool.name for x in selection.left_out]
+    assert oldest == [f"t{n}" for n in range(25 - len(newest))]
     assert selection.shown[-1].shortened < selection.shown[2].shortened, "the newest is the longest"
     assert "found or used in this run, but" in selection.left_out[0].why
     assert selection.tokens <= 700
@@ -94,9 +94,9 @@ def test_one_tool_that_is_too_large_costs_the_others_nothing():
     selection = selector(1_000).select([*MANY, huge, *META], keys(MANY[1], huge))
     assert names(selection)[2:] == ["t1"]
     assert selection.shown[2].shortened == 0
-    (left_out,) = selection.left_out
-    assert left_out.definition.tool.name == "huge"
-    assert "tokens in its shortest form" in left_out.why
+    (omitted,) = selection.left_out
+    assert omitted.definition.tool.name == "huge"
+    assert "tokens in its shortest form" in omitted.why
 
 
 @given(
@@ -110,15 +110,15 @@ def test_a_selection_is_never_over_the_budget_and_lists_each_tool_once(
 ):
     tools = [tool(f"t{n}", params, words=words) for n, (params, words) in enumerate(sizes)]
     choose = selector(budget, *(f"t{n}" for n in always_shown))
-    used: list[ToolKey] = []
+    run_tools: list[ToolKey] = []
     for turn in [[], *turns]:
-        used += [tools[n].tool.key for n in turn if n < len(tools)]
-        selection = choose.select([*tools, *META], used)
+        run_tools += [tools[n].tool.key for n in turn if n < len(tools)]
+        selection = choose.select([*tools, *META], run_tools)
         assert selection.tokens <= budget
-        listed = [*names(selection), *(x.tool.name for x in selection.deferred)]
-        listed += [x.definition.tool.name for x in selection.left_out]
-        assert len(listed) == len(set(listed))
-        assert {x.tool.name for x in tools} <= {*listed}
+        all_names = [*names(selection), *(x.tool.name for x in selection.deferred)]
+        all_names += [x.definition.tool.name for x in selection.left_out]
+        assert len(all_names) == len(set(all_names))
+        assert {x.tool.name for x in tools} <= {*all_names}
 
 
 # Shorter forms
@@ -127,19 +127,19 @@ def test_a_selection_is_never_over_the_budget_and_lists_each_tool_once(
 def forms(definition: ToolDefinition) -> list[ToolDefinition]:
     forms_so_far = [definition]
     for step in range(1, MAX_STEPS + 1):
-        forms_so_far.append(shortened(forms_so_far[-1], step))
+        forms_so_far.append(shorten(forms_so_far[-1], step))
     return forms_so_far
 
 
-def test_each_form_is_shorter_and_still_says_how_to_call():
+def test_each_form_is_shorter_and_still_describes_the_call():
     whole, plain, brief, bare, outline = forms(tool("go"))
     tokens = [x.tokens for x in (whole, plain, brief, bare, outline)]
     assert tokens == sorted(tokens, reverse=True)
     assert "title" not in json.dumps(plain.function.parameters)
     assert brief.function.description == "Does go."
-    described = brief.function.parameters["properties"]["p0"]["description"]
-    assert described.endswith("...")
-    assert len(described) <= 60
+    description = brief.function.parameters["properties"]["p0"]["description"]
+    assert description.endswith("...")
+    assert len(description) <= 60
     assert "description" not in json.dumps(bare.function.parameters)
     for form in (plain, brief, bare, outline):
         assert form.function.name == "s_go"
@@ -148,7 +148,7 @@ def test_each_form_is_shorter_and_still_says_how_to_call():
         assert form.tool is whole.tool
 
 
-def test_a_parameter_may_be_called_like_a_word_of_json_schema():
+def test_a_parameter_may_have_the_name_of_a_json_schema_keyword():
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {
@@ -157,8 +157,8 @@ def test_a_parameter_may_be_called_like_a_word_of_json_schema():
         },
         "required": ["title", "description"],
     }
-    made = definition_of("t", Tool(ToolKey("mcp", "s", "t"), "Does.", schema))
-    for form in forms(made):
+    definition = definition_of("t", Tool(ToolKey("mcp", "s", "t"), "Does.", schema))
+    for form in forms(definition):
         properties = form.function.parameters["properties"]
         assert [*properties] == ["title", "description"]
         assert properties["title"]["enum"] == ["description"]

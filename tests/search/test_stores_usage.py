@@ -28,7 +28,7 @@ def agent(tmp_path: Path) -> Iterator[LearningAgent]:
 BILL, SING = ToolKey("mcp", "shop", "create_invoice"), ToolKey("mcp", "choir", "sing")
 
 
-def test_words_are_stored_beside_the_log_and_the_log_says_that_a_tool_was_of_use(
+def test_requests_are_stored_apart_from_the_log_which_names_the_tool(
     agent: LearningAgent,
 ) -> None:
     agent.learn(BILL, "Bill the customer.", "new invoice", toolbelt="office")
@@ -40,20 +40,22 @@ def test_words_are_stored_beside_the_log_and_the_log_says_that_a_tool_was_of_use
     assert rows[0].used > rows[0].learned
     log = agent.log()
     assert {x["intent"] for x in log} == {x.id for x in rows}
-    learned = ("learned", "create_invoice", "office")
-    assert {(x["change"], x["tool"], x["toolbelt"]) for x in log} == {learned}
+    entry = ("learned", "create_invoice", "office")
+    assert {(x["change"], x["tool"], x["toolbelt"]) for x in log} == {entry}
     assert not any(word in json.dumps(log) for word in ("Bill", "customer", "invoice."))
 
 
-def test_secrets_in_requests_are_stored_nowhere(lasting: LearningAgent) -> None:
+def test_secrets_in_requests_are_not_stored(lasting: LearningAgent) -> None:
     lasting.learn(BILL, "log in with zebra-crossing and list invoices", "my password is horse")
     lasting.learn(BILL, "zebra-crossing", "sk-abcdefghijklmnopqrstuvwxyz", "  ")
     assert sorted(lasting.words()) == ["log in with *** and list invoices", "my password ***"]
     assert len(lasting.log()) == 2
-    assert not any(b"zebra" in x or b"horse" in x for x in written_by(lasting))
+    assert not any(b"zebra" in x or b"horse" in x for x in files_of(lasting))
 
 
-def test_one_tool_one_server_or_all_is_forgotten_and_the_log_says_so(place: Place) -> None:
+def test_a_tool_a_server_or_everything_can_be_forgotten_and_the_log_says_so(
+    place: Place,
+) -> None:
     other = ToolKey("mcp", "shop", "refund")
     with LearningAgent(place) as agent:
         for key in (BILL, other, SING):
@@ -69,7 +71,7 @@ def test_one_tool_one_server_or_all_is_forgotten_and_the_log_says_so(place: Plac
     assert log == [("refund", 2), ("create_invoice", 2), ("sing", 2)]
 
 
-def test_words_that_waited_to_be_written_when_they_were_forgotten_do_not_come_back(
+def test_forgotten_requests_do_not_come_back_from_another_process_that_writes_late(
     agent: LearningAgent,
 ) -> None:
     """An agent in another process writes once in a second, and later if the store is in use."""
@@ -91,13 +93,13 @@ def test_words_that_waited_to_be_written_when_they_were_forgotten_do_not_come_ba
     assert sorted(agent.words("office")) == ["a bill", "an invoice"]
 
 
-def written_by(agent: LearningAgent) -> list[bytes]:
-    """All files of a store in a folder."""
+def files_of(agent: LearningAgent) -> list[bytes]:
+    """Return the content of all files of its store."""
     file = agent.recorder.place.file
     return [] if file is None else [x.read_bytes() for x in file.parent.iterdir() if x.is_file()]
 
 
-def test_words_that_nobody_used_in_half_a_year_are_removed(agent: LearningAgent) -> None:
+def test_requests_are_removed_after_half_a_year_without_use(agent: LearningAgent) -> None:
     now, tool = datetime.now(UTC), tool_subject(BILL)
     for days in (1, 100, 181, 1000):
         then, text = now - timedelta(days=days), "days: " + "x" * days
@@ -105,13 +107,13 @@ def test_words_that_nobody_used_in_half_a_year_are_removed(agent: LearningAgent)
     assert [len(x) for x in agent.words()] == [7, 106]
 
 
-def test_forgotten_words_are_nowhere_in_the_file_or_beside_it(tmp_path: Path) -> None:
+def test_no_file_of_the_store_contains_forgotten_requests(tmp_path: Path) -> None:
     with LearningAgent(place_of("", tmp_path)) as agent:
         for number in range(100):
             text = f"unmistakable words {chr(97 + number % 26)} {'padding ' * (number % 30)}"
             agent.learn(ToolKey("mcp", "shop", f"tool{number % 7}"), text)
         agent.recorder.flush().result(SECONDS)
-        assert any(b"unmistakable" in x for x in written_by(agent))
+        assert any(b"unmistakable" in x for x in files_of(agent))
         agent.forget()
-        assert not any(b"unmistakable" in x for x in written_by(agent))
-    assert not any(b"unmistakable" in x for x in written_by(agent))
+        assert not any(b"unmistakable" in x for x in files_of(agent))
+    assert not any(b"unmistakable" in x for x in files_of(agent))

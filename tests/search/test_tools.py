@@ -1,4 +1,4 @@
-"""Finding tools by what somebody wants to do."""
+"""Search for tools by a person's words."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_a_text_becomes_terms(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
 
 
-def test_a_request_has_a_clause_for_each_thing_it_asks_for() -> None:
+def test_a_request_for_several_things_has_a_clause_for_each() -> None:
     text = "Find the file. Then send it to Ada; version 1.5 also"
     assert [x.strip() for x in clauses(text)] == ["Find the file", "send it to Ada", "version 1.5"]
 
 
-# What is found
+# Ranking
 
 
 def test_the_name_counts_more_than_the_description_and_that_more_than_parameters() -> None:
@@ -66,7 +66,7 @@ def test_the_name_counts_more_than_the_description_and_that_more_than_parameters
     assert names_for("seat", *tools, order) == ["order"], "also behind a `$ref`"
 
 
-def test_plural_synonym_root_joined_words_and_the_servers_name_are_near() -> None:
+def test_plurals_synonyms_roots_compounds_and_the_name_of_the_server_match() -> None:
     tools = (tool("create_issue"), tool("webpage"), tool("translation"), tool("clock"))
     assert names_for("new issues", *tools) == ["create_issue"]
     assert names_for("a web page", *tools) == ["webpage"]
@@ -84,13 +84,13 @@ def test_a_request_for_several_things_finds_a_tool_for_each() -> None:
     assert "email" in hits[:4]
 
 
-def test_a_hit_says_why_in_words() -> None:
+def test_a_hit_gives_its_reasons_in_words() -> None:
     (hit,) = ToolIndex([tool("create_issue", "Opens an issue.")]).search("new issue")
     assert hit.reasons == ("name matches 'create', 'issue'", "description matches 'issue'")
     assert hit.score == 1
 
 
-def test_equals_are_in_the_order_of_their_keys() -> None:
+def test_tools_with_equal_scores_are_in_the_order_of_their_keys() -> None:
     tools = [tool(f"t{n}", "Equal.") for n in range(30)]
     random.Random(1).shuffle(tools)
     assert names_for("equal", *tools) == sorted(x.name for x in tools)[:10]
@@ -103,19 +103,19 @@ changes = st.lists(st.tuples(st.integers(0, 5), st.none() | words), max_size=30)
 
 
 @given(changes, words)
-def test_an_index_that_was_changed_is_as_one_made_of_what_is_left(
+def test_a_changed_index_finds_the_same_as_a_new_index_of_its_tools(
     steps: list[tuple[int, str | None]], query: str
 ) -> None:
-    index, left = ToolIndex[Tool](), dict[int, Tool]()
+    index, tools = ToolIndex[Tool](), dict[int, Tool]()
     for number, text in steps:
         if text is None:
             index.remove(tool(str(number)).key)
-            left.pop(number, None)
+            tools.pop(number, None)
         else:
-            left[number] = tool(str(number), text)
-            index.update(left[number])
-    assert len(index) == len(left)
-    again = ToolIndex(left.values()).search(query)
+            tools[number] = tool(str(number), text)
+            index.update(tools[number])
+    assert len(index) == len(tools)
+    again = ToolIndex(tools.values()).search(query)
     assert [(x.tool, x.score) for x in index.search(query)] == [(x.tool, x.score) for x in again]
 
 

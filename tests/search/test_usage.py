@@ -1,4 +1,4 @@
-"""Learning from use: what a bridge remembers of its tools, and what happens when it cannot."""
+"""Learning from use: requests that a bridge remembers, and a history that cannot be used."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def bridge(place: Place) -> Iterator[Bridge]:
     bridge.recorder.close(_SECONDS)
 
 
-async def test_a_tool_is_found_by_the_words_it_was_used_for_in_the_next_run(
+async def test_the_next_run_finds_a_tool_by_the_requests_it_was_used_for(
     bridge: Bridge, place: Place
 ) -> None:
     index = ToolIndex([LEDGER, EVENTS])
@@ -78,11 +78,11 @@ async def test_a_tool_is_found_by_the_words_it_was_used_for_in_the_next_run(
     for remembered in (await bridge.next_run(), await later.next_run()):
         (best,) = Ranking().rank(index, "what did we spend", remembered=remembered)
         assert (best.tool, best.reasons) == (LEDGER, ("used 2 times for similar requests",))
-        assert index.search("what did we spend") == [], "nothing of it stays in the index"
+        assert index.search("what did we spend") == [], "the index itself learns nothing"
     later.recorder.close(_SECONDS)
 
 
-async def test_another_toolbelt_remembers_nothing_of_it(bridge: Bridge) -> None:
+async def test_each_toolbelt_has_its_own_requests(bridge: Bridge) -> None:
     bridge.learn(LEDGER.key, "How much did we spend?", toolbelt="office")
     assert set(await bridge.next_run("office")) == {LEDGER.key}
     assert not await bridge.next_run("hotel")
@@ -90,7 +90,7 @@ async def test_another_toolbelt_remembers_nothing_of_it(bridge: Bridge) -> None:
     assert set(await bridge.next_run("default")) == {EVENTS.key}
 
 
-async def test_one_request_teaches_once_however_often_the_tool_is_called_for_it(
+async def test_repeated_calls_for_one_request_count_once(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(50):
@@ -101,13 +101,13 @@ async def test_one_request_teaches_once_however_often_the_tool_is_called_for_it(
     assert uses(await bridge.next_run(), "sum up all bookings") == 2
 
 
-async def test_a_text_that_asks_for_nothing_teaches_nothing(bridge: Bridge) -> None:
+async def test_a_text_without_a_request_is_not_learned(bridge: Bridge) -> None:
     bridge.learn(LEDGER.key, "", "OK, go on please!", "Ja, weiter")
     bridge.learn(TOOL_SEARCH.key, "find a tool for bookings")
     assert not await bridge.next_run()
 
 
-async def test_switched_off_it_neither_learns_nor_counts_what_was_learned(
+async def test_without_learning_no_request_is_learned_or_counted(
     bridge: Bridge, place: Place
 ) -> None:
     bridge.learn(LEDGER.key, "How much did we spend?")
@@ -119,8 +119,8 @@ async def test_switched_off_it_neither_learns_nor_counts_what_was_learned(
     off.recorder.close(_SECONDS)
 
 
-def test_the_settings_and_a_variable_switch_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A value that is not understood counts as off: it is about what is remembered of people."""
+def test_the_settings_and_a_variable_switch_learning_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An invalid value counts as off: remembered requests are the words of people."""
     rows: list[tuple[dict[str, Any], str, bool]] = [
         ({}, "", True),
         ({"learn": False}, "", False),
@@ -154,7 +154,7 @@ async def test_without_a_history_nothing_is_remembered_and_one_warning_says_so(
     bridge.recorder.close(0)
 
 
-async def test_a_history_that_somebody_holds_delays_neither_learning_nor_a_search(
+async def test_a_locked_history_delays_neither_learning_nor_a_search(
     bridge: Bridge, place: Place
 ) -> None:
     bridge.learn(LEDGER.key, "How much did we spend?")
@@ -164,10 +164,10 @@ async def test_a_history_that_somebody_holds_delays_neither_learning_nor_a_searc
     holder.execute("BEGIN EXCLUSIVE")
     bridge.learn(LEDGER.key, "spending by month")
     bridge.usage.follow("default")
-    started = time.monotonic()
+    start = time.monotonic()
     for _ in range(100):  # the first of them waits for a moment, and the others do not
         assert await bridge.usage.remembered("default") is remembered
-    assert time.monotonic() - started < 10.0  # it would be thirty seconds
+    assert time.monotonic() - start < 10.0  # it would be thirty seconds
     holder.execute("ROLLBACK")
     holder.close()
     await bridge.next_run()

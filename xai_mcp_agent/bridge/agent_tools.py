@@ -214,7 +214,7 @@ async def _describe_unmatched(
         keys = [x.key for x in await tools.tools()]
         groups = operations.settings.search.groups
         with_groups = replace(own, groups=groups, sets=operations.preferences().sets)
-        if patterns := await to_thread.run_sync(with_groups.idle, keys, choice.all_sources):
+        if patterns := await to_thread.run_sync(with_groups.unmatched, keys, choice.all_sources):
             names = [*choice.all_sources, *(x.name for x in keys)][:_SUGGESTED_OF]
             hint = did_you_mean(patterns[0], names) if len(patterns) == 1 else ""
             listing = ", ".join(map(repr, patterns))

@@ -177,7 +177,7 @@ class Context:
         of_settings = Preferences(
             search.always_shown, search.blocked, search.trusted, search.groups
         )
-        joined = of_settings.joined(own or Preferences())
+        joined = of_settings.merge(own or Preferences())
         try:
             guard(*joined.all_blocked)
         except ValueError as why:

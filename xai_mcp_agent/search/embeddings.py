@@ -31,16 +31,16 @@ Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 EXTRA = 'pip install "xai-mcp-agent[embeddings]"'
 
 QUERY_SECONDS = 2.0
-"""How long a search waits for the vector of its query: words alone find most tools."""
+"""Limit of a search's wait for the vector of its query: words alone find most tools."""
 FILL_SECONDS = 60.0
 """Limit for the vectors of tools, which no search waits for: some models are loaded first."""
 PAUSE_SECONDS = 60.0
-"""How long a model is left alone after a failure, which is likely to last."""
+"""Pause after a failure of a model, which is likely to last."""
 
 _NEAR = 0.25  # the smallest cosine above chance
 _BATCH = 16  # texts in a batch: a second of a slow machine
 _MAX_BYTES = 2_000  # characters of a text: models read about 500 tokens
-_MAX_REASON = 500  # characters of an error: some services return all that they were sent
+_MAX_REASON = 500  # characters of an error: some services repeat the whole request
 _MAX_QUERIES = 256  # cached queries, as runs search for the same thing several times
 _MAX_PARTS = 6  # parts of a query
 # A request for several things is close to none of them as a whole, but its parts are.
@@ -130,8 +130,8 @@ class DenseIndex(Generic[K]):
     def fill(self, store: StoredVectors | None = None, seconds: float = FILL_SECONDS) -> bool:
         """Make some of the missing vectors; return whether there is more to do now.
 
-        It waits for the model for a batch, at most `seconds`. Later vectors are used when they
-        come. After a failure the model is left alone for a minute.
+        It waits for one batch of the model, at most `seconds`. Vectors that come later are used
+        when they come. After a failure the model has a pause of a minute.
         """
         texts = self._missing()[: self._batch]
         if not texts:
@@ -149,7 +149,7 @@ class DenseIndex(Generic[K]):
         self._failures.update(() if is_done else texts)
         return is_done
 
-    def prepared(self, keys: Iterable[K]) -> int:
+    def count_ready(self, keys: Iterable[K]) -> int:
         """Return how many of these keys have a vector."""
         with self._lock:
             return sum(self._texts.get(x) in self._vectors for x in keys)
@@ -199,7 +199,7 @@ class DenseIndex(Generic[K]):
         return self._table
 
     def _missing(self) -> list[str]:
-        """Return the texts without a vector; the ones that failed most often come last."""
+        """Return the texts without a vector, those that failed most often last."""
         with self._lock:
             texts = dict.fromkeys(x for x in self._texts.values() if x not in self._vectors)
             return sorted(texts, key=self._failures.__getitem__)
@@ -256,7 +256,7 @@ class Comparison(Generic[K]):
 
 
 class _PatientModel:
-    """An embedder that is asked with a time limit, and left alone for a minute if it fails."""
+    """An embedder with a time limit for each call, and a pause of a minute after a failure."""
 
     def __init__(self, embedder: Embedder, what: str) -> None:
         self._embedder, self._what = embedder, what
@@ -269,21 +269,21 @@ class _PatientModel:
         is_late = self._late is not None and self._late.is_alive()
         if is_late or time.monotonic() < self._retry_at:
             return False
-        done = Future[None]()
+        outcome = Future[None]()
 
         def run() -> None:
             try:
                 take(self._embedder.embed(texts))
                 self._retry_at = 0.0
-                done.set_result(None)
-            except BaseException as error:  # noqa: BLE001 - `done.result` raises it
-                done.set_exception(error)
+                outcome.set_result(None)
+            except BaseException as error:  # noqa: BLE001 - `outcome.result` raises it
+                outcome.set_exception(error)
 
         # Not in a pool: Python would wait at its end for a function that hangs.
         thread = threading.Thread(target=run, name="xai-mcp-embedding", daemon=True)
         thread.start()
         try:
-            done.result(seconds)
+            outcome.result(seconds)
         except TimeoutError:
             self._late = thread
             self._fail(texts, f"no answer within {seconds:g} seconds")

@@ -21,8 +21,8 @@ from .terms import root, synonyms
 K = TypeVar("K", bound=Hashable)
 
 _SATURATION = 1.2  # how soon a further occurrence of a term adds nothing
-# What a related term counts against the word itself.
-_SYNONYM, _SAME_ROOT, _ROOT_INSTEAD, _JOINED = 0.2, 0.3, 0.5, 0.5
+# Weight of a related term; the word itself has 1.
+_SYNONYM, _SAME_ROOT, _ROOT_INSTEAD, _COMPOUND = 0.2, 0.3, 0.5, 0.5
 
 _Postings: TypeAlias = "tuple[array[int], array[float]]"
 """Document numbers in ascending order, and the impact of a term on each document."""
@@ -101,8 +101,8 @@ class LexicalIndex(Generic[K]):
             for term, weight in related.items():
                 query[term] = max(query.get(term, 0.0), weight)
         for first, second in pairwise(words):
-            if (joined := f"{first}{second}") in self._postings:
-                query.setdefault(joined, _JOINED)
+            if (compound := f"{first}{second}") in self._postings:
+                query.setdefault(compound, _COMPOUND)
         return query
 
     def rarity(self, term: str, more: int = 0) -> float:
@@ -120,17 +120,17 @@ class LexicalIndex(Generic[K]):
         parts: Sequence[Mapping[str, float]] = (),
         part_weight: float = 0.5,
         *,
-        added: Mapping[K, Mapping[str, float]] | None = None,
+        extra_terms: Mapping[K, Mapping[str, float]] | None = None,
         among: Collection[K] | None = None,
         also: Collection[K] = (),
     ) -> list[tuple[K, float]]:
         """Return the documents that score best for these weighted terms, equals by their keys.
 
-        The score of the best of the `parts` is added at `part_weight`. Terms `added` to documents
-        count in this search as if they had been put with them. `among` limits the search to these
-        documents. Documents of `also` that have any of the terms follow after the best.
+        The score of the best of the `parts` is added at `part_weight`. The `extra_terms` of
+        documents count in this search as their own. `among` limits the search to these documents.
+        Documents of `also` that have any of the terms follow after the best.
         """
-        gains, new = self._gains({*query, *chain.from_iterable(parts)}, added or {})
+        gains, new = self._gains({*query, *chain.from_iterable(parts)}, extra_terms or {})
         scores = self._scores(query, gains, new)
         if parts:
             of_parts = [self._scores(x, gains, new) for x in parts]
@@ -143,12 +143,12 @@ class LexicalIndex(Generic[K]):
         return [self._numbers[x] for x in keys if x in self._numbers]
 
     def _gains(
-        self, terms: Set[str], added: Mapping[K, Mapping[str, float]]
+        self, terms: Set[str], extra_terms: Mapping[K, Mapping[str, float]]
     ) -> tuple[dict[str, dict[int, float]], Counter[str]]:
-        """Return the impact that added terms gain in documents, and in how many they are new."""
+        """Return the impact that extra terms gain in documents, and in how many they are new."""
         gains = defaultdict[str, dict[int, float]](dict)
         new = Counter[str]()
-        for key, weights in added.items():
+        for key, weights in extra_terms.items():
             if (number := self._numbers.get(key)) is None:
                 continue
             for term in weights.keys() & terms:

@@ -45,15 +45,15 @@ class ToolSearch:
         self._version = catalog.version
         self._meaning = meaning
         self._thread: ThreadPoolExecutor | None = None
-        self._leave: Callable[[], None] = lambda: None
+        self._unsubscribe: Callable[[], None] = lambda: None
         self._is_closed = False
         self._index: ToolIndex[Tool] | None = None
-        self._known = defaultdict[str, dict[ToolKey, Tool]](dict)  # by source
+        self._indexed = defaultdict[str, dict[ToolKey, Tool]](dict)  # by source
         self._dense: DenseIndex[ToolKey] | None = None
         self._vectors: StoredVectors | None = None
-        self._problem = ""  # why meaning does not count
+        self._problem = ""  # the reason why words alone count
         self._filler: threading.Thread | None = None
-        self._awaited: threading.Thread | None = None  # a filler that a search has waited for
+        self._last_filler: threading.Thread | None = None  # for which a search has waited
 
     async def search(
         self,
@@ -63,13 +63,13 @@ class ToolSearch:
         ranking: Ranking | None = None,
         remembered: Remembered = NOTHING_REMEMBERED,
     ) -> RankedTools[Tool]:
-        """Return the tools that fit best, best first, and what the search had to do without.
+        """Return the tools that fit best, best first, with a note about what the search lacked.
 
         It waits some seconds for missing vectors.
         """
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="xai-mcp-search")
-            self._leave = self._catalog.subscribe(self._on_change)
+            self._unsubscribe = self._catalog.subscribe(self._on_change)
         put = self._thread.submit(self._in_thread_put, tools.values())
         await asyncio.wrap_future(put)
         if self._dense is not None:
@@ -89,7 +89,7 @@ class ToolSearch:
     def close(self) -> None:
         """Let the thread end; work that it has not begun is dropped."""
         self._is_closed = True
-        self._leave()
+        self._unsubscribe()
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
@@ -104,9 +104,9 @@ class ToolSearch:
     def _wait_for_vectors(self, query: str) -> None:
         """Wait for the vectors of the tools, once for each filler, and of the query."""
         filler = self._filler
-        if filler is not None and filler is not self._awaited:
+        if filler is not None and filler is not self._last_filler:
             filler.join(_FILL_SECONDS)
-            self._awaited = filler
+            self._last_filler = filler
         if self._index is not None:
             self._index.look_up(query)
 
@@ -114,7 +114,7 @@ class ToolSearch:
         """Return what a search by meaning lacks, in words."""
         if self._dense is None or not query.strip():
             return self._problem
-        count, total = self._dense.prepared(keys), len(keys)
+        count, total = self._dense.count_ready(keys), len(keys)
         if count < total:
             return f"{count} of {total} tools prepared: the others are found by their words alone."
         if keys and not self._dense.knows(query):
@@ -123,18 +123,18 @@ class ToolSearch:
 
     def _in_thread_replace(self, source: str, tools: tuple[Tool, ...]) -> None:
         index = self._in_thread_put(tools)
-        for gone in self._known[source].keys() - {x.key for x in tools}:
-            del self._known[source][gone]
-            index.remove(gone)
+        for key in self._indexed[source].keys() - {x.key for x in tools}:
+            del self._indexed[source][key]
+            index.remove(key)
 
     def _in_thread_put(self, tools: Iterable[Tool]) -> ToolIndex[Tool]:
         index = self._index or self._in_thread_index()
         for tool in tools:
             if self._is_closed:
                 break  # Python waits for this thread at exit
-            indexed = self._known[tool.source]
-            if indexed.get(tool.key) is not tool:
-                indexed[tool.key] = tool
+            by_key = self._indexed[tool.source]
+            if by_key.get(tool.key) is not tool:
+                by_key[tool.key] = tool
                 index.update(tool)
         if self._dense and (self._filler is None or not self._filler.is_alive()):
             # Not in a pool: Python would wait for it at exit.

@@ -47,7 +47,7 @@ class Preferences:
         """Return these preferences with more groups that patterns can name."""
         return replace(self, sets=sets)
 
-    def joined(self, other: Preferences) -> Preferences:
+    def merge(self, other: Preferences) -> Preferences:
         """Return the preferences of both. A group of the same name has the patterns of both."""
         names = dict.fromkeys((*self.groups, *other.groups))
         return Preferences(
@@ -67,10 +67,10 @@ class Preferences:
         return bool(key.source and self.blocked) and self._blocked.has(key)
 
     def is_trusted(self, key: ToolKey) -> bool:
-        """Return whether it comes before others that fit as well."""
+        """Return whether it comes before other tools that fit as well."""
         return self._trusted.has(key)
 
-    def idle(self, tools: Iterable[ToolKey], sources: Iterable[str] = ()) -> tuple[str, ...]:
+    def unmatched(self, tools: Iterable[ToolKey], sources: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the patterns that name none of these tools and sources, and no group."""
         names = {
             *self.groups,
@@ -98,8 +98,8 @@ class Preferences:
         return self._matcher(self.trusted)
 
     def _matcher(self, patterns: Iterable[str]) -> _Matcher:
-        is_named = globs(self._with_groups(patterns))
-        return _Matcher(is_named, tuple(x for name, x in self.sets.items() if is_named(name)))
+        fits = globs(self._with_groups(patterns))
+        return _Matcher(fits, tuple(x for name, x in self.sets.items() if fits(name)))
 
     def _with_groups(self, patterns: Iterable[str]) -> tuple[str, ...]:
         return with_groups(patterns, self.groups)

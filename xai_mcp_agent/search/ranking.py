@@ -1,4 +1,4 @@
-"""The ranking pipeline: which tools fit a request, how surely, and why, in words.
+"""The ranking pipeline: the tools for a request, with confidence and reasons in words.
 
 Candidates, rules, blocked ones removed, trusted ones boosted, usage, the best of them.
 """
@@ -25,8 +25,8 @@ TRUST = 1.1
 # With these a confidence is about the share of right tools: on seven sets of labelled requests that
 # was 0.04 below 0.1, 0.18 from 0.2, 0.40 from 0.4, 0.76 from 0.6, 0.91 from 0.8, 0.94 from 0.9 on.
 _LEAD_POWER = 3
-_ENOUGH_COVERED = 0.2  # of what is asked; tools for a whole task cover little more
-_MIN_COVERED = 0.2  # a tool that was found by its meaning may share no word
+_FULL_COVERAGE = 0.2  # of a request's words; tools for a whole task cover little more
+_MIN_FACTOR = 0.2  # a tool that was found by its meaning may share no word
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Ranked(Generic[T]):
 
 
 class RankedTools(list[Ranked[T]]):
-    """Tools that fit, best first. `note` says what the search had to do without, or is ""."""
+    """Tools that fit, best first. `note` says what the search lacked, or is empty."""
 
     def __init__(self, tools: Iterable[Ranked[T]] = (), note: str = "") -> None:
         super().__init__(tools)
@@ -76,16 +76,16 @@ class Ranking:
         remembered: Remembered = NOTHING_REMEMBERED,
     ) -> list[Ranked[T]]:
         """Return the best tools, best first, equals by their keys; only those `among`."""
-        most = max(_CANDIDATES * limit, _MIN_CANDIDATES)
-        hits = index.search(query, most, among=among, remembered=remembered)
+        count = max(_CANDIDATES * limit, _MIN_CANDIDATES)
+        hits = index.search(query, count, among=among, remembered=remembered)
         usable = self._usable(query, hits)
-        if len(usable) < limit and len(hits) == most:  # many are blocked, so all are candidates
+        if len(usable) < limit and len(hits) == count:  # many are blocked, so all are candidates
             hits = index.search(query, len(index), among=among, remembered=remembered)
             usable = self._usable(query, hits)
-        boosted = _order(replace(x, score=x.score * self._trust_in(x)) for x in usable)
-        best = boosted[0].tool if boosted else None
-        covered = index.covered(query, key_of(best), remembered) if best else 0.0
-        ranked = _with_confidence(boosted, covered)[: max(limit, 0)]
+        by_trust = _order(replace(x, score=x.score * self._trust_in(x)) for x in usable)
+        best = by_trust[0].tool if by_trust else None
+        coverage = index.coverage(query, key_of(best), remembered) if best else 0.0
+        ranked = _with_confidence(by_trust, coverage)[: max(limit, 0)]
         return [self._explain(index, query, x, remembered) for x in ranked]
 
     def _usable(self, query: str, hits: Iterable[Any]) -> list[Ranked[Any]]:
@@ -100,7 +100,7 @@ class Ranking:
     def _explain(
         self, index: ToolIndex[T], query: str, ranked: Ranked[T], remembered: Remembered
     ) -> Ranked[T]:
-        """Add the reasons that it was used for similar requests, and that it is trusted."""
+        """Add the reasons from its use for similar requests, and from trust."""
         reasons = [*ranked.reasons]
         uses = remembered.uses_like(_tool_key(ranked.tool), {*terms(query)}, index.rarity)
         if uses:
@@ -116,12 +116,12 @@ def _order(ranked: Iterable[Ranked[T]]) -> list[Ranked[T]]:
     return sorted(ranked, key=lambda x: (-x.score, key_of(x.tool)))
 
 
-def _with_confidence(ranked: Sequence[Ranked[T]], covered: float) -> list[Ranked[T]]:
+def _with_confidence(ranked: Sequence[Ranked[T]], coverage: float) -> list[Ranked[T]]:
     best = max((x.score for x in ranked), default=0.0) or 1.0
     scores = [x.score / best for x in ranked]
-    enough = max(min(covered / _ENOUGH_COVERED, 1.0), _MIN_COVERED)
+    factor = max(min(coverage / _FULL_COVERAGE, 1.0), _MIN_FACTOR)
     return [
-        replace(x, score=score, confidence=enough * _lead(score, scores[0 if n else 1 :]))
+        replace(x, score=score, confidence=factor * _lead(score, scores[0 if n else 1 :]))
         for n, (x, score) in enumerate(zip(ranked, scores, strict=True))
     ]
 

@@ -21,7 +21,7 @@ class FoundTool(Ranked[Tool]):
 class FoundTools(list[FoundTool]):
     """The results of a search, best first; `failed` says why servers could not be searched.
 
-    `note` says what the search had to do without.
+    `note` says what the search lacked.
     """
 
     def __init__(

@@ -31,9 +31,9 @@ def _without_metadata(function: FunctionSpec) -> FunctionSpec:
 
 
 def _with_short_texts(function: FunctionSpec) -> FunctionSpec:
-    described = rewrite(function.parameters, _briefly_described)
+    parameters = rewrite(function.parameters, _with_short_description)
     text = first_sentence(function.description, _DESCRIPTION_CHARS)
-    return replace(function, description=text, parameters=described)
+    return replace(function, description=text, parameters=parameters)
 
 
 def _without_parameter_texts(function: FunctionSpec) -> FunctionSpec:
@@ -44,7 +44,7 @@ def _outline(function: FunctionSpec) -> FunctionSpec:
     """Return the parameters with their types alone."""
     parameters = function.parameters
     properties = as_object(parameters.get("properties"))
-    schema = {"type": "object", "properties": {x: _typed(y) for x, y in properties.items()}}
+    schema = {"type": "object", "properties": {x: _types_of(y) for x, y in properties.items()}}
     if required := parameters.get("required"):
         schema["required"] = required
     text = first_sentence(function.description, _OUTLINE_CHARS)
@@ -59,17 +59,17 @@ _STEPS: tuple[Callable[[FunctionSpec], FunctionSpec], ...] = (
     _outline,
 )
 MAX_STEPS = len(_STEPS)
-"""In how many steps a definition gets shorter: without metadata, with short texts, without texts of
+"""Steps in which a definition gets shorter: without metadata, with short texts, without texts of
 parameters, and as an outline of names and types."""
 
 
-def shortened(definition: ToolDefinition, step: int) -> ToolDefinition:
-    """Return the definition after this step, from 1 to `MAX_STEPS`, given the previous one.
+def shorten(definition: ToolDefinition, step: int) -> ToolDefinition:
+    """Return the definition after a step from 1 to `MAX_STEPS`, made from the one before the step.
 
     It never gets longer. Each step turns a huge one into the outline.
     """
-    shorten = _outline if definition.tokens > _HUGE_TOKENS else _STEPS[step - 1]
-    shorter = definition_with(definition, shorten(definition.function))
+    shorten_function = _outline if definition.tokens > _HUGE_TOKENS else _STEPS[step - 1]
+    shorter = definition_with(definition, shorten_function(definition.function))
     return shorter if shorter.tokens < definition.tokens else definition
 
 
@@ -90,7 +90,7 @@ def _plain(schema: JsonObject) -> JsonObject:
     return plain
 
 
-def _briefly_described(schema: JsonObject) -> JsonObject:
+def _with_short_description(schema: JsonObject) -> JsonObject:
     text = schema.get("description")
     if not isinstance(text, str):
         return schema
@@ -101,11 +101,11 @@ def _without_descriptions(schema: JsonObject) -> JsonObject:
     return {word: x for word, x in schema.items() if word != "description"}
 
 
-def _typed(schema: Any) -> JsonObject:
-    typed = {word: x for word, x in as_object(schema).items() if word == "type"}
+def _types_of(schema: Any) -> JsonObject:
+    types = {word: x for word, x in as_object(schema).items() if word == "type"}
     choices = as_list(as_object(schema).get("enum"))
     if 0 < len(choices) <= _MAX_CHOICES:
-        typed["enum"] = choices
+        types["enum"] = choices
     if items := as_object(as_object(schema).get("items")):
-        typed["items"] = _typed(items)
-    return typed
+        types["items"] = _types_of(items)
+    return types

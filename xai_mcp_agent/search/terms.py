@@ -21,7 +21,7 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _SHORTEST_PLURAL, _SHORTEST_ROOT = 4, 4
-_LONGEST_KEPT = 30  # letters of a text whose terms are cached
+_MAX_CACHED_CHARS = 30  # of a text whose terms are cached
 _LENGTH_SHARE = 0.5  # how much less the words of a text of twice the usual length count
 # A whole word in common says much more than a syllable.
 _PART_LENGTH, _PART_WEIGHT = 3, 0.25
@@ -82,16 +82,16 @@ def terms(text: str) -> list[str]:
     return [
         x
         for piece in _PIECE.findall(text)
-        for x in (_split_short(piece) if len(piece) <= _LONGEST_KEPT else _split(piece))
+        for x in (_split_short(piece) if len(piece) <= _MAX_CACHED_CHARS else _split(piece))
     ]
 
 
-def spaced(identifier: str) -> str:
-    """Return the words of an identifier with spaces between them."""
+def separate_words(identifier: str) -> str:
+    """Return the words of an identifier, separated by spaces."""
     return " ".join(x[0] for x in _PIECE.finditer(_CASE.sub(" ", identifier)))
 
 
-def spelled_terms(text: str) -> dict[str, float]:
+def spelling_terms(text: str) -> dict[str, float]:
     """Return the words of a text with weights, and their parts with small weights.
 
     So a typing error is forgiven, and a word matches inside another.
@@ -105,7 +105,7 @@ def spelled_terms(text: str) -> dict[str, float]:
     return weights
 
 
-def weighted(
+def weigh(
     counts: Mapping[str, float], usual_length: float, weight: float = 1.0
 ) -> dict[str, float]:
     """Return the weight of each term of a text: less if the text is longer than usual."""

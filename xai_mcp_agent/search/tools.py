@@ -1,4 +1,4 @@
-"""Index of tools: what counts how much in a search, and why a tool matches, in words."""
+"""Index of tools: the weights of their texts in a search, and the reasons for a match, in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..core.json import JsonObject, as_list, as_object, as_texts
 from ..core.schemas import fields, variants
 from ..core.tools import Tool
 from .index import LexicalIndex
-from .terms import clauses, spaced, terms, weighted
+from .terms import clauses, separate_words, terms, weigh
 
 if TYPE_CHECKING:
     from .embeddings import Closeness, Comparison, DenseIndex, Embed
@@ -21,7 +21,7 @@ T = TypeVar("T", Tool, JsonObject)
 
 _SCHEMA_LEVELS = 3  # the parameters, and two levels inside them
 _MAX_NAMES = 500  # of parameters: nobody reads so many
-_NAME_COVERAGE = 0.3  # bonus for a name of which the request has every word
+_NAME_BONUS = 0.3  # bonus for a name of which the request has every word
 _MAX_CLAUSES = 12
 _MAX_WORDS, _MAX_LETTERS = 4, 40  # words of a reason; a description may have all of a long request
 # Candidates: so many times the limit, and at least this many.
@@ -64,9 +64,9 @@ class Hit(Generic[T]):
 
 
 class ToolIndex(Generic[T]):
-    """Index of tools by what somebody wants to do. Not thread-safe.
+    """Index that finds tools by a person's words. Not thread-safe.
 
-    They are catalog tools, or dicts with `id`, `server`, `name`, `description`, `input_schema` and
+    Tools are catalog tools, or dicts with `id`, `server`, `name`, `description`, `input_schema` and
     perhaps `title`, `output_schema` and `server_description`.
 
     With `embed`, which takes a list of texts and returns a vector for each, tools are found by
@@ -95,7 +95,7 @@ class ToolIndex(Generic[T]):
         weights: defaultdict[str, float] = defaultdict(float)
         for field, text in _texts(tool):
             counts = Counter(terms(text))
-            for word, weight in weighted(counts, field.usual_length, field.weight).items():
+            for word, weight in weigh(counts, field.usual_length, field.weight).items():
                 weights[word] += weight
         key = key_of(tool)
         self._tools[key], self._names[key] = tool, terms(_text(tool, "name"))
@@ -128,11 +128,11 @@ class ToolIndex(Generic[T]):
         The list is empty if neither words nor meaning fit. `remembered` are weighted terms of
         earlier requests, by tool: one more text of the tool, and a weak one; see `search.usage`.
         """
-        scored, close = self._score(query, limit, among, remembered)
+        scores, close = self._score(query, limit, among, remembered)
         words = self._expand(query)
         return [
-            Hit(self._tools[key], score / scored[0][1], self._reasons(key, words, close))
-            for key, score in scored[: max(limit, 0)]
+            Hit(self._tools[key], score / scores[0][1], self._reasons(key, words, close))
+            for key, score in scores[: max(limit, 0)]
         ]
 
     def scores(
@@ -146,13 +146,13 @@ class ToolIndex(Generic[T]):
 
         A word in the tool's description, and in one of a hundred others, counts about 5.
         """
-        scored, _ = self._score(query, limit, None, remembered)
-        return scored[: max(limit, 0)]
+        scores, _ = self._score(query, limit, None, remembered)
+        return scores[: max(limit, 0)]
 
     def look_up(self, query: str) -> None:
         """Let the embedding model make the vectors of a query, so that `search` need not wait.
 
-        It may take as long as the model, and may be called in parallel with anything else.
+        It may take as long as the model needs, and may run in parallel with anything else.
         """
         if self._dense:
             self._dense.look_up(query, _parts_of(query))
@@ -161,17 +161,17 @@ class ToolIndex(Generic[T]):
         """Return the weight of a word of a request: the rarest weigh most."""
         return self._index.rarity(word)
 
-    def covered(
+    def coverage(
         self, query: str, key: Hashable, remembered: Mapping[Any, Mapping[str, float]] | None = None
     ) -> float:
         """Return the share of a query, 0 to 1, that a tool covers; rare words count more."""
         has = {*self._index.terms_of(key), *(remembered or {}).get(key, ())}
-        total, covered = 0.0, 0.0
+        total, shared = 0.0, 0.0
         for word in dict.fromkeys(terms(query)):
             near = self._index.expand([word])
             total += (rarity := self._index.rarity(word))
-            covered += rarity * max((near[x] for x in near.keys() & has), default=0.0)
-        return covered / total if total else 0.0
+            shared += rarity * max((near[x] for x in near.keys() & has), default=0.0)
+        return shared / total if total else 0.0
 
     def _score(
         self,
@@ -181,15 +181,15 @@ class ToolIndex(Generic[T]):
         remembered: Mapping[Any, Mapping[str, float]] | None,
     ) -> tuple[list[tuple[Any, float]], Mapping[Any, Closeness]]:
         parts = _parts_of(query)
-        compared = self._compare(query, parts)
-        near = compared.nearest(_MIN_CANDIDATES, among) if compared else ()
+        comparison = self._compare(query, parts)
+        near = comparison.nearest(_MIN_CANDIDATES, among) if comparison else ()
         words, words_of_parts = self._expand(query), [self._expand(x) for x in parts]
-        most = max(_CANDIDATES * limit, _MIN_CANDIDATES)
+        count = max(_CANDIDATES * limit, _MIN_CANDIDATES)
         matches = self._index.search(
-            words, most, words_of_parts, added=remembered, among=among, also=near
+            words, count, words_of_parts, extra_terms=remembered, among=among, also=near
         )
-        by_words = {x: score * self._coverage(x, words) for x, score in matches}
-        close = compared.closeness({*near, *by_words}) if compared else {}
+        by_words = {x: score * self._name_bonus(x, words) for x, score in matches}
+        close = comparison.closeness({*near, *by_words}) if comparison else {}
         scores = _join(by_words, close) if close else by_words
         return sorted(scores.items(), key=lambda x: (-x[1], x[0])), close
 
@@ -212,11 +212,11 @@ class ToolIndex(Generic[T]):
     def _expand(self, text: str) -> dict[str, float]:
         return self._index.expand(list(dict.fromkeys(terms(text))))
 
-    def _coverage(self, key: Hashable, words: Mapping[str, float]) -> float:
-        """Return a bonus for a name that says little else than the request."""
+    def _name_bonus(self, key: Hashable, words: Mapping[str, float]) -> float:
+        """Return a factor that grows with the share of the name's words in the request."""
         rarity = {word: self._index.rarity(word) for word in self._names[key]}
         share = sum(x for word, x in rarity.items() if word in words)
-        return 1 + _NAME_COVERAGE * share / (sum(rarity.values()) or 1.0)
+        return 1 + _NAME_BONUS * share / (sum(rarity.values()) or 1.0)
 
 
 def key_of(tool: Tool | JsonObject) -> Any:
@@ -226,13 +226,13 @@ def key_of(tool: Tool | JsonObject) -> Any:
 
 def remembered_terms(counts: Mapping[str, float]) -> dict[str, float]:
     """Return the weights of the terms of requests that a tool was used for, for `ToolIndex`."""
-    weights = weighted(counts, _REMEMBERED.usual_length, _REMEMBERED.weight)
+    weights = weigh(counts, _REMEMBERED.usual_length, _REMEMBERED.weight)
     return {term: min(weight, _MAX_REMEMBERED) for term, weight in weights.items()}
 
 
 def _initials(name: str) -> str:
     """Return `bmi` for `body_mass_index`; "" for a name of two words."""
-    letters = [x[0] for x in spaced(name).split()]
+    letters = [x[0] for x in separate_words(name).split()]
     return "".join(letters).lower() if len(letters) >= _MIN_INITIALS else ""
 
 
@@ -264,7 +264,7 @@ def _join(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> dict
 
 def _text_to_embed(tool: Tool | JsonObject) -> str:
     """Return the text with most of its meaning; parameters and servers add nothing."""
-    name = f"{spaced(_text(tool, 'name'))}."
+    name = f"{separate_words(_text(tool, 'name'))}."
     return " ".join(x for x in (name, _text(tool, "title"), _text(tool, "description")) if x)
 
 
@@ -300,13 +300,13 @@ def _names(schema: Any, *, described: bool) -> list[str]:
 
 
 def _reasons(tool: Tool | JsonObject, words: Mapping[str, float]) -> tuple[str, ...]:
-    """Return which of its texts have which of these words."""
+    """Return for each of its texts the words of the query in it, as a reason."""
     matches = [
         (field, [x for x in dict.fromkeys(terms(text)) if x in words])
         for field, text in _texts(tool)
     ]
     return tuple(
-        f"{field.matches} {_quoted_words(matched)}" for field, matched in matches if matched
+        f"{field.matches} {_quoted_words(of_field)}" for field, of_field in matches if of_field
     )
 
 

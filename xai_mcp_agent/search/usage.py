@@ -35,14 +35,14 @@ _HALF_LIFE = timedelta(days=30)
 # How long a search waits for the store, which answers in milliseconds unless it is locked.
 _PATIENCE_SECONDS = 0.3
 FRESH_SECONDS = 10.0
-"""How long requests that others have forgotten meanwhile may count in a long run."""
+"""Limit for requests that others have forgotten meanwhile, in a long run."""
 SAME_REQUEST_SECONDS = 600.0
 """A tool that is called again and again for one request was useful for it once."""
 _MAX_NEWS = 1000  # requests that were just learned
 # Words for "go on", which ask for nothing.
-_GOES_ON = "continue ok okay sure yeah yes no nope right correct ja nein gut weiter oui non si"
-_NO_INTENTS = frozenset(terms(_GOES_ON))
-_MAX_LOOKED_AT = 300  # characters of a text that are checked for a request
+_CONTINUING = "continue ok okay sure yeah yes no nope right correct ja nein gut weiter oui non si"
+_NO_INTENTS = frozenset(terms(_CONTINUING))
+_MAX_INTENT_CHARS = 300  # of a text, checked for a request
 # Share of the shorter of two requests, with rare words weighing more.
 _SIMILAR = 0.5
 
@@ -111,7 +111,7 @@ class UsageMemory:
     )
 
     def learn(self, toolbelt: str, key: ToolKey, requests: Iterable[str]) -> None:
-        """Remember that a tool was called well for requests in these words. Returns at once.
+        """Remember that a tool served requests in these words. Returns at once.
 
         The same is learned once in ten minutes. Possible secrets are not stored; see `mask_speech`.
         """
@@ -124,7 +124,7 @@ class UsageMemory:
             self.recorder.learn(lambda learning, time: learning.learn(subject, toolbelt, new, time))
 
     def follow(self, toolbelt: str) -> None:
-        """Start reading what is remembered, at the start of a run. Returns at once."""
+        """Start reading the remembered requests, at the start of a run. Returns at once."""
         if self.learns:
             self._read(toolbelt or _DEFAULT_TOOLBELT)
 
@@ -140,8 +140,8 @@ class UsageMemory:
         if time.monotonic() - scope.began > FRESH_SECONDS:
             self._read(toolbelt)
         if scope.reading is not None:
-            left = scope.began + _PATIENCE_SECONDS - time.monotonic()
-            await asyncio.wait([scope.reading], timeout=max(left, 0.0))
+            seconds = scope.began + _PATIENCE_SECONDS - time.monotonic()
+            await asyncio.wait([scope.reading], timeout=max(seconds, 0.0))
         return scope.remembered
 
     def _is_new(self, toolbelt: str, key: ToolKey, text: str) -> bool:
@@ -160,16 +160,16 @@ class UsageMemory:
             scope.began, scope.reading = time.monotonic(), asyncio.wrap_future(request)
             scope.reading.add_done_callback(lambda x: self._take(scope, x))
 
-    def _take(self, scope: _Scope, read: asyncio.Future[tuple[Remembered, Any] | None]) -> None:
+    def _take(self, scope: _Scope, reading: asyncio.Future[tuple[Remembered, Any] | None]) -> None:
         scope.reading = None
-        if read.cancelled():
+        if reading.cancelled():
             return
-        if (reason := read.exception()) is not None:
-            logger.debug("What tools were used for cannot be read", exc_info=reason)
+        if (reason := reading.exception()) is not None:
+            logger.debug("The requests that tools were used for cannot be read", exc_info=reason)
             if not self._has_warned:
                 self._has_warned = True
                 self.warn(f"Tools are found without what they were used for before: {reason}")
-        elif (result := read.result()) is not None:
+        elif (result := reading.result()) is not None:
             scope.remembered, scope.state = result
 
 
@@ -199,8 +199,8 @@ def _intent(row: LearnedRow, now: datetime) -> Intent:
 
 
 def _asks(text: str) -> bool:
-    """Return whether a text contains something to find a tool by."""
-    return not _NO_INTENTS.issuperset(terms(text[:_MAX_LOOKED_AT]))
+    """Return whether a text has a word to find a tool by."""
+    return not _NO_INTENTS.issuperset(terms(text[:_MAX_INTENT_CHARS]))
 
 
 def _join(intents: Sequence[Intent]) -> dict[str, float]:

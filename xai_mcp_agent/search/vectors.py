@@ -47,7 +47,7 @@ class StoredVectors:
 
     def write(self, vectors: Mapping[str, Any]) -> None:
         """Store vectors by the hashes of their texts."""
-        _result(self._recorder.ask(partial(_write, model=self._model, made=vectors)), None)
+        _result(self._recorder.ask(partial(_write, model=self._model, new_vectors=vectors)), None)
 
 
 # The following functions run in a thread that owns the store, and import SQLAlchemy there.
@@ -71,7 +71,7 @@ def _read_vectors(history: History, model: str, hashes: Sequence[str]) -> dict[s
     return {x.content: numpy.frombuffer(x.vector, "<f4") for x in rows}
 
 
-def _write(history: History, model: str, made: Mapping[str, Any]) -> None:
+def _write(history: History, model: str, new_vectors: Mapping[str, Any]) -> None:
     """Store vectors, and remove those that were not used for long."""
     from sqlalchemy import delete, insert, select
 
@@ -80,9 +80,9 @@ def _write(history: History, model: str, made: Mapping[str, Any]) -> None:
     now = datetime.now(UTC)
     rows = [
         {"model": model, "content": x, "vector": vector.astype("<f4").tobytes(), "used": now}
-        for x, vector in made.items()
+        for x, vector in new_vectors.items()
     ]
-    same = vectors.c.model == model, vectors.c.content.in_(made)
+    same = vectors.c.model == model, vectors.c.content.in_(new_vectors)
     with history.writing(everything=True) as connection:
         connection.execute(delete(vectors).where(*same))
         connection.execute(insert(vectors), rows)
@@ -97,5 +97,5 @@ def _result(future: Future[T], default: T) -> T:
     try:
         return future.result(_STORE_SECONDS)
     except (StoreFailed, TimeoutError) as reason:
-        logger.debug("Vectors are neither looked up nor stored: %s", reason)
+        logger.debug("Vectors are neither read nor stored: %s", reason)
         return default

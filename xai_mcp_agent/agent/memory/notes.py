@@ -23,7 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ...core.errors import XaiMcpError
 from ...search.index import LexicalIndex
-from ...search.terms import spelled_terms, weighted
+from ...search.terms import spelling_terms, weigh
 from ...secrets.private_files import follow_link, make_private_folder, open_private
 
 logger = logging.getLogger(__name__)
@@ -219,9 +219,9 @@ class _AgentNotes:
     def _by_words(self, query: str, count: int) -> dict[int, float]:
         # Indexed only now: notes that are found by vector need no index.
         for number in range(len(self._index), len(self._notes)):
-            words = spelled_terms(self._notes[number][1])
-            self._index.put(number, weighted(words, _USUAL_LENGTH))
-        terms = spelled_terms(query)
+            words = spelling_terms(self._notes[number][1])
+            self._index.put(number, weigh(words, _USUAL_LENGTH))
+        terms = spelling_terms(query)
         whole = self._index.whole(terms)
         return {number: score / whole for number, score in self._index.search(terms, count)}
 

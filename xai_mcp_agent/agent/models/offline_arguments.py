@@ -15,7 +15,7 @@ from typing import Any
 from ...core.json import JsonObject, as_list, as_object, is_list, is_object
 from ...core.provider_schema import FunctionSpec
 from ...core.schemas import properties, required, types_of
-from ...search.terms import STOP_WORDS, root, spaced, terms
+from ...search.terms import STOP_WORDS, root, separate_words, terms
 from .offline_values import (
     CHANGING,
     READING,
@@ -77,7 +77,7 @@ class Slot:
         self.name, self.spec, self.is_required = name, spec, is_required
         self.kind = next((x for x in types_of(spec) if x != "null"), "string")
         self.is_number = self.kind in ("number", "integer")
-        self.words = spaced(name).lower().split() or [name]
+        self.words = separate_words(name).lower().split() or [name]
         self.description = str(spec.get("description") or "")
         self.choices = as_list(spec.get("enum")) or [spec[x] for x in ("const",) if x in spec]
         self.is_id = not self.choices and self.words[-1] in ("id", "key", "number", "ids")
@@ -340,7 +340,7 @@ def value_for(slot: Slot, data: Any, *, strict: bool) -> Any:
     fields = as_object(data)
     words = [root(x) for x in slot.words]
     for name, value in fields.items():
-        own = [root(x) for x in spaced(name).lower().split()]
+        own = [root(x) for x in separate_words(name).lower().split()]
         if own == words or (slot.is_id and own == ["id"]):
             return _coerce(slot, value)
     if slot.topic == "date":

@@ -16,7 +16,7 @@ from typing import Any
 from ...core.json import JsonObject
 from ...core.provider_schema import FunctionSpec
 from ...core.schemas import example_arguments
-from ...search.terms import root, spaced, synonyms, terms
+from ...search.terms import root, separate_words, synonyms, terms
 from ...search.tools import ToolIndex
 from .offline_arguments import Arguments, Slot, slots_of
 from .offline_values import (
@@ -68,7 +68,7 @@ class Tool:
 
     def __init__(self, function: FunctionSpec) -> None:
         self.function, self.name = function, function.name
-        self.words = spaced(self.name).lower().split()
+        self.words = separate_words(self.name).lower().split()
         self.slots = slots_of(function)
         # "Add up what it costs" adds nothing.
         first = re.match(r"\W*(?!add up\b)(\w+)", function.description, re.IGNORECASE)
@@ -222,7 +222,7 @@ def _alike(words: Iterable[str]) -> set[str]:
 
 def _conversion_factor(name: str, clause: str) -> float:
     """Return the weight of a tool named `a_to_b` for a clause that converts something."""
-    parts = re.fullmatch(r"(?:.* )?(\w+) to (\w+).*", spaced(name).lower())
+    parts = re.fullmatch(r"(?:.* )?(\w+) to (\w+).*", separate_words(name).lower())
     conversion = conversion_in(clause) if parts else None
     if not parts or conversion is None or not unit_name(parts[1]):
         return 1.0
@@ -234,7 +234,7 @@ def _example(tool: Tool, number: int) -> str:
     """Return a request that the rules understand as this tool's call; `number` varies it."""
     usual = example_arguments(tool.function.parameters)
     slots = [x for x in tool.slots if x.is_required or (x.choices and number)]
-    name = spaced(tool.name).lower()
+    name = separate_words(tool.name).lower()
     values = ", ".join(
         f"{' '.join(x.words)}: {_sample(x, usual.get(x.name), number)}" for x in slots
     )
